@@ -63,7 +63,7 @@ CLASSES = (
 )
 
 
-class Place(NamedTuple):
+class Citation(NamedTuple):
     """A line, field or element that decides."""
 
     file: str  # as it is shown to the user
@@ -82,7 +82,7 @@ class Exceptional(NamedTuple):
     """Something else than in general, that a line says of some URLs."""
 
     verdict: str  # "allow", "deny", "defer" or SILENT
-    places: tuple[Place, ...]
+    citations: tuple[Citation, ...]
     limits: Limits
     urls: tuple[str, ...]  # the sample URLs of which it says so
 
@@ -90,16 +90,16 @@ class Exceptional(NamedTuple):
 class Answer(NamedTuple):
     """One sentence, and where it comes from."""
 
-    about: str  # "access", "rates", "parts", "requests", or the name of one of CLASSES
+    topic: str  # "access", "rates", "parts", "requests", or the name of one of CLASSES
     verdict: str  # "allow", "deny", "defer" or SILENT; of rates "limit"
     sentence: str
-    places: tuple[Place, ...] = ()  # that decide in general
+    citations: tuple[Citation, ...] = ()  # that decide in general
     exceptions: tuple[Exceptional, ...] = ()
     limits: Limits = ()
 
 
 class Group(NamedTuple):
-    """Those of whom the same holds."""
+    """Agents of whom the same holds."""
 
     agents: tuple[str, ...]  # (): everybody, but for the agents of other groups
     answers: tuple[Answer, ...]
@@ -121,7 +121,7 @@ class _Outcome(NamedTuple):
     """A decision, as far as it tells sentences apart."""
 
     verdict: str
-    places: tuple[Place, ...]
+    citations: tuple[Citation, ...]
     limits: Limits
 
 
@@ -141,12 +141,12 @@ def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: I
     pages = source.pages[:MAX_PAGES]
     if len(source.pages) > MAX_PAGES:
         notes.append(f"there are {len(source.pages)} pages, of which {MAX_PAGES} were asked about")
-    asked = _Asked(source, tuple(samples[:MAX_SAMPLES]), pages)
-    everybody = asked.answers(_agent(agent, unnamed(source.site)))
+    explainer = _Explainer(source, tuple(samples[:MAX_SAMPLES]), pages)
+    everybody = explainer.answers(_agent(agent, unnamed(source.site)))
     groups: dict[tuple[Answer, ...], list[str]] = {}
     for name in names:
         crawler = known(name)
-        groups.setdefault(asked.answers(_agent(agent, name)), []).append(crawler.token if crawler else printable(name))
+        groups.setdefault(explainer.answers(_agent(agent, name)), []).append(crawler.token if crawler else printable(name))
     as_everybody = tuple(groups.pop(everybody, ()))
     subject = "Everybody else" if groups else "Everybody"
     return Explanation(
@@ -154,10 +154,10 @@ def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: I
         tuple((file.name, _outcome_of_file(file.fetched)) for file in source.files),
         (
             Group((), _with_subject(subject, everybody)),
-            *(Group(tuple(members), _with_subject(_listed(members), answers)) for answers, members in groups.items()),
+            *(Group(tuple(members), _with_subject(_joined(members), answers)) for answers, members in groups.items()),
         ),
         as_everybody,
-        asked.samples,
+        explainer.samples,
         tuple(notes),
     )
 
@@ -172,16 +172,16 @@ def _with_subject(subject: str, answers: Iterable[Answer]) -> tuple[Answer, ...]
             "{subject} may fetch nothing": f"{nobody} may fetch anything",
             "whether {subject}": f"whether {subject.replace('Everybody', 'anybody')}",
         } | words
-    told = []
-    for answer in answers:
-        sentence = answer.sentence
+
+    def completed(sentence: str) -> str:
         for placeholder, word in words.items():
             sentence = sentence.replace(placeholder, word)
-        told.append(answer._replace(sentence=sentence))
-    return tuple(told)
+        return sentence
+
+    return tuple(answer._replace(sentence=completed(answer.sentence)) for answer in answers)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -269,8 +269,8 @@ class _TooManySitesError(Exception):
     """There are more sites to make than MAX_RATE_SITES."""
 
 
-class _Asked:
-    """What is asked about every agent."""
+class _Explainer:
+    """Answers for any agent about one site: all are asked about the same sample URLs and pages."""
 
     def __init__(self, source: Source, samples: tuple[str, ...], pages: tuple[SourceFile, ...]) -> None:
         self._source = source
@@ -286,13 +286,13 @@ class _Asked:
         """Return the answers, with {subject} for who is meant."""
         pages = {url: self._site.page(agent, url, body=None) for url in (self._general, *self._urls)}
         for file in self._pages:
-            got = file.fetched
-            pages[file.url] = self._site.page(agent, file.url, status=got.status, headers=got.headers, body=got.body)
+            fetched = file.fetched
+            pages[file.url] = self._site.page(agent, file.url, status=fetched.status, headers=fetched.headers, body=fetched.body)
         access = {url: self._access(agent, url) for url in pages}
         for file in self._pages:
             crawl = pages[file.url].uses["crawl"]
             if crawl.verdict is Verdict.DENY:  # the page itself says so
-                access[file.url] = _Outcome("deny", self._places(crawl.reasons[:1]), ())
+                access[file.url] = _Outcome("deny", self._citations(crawl.reasons[:1]), ())
         allowed = [url for url in access if url != self._general and access[url].verdict == "allow"]
         uses: list[Answer] = []
         for class_ in CLASSES:
@@ -300,12 +300,12 @@ class _Asked:
             for url in (self._general, *allowed):
                 use = pages[url].uses[class_.use]
                 verdict = use.verdict.value if use.stated else SILENT
-                limits = tuple((name, _told_value(value)) for name, value in write_conditions(use).items())
+                limits = tuple((name, _value_text(value)) for name, value in write_conditions(use).items())
                 reasons = [reason for reason in use.reasons if reason.rule != "comity.default"]
-                outcomes[url] = _Outcome(verdict, self._places(reasons if limits else reasons[:1]), limits)
-            uses.append(self._of_use(class_, outcomes))
+                outcomes[url] = _Outcome(verdict, self._citations(reasons if limits else reasons[:1]), limits)
+            uses.append(self._use_answer(class_, outcomes))
         return (
-            self._of_access(access),
+            self._access_answer(access),
             *self._rates(agent),
             *(answer for answer in uses if answer.sentence),
             *_unspoken([answer for answer in uses if not answer.sentence]),
@@ -316,23 +316,25 @@ class _Asked:
     def _access(self, agent: Agent, url: str) -> _Outcome:
         decision = self._site.access(agent, url)
         limits = (("not_before", f"{decision.not_before:%Y-%m-%d %H:%M} UTC"),) if decision.not_before else ()
-        return _Outcome(decision.verdict.value, self._places(decision.reasons[:1]), limits)
+        return _Outcome(decision.verdict.value, self._citations(decision.reasons[:1]), limits)
 
-    def _places(self, reasons: Iterable[Reason]) -> tuple[Place, ...]:
-        return tuple(dict.fromkeys(map(self._place, reasons)))
+    def _citations(self, reasons: Iterable[Reason]) -> tuple[Citation, ...]:
+        return tuple(dict.fromkeys(map(self._citation, reasons)))
 
-    def _place(self, reason: Reason) -> Place:
+    def _citation(self, reason: Reason) -> Citation:
         source = reason.source
-        return Place(self._source.name_of(source.url), source.line, source.part, source.text, reason.rule, reason.spec)
+        return Citation(self._source.name_of(source.url), source.line, source.part, source.text, reason.rule, reason.spec)
 
-    def _of_access(self, outcomes: Mapping[str, _Outcome]) -> Answer:
+    def _access_answer(self, outcomes: Mapping[str, _Outcome]) -> Answer:
         general, exceptions = self._divided(outcomes)
-        where, is_silent = _where(general.places), not general.places or not general.places[0].line
-        unreachable = [place for place in general.places if place.rule in RULES and RULES[place.rule].is_unreachable]
+        reference, is_silent = _reference(general.citations), not general.citations or not general.citations[0].line
+        unreachable = [
+            citation for citation in general.citations if citation.rule in RULES and RULES[citation.rule].is_unreachable
+        ]
         match general.verdict:
             case "allow":
                 refused = [exception for exception in exceptions if exception.verdict != "allow"]
-                sentence = "{subject} may fetch everything" + ("" if is_silent else where)
+                sentence = "{subject} may fetch everything" + ("" if is_silent else reference)
                 if refused:
                     sentence += f" but what {_count(refused)} {_verb(refused, 'refuse')}: {_enumerated(refused)}"
                 elif is_silent:
@@ -345,31 +347,31 @@ class _Asked:
                 sentence = "{subject} may fetch nothing" + (f" until {until}" if verdict == "defer" and until else "")
                 if permitted:
                     sentence += f" but what {_count(permitted)} {_verb(permitted, 'permit')}: {_enumerated(permitted)};"
-                    sentence += f" the rest is refused{where}"
+                    sentence += f" the rest is refused{reference}"
                 else:
-                    sentence += where
-        return Answer("access", general.verdict, f"{sentence}.", general.places, exceptions, general.limits)
+                    sentence += reference
+        return Answer("access", general.verdict, f"{sentence}.", general.citations, exceptions, general.limits)
 
-    def _of_use(self, class_: UseClass, outcomes: Mapping[str, _Outcome]) -> Answer:
+    def _use_answer(self, class_: UseClass, outcomes: Mapping[str, _Outcome]) -> Answer:
         """Return the answer, without a sentence where nothing is said at all."""
         general, exceptions = self._divided(outcomes)
-        limits = f", {_told_limits(general.limits)}" if general.limits else ""
-        where = _where(general.places)
+        limits = f", {_limits_text(general.limits)}" if general.limits else ""
+        reference = _reference(general.citations)
         if general.verdict == SILENT and not exceptions and not limits:
             return Answer(class_.name, SILENT, "")
         if general.verdict == "allow":
-            sentence = f"{{subject}} may {class_.verb}{limits}{where}"
+            sentence = f"{{subject}} may {class_.verb}{limits}{reference}"
         elif general.verdict == "deny":
-            sentence = f"{{subject}} may not {class_.verb}{where}"
+            sentence = f"{{subject}} may not {class_.verb}{reference}"
         else:
             sentence = f"Nothing says in general whether {{subject}} may {class_.verb}"
-            sentence += f"; who may, {limits[2:]}{where}" if limits else ""
+            sentence += f"; who may, {limits[2:]}{reference}" if limits else ""
         words = {"allow": "permitted by", "deny": "refused by", SILENT: "nothing is said of"}
         for verdict, word in words.items():
             of_verdict = [exception for exception in exceptions if exception.verdict == verdict]
             if of_verdict:
                 sentence += f"; {word} {_enumerated(of_verdict)}"
-        return Answer(class_.name, general.verdict, f"{sentence}.", general.places, exceptions, general.limits)
+        return Answer(class_.name, general.verdict, f"{sentence}.", general.citations, exceptions, general.limits)
 
     def _divided(self, outcomes: Mapping[str, _Outcome]) -> tuple[_Outcome, tuple[Exceptional, ...]]:
         """Return what holds in general, and what holds of some URLs, by what decides there."""
@@ -379,18 +381,18 @@ class _Asked:
             if (outcome.verdict, outcome.limits) != (general.verdict, general.limits):
                 others.setdefault(outcome, []).append(url)
         exceptions = (
-            Exceptional(outcome.verdict, outcome.places, outcome.limits, tuple(urls)) for outcome, urls in others.items()
+            Exceptional(outcome.verdict, outcome.citations, outcome.limits, tuple(urls)) for outcome, urls in others.items()
         )
         return general, tuple(exceptions)
 
     def _rates(self, agent: Agent) -> Iterator[Answer]:
-        asked = _rates_of(self._site, agent, self._general)
-        if asked:
-            places = tuple(self._rate_lines(agent, asked))
-            sentence = f"{{subject}} may come only so often: {', '.join(asked)}{_where(places)}."
-            yield Answer("rates", "limit", sentence, places)
+        rates = _rates_of(self._site, agent, self._general)
+        if rates:
+            citations = tuple(self._rate_lines(agent, rates))
+            sentence = f"{{subject}} may come only so often: {', '.join(rates)}{_reference(citations)}."
+            yield Answer("rates", "limit", sentence, citations)
 
-    def _rate_lines(self, agent: Agent, asked: Sequence[str]) -> Iterator[Place]:
+    def _rate_lines(self, agent: Agent, rates: Sequence[str]) -> Iterator[Citation]:
         """Yield the lines by which it is asked: the first without which, and those before it, a rate is asked for no more."""
         lines = self._lines_on_rates
 
@@ -399,11 +401,11 @@ class _Asked:
             return rate in _rates_of(self._without(count), agent, self._general)
 
         try:
-            for rate in asked:
+            for rate in rates:
                 if not asks(rate, len(lines)):
                     index = bisect_left(range(1, len(lines) + 1), x=True, key=lambda count: not asks(rate, count))
                     file, number, text = lines[index]
-                    yield Place(self._source.name_of(file), number, "body", text, "", "")
+                    yield Citation(self._source.name_of(file), number, "body", text, "", "")
         except _TooManySitesError:
             return
 
@@ -432,31 +434,31 @@ class _Asked:
         return self._sites_without[count]
 
     def _parts(self, pages: Mapping[str, Any]) -> Iterator[Answer]:
-        refused: dict[tuple[Place, ...], str] = {}
-        guided: dict[tuple[Place, ...], str] = {}
+        refused: dict[tuple[Citation, ...], str] = {}
+        guided: dict[tuple[Citation, ...], str] = {}
         for page in pages.values():
             for element in page.elements:
                 selector = f"`{printable(element.selector)}`"
-                places = self._places(element.reasons)
+                citations = self._citations(element.reasons)
                 if element.deny:
-                    refused.setdefault(places, f"{selector} for {_actions(element.deny)}{_where(places)}")
+                    refused.setdefault(citations, f"{selector} for {_actions(element.deny)}{_reference(citations)}")
                 elif element.guides:
                     actions = {action for guide in element.guides for action in guide.actions}
-                    guided.setdefault(places, f"{selector} for {_actions(actions)}{_where(places)}")
+                    guided.setdefault(citations, f"{selector} for {_actions(actions)}{_reference(citations)}")
         for verdict, words, parts in (
             ("deny", "{subject} may not use parts of pages: ", refused),
             ("allow", "{subject} is to follow instructions about parts of pages: ", guided),
         ):
             if parts:
                 sentence = words + _few(list(parts.values()))
-                yield Answer("parts", verdict, f"{sentence}.", tuple(place for places in parts for place in places))
+                yield Answer("parts", verdict, f"{sentence}.", tuple(citation for citations in parts for citation in citations))
 
     def _requests(self, agent: Agent) -> Iterator[Answer]:
         requests = self._site.requests(agent)
         if requests:
-            places = self._places(request.reason for request in requests)
-            told = _few([f"{request.action} of {printable(request.url)}" for request in requests])
-            yield Answer("requests", "limit", f"{{subject}} is asked for: {told}{_where(places)}.", places)
+            citations = self._citations(request.reason for request in requests)
+            actions = _few([f"{request.action} of {printable(request.url)}" for request in requests])
+            yield Answer("requests", "limit", f"{{subject}} is asked for: {actions}{_reference(citations)}.", citations)
 
 
 _RATE_LINE = re.compile(rb"[\s\w-]*(?:delay|rate|limit|visit|concurren|window)[\w-]*\s*:", re.IGNORECASE)
@@ -465,32 +467,32 @@ _RATE_LINE = re.compile(rb"[\s\w-]*(?:delay|rate|limit|visit|concurren|window)[\
 def _unspoken(answers: Sequence[Answer]) -> Iterator[Answer]:
     """Yield one answer for all classes of which nothing is said."""
     if answers:
-        verbs = {class_.name: class_.verb for class_ in CLASSES}
-        told = "; ".join(verbs[answer.about] for answer in answers)
-        yield Answer(", ".join(answer.about for answer in answers), SILENT, f"Nothing says whether {{subject}} may {told}.")
+        verb_of = {class_.name: class_.verb for class_ in CLASSES}
+        verbs = "; ".join(verb_of[answer.topic] for answer in answers)
+        yield Answer(", ".join(answer.topic for answer in answers), SILENT, f"Nothing says whether {{subject}} may {verbs}.")
 
 
 def _rates_of(site: Site, agent: Agent, url: str) -> list[str]:
-    rates, asked = site.rates(agent), []
+    rates, texts = site.rates(agent), []
     if rates:
-        asked += [f"{rates.crawl_delay:g} s between requests"] if rates.crawl_delay else []
-        asked += [_told_rate(rate.requests, rate.seconds) + _told_hours(rate.start, rate.end) for rate in rates.request_rates]
-        asked += [f"visits{_told_hours(rates.visit_time.start, rates.visit_time.end)}"] if rates.visit_time else []
+        texts += [f"{rates.crawl_delay:g} s between requests"] if rates.crawl_delay else []
+        texts += [_rate_text(rate.requests, rate.seconds) + _hours_text(rate.start, rate.end) for rate in rates.request_rates]
+        texts += [f"visits{_hours_text(rates.visit_time.start, rates.visit_time.end)}"] if rates.visit_time else []
     for limit in site.limits(agent, url):
-        asked += [_told_rate(window.requests, window.seconds) for window in limit.windows]
-        asked += [f"{limit.concurrent} at a time"] if limit.concurrent is not None else []
-    return list(dict.fromkeys(asked))
+        texts += [_rate_text(window.requests, window.seconds) for window in limit.windows]
+        texts += [f"{limit.concurrent} at a time"] if limit.concurrent is not None else []
+    return list(dict.fromkeys(texts))
 
 
-def _told_rate(requests: int, seconds: float) -> str:
+def _rate_text(requests: int, seconds: float) -> str:
     return f"{requests} request{'s' if requests != 1 else ''} in {seconds:g} s"
 
 
-def _told_hours(start: time | None, end: time | None) -> str:
+def _hours_text(start: time | None, end: time | None) -> str:
     return f" from {start:%H:%M} to {end:%H:%M} UTC" if start and end else ""
 
 
-def _told_value(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return " ".join(printable(str(item)) for item in value) if isinstance(value, list) else printable(str(value))
 
 
@@ -502,7 +504,7 @@ _LIMITS = {
 }
 
 
-def _told_limits(limits: Iterable[tuple[str, str]]) -> str:
+def _limits_text(limits: Iterable[tuple[str, str]]) -> str:
     return ", ".join(_LIMITS.get(name, f"with {name.replace('_', ' ')} {{}}").format(value) for name, value in limits)
 
 
@@ -511,9 +513,11 @@ def _actions(actions: Iterable[str]) -> str:
     return "everything" if "*" in names else ", ".join(map(printable, names))
 
 
-def _where(places: Sequence[Place]) -> str:
-    told = list(dict.fromkeys(str(place) for place in places if place.line or place.part != "body" or place.text))
-    return f" ({_few(told)})" if told else ""
+def _reference(citations: Sequence[Citation]) -> str:
+    positions = list(
+        dict.fromkeys(str(citation) for citation in citations if citation.line or citation.part != "body" or citation.text)
+    )
+    return f" ({_few(positions)})" if positions else ""
 
 
 def _count(exceptions: Sequence[Exceptional]) -> str:
@@ -526,13 +530,13 @@ def _verb(exceptions: Sequence[Exceptional], verb: str) -> str:
 
 def _enumerated(exceptions: Sequence[Exceptional]) -> str:
     """Return what the exceptions say, as written, and where; of what no line says, the URLs."""
-    told = []
+    texts = []
     for exception in exceptions:
-        limits = f", {_told_limits(exception.limits)}" if exception.limits else ""
-        text = next((place.text for place in exception.places if place.text), "")
+        limits = f", {_limits_text(exception.limits)}" if exception.limits else ""
+        text = next((citation.text for citation in exception.citations if citation.text), "")
         name = f"`{text}`" if text else _few([printable(urlsplit(url).path or url) for url in exception.urls])
-        told.append(f"{name}{limits}{_where(exception.places)}")
-    return _few(told)
+        texts.append(f"{name}{limits}{_reference(exception.citations)}")
+    return _few(texts)
 
 
 def _few(texts: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""What a policy file says, of all that publishers want, and the same in other formats.
+"""The intents that a policy file says, of all that publishers have, and the same in other formats.
 
-    for said in intents_said(kind, body):           by decisions of Site about samples: requests, uses and rates
-        for draft in drafts(said, place, texts):    files of other formats that say it, one for each format
+    for stated_intent in stated_intents(kind, text):        by decisions of Site about samples: requests, uses and rates
+        for draft in drafts(stated_intent, path, texts):    files of other formats that say it, one for each format
 
 Nothing is guessed: a file says an intent where what is decided of everybody by it is what is decided by the form that the intent
 has in a format, on a path of which nobody speaks and on all of which the file does. A draft that would add lines to a file is
@@ -37,7 +37,7 @@ Fact = tuple[str, bool, tuple[object, ...]]  # "request", "use" or "rate"; wheth
 Texts = Mapping[str, str]  # by path on the site
 
 
-class Said(NamedTuple):
+class StatedIntent(NamedTuple):
     """An intent that a file says."""
 
     intent: Intent
@@ -48,7 +48,7 @@ class Said(NamedTuple):
 class Draft(NamedTuple):
     """Files that say an intent in one format."""
 
-    said: Said
+    stated_intent: StatedIntent
     form: Form
     added: dict[str, str]  # what each file is to have, by its path on the site; at its end, where it exists
 
@@ -63,70 +63,69 @@ class _Samples(NamedTuple):
 
 _QUICK = _Samples(DEFAULT_ORIGIN + UNSPOKEN[0], (), (Agent(NOBODY),))
 
-PLACES = tuple(
+PATHS = tuple(
     dict.fromkeys(
-        artefact.place
+        artefact.location
         for intent in INTENTS
         for form in intent.forms
         for artefact in form.artefacts
-        if artefact.place.startswith("/")
+        if artefact.location.startswith("/")
     )
 )
 
 
-def place_of(kind: Kind) -> str:
+def path_of(kind: Kind) -> str:
     """Return the path on a site at which the forms of intents have a file of a kind; "" where there is no such form."""
     if kind.path:
-        return kind.path if kind.path in PLACES else ""
+        return kind.path if kind.path in PATHS else ""
     root = f"<{kind.name.partition('.')[0]} "
-    places = (artefact.place for form in _forms() for artefact in form.artefacts if artefact.template.startswith(root))
-    return next((place for place in places if place.startswith("/")), "")
+    locations = (artefact.location for form in _forms() for artefact in form.artefacts if artefact.template.startswith(root))
+    return next((location for location in locations if location.startswith("/")), "")
 
 
 def _forms() -> Iterator[Form]:
     return (form for intent in INTENTS for form in intent.forms)
 
 
-def intents_said(kind: Kind, text: str) -> list[Said]:
+def stated_intents(kind: Kind, text: str) -> list[StatedIntent]:
     """Return the intents that a file says by itself, each once. What two of them say in the same words is said of the first."""
-    place = place_of(kind)
-    if not place or len(text) > MAX_OCTETS:
+    path = path_of(kind)
+    if not path or len(text) > MAX_OCTETS:
         return []
-    found: list[Said] = []
-    words_found: set[str] = set()
+    intents: list[StatedIntent] = []
+    words_seen: set[str] = set()
     for intent in INTENTS:
-        forms = [form for form in intent.forms if form.artefacts[-1].place == place]
-        for values in _possible_values(intent, place, text) if forms else ():
-            said_by = _said_by(forms, values, place, text)
-            words = tuple(_written(form, values)[place] for form in said_by)
-            if said_by and words_found.isdisjoint(words):
-                found.append(Said(intent, said_by, tuple(values.items())))
-                words_found.update(words)
+        forms = [form for form in intent.forms if form.artefacts[-1].location == path]
+        for values in _possible_values(intent, path, text) if forms else ():
+            forms_in_file = _forms_in_file(forms, values, path, text)
+            words = tuple(_texts(form, values)[path] for form in forms_in_file)
+            if forms_in_file and words_seen.isdisjoint(words):
+                intents.append(StatedIntent(intent, forms_in_file, tuple(values.items())))
+                words_seen.update(words)
                 break
-    return found
+    return intents
 
 
-def _said_by(forms: Iterable[Form], values: Mapping[str, str], place: str, text: str) -> tuple[Form, ...]:
+def _forms_in_file(forms: Iterable[Form], values: Mapping[str, str], path: str, text: str) -> tuple[Form, ...]:
     """Return the forms that a file has, where all that is decided by it is decided by these. (): it says something else."""
     forms = tuple(forms)
-    samples = None
     # Of everybody most files say something else already: that is asked first.
     for is_all in (False, True):
-        if is_all and (samples := _samples({place: text}, *(_written(form, values) for form in forms))) is None:
+        samples = _samples({path: text}, *(_texts(form, values) for form in forms)) if is_all else _QUICK
+        if samples is None:
             return ()
-        asked = samples or _QUICK
-        said_by, expected = [], set[Fact]()
+        forms_in_file, expected = [], set[Fact]()
         for form in forms:
-            written = _written(form, values)
-            facts = _facts(_site({**written, place: text}), asked)
-            of_form = _facts_of(tuple(written.items()), asked)
+            form_texts = _texts(form, values)
+            facts = _facts(_site({**form_texts, path: text}), samples)
+            of_form = _facts_of(tuple(form_texts.items()), samples)
             if _binding(of_form) <= facts:
-                said_by.append(form)
+                forms_in_file.append(form)
                 expected |= of_form
                 of_file = facts
-        if not said_by or not _is_all(of_file, _together(expected), asked.general):
+        if not forms_in_file or not _is_all(of_file, _together(expected), samples.general):
             return ()
-    return tuple(said_by) if expected else ()
+    return tuple(forms_in_file) if expected else ()
 
 
 def _binding(facts: Iterable[Fact]) -> set[Fact]:
@@ -144,53 +143,53 @@ def _is_all(facts: set[Fact], expected: set[Fact], general: str) -> bool:
     kinds = {fact[0] for fact in expected}
     also = {"request", "use"} if kinds - {"rate"} else {"request"}
 
-    def meant(fact: Fact) -> bool:
+    def matters(fact: Fact) -> bool:
         return fact[0] in kinds or (fact[0] in also and general in fact[2])
 
-    return set(filter(meant, facts)) == set(filter(meant, expected))
+    return set(filter(matters, facts)) == set(filter(matters, expected))
 
 
-def drafts(said: Said, place: str, texts: Texts) -> list[Draft]:
+def drafts(stated_intent: StatedIntent, path: str, texts: Texts) -> list[Draft]:
     """Return what says it in the other formats, as far as that can be told. `texts`: of the files that the site has, that at
-    `place` among them, which says it."""
-    values = dict(said.values)
+    `path` among them, which says it."""
+    values = dict(stated_intent.values)
     if "origin" in values:
-        told = _SITEMAP.search(texts.get(ROBOTS, ""))
-        values["origin"] = origin_of(told[1]) if told else ""
-    has = {form.format for form in said.forms if _is_by(form, said, place, texts[place])}
-    found: dict[str, Draft] = {}
-    for form in said.intent.forms:
-        places = [artefact.place for artefact in form.artefacts]
-        if form.format in has or form.format in found or not all(at.startswith("/") for at in places):
+        sitemap = _SITEMAP.search(texts.get(ROBOTS, ""))
+        values["origin"] = origin_of(sitemap[1]) if sitemap else ""
+    has = {form.format for form in stated_intent.forms if _is_by(form, stated_intent, path, texts[path])}
+    by_format: dict[str, Draft] = {}
+    for form in stated_intent.intent.forms:
+        locations = [artefact.location for artefact in form.artefacts]
+        if form.format in has or form.format in by_format or not all(location.startswith("/") for location in locations):
             continue
         # A reference to a file names the site, and only the publisher knows which it is.
         if not values.get("origin") and any("$origin" in artefact.template for artefact in form.artefacts):
             continue
-        written = _written(form, values)
-        if (added := _added(written, texts)) is not None:
-            found[form.format] = Draft(said, form, added)
-    return list(found.values())
+        form_texts = _texts(form, values)
+        if (added := _added(form_texts, texts)) is not None:
+            by_format[form.format] = Draft(stated_intent, form, added)
+    return list(by_format.values())
 
 
-def _is_by(form: Form, said: Said, place: str, text: str) -> bool:
+def _is_by(form: Form, stated_intent: StatedIntent, path: str, text: str) -> bool:
     """Return whether a file has the rules of a form, and not only their refusals."""
-    written = _written(form, dict(said.values))
-    return _rules(written) <= _rules({**written, place: text})
+    form_texts = _texts(form, dict(stated_intent.values))
+    return _rules(form_texts) <= _rules({**form_texts, path: text})
 
 
-def _added(written: Texts, texts: Texts) -> dict[str, str] | None:
-    """Return what is to be added to each file; None where that says something else than what is written and what is there."""
-    existing = {place: texts[place] for place in written if place in texts}
+def _added(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
+    """Return what is to be added to each file; None where that says something else than the form and what is there."""
+    existing = {path: texts[path] for path in form_texts if path in texts}
     if not any(text.strip() for text in existing.values()):
-        return dict(written)
-    if any(text.strip() and (at not in _JOINED or len(text) > MAX_OCTETS) for at, text in existing.items()):
+        return dict(form_texts)
+    if any(text.strip() and (path not in _JOINED or len(text) > MAX_OCTETS) for path, text in existing.items()):
         return None
-    added = {place: _gap(existing.get(place, "")) + text for place, text in written.items()}
-    together = {place: existing.get(place, "") + text for place, text in added.items()}
-    samples = _samples(existing, written)
+    added = {path: _gap(existing.get(path, "")) + text for path, text in form_texts.items()}
+    together = {path: existing.get(path, "") + text for path, text in added.items()}
+    samples = _samples(existing, form_texts)
     if samples is None:
         return None
-    before, alone, after = (_facts(_site(of), samples) for of in (existing, written, together))
+    before, alone, after = (_facts(_site(files), samples) for files in (existing, form_texts, together))
     return added if after == _together(before | alone) else None
 
 
@@ -199,14 +198,14 @@ def _gap(text: str) -> str:
     return "" if not text.strip() else "\n" if text.endswith(("\n", "\r")) else "\n\n"
 
 
-def _written(form: Form, values: Mapping[str, str]) -> dict[str, str]:
-    return {artefact.place: artefact.written(values) for artefact in form.artefacts}
+def _texts(form: Form, values: Mapping[str, str]) -> dict[str, str]:
+    return {artefact.location: artefact.text(values) for artefact in form.artefacts}
 
 
-def _possible_values(intent: Intent, place: str, text: str) -> Iterator[dict[str, str]]:
+def _possible_values(intent: Intent, path: str, text: str) -> Iterator[dict[str, str]]:
     """Yield the values that the parameters of an intent can have, where a file says it."""
     names = {parameter.name for parameter in intent.parameters}
-    site = _site({place: text})
+    site = _site({path: text})
     if "crawler" in names:
         for name in sorted(site.crawler_names)[:MAX_NAMES]:
             spelled = re.search(re.escape(name), text, re.IGNORECASE)
@@ -233,21 +232,21 @@ def _seconds(site: Site) -> Iterator[float]:
 
 def _samples(*all_texts: Texts) -> _Samples | None:
     """Return the samples for files; None where these speak of too much."""
-    sites = [_site(of) for of in all_texts]
+    sites = [_site(texts) for texts in all_texts]
     files = (SourceFile(url, url, fetched) for site in sites for url, fetched in site.files.items())
     source = Source(DEFAULT_ORIGIN, sites[0], tuple(files), ())
     names = {name for site in sites for name in site.crawler_names} - {"*", ""}
     paths = spoken_of(source)
-    named = [name for name in sorted(names) if name not in map(str.lower, TRAINING_CRAWLERS)]
-    if len(named) > MAX_NAMES or len(paths) > MAX_PATHS or not all(map(PRODUCT_TOKEN.fullmatch, names)):
+    other_names = [name for name in sorted(names) if name not in map(str.lower, TRAINING_CRAWLERS)]
+    if len(other_names) > MAX_NAMES or len(paths) > MAX_PATHS or not all(map(PRODUCT_TOKEN.fullmatch, names)):
         return None
-    tokens = dict.fromkeys((unnamed(*sites), "Googlebot", *TRAINING_CRAWLERS, *named))
+    tokens = dict.fromkeys((unnamed(*sites), "Googlebot", *TRAINING_CRAWLERS, *other_names))
     urls = tuple(DEFAULT_ORIGIN + path for path in paths)
     return _Samples(DEFAULT_ORIGIN + unspoken_path(source), urls, tuple(map(Agent, tokens)))
 
 
 def _site(texts: Texts) -> Site:
-    return Site.from_files(DEFAULT_ORIGIN, {place: text.encode("utf-8", "replace") for place, text in texts.items()})
+    return Site.from_files(DEFAULT_ORIGIN, {path: text.encode("utf-8", "replace") for path, text in texts.items()})
 
 
 def _facts(site: Site, samples: _Samples) -> set[Fact]:
@@ -268,8 +267,8 @@ def _facts(site: Site, samples: _Samples) -> set[Fact]:
                 if limits.concurrent is not None:
                     facts.add(("rate", True, (agent.token, url, limits.concurrent)))
         if rates := site.rates(agent):
-            asked = (rates.crawl_delay, *rates.request_rates, rates.visit_time)
-            facts |= {("rate", True, (agent.token, "", rate)) for rate in asked if rate is not None}
+            rate_values = (rates.crawl_delay, *rates.request_rates, rates.visit_time)
+            facts |= {("rate", True, (agent.token, "", rate)) for rate in rate_values if rate is not None}
     return facts
 
 
@@ -281,11 +280,11 @@ def _facts_of(texts: tuple[tuple[str, str], ...], samples: _Samples) -> frozense
 def _rules(texts: Texts) -> set[str]:
     """Return the rules by which lines refuse something, for everybody or one of those that train."""
     site = _site(texts)
-    found: set[str] = set()
+    rules: set[str] = set()
     for token in (NOBODY, TRAINING_CRAWLERS[0]):
         agent = Agent(token)
         uses = site.page(agent, _QUICK.general, headers=_HEADERS, body=_PAGE).uses
         access = site.access(agent, _QUICK.general)
-        told = [(access.verdict, access.reasons), *((uses[use].verdict, uses[use].reasons) for use in USES)]
-        found |= {reason.rule for verdict, reasons in told if verdict is not Verdict.ALLOW for reason in reasons}
-    return found
+        decisions = [(access.verdict, access.reasons), *((uses[use].verdict, uses[use].reasons) for use in USES)]
+        rules |= {reason.rule for verdict, reasons in decisions if verdict is not Verdict.ALLOW for reason in reasons}
+    return rules

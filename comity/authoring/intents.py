@@ -3,7 +3,7 @@
 for intent in INTENTS:
     for form in intent.forms:
         for artefact in form.artefacts:
-            artefact.written(crawler="examplebot")      the text, with parameters
+            artefact.text({"crawler": "examplebot"})    the text, with parameters
 
 What a form says besides, or leaves open, stands in `Form.remark`; what a format cannot say, in `Intent.unsaid`."""
 
@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from string import Template
 from typing import NamedTuple
 
-FIELD = "response field"  # the place of an artefact that is one, for the content of that response
-ELEMENT = "HTML element"  # the place of an artefact that stands in the head of a page
+FIELD = "response field"  # the location of an artefact that is one, for the content of that response
+ELEMENT = "HTML element"  # the location of an artefact that stands in the head of a page
 
 RFC = "robots.txt"
 ACAP = "ACAP"
@@ -56,10 +56,10 @@ class Parameter(NamedTuple):
 class Artefact(NamedTuple):
     """One file, header field or element."""
 
-    place: str  # path on the site, FIELD or ELEMENT
+    location: str  # path on the site, FIELD or ELEMENT
     template: str  # of its text: `$name` is a parameter, `$$` a dollar sign
 
-    def written(self, parameters: Mapping[str, str]) -> str:
+    def text(self, parameters: Mapping[str, str]) -> str:
         """Return the text. KeyError where a parameter is missing."""
         return Template(self.template).substitute(parameters)
 
@@ -76,7 +76,7 @@ class Unsaid(NamedTuple):
     """A format that cannot say it."""
 
     format: str  # of FORMATS
-    why: str
+    reason: str
 
 
 class Intent(NamedTuple):
@@ -92,14 +92,14 @@ class Intent(NamedTuple):
     def values(self, **values: str) -> dict[str, str]:
         """Return all parameters, the defaults among them, and what follows from them. KeyError for one that there is not,
         ValueError for a number that is none."""
-        known = {parameter.name: parameter.default for parameter in self.parameters}
+        parameters = {parameter.name: parameter.default for parameter in self.parameters}
         for name, value in values.items():
-            if name not in known:
+            if name not in parameters:
                 raise KeyError(name)
-            known[name] = value
-        if "seconds" in known:
-            known["limit"] = request_limit(int(known["seconds"]))
-        return known
+            parameters[name] = value
+        if "seconds" in parameters:
+            parameters["limit"] = request_limit(int(parameters["seconds"]))
+        return parameters
 
 
 def request_limit(seconds: int) -> str:

@@ -29,7 +29,7 @@ _AGENT = Agent("comitybot")  # who reads pages
 
 
 class Kind(NamedTuple):
-    """What a file is read as."""
+    """A kind of file: what one is read as."""
 
     name: str  # by which `--as` calls it
     path: str = ""  # where a site has it; "": anywhere

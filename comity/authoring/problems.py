@@ -1,4 +1,4 @@
-"""Problems: findings as those see them who write the file, with their place in characters and with what mends them.
+"""Problems: findings as those see them who write the file, with their span in characters and with what mends them.
 
 problems_of(draft, findings, name)    those of one file"""
 
@@ -19,7 +19,7 @@ _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+<")
 _QUOTED = re.compile(r"`([^`]+)`")  # in messages about elements: the first is what they are about
 
 
-class Place(NamedTuple):
+class LineSpan(NamedTuple):
     """A piece of a line. Columns count characters (Unicode code points), from 1 on; the end is the column after the last."""
 
     line: int
@@ -33,8 +33,8 @@ class Problem(NamedTuple):
     file: str  # as its user calls it
     rule: str  # a key of RULES: stable
     message: str
-    place: Place | None  # None: the file as a whole
-    text: str  # the line, "" where there is no place
+    span: LineSpan | None  # None: the file as a whole
+    text: str  # the line, "" where there is no span
     fix: Fix | None
     finding: Finding
 
@@ -50,32 +50,32 @@ class Problem(NamedTuple):
 
 def problems_of(draft: Draft, findings: Iterable[Finding], name: str) -> list[Problem]:
     """The problems of a file, in the order of their lines. `name`: what its user calls it."""
-    found = sorted(dict.fromkeys(findings), key=lambda finding: (finding.line, finding.column))
-    return [_problem(draft, finding, name) for finding in found]
+    ordered = sorted(dict.fromkeys(findings), key=lambda finding: (finding.line, finding.column))
+    return [_problem(draft, finding, name) for finding in ordered]
 
 
 def _problem(draft: Draft, finding: Finding, name: str) -> Problem:
-    place, text = None, ""
+    span, text = None, ""
     if draft.has_places and 0 < finding.line <= draft.lines:
         line = draft.line(finding.line)
         start, end = _octets(line, finding, is_markup=_MARKUP.match(draft.body) is not None)
-        place = Place(finding.line, _characters(line[:start]) + 1, _characters(line[:end]) + 1)
+        span = LineSpan(finding.line, _characters(line[:start]) + 1, _characters(line[:end]) + 1)
         text = line.decode("utf-8", "replace")
     mend = _MENDING.get(finding.rule) if draft.has_places else None
     fix = mend(draft, finding) if mend else None
-    return Problem(name, finding.rule, finding.message, place, text, fix, finding)
+    return Problem(name, finding.rule, finding.message, span, text, fix, finding)
 
 
 def _octets(line: bytes, finding: Finding, *, is_markup: bool) -> tuple[int, int]:
-    """Where the finding stands in its line: the octets before it, and before what follows it.
+    """Return where the finding begins and ends in its line, in octets.
 
     `is_markup`: of XML and HTML the lines of elements alone are known; what the message quotes is looked for there."""
     if not 0 < finding.column <= len(line):
         if is_markup and (quoted := _QUOTED.search(finding.message)):
             text = re.escape(quoted[1].encode("utf-8", "replace"))
-            found = [*islice(re.finditer(rb"(?<![\w-])" + text + rb"(?![\w-])", line), 2)]
-            if len(found) == 1:
-                return found[0].span()
+            quotations = [*islice(re.finditer(rb"(?<![\w-])" + text + rb"(?![\w-])", line), 2)]
+            if len(quotations) == 1:
+                return quotations[0].span()
         stripped = line.lstrip(b" \t")
         return len(line) - len(stripped), len(line.rstrip(b" \t")) or len(line)
     start = finding.column - 1

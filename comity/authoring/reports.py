@@ -30,31 +30,31 @@ def as_text(problems: Sequence[Problem]) -> None:
     console = open_console()
     for problem in problems:
         console.print(_heading(problem), soft_wrap=True)
-        for shown in _excerpt(problem):
-            console.print(shown, soft_wrap=True)
+        for row in _excerpt(problem):
+            console.print(row, soft_wrap=True)
         if problem.fix:
             console.print(line(f"    --fix: {problem.fix.title}", "green"), soft_wrap=True)
     console.print(line(summary(problems)), soft_wrap=True)
 
 
 def _heading(problem: Problem) -> Text:
-    position = f"{problem.file}:{problem.place.line}:{problem.place.column}" if problem.place else problem.file
+    position = f"{problem.file}:{problem.span.line}:{problem.span.column}" if problem.span else problem.file
     heading = line(f"{position}: ", "bold")
     heading.append(problem.severity.value, _STYLES[problem.severity])
     return heading.append_text(line(f": {problem.message} [{problem.rule}, {problem.spec}]"))
 
 
 def _excerpt(problem: Problem) -> list[Text]:
-    """The line, and below it where in it."""
-    place = problem.place
-    if place is None or not problem.text.strip():
+    """Return the line, and below it a mark under the span."""
+    span = problem.span
+    if span is None or not problem.text.strip():
         return []
-    start = max(0, place.column - MAX_WIDTH // 2)
-    shown = unhidden(problem.text[start : start + MAX_WIDTH], keep="")
-    before, marked = shown[: place.column - 1 - start], shown[place.column - 1 - start : place.end_column - 1 - start]
-    number = str(place.line)
+    start = max(0, span.column - MAX_WIDTH // 2)
+    text = unhidden(problem.text[start : start + MAX_WIDTH], keep="")
+    before, marked = text[: span.column - 1 - start], text[span.column - 1 - start : span.end_column - 1 - start]
+    number = str(span.line)
     caret = line(f"  {' ' * len(number)} | {' ' * cell_len(before)}")
-    return [line(f"  {number} | {shown}"), caret.append("^" * max(cell_len(marked), 1), _STYLES[problem.severity])]
+    return [line(f"  {number} | {text}"), caret.append("^" * max(cell_len(marked), 1), _STYLES[problem.severity])]
 
 
 def summary(problems: Sequence[Problem]) -> str:
@@ -62,11 +62,11 @@ def summary(problems: Sequence[Problem]) -> str:
     if not problems:
         return "Nothing is wrong."
     counts = Counter(problem.severity for problem in problems)
-    listed = ", ".join(f"{count} {severity.value}{'s' * (count > 1)}" for severity in Severity if (count := counts[severity]))
+    totals = ", ".join(f"{count} {severity.value}{'s' * (count > 1)}" for severity in Severity if (count := counts[severity]))
     fixable = sum(problem.fix is not None for problem in problems)
     files = len({problem.file for problem in problems})
     mended = f"; --fix mends {fixable}" if fixable else ""
-    return f"{listed} in {files} file{'s' * (files > 1)}{mended}."
+    return f"{totals} in {files} file{'s' * (files > 1)}{mended}."
 
 
 def as_json(problems: Sequence[Problem]) -> None:
@@ -75,16 +75,16 @@ def as_json(problems: Sequence[Problem]) -> None:
 
 def problem_as_json(problem: Problem) -> dict[str, Any]:
     """Lines and columns count from 1 on, columns in characters (Unicode code points); edits are in octets of the file."""
-    place, fix = problem.place, problem.fix
+    span, fix = problem.span, problem.fix
     return {
         "file": problem.file,
         "rule": problem.rule,
         "severity": problem.severity.value,
         "message": problem.message,
         "spec": problem.spec,
-        "line": place.line if place else None,
-        "column": place.column if place else None,
-        "end_column": place.end_column if place else None,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+        "end_column": span.end_column if span else None,
         "text": problem.text,
         "fix": {
             "title": fix.title,
@@ -128,8 +128,8 @@ def as_sarif(problems: Sequence[Problem]) -> None:
 
 def _location(problem: Problem) -> dict[str, Any]:
     location: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem.file)}}
-    if place := problem.place:
-        location["region"] = {"startLine": place.line, "startColumn": place.column, "endColumn": place.end_column}
+    if span := problem.span:
+        location["region"] = {"startLine": span.line, "startColumn": span.column, "endColumn": span.end_column}
     return location
 
 
@@ -154,8 +154,8 @@ def as_github(problems: Sequence[Problem]) -> None:
     """Workflow commands, by which GitHub shows them at their lines."""
     for problem in problems:
         fields = {"file": problem.file, "title": problem.rule}
-        if place := problem.place:
-            fields |= {"line": str(place.line), "col": str(place.column), "endColumn": str(place.end_column)}
+        if span := problem.span:
+            fields |= {"line": str(span.line), "col": str(span.column), "endColumn": str(span.end_column)}
         properties = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in fields.items())
         say(f"::{_COMMANDS[problem.severity]} {properties}::{_escaped(f'{problem.message} ({problem.spec})')}")
 

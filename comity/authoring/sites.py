@@ -22,7 +22,7 @@ from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.redirects import REDIRECTS
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options
-from comity.crawler.request.referrals import KEY as LED_FROM
+from comity.crawler.request.referrals import KEY as REFERRAL
 from comity.crawler.site_sources import PolicySpider, path_in_folder, read_file, read_folder
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict
 from comity.policies.answers.decision import Source as ReasonSource
@@ -95,9 +95,9 @@ def options() -> Options:
 
 
 def _settings() -> Settings:
-    known = os.environ.get(ENVVAR)
+    module = os.environ.get(ENVVAR)
     settings = get_project_settings()
-    if known is None:  # which Scrapy has written there: it would be the project of every program that this one starts
+    if module is None:  # which Scrapy has written there: it would be the project of every program that this one starts
         os.environ.pop(ENVVAR, None)
     settings.setdict(
         {
@@ -167,12 +167,12 @@ class PageSpider(PolicySpider):
         if decision.verdict is Verdict.ALLOW:
             meta: dict[str, Any] = {"handle_httpstatus_list": ANSWERS, "dont_retry": True}
             if self.referrer_reach is not None:
-                meta[LED_FROM] = self.referrer_reach.value
+                meta[REFERRAL] = self.referrer_reach.value
             yield Request(self.url, meta=meta, callback=self.parse, errback=self.failed, dont_filter=True)
         else:
             when = f" until {decision.not_before:%Y-%m-%d %H:%M} UTC" if decision.not_before else ""
-            told = _told(decision.reasons[0].source)
-            self.notes.append(f"{self.url} was not asked for: it is refused to {crawl.agent.token}{when} by {told}")
+            citation = _citation(decision.reasons[0].source)
+            self.notes.append(f"{self.url} was not asked for: it is refused to {crawl.agent.token}{when} by {citation}")
 
     def parse(self, response: Response, **kwargs: Any) -> None:
         fields = tuple((name, value) for name, values in response.headers.items() for value in values)
@@ -184,7 +184,7 @@ class PageSpider(PolicySpider):
         self.notes.append(f"{self.url} could not be had: {reason}")
 
 
-def _told(source: ReasonSource) -> str:
+def _citation(source: ReasonSource) -> str:
     position = f"{source.url}:{source.line}" if source.line else source.url
     return f"{position}: {source.text}" if source.text else position
 

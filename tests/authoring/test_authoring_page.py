@@ -31,7 +31,7 @@ def _of_intent(intent: Intent) -> Iterator[str]:
         for form in forms:
             yield from _of_form(intent, form)
     yield from (f"### {intent.title}: what cannot say it", "", "| format | why |", "|---|---|")
-    yield from (f"| {unsaid.format} | {unsaid.why} |" for unsaid in intent.unsaid)
+    yield from (f"| {unsaid.format} | {unsaid.reason} |" for unsaid in intent.unsaid)
     yield ""
 
 
@@ -39,21 +39,21 @@ def _of_form(intent: Intent, form: Form) -> Iterator[str]:
     yield from (form.remark, "")
     for artefact in form.artefacts:
         yield from (
-            f"{_place(artefact)}:",
+            f"{_location(artefact)}:",
             "",
             f"```{_language(artefact)}",
-            artefact.written(intent.values()).rstrip("\n"),
+            artefact.text(intent.values()).rstrip("\n"),
             "```",
             "",
         )
 
 
-def _place(artefact: Artefact) -> str:
-    return {FIELD: "As a response field", ELEMENT: "In the head of the page"}.get(artefact.place, f"`{artefact.place}`")
+def _location(artefact: Artefact) -> str:
+    return {FIELD: "As a response field", ELEMENT: "In the head of the page"}.get(artefact.location, f"`{artefact.location}`")
 
 
 def _language(artefact: Artefact) -> str:
-    return next((language for end, language in LANGUAGES.items() if artefact.place.endswith(end)), "")
+    return next((language for end, language in LANGUAGES.items() if artefact.location.endswith(end)), "")
 
 
 def test_the_page_is_what_the_intents_make_of_it() -> None:

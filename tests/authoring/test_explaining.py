@@ -38,11 +38,11 @@ def robots(*lines: str) -> Source:
 def answers(explanation: Explanation, *agents: str) -> dict[str, Answer]:
     """The answers about the group of exactly these agents, by what they are about."""
     [group] = [group for group in explanation.groups if set(group.agents) == set(agents)]
-    return {answer.about: answer for answer in group.answers}
+    return {answer.topic: answer for answer in group.answers}
 
 
 def sentences(explanation: Explanation, *agents: str) -> dict[str, str]:
-    return {about: answer.sentence for about, answer in answers(explanation, *agents).items()}
+    return {topic: answer.sentence for topic, answer in answers(explanation, *agents).items()}
 
 
 @pytest.mark.requirement("IDE-3")
@@ -78,13 +78,13 @@ def test_every_crawler_that_is_named_is_told_of_its_own() -> None:
 def test_what_decides_stands_in_the_answers_with_its_urls() -> None:
     access = answers(explain(robots("User-agent: *", "Disallow: /a", "Disallow: /b", "Allow: /b/c"), COMITY))["access"]
     assert access.verdict == "allow"
-    assert [(exception.verdict, exception.places[0].line, exception.urls) for exception in access.exceptions] == [
+    assert [(exception.verdict, exception.citations[0].line, exception.urls) for exception in access.exceptions] == [
         ("deny", 2, (f"{ORIGIN}/a",)),
         ("deny", 3, (f"{ORIGIN}/b",)),
     ]
-    place = access.exceptions[0].places[0]
-    assert (place.file, place.line, place.text, place.rule) == ("robots.txt", 2, "Disallow: /a", "robots.disallow")
-    assert place.spec == "RFC 9309 section-2.2.2"
+    citation = access.exceptions[0].citations[0]
+    assert (citation.file, citation.line, citation.text, citation.rule) == ("robots.txt", 2, "Disallow: /a", "robots.disallow")
+    assert citation.spec == "RFC 9309 section-2.2.2"
 
 
 def test_who_is_treated_as_everybody_is_said_so() -> None:
@@ -107,7 +107,7 @@ def test_nobody_is_told_of_a_refusal_of_everybody() -> None:
 def test_what_nobody_speaks_of_is_one_sentence() -> None:
     [*_, silent] = explain(robots("User-agent: *", "Disallow:"), COMITY).groups[0].answers
     assert silent.verdict == "silent"
-    assert silent.about == ", ".join(class_.name for class_ in CLASSES)
+    assert silent.topic == ", ".join(class_.name for class_ in CLASSES)
     assert silent.sentence.startswith("Nothing says whether anybody may put pages into an index; ")
 
 

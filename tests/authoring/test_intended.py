@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from comity.authoring.intended import Draft, drafts, intents_said, place_of
+from comity.authoring.intended import Draft, drafts, path_of, stated_intents
 from comity.authoring.intents import INTENTS, Form, Intent
 from comity.authoring.lint import kind_of
 from comity.policies import Agent, Site, Verdict
@@ -18,7 +18,7 @@ AIPREF = "User-agent: *\nContent-Usage: train-ai=n\nDisallow:\n"
 def said(place: str, text: str) -> list[str]:
     kind = kind_of(place, text.encode())
     assert kind is not None
-    return [each.intent.name for each in intents_said(kind, text)]
+    return [each.intent.name for each in stated_intents(kind, text)]
 
 
 def offered(place: str, texts: dict[str, str]) -> dict[str, Draft]:
@@ -27,8 +27,8 @@ def offered(place: str, texts: dict[str, str]) -> dict[str, Draft]:
     assert kind is not None
     return {
         f"{each.intent.name} {draft.form.format}": draft
-        for each in intents_said(kind, texts[place])
-        for draft in drafts(each, place_of(kind), texts)
+        for each in stated_intents(kind, texts[place])
+        for draft in drafts(each, path_of(kind), texts)
     }
 
 
@@ -42,7 +42,7 @@ FORMS = [
     pytest.param(intent, form, id=f"{intent.name}-{form.format}-{number}")
     for intent in INTENTS
     for number, form in enumerate(intent.forms)
-    if all(artefact.place.startswith("/") for artefact in form.artefacts)
+    if all(artefact.location.startswith("/") for artefact in form.artefacts)
 ]
 
 # The others are left to `make test-all`: each is asked about a hundred samples, for each format that could say the same.
@@ -54,7 +54,7 @@ SOME_FORMS = [
 @pytest.mark.parametrize(("intent", "form"), SOME_FORMS)
 def test_each_form_is_found_to_say_its_intent(intent: Intent, form: Form) -> None:
     artefact = form.artefacts[-1]
-    found = said(artefact.place, artefact.written(intent.values()))
+    found = said(artefact.location, artefact.text(intent.values()))
     same_words = intent.name == "no-training-but-search" and form.format in ("robots.txt", "ACAP")
     assert found == ["no-training" if same_words else intent.name]
 
@@ -63,17 +63,17 @@ def test_each_form_is_found_to_say_its_intent(intent: Intent, form: Form) -> Non
 def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) -> None:
     artefact = form.artefacts[-1]
     texts = {
-        artefact.place: artefact.written(intent.values()),
-        **({} if artefact.place == "/robots.txt" else {"/robots.txt": SITEMAP}),
+        artefact.location: artefact.text(intent.values()),
+        **({} if artefact.location == "/robots.txt" else {"/robots.txt": SITEMAP}),
     }
-    for draft in offered(artefact.place, texts).values():
-        place = draft.form.artefacts[-1].place
+    for draft in offered(artefact.location, texts).values():
+        place = draft.form.artefacts[-1].location
         assert draft.form.format != form.format
         if place not in texts:
             found = said(place, draft.added[place])
-            assert found == [draft.said.intent.name] or draft.form.format in ("robots.txt", "ACAP")
+            assert found == [draft.stated_intent.intent.name] or draft.form.format in ("robots.txt", "ACAP")
         for token in ("somebot", "GPTBot"):
-            written = {at.place: at.written(dict(draft.said.values)) for at in draft.form.artefacts}
+            written = {at.location: at.text(dict(draft.stated_intent.values)) for at in draft.form.artefacts}
             alone = verdicts(written, "train-ai", "search", token=token)
             added = {at: texts.get(at, "") + text for at, text in draft.added.items()}
             assert alone.items() <= verdicts({**texts, **added}, *alone, token=token).items()

@@ -50,7 +50,7 @@ STATED: dict[tuple[str, str], tuple[set[str], set[str]]] = {
     ("nobody-but", "automation-preferences.txt"): NOTHING,
 }
 FORMS = [
-    pytest.param(intent, form, id=f"{intent.name}-{form.format}-{form.artefacts[0].place}-{number}")
+    pytest.param(intent, form, id=f"{intent.name}-{form.format}-{form.artefacts[0].location}-{number}")
     for intent in INTENTS
     for number, form in enumerate(intent.forms)
 ]
@@ -60,11 +60,11 @@ class Published:
     """A site that has what a form says, and nothing else."""
 
     def __init__(self, intent: Intent, form: Form, **parameters: str) -> None:
-        texts = [(artefact.place, artefact.written(intent.values(**parameters))) for artefact in form.artefacts]
-        self.site = Site.from_files(ORIGIN, {place: text.encode() for place, text in texts if place.startswith("/")})
-        fields = [text.strip().partition(": ") for place, text in texts if place == FIELD]
+        texts = [(artefact.location, artefact.text(intent.values(**parameters))) for artefact in form.artefacts]
+        self.site = Site.from_files(ORIGIN, {location: text.encode() for location, text in texts if location.startswith("/")})
+        fields = [text.strip().partition(": ") for location, text in texts if location == FIELD]
         self.headers = [(b"Content-Type", b"text/html"), *((name.encode(), value.encode()) for name, _, value in fields)]
-        head = "".join(text for place, text in texts if place == ELEMENT)
+        head = "".join(text for location, text in texts if location == ELEMENT)
         self.body = f"<!DOCTYPE html><html><head>{head}<title>A page</title></head><body><p>Text</p></body></html>".encode()
 
     def page(self, agent: Agent) -> Page:
@@ -164,4 +164,4 @@ def test_each_format_says_it_or_is_said_not_to(intent: Intent) -> None:
     assert said | unsaid == set(FORMATS)
     assert said & unsaid == set()
     assert all(form.remark for form in intent.forms)
-    assert all(unsaid.why for unsaid in intent.unsaid)
+    assert all(unsaid.reason for unsaid in intent.unsaid)

@@ -55,7 +55,7 @@ def rules(folder: Path, files: Mapping[str, bytes | str], rule: str) -> list[tup
     """The problems by a rule in a folder: file, line and message."""
     problems = lint_site(load(str(write(folder, files))))
     return [
-        (Path(problem.file).name, problem.place.line if problem.place else 0, problem.message)
+        (Path(problem.file).name, problem.span.line if problem.span else 0, problem.message)
         for problem in problems
         if problem.rule == rule
     ]
@@ -95,7 +95,7 @@ def test_of_markup_what_the_message_quotes_is_marked_where_it_stands_once(name: 
     assert kind
     number = text.split("\n").index(line) + 1
     places = {
-        problem.place[1:] for problem in lint_file(kind, name, text.encode()) if problem.place and problem.place.line == number
+        problem.span[1:] for problem in lint_file(kind, name, text.encode()) if problem.span and problem.span.line == number
     }
     start = line.find(marked) if marked else -1
     whole = (1, len(line) + 1)

@@ -560,11 +560,11 @@ def check_problems(problems: Sequence[Problem], bodies: Mapping[str, bytes]) -> 
         assert one.rule in RULES
         assert one.message
         assert is_shown(one.message)
-        if one.place:
+        if one.span:
             draft = drafts[one.file]
-            assert 0 < one.place.line <= draft.lines
-            assert one.text == draft.line(one.place.line).decode("utf-8", "replace")
-            assert 0 < one.place.column <= one.place.end_column <= len(one.text) + 1
+            assert 0 < one.span.line <= draft.lines
+            assert one.text == draft.line(one.span.line).decode("utf-8", "replace")
+            assert 0 < one.span.column <= one.span.end_column <= len(one.text) + 1
         if one.fix:
             assert one.fix.edits
             assert is_shown(one.fix.title)

@@ -1,4 +1,4 @@
-"""What no format sees by itself: how files are served, whom they name, and what they say together.
+"""Checks of what no format sees by itself: how files are served, whom they name, and what they say together.
 
 Each check is given what was had of a site, and sample pages; its findings name the file by its URL."""
 

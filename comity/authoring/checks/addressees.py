@@ -16,19 +16,19 @@ MAX_REPORTED = 50  # of one file
 
 
 def check_addressees(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
-    named = source.site.crawler_names
+    names = source.site.crawler_names
     for file in source.files:
-        yield from _in_file(Draft(file.url, file.fetched.body), named)
+        yield from _in_file(Draft(file.url, file.fetched.body), names)
 
 
-def _in_file(draft: Draft, named: frozenset[str]) -> Iterator[Finding]:
-    """`named`: the names that some format reads, in lower case."""
+def _in_file(draft: Draft, names: frozenset[str]) -> Iterator[Finding]:
+    """`names`: the names that some format reads, in lower case."""
     reported: set[str] = set()
     for line in range(1, draft.lines + 1):
         match = _AGENT_LINE.match(draft.line(line))
         token = _TOKEN.match(match[1]) if match else None
         name = token[0].decode() if token else ""
-        if match is None or token is None or name.lower() not in named or name.lower() in reported:
+        if match is None or token is None or name.lower() not in names or name.lower() in reported:
             continue
         if (problem := _problem(name)) and len(reported) < MAX_REPORTED:
             reported.add(name.lower())

@@ -46,7 +46,7 @@ def _of_files(source: Source, agent: Agent) -> Iterator[Contradiction]:
 
 
 def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:
-    """What a page permits for itself, and the files refuse."""
+    """Yield the contradictions between a page, which permits something for itself, and the files, which refuse it."""
     agent = Agent(NOBODY)
     itself = Site.from_files(source.origin, {}).page(agent, page.url, headers=page.fetched.headers, body=page.fetched.body)
     of_files = source.site.page(agent, page.url, body=None)
@@ -57,18 +57,17 @@ def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:
 
 def _between(pages: Sequence[Page]) -> Iterator[Contradiction]:
     """`pages`: the same one, as each source speaks of it. A permission that follows from silence is none."""
-    named = dict.fromkeys(use for page in pages for use, decision in page.uses.items() if decision.stated)
-    for use in (use for use in named if use not in ("crawl", "follow")):  # to fetch is no use of what is fetched
+    uses = dict.fromkeys(use for page in pages for use, decision in page.uses.items() if decision.stated)
+    for use in (use for use in uses if use not in ("crawl", "follow")):  # to fetch is no use of what is fetched
         decisions = [page.uses[use] for page in pages]
-        permitting = [each.reasons[0] for each in decisions if each.stated and each.verdict is Verdict.ALLOW]
-        refusing = [each.reasons[0] for each in decisions if each.stated and each.verdict is Verdict.DENY]
-        yield from ((one, other, use) for one in permitting for other in refusing)
+        permitting = [decision.reasons[0] for decision in decisions if decision.stated and decision.verdict is Verdict.ALLOW]
+        refusing = [decision.reasons[0] for decision in decisions if decision.stated and decision.verdict is Verdict.DENY]
+        yield from ((permission, refusal, use) for permission in permitting for refusal in refusing)
 
 
-def _finding(source: Source, permitting: Reason, refusing: Reason, use: str, to_whom: str) -> Finding:
+def _finding(source: Source, permitting: Reason, refusing: Reason, use: str, addressee: str) -> Finding:
     origin = refusing.source
     position = unhidden(source.name_of(origin.url), keep="") + (f":{origin.line}" if origin.line else "")
     text = f" (`{origin.text}`)" if origin.text else ""
-    message = f"`{use}` is permitted here{to_whom}, and refused by {position}{text}: it is refused"
-    place = permitting.source
-    return Finding(rule="comity.contradiction", message=message, url=place.url, line=place.line)
+    message = f"`{use}` is permitted here{addressee}, and refused by {position}{text}: it is refused"
+    return Finding(rule="comity.contradiction", message=message, url=permitting.source.url, line=permitting.source.line)

@@ -38,5 +38,5 @@ def check_readers(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[F
 
 
 def _message(opinion: Opinion, agent: Agent, probe: str) -> str:
-    told = "; ".join(sentences([opinion.as_json], []))
-    return told.replace("fetch this", f"fetch {printable(target_of(probe))} as {agent.token}")
+    text = "; ".join(sentences([opinion.as_json], []))
+    return text.replace("fetch this", f"fetch {printable(target_of(probe))} as {agent.token}")

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from comity.authoring.explaining import Answer, Explanation, Group, Place, explain
+from comity.authoring.explaining import Answer, Explanation, Group, explain
 from comity.authoring.sites import DEFAULT_ORIGIN, load, options
 from comity.crawler.console import add_row, complain, line, open_console, read_or_not, say, table
 from comity.policies import PolicyError
@@ -74,25 +74,21 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
 
 def _answer(answer: Answer) -> dict[str, Any]:
     return {
-        "about": answer.about,
+        "about": answer.topic,
         "verdict": answer.verdict,
         "sentence": answer.sentence,
         "limits": dict(answer.limits),
-        "decided_by": [_place(place) for place in answer.places],
+        "decided_by": [citation._asdict() for citation in answer.citations],
         "exceptions": [
             {
                 "verdict": exception.verdict,
                 "limits": dict(exception.limits),
-                "decided_by": [_place(place) for place in exception.places],
+                "decided_by": [citation._asdict() for citation in exception.citations],
                 "urls": list(exception.urls),
             }
             for exception in answer.exceptions
         ],
     }
-
-
-def _place(place: Place) -> dict[str, Any]:
-    return place._asdict()
 
 
 def as_markdown(explanation: Explanation) -> str:
@@ -133,11 +129,11 @@ def show(explanation: Explanation, console: Console) -> None:
     """Print the explanation for people."""
     rows = table(f"What the files of {explanation.origin} mean", "who", "about", "answer", "what they say")
     for group in explanation.groups:
-        who = _heading(group, explanation)
+        agents = _heading(group, explanation)
         for answer in group.answers:
-            about = answer.about if "," not in answer.about else "all else"
-            add_row(rows, who, about, Text(answer.verdict, COLORS.get(answer.verdict, "")), answer.sentence)
-            who = ""
+            topic = answer.topic if "," not in answer.topic else "all else"
+            add_row(rows, agents, topic, Text(answer.verdict, COLORS.get(answer.verdict, "")), answer.sentence)
+            agents = ""
     console.print(rows)
     if explanation.as_everybody:
         console.print(line(f"As everybody else: {', '.join(explanation.as_everybody)}"))

@@ -37,7 +37,7 @@ class Selection(NamedTuple):
     def from_options(cls, options: Namespace) -> Selection:
         return cls(_rules_of(options.select) if options.select else None, _rules_of(options.ignore))
 
-    def of(self, problems: Iterable[Problem]) -> list[Problem]:
+    def filter(self, problems: Iterable[Problem]) -> list[Problem]:
         return [
             problem
             for problem in problems
@@ -47,13 +47,13 @@ class Selection(NamedTuple):
 
 def _rules_of(prefixes: Iterable[str]) -> frozenset[str]:
     """The rules that are meant: `robots` means all that begin with `robots.`. PolicyError where none does."""
-    meant: set[str] = set()
+    rules: set[str] = set()
     for prefix in prefixes:
         of_prefix = {rule for rule in RULES if rule == prefix or rule.startswith(f"{prefix.rstrip('.')}.")}
         if not of_prefix:
             raise PolicyError(f"`{prefix}` is no rule, and no rule begins with it: docs/rules.md lists them")
-        meant |= of_prefix
-    return frozenset(meant)
+        rules |= of_prefix
+    return frozenset(rules)
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -85,7 +85,7 @@ def run(options: Namespace) -> int:
             for name in _files(target):
                 changed |= _mend(name, options, selection)
         if not options.diff:
-            problems += selection.of(_lint(target, options, samples))
+            problems += selection.filter(_lint(target, options, samples))
     if options.diff:
         return PROBLEMS if changed else 0
     if not (options.fix and STANDARD_INPUT in options.targets):
@@ -141,9 +141,9 @@ def _others(target: str, source: Source) -> list[str]:
     """Other files at the top of a folder: kinds of files that have no place of their own."""
     if not Path(target).is_dir():
         return []
-    known = {os.path.realpath(file.name) for file in (*source.files, *source.pages)}
+    site_files = {os.path.realpath(file.name) for file in (*source.files, *source.pages)}
     paths = (path for path in sorted(Path(target).iterdir()) if path.suffix in OTHER_SUFFIXES and path.is_file())
-    return [str(path) for path in paths if os.path.realpath(path) not in known]
+    return [str(path) for path in paths if os.path.realpath(path) not in site_files]
 
 
 def _mend(name: str, options: Namespace, selection: Selection) -> bool:
@@ -155,7 +155,7 @@ def _mend(name: str, options: Namespace, selection: Selection) -> bool:
             _kind(name, body, options)
         return False
     for _ in range(MAX_ROUNDS):
-        problems = selection.of(lint_file(kind, name, body, origin=options.origin or DEFAULT_ORIGIN))
+        problems = selection.filter(lint_file(kind, name, body, origin=options.origin or DEFAULT_ORIGIN))
         mended, _ = apply(body, (problem.fix for problem in problems if problem.fix))
         if mended == body:
             break
@@ -172,8 +172,8 @@ def _mend(name: str, options: Namespace, selection: Selection) -> bool:
 
 def _show_difference(name: str, before: bytes, after: bytes) -> None:
     old, new = (body.decode("utf-8", "replace").splitlines(keepends=True) for body in (before, after))
-    for shown in difflib.unified_diff(old, new, fromfile=name, tofile=name):
-        say(shown.rstrip("\r\n"))
+    for difference in difflib.unified_diff(old, new, fromfile=name, tofile=name):
+        say(difference.rstrip("\r\n"))
 
 
 def _sample(name: str, origin: str | None) -> SourceFile:

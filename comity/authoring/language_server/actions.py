@@ -19,7 +19,7 @@ from lsprotocol.types import (
     WorkspaceEdit,
 )
 
-from comity.authoring.intended import drafts, intents_said, place_of
+from comity.authoring.intended import drafts, path_of, stated_intents
 from comity.authoring.language_server.diagnostics import diagnostic
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.statements import Form, form_of
@@ -107,12 +107,12 @@ def other_formats(
 
     `folder`: the URI of the folder of the site. `others`: the texts of its files, by their paths on the site."""
     kind = document.kind
-    place = place_of(kind) if kind else ""
+    place = path_of(kind) if kind else ""
     if kind is None or not place or not _asked(OTHER_FORMAT, only):
         return []
     texts = {**others, place: document.text}
     actions = []
-    for said in intents_said(kind, document.text):
+    for said in stated_intents(kind, document.text):
         for draft in drafts(said, place, texts):
             edits: list[CreateFile | TextDocumentEdit] = []
             for at, text in draft.added.items():

@@ -67,8 +67,8 @@ def diagnostic(document: Document, problem: Problem) -> Diagnostic:
 
 def range_of(document: Document, problem: Problem) -> Range:
     """A file as a whole is meant by its beginning."""
-    if problem.place is None:
+    if problem.span is None:
         return Range(Position(0, 0), Position(0, 0))
-    line = problem.place.line - 1
+    line = problem.span.line - 1
     mark = 1 if line == 0 and document.text.startswith("\ufeff") else 0
-    return document.range(line, problem.place.column - 1 + mark, problem.place.end_column - 1 + mark)
+    return document.range(line, problem.span.column - 1 + mark, problem.span.end_column - 1 + mark)

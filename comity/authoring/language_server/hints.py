@@ -52,10 +52,10 @@ def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint
 def _readings(outline: Outline, problems: Iterable[Problem], first: int, last: int) -> Iterator[InlayHint]:
     for problem in problems:
         match = _READ_AS.search(problem.message)
-        if match and problem.place and first < problem.place.line <= last + 1:
-            line = problem.place.line - 1
+        if match and problem.span and first < problem.span.line <= last + 1:
+            line = problem.span.line - 1
             mark = 1 if line == 0 and outline.document.text.startswith("\ufeff") else 0
-            position = outline.document.position(line, problem.place.end_column - 1 + mark)
+            position = outline.document.position(line, problem.span.end_column - 1 + mark)
             yield InlayHint(position, f"= {match[1].strip('`')}", kind=InlayHintKind.Type, padding_left=True)
 
 

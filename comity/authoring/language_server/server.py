@@ -22,7 +22,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.typing import Origin
 
 from comity import __version__
-from comity.authoring.intended import PLACES
+from comity.authoring.intended import PATHS
 from comity.authoring.language_server import actions, tokens
 from comity.authoring.language_server.documents import MAX_TEXT, Buffer, whole
 from comity.authoring.language_server.work import Snapshot, Workers, outline_of
@@ -411,7 +411,7 @@ def _add_changes(server: Server) -> None:
             found += await server.workers.ask("conversion", looked.snapshot, kinds_asked)
             if folder := looked.snapshot.folder:
                 asked = tuple(kinds_asked) if kinds_asked is not None else None
-                found += await server.workers.ask("other formats", looked.snapshot, server.files.texts(folder, PLACES), asked)
+                found += await server.workers.ask("other formats", looked.snapshot, server.files.texts(folder, PATHS), asked)
         return found
 
     @_feature(server, lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))

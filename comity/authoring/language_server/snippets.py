@@ -42,11 +42,11 @@ def _is_for(artefact: Artefact, outline: Outline) -> bool:
     if kind is None:
         return False
     if outline.form is Form.HTML:
-        return artefact.place == ELEMENT
+        return artefact.location == ELEMENT
     if kind.path:
-        return artefact.place == kind.path and _form(artefact) is outline.form
+        return artefact.location == kind.path and _form(artefact) is outline.form
     root = kind.name.partition(".")[0]
-    return splitext(artefact.place)[1] == splitext(kind.name)[1] and f"<{root}" in artefact.template
+    return splitext(artefact.location)[1] == splitext(kind.name)[1] and f"<{root}" in artefact.template
 
 
 def _form(artefact: Artefact) -> Form:
@@ -58,9 +58,9 @@ def _snippet(intent: Intent, form: WrittenForm, artefact: Artefact) -> Snippet:
     values = intent.values()
     # Whatever stands in the text stands there as it is; a parameter is a place to fill in, the same one wherever it stands.
     marks = {name: f"\0{name}\0" for name in values}
-    template = artefact.written(marks).replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
+    template = artefact.text(marks).replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
     names = [parameter.name for parameter in intent.parameters]
     for name, value in values.items():
         shown = value.replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
         template = template.replace(marks[name], f"${{{names.index(name) + 1}:{shown}}}" if name in names else shown)
-    return Snippet(f"{intent.title} ({form.format})", form.format, form.remark, artefact.written(values), template)
+    return Snippet(f"{intent.title} ({form.format})", form.format, form.remark, artefact.text(values), template)

@@ -59,8 +59,8 @@ def problems(found: Sequence[Problem], *, is_editable: bool) -> str:
         return '<h2>Findings</h2><p class="quiet">Nothing is wrong with this file.</p>'
     rows = []
     for number, problem in enumerate(found[:MAX_PROBLEMS]):
-        where = f"Line {problem.place.line}, column {problem.place.column}" if problem.place else "The file"
-        line = problem.place.line if problem.place else 1
+        where = f"Line {problem.span.line}, column {problem.span.column}" if problem.span else "The file"
+        line = problem.span.line if problem.span else 1
         fix = _button("fix", number=number, label=f"Fix: {_code(problem.fix.title)}") if problem.fix and is_editable else ""
         rows.append(
             f'<li class="{text(problem.severity.value)}">{_button("line", line=line, label=text(where))} '

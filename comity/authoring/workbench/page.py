@@ -410,13 +410,13 @@ class Bench:
         tips: dict[int, str] = {}
         marks: list[dict[str, Any]] = []
         for problem in view.problems.get(self._opened, [])[:MAX_MARKS]:
-            if problem.place and problem.place.line < len(starts):
-                start, end = (starts[problem.place.line - 1] + column - 1 for column in problem.place[1:])
-                end = min(end, starts[problem.place.line] - 1)
+            if problem.span and problem.span.line < len(starts):
+                start, end = (starts[problem.span.line - 1] + column - 1 for column in problem.span[1:])
+                end = min(end, starts[problem.span.line] - 1)
                 if start < end:
                     marks.append({"kind": "mark", "from": start, "to": end, "class": f"problem-{problem.severity.value}"})
-                tip = tips.get(problem.place.line)
-                tips[problem.place.line] = f"{tip}\n{problem.message}" if tip else problem.message
+                tip = tips.get(problem.span.line)
+                tips[problem.span.line] = f"{tip}\n{problem.message}" if tip else problem.message
         marks += [
             {"kind": "replace", "from": hidden.offset, "to": hidden.offset + 1, "text": hidden.name, "class": "hidden-character"}
             for hidden in hidden_in(text)[:MAX_MARKS]

@@ -106,11 +106,11 @@ def test_a_name_that_has_its_colon_gets_no_second_one() -> None:
 )
 def test_every_intent_that_a_file_can_say_has_its_snippet(name: str, places: str) -> None:
     written = {
-        (intent.title, form.format, artefact.written(intent.values()))
+        (intent.title, form.format, artefact.text(intent.values()))
         for intent in INTENTS
         for form in intent.forms
         for artefact in form.artefacts
-        if artefact.place == places
+        if artefact.location == places
     }
     assert written
     found = items(name, "|")

@@ -18,7 +18,7 @@ from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import Samples
 from comity.authoring.language_server.symbols import folding, symbols
 from comity.authoring.language_server.tokens import TYPES, tokens
-from comity.authoring.problems import Place, Problem
+from comity.authoring.problems import LineSpan, Problem
 from comity.policies import Agent, Site, Verdict, ai_txt_from_xml
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.ai_txt import parse, spawning
@@ -214,7 +214,7 @@ def problem(document: Document, word: bytes, text: bytes) -> Problem:
     line = document.body[:start].count(b"\n") + 1
     fix = Fix(f"Write {text.decode()}", (Edit(start, start + len(word), text),))
     finding = Finding(rule=PROBLEM, message="m", line=line)
-    return Problem("robots.txt", PROBLEM, "m", None, "", fix, finding)._replace(place=Place(line, 1, 2))
+    return Problem("robots.txt", PROBLEM, "m", None, "", fix, finding)._replace(span=LineSpan(line, 1, 2))
 
 
 def test_fixes_are_offered_where_the_problems_are_and_all_at_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from comity.authoring.problems import Place
+from comity.authoring.problems import LineSpan
 from comity.authoring.workbench import markup
 from comity.authoring.workbench.desk import DEMO, desk_of
 from comity.authoring.workbench.state import MAX_FIELD, MAX_FILE, MAX_URLS, Choices, State, hidden_in, text_of, view_of
@@ -76,7 +76,7 @@ def test_an_unknown_language_is_said() -> None:
 @pytest.mark.requirement("IDE-4")
 def test_problems_have_their_places() -> None:
     problems = state({"/robots.txt": b"User-agent: *\nDisallow: a\n"}).problems()[ROBOTS]
-    assert [problem.place for problem in problems if problem.rule == "robots.path"] == [Place(2, 11, 12)]
+    assert [problem.span for problem in problems if problem.rule == "robots.path"] == [LineSpan(2, 11, 12)]
 
 
 def test_a_fix_is_made_in_the_file_and_offered_where_it_can_be() -> None:
