@@ -34,33 +34,35 @@ _TEXT, _XML = "ai.txt", "ai.xml"
 
 
 def edits_of(document: Document, fixes: Iterable[Fix]) -> list[TextEdit]:
-    """Those that can be made together, in one go."""
-    _, made = apply(document.body, fixes)
-    edits = dict.fromkeys(edit for fix in made for edit in fix.edits)
+    """Return the edits of the fixes that can be made together, in one go."""
+    _, applied = apply(document.body, fixes)
+    edits = dict.fromkeys(edit for fix in applied for edit in fix.edits)
     return [TextEdit(document.range_of(edit), edit.text.decode("utf-8", "replace")) for edit in edits]
 
 
-def fixes(document: Document, problems: Sequence[Problem], place: Range, only: Sequence[str] | None = None) -> list[CodeAction]:
-    """The fixes of the problems at a place, and all fixes of the file. `only`: kinds of action, None: any."""
+def fixes(
+    document: Document, problems: Sequence[Problem], selection: Range, only: Sequence[str] | None = None
+) -> list[CodeAction]:
+    """The fixes of the problems in a selection, and all fixes of the file. `only`: kinds of action, None: any."""
     actions: list[CodeAction] = []
     fixable = [problem for problem in problems if problem.fix]
-    if _asked(CodeActionKind.QuickFix, only):
+    if _is_wanted(CodeActionKind.QuickFix, only):
         for problem in fixable:
             report: Diagnostic = diagnostic(document, problem)
-            if problem.fix and report.range.start.line <= place.end.line and report.range.end.line >= place.start.line:
+            if problem.fix and report.range.start.line <= selection.end.line and report.range.end.line >= selection.start.line:
                 edit = WorkspaceEdit(changes={document.uri: edits_of(document, [problem.fix])})
                 action = CodeAction(
                     problem.fix.title, kind=CodeActionKind.QuickFix, diagnostics=[report], edit=edit, is_preferred=True
                 )
                 actions.append(action)
-    if fixable and _asked(FIX_ALL, only):
+    if fixable and _is_wanted(FIX_ALL, only):
         edit = WorkspaceEdit(changes={document.uri: edits_of(document, (problem.fix for problem in fixable if problem.fix))})
         actions.append(CodeAction("Fix all that comity can fix", kind=FIX_ALL, edit=edit))
     return actions
 
 
-def _asked(kind: str, only: Sequence[str] | None) -> bool:
-    return only is None or any(kind == asked or kind.startswith(f"{asked}.") for asked in only)
+def _is_wanted(kind: str, only: Sequence[str] | None) -> bool:
+    return only is None or any(kind == parent or kind.startswith(f"{parent}.") for parent in only)
 
 
 def other_form(document: Document) -> tuple[str, str] | None:
@@ -78,7 +80,7 @@ def other_form(document: Document) -> tuple[str, str] | None:
 
 def conversion(document: Document, only: Sequence[str] | None = None) -> list[CodeAction]:
     """The action that writes the other form beside the file."""
-    if not _asked(OTHER_FORM, only):
+    if not _is_wanted(OTHER_FORM, only):
         return []
     form = other_form(document)
     if form is None:
@@ -107,23 +109,23 @@ def other_formats(
 
     `folder`: the URI of the folder of the site. `others`: the texts of its files, by their paths on the site."""
     kind = document.kind
-    place = path_of(kind) if kind else ""
-    if kind is None or not place or not _asked(OTHER_FORMAT, only):
+    document_path = path_of(kind) if kind else ""
+    if kind is None or not document_path or not _is_wanted(OTHER_FORMAT, only):
         return []
-    texts = {**others, place: document.text}
+    texts = {**others, document_path: document.text}
     actions = []
-    for said in stated_intents(kind, document.text):
-        for draft in drafts(said, place, texts):
+    for stated_intent in stated_intents(kind, document.text):
+        for draft in drafts(stated_intent, document_path, texts):
             edits: list[CreateFile | TextDocumentEdit] = []
-            for at, text in draft.added.items():
-                uri = document.uri if at == place else folder.rstrip("/") + at
-                if at not in texts:  # where it has come to be meanwhile, the editor makes none of the edits
+            for path, text in draft.added.items():
+                uri = document.uri if path == document_path else folder.rstrip("/") + path
+                if path not in texts:  # where it has come to be meanwhile, the editor makes none of the edits
                     edits.append(CreateFile(uri, options=CreateFileOptions(overwrite=False, ignore_if_exists=False)))
-                end = Document(uri, texts.get(at, ""), encoding=document.encoding).end
+                end = Document(uri, texts.get(path, ""), encoding=document.encoding).end
                 edit = TextEdit(Range(end, end), text)
                 edits.append(TextDocumentEdit(OptionalVersionedTextDocumentIdentifier(uri), [edit]))
-            names = " and ".join(basename(at) for at in draft.added)
-            told = draft.form.format if draft.form.format == names else f"{draft.form.format} ({names})"
-            title = f'Write "{said.intent.title}" as {told}'
+            names = " and ".join(basename(path) for path in draft.added)
+            label = draft.form.format if draft.form.format == names else f"{draft.form.format} ({names})"
+            title = f'Write "{stated_intent.intent.title}" as {label}'
             actions.append(CodeAction(title, kind=OTHER_FORMAT, edit=WorkspaceEdit(document_changes=edits)))
     return actions

@@ -50,7 +50,7 @@ class _Items:
         text: str | None = None,
         is_snippet: bool = False,
     ) -> None:
-        """What does not begin with what is typed is left out, whatever its case."""
+        """Add an item, if it begins with what is typed, whatever its case."""
         if label in self.items or len(self.items) >= MAX_ITEMS or not label.lower().startswith(self.typed.lower()):
             return
         self.items[label] = CompletionItem(
@@ -67,12 +67,12 @@ class _Items:
 
 def completion(outline: Outline, position: Position, samples: Samples = NONE, *, has_snippets: bool = False) -> CompletionList:
     """`has_snippets`: the editor can insert texts with places to fill in."""
-    line, column = outline.document.place(position)
+    line, column = outline.document.line_and_column(position)
     outline = outline.part(line, line)
-    found = _of_documents(outline, line, column, has_snippets)
+    items = _of_documents(outline, line, column, has_snippets)
     complete = {Form.LINES: _of_line, Form.XML: _of_xml, Form.JSON: _of_json, Form.HTML: _of_html}[outline.form]
-    found += complete(outline, line, column, samples, has_snippets) if outline.document.kind else []
-    return CompletionList(is_incomplete=len(found) >= MAX_ITEMS, items=found)
+    items += complete(outline, line, column, samples, has_snippets) if outline.document.kind else []
+    return CompletionList(is_incomplete=len(items) >= MAX_ITEMS, items=items)
 
 
 def _of_documents(outline: Outline, line: int, column: int, has_snippets: bool) -> list[CompletionItem]:
@@ -121,8 +121,8 @@ def expected(outline: Outline, line: int) -> Iterator[Word]:
 def _of_line(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
     text = outline.document.line(line)
     before = text[:column]
-    read = field(before) if ":" in before else None
-    if read is None:
+    line_field = field(before) if ":" in before else None
+    if line_field is None:
         typed = _TYPED_NAME.fullmatch(before)
         if typed is None:
             return []
@@ -141,7 +141,7 @@ def _of_line(outline: Outline, line: int, column: int, samples: Samples, has_sni
     word = outline.word(statement) if statement else None
     if word is None:
         return []
-    value = before[read[4] :]
+    value = before[line_field.value_start :]
     kinds = word.value_kinds
     typed_word = _typed(value, kinds)
     earlier = len(re.findall(r"[^\s,;]+", value[: len(value) - len(typed_word)]))
@@ -155,9 +155,9 @@ def _typed(value: str, kinds: tuple[str, ...]) -> str:
     return value[_LAST_WORD.search(value).start() :]  # type: ignore[union-attr]
 
 
-def _add_snippets(items: _Items, found: Iterable[Snippet], has_snippets: bool, *, around: tuple[str, str] = ("", "")) -> None:
-    """What publishers want, as this file can say it. `around`: what is to stand before and behind."""
-    for snippet in found:
+def _add_snippets(items: _Items, offered: Iterable[Snippet], has_snippets: bool, *, around: tuple[str, str] = ("", "")) -> None:
+    """Add what publishers want, as this file can say it. `around`: what is to stand before and behind."""
+    for snippet in offered:
         items.add(
             snippet.title,
             CompletionItemKind.Snippet,
@@ -171,23 +171,23 @@ def _add_snippets(items: _Items, found: Iterable[Snippet], has_snippets: bool, *
 def _values(
     outline: Outline, word: Word, kinds: tuple[str, ...], span: Span, samples: Samples, value: str = ""
 ) -> list[CompletionItem]:
-    """What may stand in the place of a word of a value. `value`: all before it and it."""
+    """Return what may stand in the place of a word of a value. `value`: all before it and it."""
     items = _Items(outline, *span)
-    taken = set(re.findall(r"[^\s,;]+", value.lower()[: len(value) - len(items.typed)]))
+    present = set(re.findall(r"[^\s,;]+", value.lower()[: len(value) - len(items.typed)]))
     for kind in kinds:
         if kind == AGENT:
             for name in outline.agents:
-                if name.lower() not in taken and name.lower() != items.typed.lower():
+                if name.lower() not in present and name.lower() != items.typed.lower():
                     items.add(name, CompletionItemKind.Reference, detail="named in this file")
         for text, summary in word.values_of(kind).items():
             if text.endswith(PLACEHOLDER):
                 continue
-            if text.lower() not in taken:
+            if text.lower() not in present:
                 item_kind = CompletionItemKind.File if kind == PATH else CompletionItemKind.EnumMember
                 items.add(text, item_kind, detail=summary, documentation=f"{summary}.\n\n{section(word.directive.spec)}")
         if kind == AGENT:
             for crawler in known_crawlers():
-                if crawler.token.lower() not in taken and not crawler.retired:
+                if crawler.token.lower() not in present and not crawler.retired:
                     documentation = f"{crawler.operator}: {crawler.purpose}. <{crawler.source}>"
                     items.add(crawler.token, CompletionItemKind.Constant, detail=crawler.operator, documentation=documentation)
         elif kind == PATH:
@@ -210,7 +210,7 @@ def _of_xml(outline: Outline, line: int, column: int, samples: Samples, has_snip
     typed = _LAST_NAME.search(before)[0]  # type: ignore[index]
     start = column - len(typed)
     if statement := _valued(outline, line, column):
-        return _of_found(outline, statement, line, column, samples)
+        return _of_value(outline, statement, line, column, samples)
     if not before[:start].endswith("<"):
         tag = re.search(r"<([A-Za-z][\w.-]*)(?:[^<>\"']|\"[^\"]*\"|'[^']*')*\Z", before)
         if tag is None:
@@ -260,7 +260,7 @@ def _element_around(outline: Outline, line: int, column: int) -> Statement | Non
     return next((statement for statement in outline.statements if statement.name == open_names[-1]), None)
 
 
-def _of_found(outline: Outline, statement: Statement, line: int, column: int, samples: Samples) -> list[CompletionItem]:
+def _of_value(outline: Outline, statement: Statement, line: int, column: int, samples: Samples) -> list[CompletionItem]:
     """The values of a statement whose value is at the place."""
     word = outline.word(statement)
     if word is None:
@@ -275,7 +275,7 @@ def _of_found(outline: Outline, statement: Statement, line: int, column: int, sa
 def _of_json(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
     before = outline.document.line(line)[:column]
     if statement := _valued(outline, line, column) or _value_here(outline, line, column):
-        return _of_found(outline, statement, line, column, samples)
+        return _of_value(outline, statement, line, column, samples)
     typed = re.search(r"[A-Za-z0-9_-]*\Z", before)[0]  # type: ignore[index]
     start = column - len(typed)
     has_quote = before[:start].endswith('"')
@@ -313,9 +313,9 @@ def _value_here(outline: Outline, line: int, column: int) -> Statement | None:
 
 def _of_html(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
     if statement := _valued(outline, line, column):
-        return _of_found(outline, statement, line, column, samples)
-    found = outline.at(line, column)
-    statement = found[0] if found else None
+        return _of_value(outline, statement, line, column, samples)
+    match = outline.statement_at(line, column)
+    statement = match[0] if match else None
     if statement and statement.name_at.holds(line, column):
         items = _Items(outline, *statement.name_at)
         items.typed = items.typed[: column - statement.name_at.start]

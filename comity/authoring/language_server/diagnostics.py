@@ -1,4 +1,4 @@
-"""Diagnostics: the problems of a file, at their places."""
+"""Diagnostics: the problems of a file, with their ranges."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def severity_of(severity: Severity) -> DiagnosticSeverity:
 
 
 def problems_in(document: Document, folder: Path | None = None) -> list[Problem]:
-    """What is wrong with the file. `folder`: the site's, whose other files are to be read too, as they are on the disk."""
+    """Return the problems of the file. `folder`: the site's, whose other files are to be read too, as they are on the disk."""
     kind = document.kind
     if kind is None:
         return []

@@ -71,14 +71,14 @@ class Buffer:
         self.lines = split(whole(text))
         self.version = version
 
-    def replace(self, place: Range | None, text: str, encoding: str) -> None:
-        """Put a text in the place of what is there. A place that does not exist is the nearest that does. None: everything."""
+    def replace(self, range_: Range | None, text: str, encoding: str) -> None:
+        """Replace a range by a text. A position that does not exist is the nearest that does. `range_` None: everything."""
         text = whole(text)
-        if place is None:
+        if range_ is None:
             self.lines = split(text)
             return
-        first, start = self._place(place.start, encoding)
-        last, end = self._place(place.end, encoding)
+        first, start = self._line_and_column(range_.start, encoding)
+        last, end = self._line_and_column(range_.end, encoding)
         if (last, end) < (first, start):
             last, end = first, start
         # A CR and an LF that come together are one end of a line: the lines around are split again.
@@ -90,7 +90,7 @@ class Buffer:
             lines.pop()
         self.lines[before : after + 1] = lines
 
-    def _place(self, position: Position, encoding: str) -> tuple[int, int]:
+    def _line_and_column(self, position: Position, encoding: str) -> tuple[int, int]:
         if position.line >= len(self.lines):
             return len(self.lines) - 1, len(self.lines[-1])
         line = without_end(self.lines[position.line])
@@ -123,7 +123,7 @@ class Document:
 
     @cached_property
     def kind(self) -> Kind | None:
-        """What it is; None: nothing that is known here."""
+        """The kind of file; None: none that is known here."""
         return None if len(self.text) > MAX_TEXT else kind_of(self.path, self.body)
 
     @cached_property
@@ -135,14 +135,14 @@ class Document:
         return without_end(self.lines[number]) if 0 <= number < len(self.lines) else ""
 
     def position(self, line: int, column: int) -> Position:
-        """A place as the editor counts."""
+        """The position as the editor counts."""
         return Position(line, units(self.line(line)[:column], self.encoding))
 
     def range(self, line: int, start: int, end: int, last: int | None = None) -> Range:
         """`last`: the line of the end, where it is another one."""
         return Range(self.position(line, start), self.position(line if last is None else last, end))
 
-    def place(self, position: Position) -> tuple[int, int]:
+    def line_and_column(self, position: Position) -> tuple[int, int]:
         """Line and column of the editor's position, the nearest that exist."""
         number = max(0, min(position.line, len(self.lines) - 1))
         if number < position.line:
@@ -154,7 +154,7 @@ class Document:
         return self.position(len(self.lines) - 1, len(self.lines[-1]))
 
     def range_of(self, edit: Edit) -> Range:
-        """The place of octets of the body."""
+        """The range of octets of the body."""
         return Range(self._of_octets(edit.start), self._of_octets(edit.end))
 
     def _of_octets(self, octets: int) -> Position:

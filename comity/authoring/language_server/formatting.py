@@ -29,9 +29,9 @@ def formatting(outline: Outline, *, tab_size: int = 2, spaces: bool = True) -> l
 def _unit(outline: Outline) -> str:
     """The indentation of the first line of level 1, as the file has it already."""
     for line in outline.document.lines:
-        read = field(line)
-        if read and _LEVELS.get(read[0].lower()) == 1:
-            start = line[: read[1]]
+        line_field = field(line)
+        if line_field and _LEVELS.get(line_field.name.lower()) == 1:
+            start = line[: line_field.start]
             return start if start in ("  ", "    ", "\t") else ""
     return ""
 
@@ -39,22 +39,22 @@ def _unit(outline: Outline) -> str:
 def _indentation(outline: Outline, unit: str) -> Iterator[TextEdit]:
     for number in range(len(outline.document.lines)):
         line = outline.document.line(number)
-        read = field(line)
-        level = _LEVELS.get(read[0].lower()) if read else None
-        if read and level is not None:
-            start = line[: read[1]]
+        line_field = field(line)
+        level = _LEVELS.get(line_field.name.lower()) if line_field else None
+        if line_field and level is not None:
+            start = line[: line_field.start]
             mark = "\ufeff" if number == 0 and start.startswith("\ufeff") else ""
             # Within a file that mark, and a no-break space, are characters like any other: who takes them away changes what is
             # read.
             if start != mark + unit * level and not start.removeprefix(mark).strip(" \t"):
-                yield TextEdit(outline.document.range(number, len(mark), read[1]), unit * level)
+                yield TextEdit(outline.document.range(number, len(mark), line_field.start), unit * level)
 
 
 def _line_ends(outline: Outline) -> Iterator[TextEdit]:
     for number in range(len(outline.document.lines)):
         line = outline.document.line(number)
-        kept = len(line.rstrip(" \t"))
-        if kept < len(line) and (kept or line.isspace()):
-            read = field(line)
-            if kept == 0 or (line[:kept].strip("\ufeff \t") and (read is None or kept >= read[2])):
-                yield TextEdit(outline.document.range(number, kept, len(line)), "")
+        end = len(line.rstrip(" \t"))
+        if end < len(line) and (end or line.isspace()):
+            line_field = field(line)
+            if end == 0 or (line[:end].strip("\ufeff \t") and (line_field is None or end >= line_field.end)):
+                yield TextEdit(outline.document.range(number, end, len(line)), "")

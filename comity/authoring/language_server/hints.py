@@ -24,9 +24,9 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def hints(outline: Outline, problems: Iterable[Problem], first: int, last: int) -> list[InlayHint]:
-    """Those of the lines from `first` to `last`."""
-    found = [*_other_places(outline, first, last), *_readings(outline, problems, first, last)]
-    return sorted(found, key=lambda hint: (hint.position.line, hint.position.character))
+    """Return the hints of the lines from `first` to `last`."""
+    of_lines = (*_other_places(outline, first, last), *_readings(outline, problems, first, last))
+    return sorted(of_lines, key=lambda hint: (hint.position.line, hint.position.character))
 
 
 def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint]:
@@ -41,12 +41,12 @@ def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint
             lines.setdefault(agent, []).append(statement.name_at.line)
             if first <= statement.name_at.line <= last:
                 seen.append((agent, statement.name_at.line, value))
-    for agent, at, value in seen:
-        others = [line + 1 for line in dict.fromkeys(lines[agent]) if line != at]
+    for agent, line, value in seen:
+        others = [other + 1 for other in dict.fromkeys(lines[agent]) if other != line]
         if others:
-            shown = ", ".join(map(str, others[:MAX_LINES_NAMED])) + (", …" if len(others) > MAX_LINES_NAMED else "")
+            numbers = ", ".join(map(str, others[:MAX_LINES_NAMED])) + (", …" if len(others) > MAX_LINES_NAMED else "")
             position = outline.document.position(value.span.line, value.span.end)
-            yield InlayHint(position, f"and line {shown}", padding_left=True)
+            yield InlayHint(position, f"and line {numbers}", padding_left=True)
 
 
 def _readings(outline: Outline, problems: Iterable[Problem], first: int, last: int) -> Iterator[InlayHint]:
@@ -68,7 +68,7 @@ def lenses(outline: Outline, targets: tuple[str, ...]) -> list[CodeLens]:
         site = Site.from_files(DEFAULT_ORIGIN, {kind.path: outline.document.body})
     except (PolicyError, ValueError):
         return []
-    made = []
+    code_lenses = []
     decided: dict[str, list[set[int]]] = {}  # by token: of each target, the lines that decide
     for statement in list(_groups(outline))[:MAX_LENSES]:
         token = _token(outline, statement)
@@ -77,8 +77,8 @@ def lenses(outline: Outline, targets: tuple[str, ...]) -> list[CodeLens]:
         group = range(statement.name_at.line + 1, statement.last_line + 2)
         count = sum(not lines.isdisjoint(group) for lines in decided[token])
         title = f"decides {count} of {len(targets)} sample URL{'s' if len(targets) > 1 else ''}"
-        made.append(CodeLens(outline.document.range(*statement.name_at), Command(title, "")))
-    return made
+        code_lenses.append(CodeLens(outline.document.range(*statement.name_at), Command(title, "")))
+    return code_lenses
 
 
 def _groups(outline: Outline) -> Iterator[Statement]:

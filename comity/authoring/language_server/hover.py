@@ -14,12 +14,12 @@ MAX_AGENTS = 5  # that are named
 
 
 def hover(outline: Outline, position: Position) -> Hover | None:
-    place = outline.document.place(position)
-    outline = outline.with_agents(place[0])
-    at = outline.at(*place)
-    if at is None:
+    line, column = outline.document.line_and_column(position)
+    outline = outline.with_agents(line)
+    match = outline.statement_at(line, column)
+    if match is None:
         return None
-    statement, value = at
+    statement, value = match
     word = outline.word(statement)
     if word is None:
         return None
@@ -29,11 +29,11 @@ def hover(outline: Outline, position: Position) -> Hover | None:
 
 
 def of_name(outline: Outline, statement: Statement, word: Word) -> str:
-    """What a line means."""
+    """Return what a line means, in Markdown."""
     directive = word.directive
     lines = [f"**{directive.name}**" + (f" {quoted(statement.value)}" if statement.value else ""), f"{directive.summary}."]
     if AGENT not in word.value_kinds and (agents := outline.agents_of(statement)):
-        lines.append(f"For {for_whom(agents, word)}.")
+        lines.append(f"For {addressees(agents, word)}.")
     return "\n\n".join([*lines, section(directive.spec)])
 
 
@@ -42,16 +42,16 @@ def _of_value(outline: Outline, statement: Statement, word: Word, value: ValueWo
         for name, summary in word.values_of(kind).items():
             if name.lower() == value.text.lower():
                 return "\n\n".join([f"{quoted(name)}: {summary}.", section(word.directive.spec)])
-    own = outline.words.get(value.text, statement.name)  # a word that is one of the format's names, as those in a list
-    if own:
-        return "\n\n".join([f"**{own.directive.name}**", f"{own.directive.summary}.", section(own.directive.spec)])
-    if AGENT in value.kinds and (known := known_agent(value.text)):
-        return f"{quoted(value.text)}: {known}"
+    item = outline.words.get(value.text, statement.name)  # a word that is one of the format's names, as those in a list
+    if item:
+        return "\n\n".join([f"**{item.directive.name}**", f"{item.directive.summary}.", section(item.directive.spec)])
+    if AGENT in value.kinds and (description := known_agent(value.text)):
+        return f"{quoted(value.text)}: {description}"
     return of_name(outline, statement, word)
 
 
 def known_agent(token: str) -> str:
-    """What is known of a crawler; "": nothing."""
+    """Return what is known of a crawler; "": nothing."""
     crawler = known(token)
     if crawler is None:
         return ""
@@ -63,18 +63,18 @@ def known_agent(token: str) -> str:
     return f"{crawler.operator}, {crawler.purpose}.{retired}\n\n<{crawler.source}>"
 
 
-def for_whom(agents: list[str], word: Word) -> str:
+def addressees(agents: list[str], word: Word) -> str:
     if "*" in agents:
         return "every agent" if len(agents) > 1 else word.values_of(AGENT).get("*", "every agent")
-    named = [quoted(agent) for agent in agents[:MAX_AGENTS]]
-    others = len(agents) - len(named)
-    return ", ".join(named) + (f" and {others} more" if others else "")
+    names = [quoted(agent) for agent in agents[:MAX_AGENTS]]
+    others = len(agents) - len(names)
+    return ", ".join(names) + (f" and {others} more" if others else "")
 
 
 def quoted(text: str) -> str:
     """A text of the file as code: it cannot end that."""
-    shown = printable(text[:200].encode("utf-8", "replace")).replace("`", "'")
-    return f"`{shown}`"
+    visible = printable(text[:200].encode("utf-8", "replace")).replace("`", "'")
+    return f"`{visible}`"
 
 
 def section(spec: str) -> str:

@@ -41,7 +41,7 @@ class Occurrence(NamedTuple):
 
 
 def _reference_prefix(word: Word) -> str:
-    """What stands before the name in values that refer to it: "the-acap:resource-set:"; "" where the name stands alone."""
+    """Return what stands before the name in values that refer to it: "the-acap:resource-set:"; "" where the name stands alone."""
     last = word.directive.name.partition("-")[2].lower()
     for values in word.format.authoring.values.values():
         for value in values:
@@ -62,31 +62,31 @@ def definitions(outline: Outline) -> Iterator[Definition]:
 
 def occurrences(outline: Outline) -> Iterator[Occurrence]:
     """Every place of every name that the file defines, in order."""
-    known: dict[tuple[bool, str], Definition] = {}
+    defined_names: dict[tuple[bool, str], Definition] = {}
     prefixes: dict[str, None] = {}
     for definition in definitions(outline):
-        known.setdefault((definition.is_usage, definition.name.lower()), definition)
+        defined_names.setdefault((definition.is_usage, definition.name.lower()), definition)
         if prefix := _reference_prefix(definition.word):
             prefixes[prefix] = None
-    if not known:
+    if not defined_names:
         return
     for statement in outline.statements:
         word = outline.word(statement)
         is_defining = word is not None and word.value_kinds[:1] == (NAME,)
-        for at in (statement.name_at, *((statement.value_at,) if is_defining else ())):
-            for match in _PARENTHESES.finditer(outline.document.line(at.line)[at.start : at.end]):
+        for span in (statement.name_at, *((statement.value_at,) if is_defining else ())):
+            for match in _PARENTHESES.finditer(outline.document.line(span.line)[span.start : span.end]):
                 key = (True, match[1].lower())
-                if key in known:
-                    span = Span(at.line, at.start + match.start(1), at.start + match.end(1))
-                    yield Occurrence(key, span, is_definition=False)
+                if key in defined_names:
+                    in_parentheses = Span(span.line, span.start + match.start(1), span.start + match.end(1))
+                    yield Occurrence(key, in_parentheses, is_definition=False)
         for number, value in enumerate(outline.value_words(statement)):
             if is_defining and number == 0:
                 key = (_is_usage(word), value.text.lower())
-                if key in known:
+                if key in defined_names:
                     yield Occurrence(key, value.span, is_definition=True)
                 continue
             before = next((prefix for prefix in prefixes if value.text.lower().startswith(prefix)), None)
-            if before is not None and (key := (False, value.text[len(before) :].lower())) in known:
+            if before is not None and (key := (False, value.text[len(before) :].lower())) in defined_names:
                 line, start, end = value.span
                 yield Occurrence(key, Span(line, start + len(before), end), is_definition=False)
 
@@ -107,41 +107,43 @@ def set_values(outline: Outline) -> list[str]:
     return list(dict.fromkeys(_reference_prefix(definition.word) + definition.name for definition in sets))
 
 
-def at(outline: Outline, position: Position) -> Occurrence | None:
-    place = outline.document.place(position)
-    return next((occurrence for occurrence in occurrences(outline) if occurrence.span.holds(*place)), None)
+def occurrence_at(outline: Outline, position: Position) -> Occurrence | None:
+    line, column = outline.document.line_and_column(position)
+    return next((occurrence for occurrence in occurrences(outline) if occurrence.span.holds(line, column)), None)
 
 
-def place(outline: Outline, position: Position) -> Range | None:
-    """Where the name at a place stands."""
-    here = at(outline, position)
-    return outline.document.range(*here.span) if here else None
+def name_range(outline: Outline, position: Position) -> Range | None:
+    """Return the range of the name at a position."""
+    occurrence = occurrence_at(outline, position)
+    return outline.document.range(*occurrence.span) if occurrence else None
 
 
 def locations(outline: Outline, position: Position, *, definitions_only: bool, with_definitions: bool = True) -> list[Location]:
-    """Where the name at a place is defined, or everywhere where it stands."""
-    here = at(outline, position)
+    """Return where the name at a position is defined, or everywhere where it stands."""
+    target = occurrence_at(outline, position)
     return [
         Location(outline.document.uri, outline.document.range(*occurrence.span))
-        for occurrence in (occurrences(outline) if here else ())
-        if here
-        and occurrence.key == here.key
+        for occurrence in (occurrences(outline) if target else ())
+        if target
+        and occurrence.key == target.key
         and (occurrence.is_definition if definitions_only else with_definitions or not occurrence.is_definition)
     ]
 
 
 def rename(outline: Outline, position: Position, new_name: str) -> WorkspaceEdit | None:
-    """None where there is no name, or it cannot be the new one: that is none, has another meaning, or is taken."""
-    here = at(outline, position)
-    if here is None or not _VALID.fullmatch(new_name):
+    """Return the edits that rename the name at a position.
+
+    None where there is no name, or it cannot be the new one: that is none, has another meaning, or is taken."""
+    target = occurrence_at(outline, position)
+    if target is None or not _VALID.fullmatch(new_name):
         return None
-    is_taken = new_name.lower() in map(str.lower, defined(outline, usages=here.key[0])) and new_name.lower() != here.key[1]
-    if is_taken or (here.key[0] and _is_built_in(outline, new_name)):
+    is_taken = new_name.lower() in map(str.lower, defined(outline, usages=target.key[0])) and new_name.lower() != target.key[1]
+    if is_taken or (target.key[0] and _is_built_in(outline, new_name)):
         return None
     edits = [
         TextEdit(outline.document.range(*occurrence.span), new_name)
         for occurrence in occurrences(outline)
-        if occurrence.key == here.key
+        if occurrence.key == target.key
     ]
     return WorkspaceEdit(changes={outline.document.uri: edits})
 

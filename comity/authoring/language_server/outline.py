@@ -1,9 +1,9 @@
 """A document with the words of its formats: which names stand where, for whom they are, and which values they have.
 
 Outline(document)
-Outline.at(line, column)     the word of a statement at a place
-Outline.part(first, last)    the same for some lines
-Outline.with_agents(line)    the same for a line, with the list of agents for whom it is"""
+Outline.statement_at(line, column)    the statement there, and the word of its value
+Outline.part(first, last)             the same for some lines
+Outline.with_agents(line)             the same for a line, with the list of agents for whom it is"""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ class Outline:
         """The numbers of the statements whose names stand in these lines."""
         return range(bisect_right(self._lines, first - 1), bisect_right(self._lines, last))
 
-    def at(self, line: int, column: int) -> tuple[Statement, ValueWord | None] | None:
-        """The statement at a place, and the word of its value; None where the place is in its name."""
+    def statement_at(self, line: int, column: int) -> tuple[Statement, ValueWord | None] | None:
+        """Return the statement at a column of a line, and the word of its value; of its name None in place of the word."""
         for number in reversed(self.between(line - 20, line)):
             statement = self.statements[number]
             if statement.name_at.holds(line, column):
@@ -129,8 +129,8 @@ class Outline:
         if self.form is Form.LINES:
             value = without_comment(value)
         for number, match in enumerate(_VALUE_WORD.finditer(value)):
-            at = Span(line, start + match.start(), start + match.end())
-            yield ValueWord(match[0], at, kinds_at(kinds, number))
+            span = Span(line, start + match.start(), start + match.end())
+            yield ValueWord(match[0], span, kinds_at(kinds, number))
 
     def kinds_by_attribute(self, statement: Statement, word: Word | None) -> tuple[str, ...]:
         """The kind of the content of an element whose attribute names one: `type="usage"`."""
@@ -148,15 +148,15 @@ class Outline:
             yield statement
 
     def agents_of(self, statement: Statement) -> list[str]:
-        """Whom a statement is for: the agents that the nearest line above names, and those before it in the same list."""
+        """Return the agents whom a statement is for: those of the nearest list of agents above it."""
         for naming in (statement, *self.ancestors(statement)):
             word = self.word(naming)
             if word and AGENT in word.value_kinds:
-                return self._listed(naming)
+                return self._agent_list(naming)
         return [] if self.words.openers else self._of_block(statement)
 
     def _of_block(self, statement: Statement) -> list[str]:
-        """Whom the lines name that stand together with one, without a blank line between."""
+        """Return the agents of all lines that stand together with a statement, without a blank line between."""
         number = self.number_of(statement)
         first = last = number
         while first and self._lines[first] - self._lines[first - 1] == 1:
@@ -167,7 +167,7 @@ class Outline:
         naming = [other for other in block if (word := self.word(other)) and AGENT in word.value_kinds]
         return [word.text for other in naming for word in self.value_words(other)]
 
-    def _listed(self, naming: Statement) -> list[str]:
+    def _agent_list(self, naming: Statement) -> list[str]:
         """The values of the lines of the same name that stand together."""
         if naming.parent >= 0 and naming.is_attribute:
             return [word.text for word in self.value_words(naming)]
@@ -178,7 +178,7 @@ class Outline:
         last = number
         while last + 1 < len(self.statements) and self._is_empty(last) and _joins(self.statements[last + 1], naming):
             last += 1
-        return [word.text for of in self.statements[first : last + 1] for word in self.value_words(of)]
+        return [word.text for statement in self.statements[first : last + 1] for word in self.value_words(statement)]
 
     def _is_empty(self, number: int) -> bool:
         return self.statements[number].last_line == self.statements[number].name_at.line
@@ -188,7 +188,7 @@ class Outline:
         """The agents that the whole document names, once each."""
         if self.whole is not self:
             return self.whole.agents
-        return list(dict.fromkeys(value.text for of in self.valued(AGENT) for value in self.value_words(of)))
+        return list(dict.fromkeys(value.text for statement in self.valued(AGENT) for value in self.value_words(statement)))
 
     def valued(self, kind: str) -> Iterator[Statement]:
         """The statements of the whole document that can have a value of a kind. Of lines only these are read, where their names
@@ -196,7 +196,9 @@ class Outline:
         whole = self.whole
         names = self.words.names_with(kind) if whole.form is Form.LINES and "statements" not in whole.__dict__ else None
         if names is None:
-            yield from (of for of in whole.statements if (word := whole.word(of)) and kind in word.value_kinds)
+            yield from (
+                statement for statement in whole.statements if (word := whole.word(statement)) and kind in word.value_kinds
+            )
         elif names and whole.document.kind is not None:
             begins = beginning(names)
             for number, line in enumerate(whole.document.lines):
@@ -206,8 +208,8 @@ class Outline:
 
 def _name(line: str) -> str:
     """The name of a line in lower case; "" where it has none."""
-    read = field(line) if ":" in line else None
-    return read[0].lower() if read else ""
+    line_field = field(line) if ":" in line else None
+    return line_field.name.lower() if line_field else ""
 
 
 def _joins(other: Statement, naming: Statement) -> bool:
@@ -217,5 +219,5 @@ def _joins(other: Statement, naming: Statement) -> bool:
 def without_comment(value: str) -> str:
     if value.startswith("#"):
         return ""
-    at = min((place for mark in (" #", "\t#") if (place := value.find(mark)) >= 0), default=-1)
-    return value[:at].rstrip() if at >= 0 else value
+    end = min((position for mark in (" #", "\t#") if (position := value.find(mark)) >= 0), default=-1)
+    return value[:end].rstrip() if end >= 0 else value

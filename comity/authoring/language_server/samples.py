@@ -27,7 +27,7 @@ _CLASS_NAME = re.compile(r"[A-Za-z_][\w-]*")
 
 
 class Samples(NamedTuple):
-    """What is known of a site."""
+    """Paths and elements of a site."""
 
     targets: tuple[str, ...] = ()  # paths and queries of its pages
     folders: tuple[str, ...] = ()  # "/images/"
@@ -35,7 +35,7 @@ class Samples(NamedTuple):
 
 
 NONE = Samples()
-_kept: dict[Path, tuple[tuple[tuple[str, int], ...], Samples]] = {}
+_cache: dict[Path, tuple[tuple[tuple[str, int], ...], Samples]] = {}
 
 
 def samples(folder: Path | None) -> Samples:
@@ -45,12 +45,12 @@ def samples(folder: Path | None) -> Samples:
     try:
         files = tuple(_files(folder))
         state = tuple((str(path), path.stat().st_mtime_ns) for path in files)
-        kept = _kept.get(folder)
-        if kept is None or kept[0] != state:
-            kept = _kept[folder] = state, _read(folder, files)
+        cached = _cache.get(folder)
+        if cached is None or cached[0] != state:
+            cached = _cache[folder] = state, _read(folder, files)
     except OSError:
         return NONE
-    return kept[1]
+    return cached[1]
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -97,13 +97,13 @@ def _read(folder: Path, files: tuple[Path, ...]) -> Samples:
 
 
 def _selectors(page: str) -> set[str]:
-    found = set()
+    selectors = set()
     for name, attributes in _TAG.findall(page):
-        found.add(name.lower())
-        found |= {f"#{value}" for value in _ID.findall(attributes)}
+        selectors.add(name.lower())
+        selectors |= {f"#{value}" for value in _ID.findall(attributes)}
         for classes in _CLASS.findall(attributes):
-            found |= {f".{value}" for value in "".join(classes).split() if _CLASS_NAME.fullmatch(value)}
-    return found
+            selectors |= {f".{value}" for value in "".join(classes).split() if _CLASS_NAME.fullmatch(value)}
+    return selectors
 
 
 def spread(targets: tuple[str, ...], count: int = URLS) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ class Files(Workspace):
             buffer.version = text_doc.version
 
     def text(self, uri: str) -> str | None:
-        """None: there is no such file that can be read."""
+        """Return the text of a file; None: there is none that can be read."""
         if uri in self.buffers:
             return self.buffers[uri].text
         path = to_fs_path(uri)
@@ -78,8 +78,8 @@ class Files(Workspace):
 
     def texts(self, folder: str, paths: Iterable[str]) -> tuple[tuple[str, str], ...]:
         """The files of a site that are there: path on it, text."""
-        found = ((path, self.text(Path(folder).as_uri() + path)) for path in paths)
-        return tuple((path, text) for path, text in found if text is not None)
+        texts = ((path, self.text(Path(folder).as_uri() + path)) for path in paths)
+        return tuple((path, text) for path, text in texts if text is not None)
 
     def version(self, uri: str) -> int | None:
         return self.buffers[uri].version if uri in self.buffers else None
@@ -93,13 +93,14 @@ class Files(Workspace):
         if kind and kind.path and file.as_posix().endswith(kind.path):
             folder = file.parents[kind.path.count("/") - 1]
         else:
-            opened = [Path(of) for folder in self.folders.values() if (of := to_fs_path(folder.uri)) is not None]
-            folder = max((of for of in opened if of in file.parents), key=lambda of: len(of.parts), default=file.parent)
+            opened = [Path(name) for folder in self.folders.values() if (name := to_fs_path(folder.uri)) is not None]
+            around = (folder for folder in opened if folder in file.parents)
+            folder = max(around, key=lambda folder: len(folder.parts), default=file.parent)
         return None if folder in (Path(folder.anchor), Path.home()) else folder
 
 
-class Looked(NamedTuple):
-    """What was found in a file."""
+class Inspection(NamedTuple):
+    """The problems of a file in one version."""
 
     version: int | None
     snapshot: Snapshot
@@ -112,7 +113,7 @@ class Server(LanguageServer):
     def __init__(self) -> None:
         super().__init__(NAME, __version__)
         self.workers = Workers()
-        self.looked: dict[str, Looked] = {}
+        self.inspections: dict[str, Inspection] = {}
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -142,7 +143,7 @@ class Server(LanguageServer):
         return bare._replace(folder=str(folder)) if folder else bare
 
     async def ask(self, task: str, uri: str, *arguments: Any) -> Any:
-        """None: there is no such file, or it is none of those that are known here."""
+        """Return the answer of a task about a file; None: there is no such file, or it is none of those that are known here."""
         snapshot = self.snapshot(uri)
         return await self.workers.ask(task, snapshot, *arguments) if snapshot else None
 
@@ -178,29 +179,29 @@ class Server(LanguageServer):
         if in_folder:
             await self.look(uri, in_folder=True)
 
-    async def look(self, uri: str, *, in_folder: bool = False) -> Looked | None:
-        """What is wrong with the file as it is now. What is known already is not looked for again."""
+    async def look(self, uri: str, *, in_folder: bool = False) -> Inspection | None:
+        """Return the problems of the file as it is now. What is known already is not looked for again."""
         version, snapshot = self.files.version(uri), self.snapshot(uri)
-        known = self.looked.get(uri)
+        previous = self.inspections.get(uri)
         if snapshot is None:
-            if known and not self.pulls:
+            if previous and not self.pulls:
                 self._publish(uri, version, [])
-            self.looked.pop(uri, None)
+            self.inspections.pop(uri, None)
             return None
-        if known and known.snapshot == snapshot and not in_folder:
-            return known
+        if previous and previous.snapshot == snapshot and not in_folder:
+            return previous
         problems = await self.workers.ask("problems in folder" if in_folder else "problems", snapshot)
-        looked = Looked(version, snapshot, problems)
+        inspection = Inspection(version, snapshot, problems)
         if uri in self.files.buffers and self.files.version(uri) == version:
-            self.looked[uri] = looked
+            self.inspections[uri] = inspection
             if not self.pulls:
                 self._publish(uri, version, await self.workers.ask("diagnostics", snapshot, problems))
             elif in_folder:
                 self._refresh(lsp.WORKSPACE_DIAGNOSTIC_REFRESH)
-        return looked
+        return inspection
 
-    def _publish(self, uri: str, version: int | None, found: list[lsp.Diagnostic]) -> None:
-        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, version))
+    def _publish(self, uri: str, version: int | None, diagnostics: list[lsp.Diagnostic]) -> None:
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics, version))
 
     def _refresh(self, method: str) -> None:
         workspace = self.client_capabilities.workspace
@@ -208,18 +209,18 @@ class Server(LanguageServer):
             self.workspace_diagnostic_refresh(None)
 
     async def problems(self, uri: str) -> list[Problem]:
-        looked = await self.look(uri)
-        return looked.problems if looked else []
+        inspection = await self.look(uri)
+        return inspection.problems if inspection else []
 
     def known_problems(self, uri: str) -> list[Problem]:
-        """Those of the text as it is, if it was looked at."""
-        known = self.looked.get(uri)
-        return known.problems if known and known.version == self.files.version(uri) else []
+        """Return the problems of the text as it is, if it was looked at."""
+        inspection = self.inspections.get(uri)
+        return inspection.problems if inspection and inspection.version == self.files.version(uri) else []
 
     def forget(self, uri: str) -> None:
         if task := self._looking.pop(uri, None):
             task.cancel()
-        self.looked.pop(uri, None)
+        self.inspections.pop(uri, None)
         if not self.pulls:
             self._publish(uri, None, [])
 
@@ -328,11 +329,11 @@ def _add_questions(server: Server) -> None:
         if snapshot is not None and len(snapshot.text) > MAX_AT_ONCE:
             await asyncio.sleep(QUIET)
             if server.files.version(uri) != version:  # the next question is on its way
-                known = server.looked.get(uri)
-                items = await server.workers.ask("diagnostics", known.snapshot, known.problems) if known else []
+                previous = server.inspections.get(uri)
+                items = await server.workers.ask("diagnostics", previous.snapshot, previous.problems) if previous else []
                 return lsp.RelatedFullDocumentDiagnosticReport(items=items)
-        looked = await server.look(uri)
-        items = await server.workers.ask("diagnostics", looked.snapshot, looked.problems) if looked else []
+        inspection = await server.look(uri)
+        items = await server.workers.ask("diagnostics", inspection.snapshot, inspection.problems) if inspection else []
         return lsp.RelatedFullDocumentDiagnosticReport(items=items)
 
     @_feature(
@@ -345,8 +346,8 @@ def _add_questions(server: Server) -> None:
         documents = server.client_capabilities.text_document
         item = documents.completion.completion_item if documents and documents.completion else None
         has_snippets = bool(item and item.snippet_support)
-        found = await server.ask("completion", params.text_document.uri, params.position, has_snippets)
-        return found or lsp.CompletionList(is_incomplete=False, items=[])
+        completions = await server.ask("completion", params.text_document.uri, params.position, has_snippets)
+        return completions or lsp.CompletionList(is_incomplete=False, items=[])
 
     @_feature(server, lsp.TEXT_DOCUMENT_HOVER)
     async def hovered(params: lsp.HoverParams) -> Any:
@@ -401,18 +402,17 @@ def _add_changes(server: Server) -> None:
 
     @_feature(server, lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=kinds), otherwise=[])
     async def code_actions(params: lsp.CodeActionParams) -> Any:
-        uri, only = params.text_document.uri, params.context.only
-        kinds_asked = [str(getattr(kind, "value", kind)) for kind in only] if only is not None else None
-        looked = await server.look(uri)
-        if looked is None:
+        uri, requested = params.text_document.uri, params.context.only
+        only = tuple(str(getattr(kind, "value", kind)) for kind in requested) if requested is not None else None
+        inspection = await server.look(uri)
+        if inspection is None:
             return []
-        found = await server.workers.ask("fixes", looked.snapshot, looked.problems, params.range, kinds_asked)
+        offers = await server.workers.ask("fixes", inspection.snapshot, inspection.problems, params.range, only)
         if _creates_files(server):
-            found += await server.workers.ask("conversion", looked.snapshot, kinds_asked)
-            if folder := looked.snapshot.folder:
-                asked = tuple(kinds_asked) if kinds_asked is not None else None
-                found += await server.workers.ask("other formats", looked.snapshot, server.files.texts(folder, PATHS), asked)
-        return found
+            offers += await server.workers.ask("conversion", inspection.snapshot, only)
+            if folder := inspection.snapshot.folder:
+                offers += await server.workers.ask("other formats", inspection.snapshot, server.files.texts(folder, PATHS), only)
+        return offers
 
     @_feature(server, lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
     async def rename(params: lsp.RenameParams) -> Any:
@@ -420,7 +420,7 @@ def _add_changes(server: Server) -> None:
 
     @_feature(server, lsp.TEXT_DOCUMENT_PREPARE_RENAME)
     async def prepare_rename(params: lsp.PrepareRenameParams) -> Any:
-        return await server.ask("place of a name", params.text_document.uri, params.position)
+        return await server.ask("range of a name", params.text_document.uri, params.position)
 
     @_feature(server, lsp.TEXT_DOCUMENT_FORMATTING)
     async def formatting(params: lsp.DocumentFormattingParams) -> Any:
@@ -430,8 +430,8 @@ def _add_changes(server: Server) -> None:
     @server.command(OTHER_FORM)
     async def other_form(uri: str) -> dict[str, str] | None:
         """The other written form of an ai.txt, for editors that cannot create files: its text and name."""
-        found = await server.ask("other form", str(uri))
-        return {"text": found[0], "name": found[1]} if found else None
+        form = await server.ask("other form", str(uri))
+        return {"text": form[0], "name": form[1]} if form else None
 
 
 def _creates_files(server: Server) -> bool:

@@ -21,7 +21,7 @@ class Snippet(NamedTuple):
 
 
 def snippets(outline: Outline) -> Iterator[Snippet]:
-    """Those for the file, one for each way in which it can say each thing."""
+    """Yield the snippets for the file, one for each way in which it can say each thing."""
     for intent in INTENTS:
         for form in intent.forms:
             for artefact in form.artefacts:
@@ -30,7 +30,7 @@ def snippets(outline: Outline) -> Iterator[Snippet]:
 
 
 def member_snippets(outline: Outline) -> Iterator[Snippet]:
-    """Those for a JSON file that has an array already: what stands in that of the snippet."""
+    """Yield the snippets for a JSON file that has an array already: what stands in that of the snippet."""
     for snippet in snippets(outline):
         text, template = snippet.text.strip(), snippet.template.strip()
         if text.startswith("[") and text.endswith("]"):
@@ -61,6 +61,6 @@ def _snippet(intent: Intent, form: WrittenForm, artefact: Artefact) -> Snippet:
     template = artefact.text(marks).replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
     names = [parameter.name for parameter in intent.parameters]
     for name, value in values.items():
-        shown = value.replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
-        template = template.replace(marks[name], f"${{{names.index(name) + 1}:{shown}}}" if name in names else shown)
+        escaped = value.replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
+        template = template.replace(marks[name], f"${{{names.index(name) + 1}:{escaped}}}" if name in names else escaped)
     return Snippet(f"{intent.title} ({form.format})", form.format, form.remark, artefact.text(values), template)

@@ -1,4 +1,4 @@
-"""The names and values that stand in a document, with their places, whatever is wrong with it: half a line, no end of an element.
+"""The names and values that stand in a document, with their spans, whatever is wrong with it: half a line, no end of an element.
 
 statements(text, lines, form)    in their order
 form_of(kind, text)              whether it is lines, XML, JSON or HTML"""
@@ -18,7 +18,7 @@ MAX_STATEMENTS = 50_000  # of one document
 
 
 class Form(Enum):
-    """How names and values are written."""
+    """A way in which names and values are written."""
 
     LINES = "lines"
     XML = "xml"
@@ -50,8 +50,18 @@ class Statement(NamedTuple):
     is_attribute: bool = False
 
 
+class Field(NamedTuple):
+    """A line as a name and a value. Positions are those of characters in the line."""
+
+    name: str
+    start: int  # of the name
+    end: int
+    value: str
+    value_start: int
+
+
 class Nesting(NamedTuple):
-    """Where lines of a name stand."""
+    """Lines above and below which those of a name can stand."""
 
     within: frozenset[str]  # names of the lines below which they can, in lower case
     is_open: bool  # others can stand below them
@@ -80,29 +90,29 @@ def statements(text: str, lines: list[str], form: Form, nesting: Mapping[str, Ne
     """`nesting`: of lines, by their names in lower case."""
     if form is Form.LINES:
         return list(fields(lines, nesting))
-    places = _Places(lines)
-    read = {Form.XML: _elements, Form.JSON: _members, Form.HTML: _metas}[form]
-    return list(read(text, places))
+    index = _LineIndex(lines)
+    parse = {Form.XML: _elements, Form.JSON: _members, Form.HTML: _metas}[form]
+    return list(parse(text, index))
 
 
-def field(line: str) -> tuple[str, int, int, str, int] | None:
-    """A line as a name, with its start and end, and a value, with its start; None where it has no colon behind a name."""
+def field(line: str) -> Field | None:
+    """Return the name and value of a line; None where it has no colon behind a name."""
     match = _FIELD.match(line)
     if match is None:
         return None
-    return match[1], match.start(1), match.end(1), match[2].rstrip(), match.start(2)
+    return Field(match[1], match.start(1), match.end(1), match[2].rstrip(), match.start(2))
 
 
 def beginning(names: Iterable[str]) -> Callable[[str], object]:
-    """Whether a line has one of these names, whatever their case."""
-    named = "|".join(map(re.escape, names))
-    return re.compile(_BEFORE + rf"(?:{named})[ \t]*+:", re.IGNORECASE | re.ASCII).match
+    """Return a test whether a line has one of these names, whatever their case."""
+    alternatives = "|".join(map(re.escape, names))
+    return re.compile(_BEFORE + rf"(?:{alternatives})[ \t]*+:", re.IGNORECASE | re.ASCII).match
 
 
 def begins_anew(line: str, nesting: Mapping[str, Nesting]) -> bool:
-    """Whether nothing before a line matters to what stands behind it: it stands below none, and others below it."""
-    read = field(line) if ":" in line else None
-    allowed, is_open, is_free = nesting.get(read[0].lower(), _UNKNOWN) if read else _UNKNOWN
+    """Return whether nothing before a line matters to what stands behind it: it stands below none, and others below it."""
+    line_field = field(line) if ":" in line else None
+    allowed, is_open, is_free = nesting.get(line_field.name.lower(), _UNKNOWN) if line_field else _UNKNOWN
     return is_open and is_free and not allowed
 
 
@@ -110,49 +120,49 @@ def fields(lines: list[str], nesting: Mapping[str, Nesting], first: int = 0) -> 
     """A line stands below the last one before it below which it can; one with an unknown name below the last that is open.
 
     `first`: the number of the first of these lines."""
-    read: list[Statement] = []
+    parsed: list[Statement] = []
     open_numbers: list[int] = []
     for number, line in enumerate(lines, first):
-        line_read = field(line) if ":" in line else None
-        if line_read is None:
+        line_field = field(line) if ":" in line else None
+        if line_field is None:
             continue
-        if len(read) == MAX_STATEMENTS:
+        if len(parsed) == MAX_STATEMENTS:
             break
-        name, start, end, value, value_start = line_read
+        name, start, end, value, value_start = line_field
         allowed, is_open, is_free = nesting.get(name.lower(), _UNKNOWN)
         if allowed:
-            parent = next((other for other in reversed(open_numbers) if read[other].name.lower() in allowed), -1)
+            parent = next((other for other in reversed(open_numbers) if parsed[other].name.lower() in allowed), -1)
         else:
             parent = -1 if is_free or not open_numbers else open_numbers[-1]
-        depth = read[parent].depth + 1 if parent >= 0 else 0
+        depth = parsed[parent].depth + 1 if parent >= 0 else 0
         if is_open:
-            while open_numbers and read[open_numbers[-1]].depth >= depth:
+            while open_numbers and parsed[open_numbers[-1]].depth >= depth:
                 open_numbers.pop()
-            open_numbers.append(len(read))
+            open_numbers.append(len(parsed))
         value_at = Span(number, value_start, value_start + len(value))
-        read.append(Statement(name, Span(number, start, end), value, value_at, depth, parent, number))
-    last = [statement.last_line for statement in read]
-    for number in range(len(read) - 1, -1, -1):
-        if (parent := read[number].parent) >= 0:
+        parsed.append(Statement(name, Span(number, start, end), value, value_at, depth, parent, number))
+    last = [statement.last_line for statement in parsed]
+    for number in range(len(parsed) - 1, -1, -1):
+        if (parent := parsed[number].parent) >= 0:
             last[parent] = max(last[parent], last[number])
-    for statement, end in zip(read, last, strict=True):
+    for statement, end in zip(parsed, last, strict=True):
         yield statement._replace(last_line=end) if end > statement.last_line else statement
 
 
-class _Places:
-    """Lines and columns of places in a text."""
+class _LineIndex:
+    """Lines and columns of offsets in a text."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self._starts = list(accumulate(map(len, lines), initial=0))
 
-    def at(self, offset: int) -> tuple[int, int]:
+    def line_and_column(self, offset: int) -> tuple[int, int]:
         line = min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1)
         return line, offset - self._starts[line]
 
     def span(self, start: int, end: int) -> Span:
-        """As far as the first line goes."""
-        line, column = self.at(start)
+        """Return the span between two offsets, as far as the first line goes."""
+        line, column = self.line_and_column(start)
         return Span(line, column, min(column + end - start, len(self._lines[line].rstrip("\r\n"))))
 
 
@@ -167,54 +177,56 @@ _CONTENT = re.compile(r"\s*+([^<]*)")
 
 
 def _attributes(match: re.Match[str]) -> Iterator[tuple[str, int, str, int]]:
-    """Name, its place, value, its place."""
+    """Yield name, its offset, value, its offset."""
     start = match.start(3)
-    for found in _ATTRIBUTE.finditer(match[3]):
-        group = next((group for group in (2, 3, 4) if found[group] is not None), 0)
+    for attribute in _ATTRIBUTE.finditer(match[3]):
+        group = next((group for group in (2, 3, 4) if attribute[group] is not None), 0)
         yield (
-            found[1],
-            start + found.start(1),
-            found[group] if group else "",
-            start + (found.start(group) if group else found.end()),
+            attribute[1],
+            start + attribute.start(1),
+            attribute[group] if group else "",
+            start + (attribute.start(group) if group else attribute.end()),
         )
 
 
-def _elements(text: str, places: _Places) -> Iterator[Statement]:
-    read: list[Statement] = []
+def _elements(text: str, index: _LineIndex) -> Iterator[Statement]:
+    parsed: list[Statement] = []
     open_numbers: list[int] = []
     for match in _TAG.finditer(text):
-        if not match[2] or len(read) > MAX_STATEMENTS:
+        if not match[2] or len(parsed) > MAX_STATEMENTS:
             continue
-        line = places.at(match.end() - 1)[0]
+        line = index.line_and_column(match.end() - 1)[0]
         if match[1]:
-            names = [read[number].name for number in open_numbers]
+            names = [parsed[number].name for number in open_numbers]
             if match[2] in names:
-                while read[number := open_numbers.pop()].name != match[2]:
+                while parsed[number := open_numbers.pop()].name != match[2]:
                     pass
-                read[number] = read[number]._replace(last_line=line)
+                parsed[number] = parsed[number]._replace(last_line=line)
             continue
         content = _CONTENT.match(text, match.end())
         value = content[1].rstrip() if content and match[4] else ""
-        at = content.start(1) if content and value else match.end()
+        content_start = content.start(1) if content and value else match.end()
         parent = open_numbers[-1] if open_numbers else -1
         depth = len(open_numbers)
-        number = len(read)
-        name_at = places.span(match.start(2), match.end(2))
-        read.append(Statement(match[2], name_at, value, places.span(at, at + len(value)), depth, parent, line))
+        number = len(parsed)
+        name_at = index.span(match.start(2), match.end(2))
+        parsed.append(
+            Statement(match[2], name_at, value, index.span(content_start, content_start + len(value)), depth, parent, line)
+        )
         for name, start, value, value_start in _attributes(match):
-            spans = places.span(start, start + len(name)), places.span(value_start, value_start + len(value))
-            read.append(Statement(name, spans[0], value, spans[1], depth + 1, number, spans[1].line, is_attribute=True))
+            spans = index.span(start, start + len(name)), index.span(value_start, value_start + len(value))
+            parsed.append(Statement(name, spans[0], value, spans[1], depth + 1, number, spans[1].line, is_attribute=True))
         if match[4] and not match[3].endswith("/"):
             open_numbers.append(number)
-    yield from read
+    yield from parsed
 
 
 _JSON = re.compile(r'"((?:[^"\\\r\n]|\\.)*+)"?(?:(\s*+:)\s*+("(?:[^"\\\r\n]|\\.)*+"?|[^\s{}\[\],"]++)?)?|[\[\]{}]')
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
-def _members(text: str, places: _Places) -> Iterator[Statement]:
-    read: list[Statement] = []
+def _members(text: str, index: _LineIndex) -> Iterator[Statement]:
+    parsed: list[Statement] = []
     open_numbers: list[int] = []
     last = -1  # the member whose value may begin
     for match in _JSON.finditer(text):
@@ -222,19 +234,19 @@ def _members(text: str, places: _Places) -> Iterator[Statement]:
             open_numbers.append(last)
         elif match[0] in ("}", "]"):
             if open_numbers and (number := open_numbers.pop()) >= 0:
-                read[number] = read[number]._replace(last_line=places.at(match.start())[0])
-        elif match[2] and len(read) < MAX_STATEMENTS:
+                parsed[number] = parsed[number]._replace(last_line=index.line_and_column(match.start())[0])
+        elif match[2] and len(parsed) < MAX_STATEMENTS:
             parent = next((number for number in reversed(open_numbers) if number >= 0), -1)
             value = match[3] or ""
-            name_at = places.span(match.start(1), match.end(1))
+            name_at = index.span(match.start(1), match.end(1))
             start = match.start(3) if value else match.end()
             quoted = value.startswith('"')
             if quoted:
                 start, value = start + 1, value[1:].removesuffix('"')
-            last = len(read)
-            value_at = places.span(start, start + len(value))
-            read.append(Statement(match[1], name_at, value, value_at, len(open_numbers), parent, value_at.line))
-    yield from read
+            last = len(parsed)
+            value_at = index.span(start, start + len(value))
+            parsed.append(Statement(match[1], name_at, value, value_at, len(open_numbers), parent, value_at.line))
+    yield from parsed
 
 
 def open_brackets(text: str) -> str:
@@ -256,15 +268,15 @@ _NAMING = ("name", "http-equiv", "property", "rel", "type")
 _VALUED = ("content", "href")
 
 
-def _metas(text: str, places: _Places) -> Iterator[Statement]:
+def _metas(text: str, index: _LineIndex) -> Iterator[Statement]:
     count = 0
     for match in _TAG.finditer(text):
         if not match[2] or match[1] or match[2].lower() not in ("meta", "link") or count > MAX_STATEMENTS:
             continue
-        attributes = {name.lower(): (value, at) for name, _, value, at in _attributes(match)}
+        attributes = {name.lower(): (value, start) for name, _, value, start in _attributes(match)}
         naming = next((attributes[name] for name in _NAMING if name in attributes), None)
         if naming:
             count += 1
-            value, at = next((attributes[name] for name in _VALUED if name in attributes), ("", match.end()))
-            value_at = places.span(at, at + len(value))
-            yield Statement(naming[0], places.span(naming[1], naming[1] + len(naming[0])), value, value_at, 0, -1, value_at.line)
+            value, start = next((attributes[name] for name in _VALUED if name in attributes), ("", match.end()))
+            value_at = index.span(start, start + len(value))
+            yield Statement(naming[0], index.span(naming[1], naming[1] + len(naming[0])), value, value_at, 0, -1, value_at.line)

@@ -13,20 +13,16 @@ MAX_RANGES = 5000
 
 
 def symbols(outline: Outline) -> list[DocumentSymbol]:
-    read = outline.statements
-    chosen = range(len(read))
-    if len(read) > MAX_SYMBOLS:
-        chosen = range(0)
-        numbers = [number for number, statement in enumerate(read) if statement.last_line > statement.name_at.line]
-        chosen_numbers = numbers[:MAX_SYMBOLS]
-    else:
-        chosen_numbers = list(chosen)
-    made: dict[int, DocumentSymbol] = {}
+    statements = outline.statements
+    numbers = list(range(len(statements)))
+    if len(statements) > MAX_SYMBOLS:
+        numbers = [number for number in numbers if statements[number].last_line > statements[number].name_at.line][:MAX_SYMBOLS]
+    symbol_of: dict[int, DocumentSymbol] = {}
     roots: list[DocumentSymbol] = []
-    for number in chosen_numbers:
-        symbol = made[number] = _symbol(outline, read[number])
-        parent = read[number].parent
-        siblings = made[parent].children if parent in made else roots
+    for number in numbers:
+        symbol = symbol_of[number] = _symbol(outline, statements[number])
+        parent = statements[number].parent
+        siblings = symbol_of[parent].children if parent in symbol_of else roots
         assert siblings is not None
         list.append(siblings, symbol)  # type: ignore[arg-type]
     return roots

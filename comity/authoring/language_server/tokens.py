@@ -23,11 +23,11 @@ _COMMENT = re.compile(r"(?:^[ \t\ufeff]*|[ \t])(#.*)")
 def tokens(outline: Outline, first: int = 0, last: int | None = None) -> SemanticTokens:
     """`first`, `last`: the lines that are asked for."""
     first, last = max(first, 0), len(outline.document.lines) - 1 if last is None else min(last, len(outline.document.lines) - 1)
-    found = sorted(_spans(outline.part(first, last), first, last), key=lambda token: token[0][:2])[:MAX_TOKENS]
+    spans = sorted(_spans(outline.part(first, last), first, last), key=lambda token: token[0][:2])[:MAX_TOKENS]
     data: list[int] = []
     line, start = 0, 0
     end = -1, 0
-    for span, kind in found:
+    for span, kind in spans:
         if (span.line, span.start) < end or span.end <= span.start:
             continue
         end = span.line, span.end
@@ -47,8 +47,8 @@ def _spans(outline: Outline, first: int, last: int) -> Iterator[tuple[Span, int]
             continue
         yield statement.name_at, TYPES.index("property" if statement.is_attribute else "keyword")
         for value in outline.value_words(statement):
-            listed = (kind for kind in value.kinds if value.text.lower() in map(str.lower, word.values_of(kind)))
-            kind = next(listed, next((kind for kind in value.kinds if kind in _OF_KIND), ""))
+            kinds = (kind for kind in value.kinds if value.text.lower() in map(str.lower, word.values_of(kind)))
+            kind = next(kinds, next((kind for kind in value.kinds if kind in _OF_KIND), ""))
             yield value.span, TYPES.index(_OF_KIND.get(kind, "enumMember"))
     if outline.form is Form.LINES:
         for number in range(first, last + 1):

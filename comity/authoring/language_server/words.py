@@ -79,7 +79,7 @@ class Words:
         return (word for word in self.words if not word.directive.within)
 
     def nesting(self) -> dict[str, Nesting]:
-        """How lines stand in one another, by their names in lower case."""
+        """Return how lines stand in one another, by their names in lower case."""
         return {
             name: Nesting(
                 frozenset(parent.lower() for word in words for parent in word.directive.within),
@@ -125,7 +125,7 @@ def words_of(kind: Kind | None, form: Form) -> Words:
 
 
 def href(spec: str) -> str:
-    """Where a specification can be read; "" where it has no address that is known."""
+    """Return the address at which a specification can be read; "" where none is known."""
     match = _SPEC.match(spec)
     if match is None:
         return ""

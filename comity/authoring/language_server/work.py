@@ -71,7 +71,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "formatting": lambda snapshot, *options: formatting.formatting(outline_of(snapshot), tab_size=options[0], spaces=options[1]),
     "hints": lambda snapshot, problems, *lines: hints.hints(outline_of(snapshot), problems, *lines),
     "lenses": _lenses,
-    "fixes": lambda snapshot, problems, place, only: actions.fixes(outline_of(snapshot).document, problems, place, only),
+    "fixes": lambda snapshot, problems, selection, only: actions.fixes(outline_of(snapshot).document, problems, selection, only),
     "conversion": lambda snapshot, only: actions.conversion(outline_of(snapshot).document, only),
     "other formats": lambda snapshot, others, only: _other_formats(snapshot, others, only),
     "other form": lambda snapshot: actions.other_form(outline_of(snapshot).document),
@@ -80,7 +80,7 @@ TASKS: dict[str, Callable[..., Any]] = {
         outline_of(snapshot), position, definitions_only=definitions_only, with_definitions=with_definitions
     ),
     "rename": lambda snapshot, position, name: names.rename(outline_of(snapshot), position, name),
-    "place of a name": lambda snapshot, position: names.place(outline_of(snapshot), position),
+    "range of a name": lambda snapshot, position: names.name_range(outline_of(snapshot), position),
     "completion": lambda snapshot, position, has_snippets: _completion(snapshot, position, has_snippets=has_snippets),
 }
 

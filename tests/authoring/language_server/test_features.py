@@ -454,4 +454,4 @@ def inside(inner: Range, outer: Range) -> bool:
 def check(place: Range, document: Document) -> None:
     assert inside(place, Range(Position(0, 0), document.end))
     for position in (place.start, place.end):
-        assert document.position(*document.place(position)) == position
+        assert document.position(*document.line_and_column(position)) == position
