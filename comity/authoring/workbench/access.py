@@ -1,4 +1,4 @@
-"""Who may ask the server of the workbench: its user's browser, and no other page that is open there.
+"""Access to the server of the workbench: for its user's browser, and for no other page that is open there.
 
 Every request, a WebSocket too, names this host (else a name that resolves to 127.0.0.1 would do: DNS rebinding), has no Origin
 but this one, and the token: first in the URL that was printed, then in a cookie that no script reads and no page of another site

@@ -1,4 +1,4 @@
-"""What is worked on in the workbench, and what is saved of it.
+"""The desk of the workbench: what is worked on, and what is saved of it.
 
 desk_of(target)        the files of a folder or a site, or of the demonstration site
 Desk.save(...)         into the folder
@@ -28,7 +28,7 @@ _PATHS = "/\n/news/1.html\n/private/diary.html\n/features/lamp.html"
 
 @dataclass
 class Desk:
-    """What is worked on."""
+    """The files of a site that are worked on."""
 
     title: str
     start: State
@@ -69,7 +69,7 @@ class Desk:
 
 
 class Workbench:
-    """What was opened last, and what may be opened from the page.
+    """The desk that was opened last, and what may be opened from the page.
 
     A page can ask for less than who starts the program. Sites are asked where the one that was named then may lead: at public
     addresses, and where that one is at an inner address, at those of its kind. Folders are those below the one that was named,

@@ -45,7 +45,7 @@ class Folder:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise PolicyError(f"{_shown(path)} cannot be read: {getattr(error, 'strerror', error)}") from None
+            raise PolicyError(f"{_display_name(path)} cannot be read: {getattr(error, 'strerror', error)}") from None
 
     def save(self, url: str, body: bytes, *, expected: bytes | None, is_sure: bool = False) -> None:
         """Write a file, at once. PolicyError where it cannot be written.
@@ -53,7 +53,7 @@ class Folder:
         `expected`: what was read, None: there was no file. ChangedError where there is something else now, unless `is_sure`."""
         path = self.path(url)
         if not is_sure and self.read(url) != expected:
-            raise ChangedError(f"{_shown(path)} has changed on the disk since it was read")
+            raise ChangedError(f"{_display_name(path)} has changed on the disk since it was read")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with Replacement(path) as file:
@@ -62,9 +62,9 @@ class Folder:
             raise PolicyError(str(error)) from None
 
 
-def _shown(path: Path) -> str:
+def _display_name(path: Path) -> str:
     return printable(os.fsencode(path))
 
 
 def _outside(path: Path) -> PolicyError:
-    return PolicyError(f"{_shown(path)} is not in the folder: it is not written")
+    return PolicyError(f"{_display_name(path)} is not in the folder: it is not written")

@@ -59,11 +59,11 @@ def restored(state: State, fragment: str) -> tuple[State, tuple[str, ...]]:
         files[url] = body
     for url, body in files.items():
         state = state.edited(url, body)
-    known = {name: value[:MAX_FIELD] for name, value in choices.items() if name in Choices._fields}
-    known |= {name: _url(state, known[name]) for name in _URLS if known.get(name)}
-    if known.get("page") not in state.pages:
-        known.pop("page", None)
-    return state.chosen(**(Choices()._asdict() | {"page": state.choices.page} | known)), tuple(files)
+    chosen = {name: value[:MAX_FIELD] for name, value in choices.items() if name in Choices._fields}
+    chosen |= {name: _url(state, chosen[name]) for name in _URLS if chosen.get(name)}
+    if chosen.get("page") not in state.pages:
+        chosen.pop("page", None)
+    return state.chosen(**(Choices()._asdict() | {"page": state.choices.page} | chosen)), tuple(files)
 
 
 def _url(state: State, name: str) -> str:

@@ -32,9 +32,9 @@ def text(value: object, *, keep: str = "") -> str:
     return escape(unhidden(str(value), keep=keep))
 
 
-def actions(named: Iterable[tuple[str, str]]) -> str:
+def actions(labels: Iterable[tuple[str, str]]) -> str:
     """Buttons: what each does, and how that is called."""
-    return " ".join(_button(act, label=text(label)) for act, label in named)
+    return " ".join(_button(act, label=text(label)) for act, label in labels)
 
 
 def files(state: State, view: View, opened: str, unsaved: Iterable[str]) -> str:
@@ -53,22 +53,22 @@ def files(state: State, view: View, opened: str, unsaved: Iterable[str]) -> str:
     return f"<h2>Files</h2><ul>{''.join(rows)}</ul>{added}"
 
 
-def problems(found: Sequence[Problem], *, is_editable: bool) -> str:
+def problems(findings: Sequence[Problem], *, is_editable: bool) -> str:
     """The findings of a file."""
-    if not found:
+    if not findings:
         return '<h2>Findings</h2><p class="quiet">Nothing is wrong with this file.</p>'
     rows = []
-    for number, problem in enumerate(found[:MAX_PROBLEMS]):
-        where = f"Line {problem.span.line}, column {problem.span.column}" if problem.span else "The file"
+    for number, problem in enumerate(findings[:MAX_PROBLEMS]):
+        position = f"Line {problem.span.line}, column {problem.span.column}" if problem.span else "The file"
         line = problem.span.line if problem.span else 1
         fix = _button("fix", number=number, label=f"Fix: {_code(problem.fix.title)}") if problem.fix and is_editable else ""
         rows.append(
-            f'<li class="{text(problem.severity.value)}">{_button("line", line=line, label=text(where))} '
+            f'<li class="{text(problem.severity.value)}">{_button("line", line=line, label=text(position))} '
             f"<strong>{text(problem.severity.value)}</strong> {text(problem.message)} "
             f"<small>{text(problem.rule)}, {text(problem.spec)}</small> {fix}</li>"
         )
-    more = f"<p>And {len(found) - MAX_PROBLEMS} more.</p>" if len(found) > MAX_PROBLEMS else ""
-    return f"<h2>Findings ({len(found)})</h2><ol>{''.join(rows)}</ol>{more}"
+    more = f"<p>And {len(findings) - MAX_PROBLEMS} more.</p>" if len(findings) > MAX_PROBLEMS else ""
+    return f"<h2>Findings ({len(findings)})</h2><ol>{''.join(rows)}</ol>{more}"
 
 
 def _code(title: str) -> str:
@@ -76,7 +76,7 @@ def _code(title: str) -> str:
 
 
 def form(state: State) -> str:
-    """What is asked: the choices."""
+    """The form of the choices."""
     choices = state.choices
     names = "".join(f'<option value="{text(name)}">' for name in sorted(state.site.crawler_names)[:MAX_ROWS])
     actions = "".join(f"<option{' selected' * (name.lower() == choices.action.lower())}>{name}</option>" for name in ACTIONS)
@@ -145,14 +145,14 @@ def _use(state: State, use: str, decision: dict[str, Any]) -> str:
     limits = "; ".join(
         f"{name} {_limit(value)}" if value is not True else name for name, value in decision.items() if name not in _LIMITS
     )
-    by = (
+    reasons = (
         _reasons(state, decision["reasons"])
         if decision["stated"]
         else '<span class="quiet">nothing: the operator\'s default</span>'
     )
     return (
         f'<tr><th scope=row>{text(use)}</th><td class="verdict {verdict}">{_VERDICTS[verdict]}</td>'
-        f"<td>{text(limits)}</td><td>{by}</td></tr>"
+        f"<td>{text(limits)}</td><td>{reasons}</td></tr>"
     )
 
 
@@ -165,33 +165,33 @@ def _limit(value: object) -> str:
 
 
 def _rates(rates: dict[str, Any]) -> str:
-    said = []
+    limits = []
     if rates["crawl_delay"] is not None:
-        said.append(f"{rates['crawl_delay']:g} s between requests")
-    said += [
+        limits.append(f"{rates['crawl_delay']:g} s between requests")
+    limits += [
         f"{rate['requests']} requests in {rate['seconds']} s" for rate in (*rates["request_rates"], *rates["request_limits"])
     ]
     if rates["visit_time"]:
-        said.append(f"at {rates['visit_time']}")
+        limits.append(f"at {rates['visit_time']}")
     if rates["concurrent_limit"] is not None:
-        said.append(f"{rates['concurrent_limit']} at a time")
-    return f"<p>Pace: {text('; '.join(said))}</p>" if said else ""
+        limits.append(f"{rates['concurrent_limit']} at a time")
+    return f"<p>Pace: {text('; '.join(limits))}</p>" if limits else ""
 
 
 def _reasons(state: State, reasons: Iterable[dict[str, Any]]) -> str:
     rows = []
     for reason in [*reasons][:MAX_ROWS]:
         name, line = state.name(reason["url"]), reason["line"]
-        told = text(reason["text"] or reason["rule"])
-        where = f"{text(name)} line {line}" if line else text(name)
+        quotation = text(reason["text"] or reason["rule"])
+        position = f"{text(name)} line {line}" if line else text(name)
         if reason["url"] in state.documents:
-            where = _button("open", url=reason["url"], line=line or 1, label=where)
-        rows.append(f"<li>{where} <code>{told}</code> <small>{text(reason['spec'])}</small></li>")
+            position = _button("open", url=reason["url"], line=line or 1, label=position)
+        rows.append(f"<li>{position} <code>{quotation}</code> <small>{text(reason['spec'])}</small></li>")
     return f"<ul class=reasons>{''.join(rows)}</ul>"
 
 
 def elements(state: State, view: View) -> str:
-    """What element rules say of the sample page."""
+    """The parts of the sample page that element rules are about."""
     if view.preview is None:
         return "<p>Choose a sample page to see what the rules for elements cover of it.</p>"
     note = f"<p>{text(view.preview.note)}</p>" if view.preview.note else ""
@@ -204,13 +204,13 @@ def elements(state: State, view: View) -> str:
 def _part(state: State, part: Part) -> str:
     action = text(state.choices.action)
     covers = "the whole page" if part.is_whole else f"{part.covered} element{'s' * (part.covered != 1)}"
-    said = {"deny": f"No {action}", "guide": f"{action}, as it is guided", "": f"nothing about {action}"}[part.verdict]
+    effect = {"deny": f"No {action}", "guide": f"{action}, as it is guided", "": f"nothing about {action}"}[part.verdict]
     guidelines = "".join(f"<li>{text(guideline)}</li>" for guideline in part.guidelines)
     reasons = [
         {"url": r.source.url, "line": r.source.line, "text": r.source.text, "rule": r.rule, "spec": r.spec} for r in part.reasons
     ]
     return (
-        f'<li class="{part.verdict}"><code>{text(part.selector)}</code> ({covers}): <strong>{said}</strong>. '
+        f'<li class="{part.verdict}"><code>{text(part.selector)}</code> ({covers}): <strong>{effect}</strong>. '
         f"{'Refused: ' + text(', '.join(part.denied)) + '. ' if part.denied else ''}"
         f"{f'<ul>{guidelines}</ul>' if guidelines else ''}{_reasons(state, reasons)}</li>"
     )
@@ -219,11 +219,11 @@ def _part(state: State, part: Part) -> str:
 def other_form(view: View) -> str:
     """ai.txt as XML, or what an XML file says as text."""
     notes = "".join(f"<li>{text(note)}</li>" for note in view.form_notes[:MAX_ROWS])
-    listed = f"<ul>{notes}</ul>" if notes else ""
+    note_list = f"<ul>{notes}</ul>" if notes else ""
     if not view.other_form:
-        return listed
-    put = _button("text", label="Put this into ai.txt") if view.is_other_text else ""
-    return f"{listed}{put}{_listing('ai.txt, in its other form', view.other_form)}"
+        return note_list
+    button = _button("text", label="Put this into ai.txt") if view.is_other_text else ""
+    return f"{note_list}{button}{_listing('ai.txt, in its other form', view.other_form)}"
 
 
 def prompt(view: View) -> str:

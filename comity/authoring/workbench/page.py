@@ -74,7 +74,7 @@ editor.setLineTooltips(%s);
 )
 
 
-_NOTHING = View({}, (), None, "", "", False, (), "", "", None)
+_EMPTY_VIEW = View({}, (), None, "", "", False, (), "", "", None)
 
 
 async def build(workbench: Workbench) -> None:
@@ -96,10 +96,10 @@ class Bench:
         self._state = self._desk.state()
         self._opened = next(iter(self._state.documents), "")
         self._text = Text("")
-        self._view = _NOTHING
+        self._view = _EMPTY_VIEW
         self._editor: ui.codemirror | None = None
         self._is_dark = False
-        self._wanted = self._shown = 0  # numbers of states
+        self._latest = self._displayed = 0  # numbers of states
         self._is_busy = False
 
     # ---- the parts
@@ -116,7 +116,7 @@ class Bench:
                 self._files = self._html("").on("click", self._act, js_handler=_ACTED)
             with ui.element("section").props('aria-label="Editor"').classes("editing"):
                 self._heading = self._html("")
-                self._place = ui.element("div").classes("place")
+                self._editor_box = ui.element("div").classes("place")
                 self._html('<p id="editor-help" class="quiet">Escape, then Tab, leaves the editor. Ctrl+S saves.</p>')
                 self._problems = self._html("").classes("problems").on("click", self._act, js_handler=_ACTED)
             with ui.element("section").props('aria-label="What it means"').classes("meaning"):
@@ -142,10 +142,10 @@ class Bench:
         ui.on("comity-dark", self._darken)
         ui.on("comity-link", lambda event: self._restore(str(event.args)))
         await self._client.connected()
-        told: dict[str, Any] = await self._client.run_javascript(_START, timeout=10) or {}
-        self._is_dark = bool(told.get("dark"))
+        browser: dict[str, Any] = await self._client.run_javascript(_START, timeout=10) or {}
+        self._is_dark = bool(browser.get("dark"))
         self._show_desk()
-        self._restore(str(told.get("link") or ""))
+        self._restore(str(browser.get("link") or ""))
 
     def _show_desk(self) -> None:
         """Show the first of its files, if it has any."""
@@ -193,8 +193,8 @@ class Bench:
         name, is_page = self._state.name(url), url in self._state.pages
         note = f'<p class="quiet">{markup.text(self._text.note)}</p>' if self._text.note else ""
         self._heading.content = f"<h2>{markup.text(name)}</h2>{note}"
-        self._place.clear()
-        with self._place:
+        self._editor_box.clear()
+        with self._editor_box:
             self._editor = ui.codemirror(
                 self._text.text,
                 on_change=self._type,
@@ -234,10 +234,10 @@ class Bench:
             self._change()
 
     def _act(self, event: GenericEventArguments) -> None:
-        told = {name: str(value) for name, value in event.args.items()}
-        url, line, number = told.get("url", ""), _number(told.get("line")), _number(told.get("number"))
+        fields = {name: str(value) for name, value in event.args.items()}
+        url, line, number = fields.get("url", ""), _number(fields.get("line")), _number(fields.get("number"))
         try:
-            match told.get("act"):
+            match fields.get("act"):
                 case "open":
                     self._open(url, line)
                 case "detail":
@@ -294,10 +294,10 @@ class Bench:
         self._state = desk.state()
         self._opened = next(iter(self._state.documents), "")
         self._text = Text("")
-        self._view = _NOTHING
+        self._view = _EMPTY_VIEW
         self._editor = None
         self._heading.content = ""
-        self._place.clear()
+        self._editor_box.clear()
         self._client.run_javascript("history.replaceState(null, '', '/')")
         self._say(f"{desk.title} is open.")
         self._show_desk()
@@ -306,14 +306,14 @@ class Bench:
         problems = self._view.problems.get(self._opened, [])
         fix = problems[number].fix if number < len(problems) else None
         # The list may be of a text that has changed since.
-        if fix and self._shown == self._wanted and self._text.is_editable:
+        if fix and self._displayed == self._latest and self._text.is_editable:
             self._put(self._state.mended(self._opened, fix), self._opened)
             self._say(fix.title.replace("`", "") + ": done.")
             if self._editor:
                 self._client.run_javascript(_TO_LINE % (self._editor.id, problems[number].finding.line or 1))
 
     def _put_text(self) -> None:
-        if self._view.is_other_text and self._shown == self._wanted:
+        if self._view.is_other_text and self._displayed == self._latest:
             url = next(url for url in self._state.files if self._state.name(url) == "/ai.txt")
             self._put(self._state.edited(url, self._view.other_form.encode()), url)
 
@@ -355,21 +355,21 @@ class Bench:
 
     def _change(self) -> None:
         """Work out what the state means, in a thread, and show it. What is typed meanwhile is worked out after it."""
-        self._wanted += 1
+        self._latest += 1
         if not self._is_busy:
             self._is_busy = True
             background_tasks.create(self._work())
 
     async def _work(self) -> None:
         try:
-            while self._shown != self._wanted:
+            while self._displayed != self._latest:
                 await asyncio.sleep(TYPING)
-                number, state = self._wanted, self._state
+                number, state = self._latest, self._state
                 view = await run.io_bound(view_of, state)
-                if number == self._wanted and view is not None:
+                if number == self._latest and view is not None:
                     with self._client:
                         self._show(state, view)
-                self._shown = number
+                self._displayed = number
         finally:
             self._is_busy = False
 

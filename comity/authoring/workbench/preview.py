@@ -75,7 +75,7 @@ def preview_of(page: Page, fetched: Fetched, action: str) -> Preview:
     content = Content(fetched.headers, fetched.body)
     if content.kind != "html":
         text = (content.text or fetched.body.decode("utf-8", "replace"))[:MAX_TEXT]
-        return Preview(_document(f"<pre>{_shown(text)}</pre>"), parts, "Parts of JSON and XML are listed, and not outlined.")
+        return Preview(_document(f"<pre>{_visible(text)}</pre>"), parts, "Parts of JSON and XML are listed, and not outlined.")
     marks: dict[Any, tuple[str, str]] = {}
     for element, part in zip(page.elements, parts, strict=True):
         for node in element.nodes if part.verdict else ():
@@ -84,9 +84,9 @@ def preview_of(page: Page, fetched: Fetched, action: str) -> Preview:
     root = next((node.getroottree().getroot() for element in page.elements for node in element.nodes), content.markup.root)
     writer = _Writer(marks)
     whole = next((part for part in parts if part.is_whole and part.verdict), None)
-    body = writer.written(root)
+    body = writer.html(root)
     if whole:
-        body = f'<div data-part="{whole.verdict}" data-label="{_shown(_label(whole, action))}">{body}</div>'
+        body = f'<div data-part="{whole.verdict}" data-label="{_visible(_label(whole, action))}">{body}</div>'
     return Preview(_document(body), parts, "" if writer.is_complete else f"Only the first {MAX_NODES} elements are shown.")
 
 
@@ -118,7 +118,7 @@ def _document(body: str) -> str:
     )
 
 
-def _shown(text: str) -> str:
+def _visible(text: str) -> str:
     return escape(unhidden(text))
 
 
@@ -129,7 +129,7 @@ class _Writer:
         self._marks = marks
         self.is_complete = True
 
-    def written(self, root: Any) -> str:
+    def html(self, root: Any) -> str:
         pieces: list[str] = []
         count = 0
         stack: list[Any] = [root]  # nodes, and texts that stand after what was written
@@ -138,7 +138,7 @@ class _Writer:
             if isinstance(node, str):
                 pieces.append(node)
                 continue
-            tail = _shown(node.tail) if node.tail and node is not root else ""
+            tail = _visible(node.tail) if node.tail and node is not root else ""
             count += 1
             if not isinstance(node.tag, str) or _local(node) in _DROPPED:  # comments and processing instructions
                 pieces.append(tail)
@@ -147,7 +147,7 @@ class _Writer:
                 self.is_complete = False
                 break
             start, end = self._tags(node)
-            pieces.append(start + (_shown(node.text) if node.text else ""))
+            pieces.append(start + (_visible(node.text) if node.text else ""))
             stack.append(end + tail)
             stack.extend(reversed(node))
         pieces.extend(piece for piece in reversed(stack) if isinstance(piece, str))
@@ -163,10 +163,10 @@ class _Writer:
             attributes += [("data-part", verdict), ("data-label", label)]
         if replaced:
             attributes.append(("class", "replaced"))
-        written = "".join(f' {key}="{_shown(value)}"' for key, value in attributes)
+        attribute_text = "".join(f' {key}="{_visible(value)}"' for key, value in attributes)
         if name in _EMPTY:
-            return f"<{name}{written}>", ""
-        return f"<{name}{written}>{_shown(replaced)}", f"</{name}>"
+            return f"<{name}{attribute_text}>", ""
+        return f"<{name}{attribute_text}>{_visible(replaced)}", f"</{name}>"
 
 
 def _replaced(node: Any, tag: str) -> str:

@@ -1,4 +1,4 @@
-"""What the workbench knows and shows: the files of a site and what somebody asks about them. Nothing here does I/O.
+"""The state of the workbench: the files of a site, what somebody asks about them, and what follows. Nothing here does I/O.
 
 State(origin, files, pages, choices)   what there is; `edited` and `chosen` return a new one
 view_of(state)                         what it means: problems, answers, elements, the prompt and the other form of ai.txt"""
@@ -36,7 +36,7 @@ _SEPARATORS = re.compile(r"[\s,]+")
 
 
 class Choices(NamedTuple):
-    """What is asked, as it was typed."""
+    """The fields of the form, as they were typed."""
 
     agent: str = "comitybot"
     purposes: str = ""  # words, with commas or spaces between
@@ -65,9 +65,9 @@ class Text(NamedTuple):
 def text_of(body: bytes) -> Text:
     """Return a file as text. What is no UTF-8, or too long, is shown and not edited."""
     if len(body) > MAX_FILE:
-        shown = body[:MAX_FILE].decode("utf-8", "replace")
+        beginning = body[:MAX_FILE].decode("utf-8", "replace")
         note = f"The file has more than {MAX_FILE // 1024} KiB: its beginning is shown, and it cannot be changed here."
-        return Text(_unix(shown), is_editable=False, note=note)
+        return Text(_unix(beginning), is_editable=False, note=note)
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -188,7 +188,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 class View(NamedTuple):
-    """What a state means."""
+    """The meaning of a state."""
 
     problems: Mapping[str, list[Problem]]  # URL of a file -> what is wrong with it
     answers: tuple[dict[str, Any], ...]  # as `explain` has them, one for each URL that is asked about
