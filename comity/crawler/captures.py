@@ -13,8 +13,8 @@ from comity.crawler.fetching.files import url_of
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
-from comity.dataset.captures.sources import Capture, Found, Source, sources_in
-from comity.dataset.files.places import is_local, place
+from comity.dataset.captures.sources import Capture, Entry, Source, sources_in
+from comity.dataset.files.places import is_local, path_of
 from comity.dataset.files.warc.records import Damage
 from comity.dataset.records import DatasetError
 from comity.policies import Agent, PolicyError
@@ -38,7 +38,7 @@ def open_captures(
 
 def _place(argument: str | Path) -> Path:
     try:
-        return place(argument) if isinstance(argument, str) else argument
+        return path_of(argument) if isinstance(argument, str) else argument
     except DatasetError as error:
         raise PolicyError(f"--policies {error}") from None
 
@@ -67,17 +67,17 @@ class StoreSource:
         with closing(PolicyStore(path)) as store:
             self.version = store.version()
 
-    def read(self, start: int) -> Iterator[Found]:
+    def read(self, start: int) -> Iterator[Entry]:
         """Its offsets count origins: what begins with one is read on from there."""
         with closing(PolicyStore(self._path)) as store:
             for number, origin in islice(enumerate(store.origins()), start, None):
                 try:
                     files = store.load(origin)
                 except OSError as error:
-                    yield Found(number, number + 1, Damage(number, number + 1, f"{origin}: {error}"))
+                    yield Entry(number, number + 1, Damage(number, number + 1, f"{origin}: {error}"))
                     continue
                 for path, file in files.items():
-                    yield from (Found(number, number, capture) for capture in _captures(url_of(origin, path), file))
+                    yield from (Entry(number, number, capture) for capture in _captures(url_of(origin, path), file))
 
     def read_at(self, offset: int) -> Capture | None:
         return None  # it has policy files alone

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 
-def tagger(*args: Any, **named: Any) -> Any:
+def tagger(*args: Any, **options: Any) -> Any:
     """A step that tags Arrow batches: comity.dataset.tagged_batches.tagger, with pyarrow loaded when it is asked for."""
     from comity.dataset.tagged_batches import tagger
 
-    return tagger(*args, **named)
+    return tagger(*args, **options)

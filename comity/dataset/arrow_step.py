@@ -15,8 +15,9 @@ Table = TypeVar("Table", pa.RecordBatch, pa.Table)
 
 
 def passed_through(work: ColumnWork, batch: Table, schema: pa.Schema, summary: Summary) -> Table:
-    """What comes out of the pass, in `schema`. `summary`: gets what it finds. Rows that cannot be read are counted there as such,
-    and left out."""
+    """Return what comes out of the pass, in `schema`. `summary`: gets what it finds.
+
+    Rows that cannot be read are counted there as such, and left out."""
     is_table = isinstance(batch, pa.Table)
     coming_out = []
     for some in batch.to_batches() if is_table else [batch]:
@@ -31,5 +32,5 @@ def passed_through(work: ColumnWork, batch: Table, schema: pa.Schema, summary: S
     together = pa.Table.from_batches(coming_out, schema)
     if is_table:
         return cast(Table, together)
-    [one] = together.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
-    return cast(Table, one)
+    [combined] = together.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
+    return cast(Table, combined)

@@ -1,4 +1,4 @@
-"""What an export does, as a step of other machinery: Arrow batches come in, and those of what may be used go out.
+"""The export as a step of other machinery: Arrow batches come in, and those of what may be used go out.
 
     usable = UsableBatches(Terms.of(["train"]))
     dataset.map_batches(usable, batch_format="pyarrow")                             Ray Data
@@ -20,7 +20,7 @@ import pyarrow as pa
 from comity.dataset.arrow_step import Table, passed_through
 from comity.dataset.export.column_pass import schema_of_export
 from comity.dataset.export.export import ExportPass
-from comity.dataset.files.places import place
+from comity.dataset.files.places import path_of
 from comity.dataset.job import JobOptions, open_readers, recrawled
 from comity.dataset.permissions.expiry import Recrawled
 from comity.dataset.permissions.terms import Terms
@@ -45,14 +45,14 @@ class UsableBatches:
         return self.counted(batch)[0]
 
     def counted(self, batch: Table) -> tuple[Table, Summary]:
-        """What comes out, and how much did not, and why. Rows that cannot be read are counted as such, and left out."""
-        found = Summary()
-        return passed_through(self._pass, batch, self.schema(batch.schema), found), found
+        """Return what comes out, and how much did not, and why. Rows that cannot be read are counted as such, and left out."""
+        summary = Summary()
+        return passed_through(self._pass, batch, self.schema(batch.schema), summary), summary
 
 
 def recrawled_in(datasets: Sequence[Path | str], terms: Terms, options: JobOptions = JobOptions()) -> Recrawled:  # noqa: B008  # immutable
     """The pages in these files and folders that were fetched more than once, where any of it depends on that."""
-    paths = [place(dataset) if isinstance(dataset, str) else dataset for dataset in datasets]
+    paths = [path_of(dataset) if isinstance(dataset, str) else dataset for dataset in datasets]
     return recrawled(open_readers(paths), options, terms.tags, terms.uses)
 
 

@@ -1,4 +1,4 @@
-"""What a summary tells of records that come out as columns, without a record made of them."""
+"""The summary of records that come out as columns, without a record made of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def note(summary: Summary, batch: pa.RecordBatch, name: str) -> None:
 
 
 def _licenses(batch: pa.RecordBatch) -> list[str]:
-    """Those that an export has named before, and no field of that name that is anything else."""
+    """The licenses that an export has named before, and no field of that name that is anything else."""
     if LICENSE not in batch.schema.names or not _is_list(batch.column(LICENSE)):
         return []
     texts = pc.list_flatten(batch.column(LICENSE)).drop_null()

@@ -1,4 +1,4 @@
-"""What an export does, as a step of a datatrove pipeline.
+"""The export as a step of a datatrove pipeline.
 
     from comity.dataset.datatrove import PermittedFilter
 

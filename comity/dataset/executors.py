@@ -32,7 +32,7 @@ from comity.dataset.records import DatasetError
 
 PROCESSES = "processes"  # the executor where nobody names another
 TRIES = 3  # of a task whose process was killed
-AHEAD = 1  # tasks a place that wait for it, or for their turn to be taken
+AHEAD = 1  # tasks a slot that wait for it, or for their turn to be taken
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -40,7 +40,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Do(Protocol[T_contra, R_co]):
-    """What does a task."""
+    """A function that does a task."""
 
     def __call__(self, task: T_contra, /) -> R_co: ...
 
@@ -50,9 +50,9 @@ class Answer(Protocol):
 
 
 class Pool(Protocol):
-    """Places where tasks are done."""
+    """Processes or threads that do tasks."""
 
-    places: int  # how many at once
+    slots: int  # how many at once
 
     def submit(self, task: Any) -> Answer: ...
 
@@ -70,7 +70,7 @@ def usable_cores() -> int:
 def in_order(
     do: Do[T, R_co], tasks: Iterable[T], executor: str = PROCESSES, workers: int | None = None, *, ahead: int = AHEAD
 ) -> Generator[R_co, None, None]:
-    """`workers`: places; 1 of PROCESSES is this process alone; None: as many as the executor has. `ahead`: as AHEAD.
+    """`workers`: slots; 1 of PROCESSES is this process alone; None: as many as the executor has. `ahead`: as AHEAD.
 
     DatasetError where a task raises it, where its process is killed again and again, or the engine is not there."""
     if executor == PROCESSES and workers == 1:
@@ -81,7 +81,7 @@ def in_order(
         waiting: deque[tuple[T, Answer]] = deque()
         for task in tasks:
             waiting.append((task, pool.submit(task)))
-            if len(waiting) > pool.places * ahead:
+            if len(waiting) > pool.slots * ahead:
                 yield _next(pool, waiting)
         while waiting:
             yield _next(pool, waiting)
@@ -101,7 +101,7 @@ def _next(pool: Pool, waiting: deque[tuple[T, Answer]]) -> Any:
             if isinstance(answer, _Failure):
                 raise DatasetError(answer.message)
             return answer
-    raise _killed(max(1, pool.places // 2))
+    raise _killed(max(1, pool.slots // 2))
 
 
 def _is_there(answer: Answer) -> bool:
@@ -133,7 +133,7 @@ class _Guarded(NamedTuple):
 
 class _Processes:
     def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
-        self.places = workers or usable_cores()
+        self.slots = workers or usable_cores()
         self._do = do
         self._pool: ProcessPoolExecutor | None = None
         stack.callback(self._end)
@@ -142,7 +142,7 @@ class _Processes:
         """The processes start here: Ctrl-C is for this one alone, which ends them."""
         if self._pool is None:
             # Not "fork": a copy of a process with threads (pyarrow has some) may wait for ever for a lock that one of them held.
-            self._pool = ProcessPoolExecutor(self.places, get_context("spawn"), _begin, (self._do,))
+            self._pool = ProcessPoolExecutor(self.slots, get_context("spawn"), _begin, (self._do,))
         is_main = threading.current_thread() is threading.main_thread()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if is_main else ()
         try:
@@ -195,16 +195,16 @@ class _Ray:
         ray = _engine("ray", "ray")
         if not ray.is_initialized():
             is_here = "RAY_ADDRESS" not in os.environ  # then nobody else is to reach it: whoever does can run anything
-            where = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False} if is_here else {}
-            ray.init(**where, log_to_driver=False, logging_level="error")
+            address = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False} if is_here else {}
+            ray.init(**address, log_to_driver=False, logging_level="error")
             stack.callback(ray.shutdown)
-        self.places = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.slots = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._do = ray.put(do)
         self._call = ray.remote(max_retries=TRIES, num_cpus=1)(_call)
 
     def submit(self, task: Any) -> Answer:
         answer: Answer = self._call.remote(self._do, task).future()
-        return _EngineAnswer(answer, self.places)
+        return _EngineAnswer(answer, self.slots)
 
     def renew(self) -> None: ...
 
@@ -227,14 +227,14 @@ class _Dask:
                 )
             )
             client = stack.enter_context(distributed.Client(cluster))
-        self.places = workers or max(1, sum(client.nthreads().values()))
+        self.slots = workers or max(1, sum(client.nthreads().values()))
         self._client = client
         # As a task of its own: a worker that is killed takes its copy with it.
         self._do = client.submit(pickle.loads, pickle.dumps(do), pure=False)
 
     def submit(self, task: Any) -> Answer:
         answer: Answer = self._client.submit(_call, self._do, task, pure=False, retries=TRIES)
-        return _EngineAnswer(answer, self.places)
+        return _EngineAnswer(answer, self.slots)
 
     def renew(self) -> None: ...
 
@@ -256,16 +256,16 @@ class _Spark:
         if is_ours:
             self._context.setLogLevel("OFF")
             stack.callback(self._context.stop)
-        self.places = workers or int(self._context.defaultParallelism)
+        self.slots = workers or int(self._context.defaultParallelism)
         self._do = self._context.broadcast(do)
-        self._threads = stack.enter_context(ThreadPoolExecutor(self.places))
+        self._threads = stack.enter_context(ThreadPoolExecutor(self.slots))
 
     def submit(self, task: Any) -> Answer:
-        return _EngineAnswer(self._threads.submit(self._result, task), self.places)
+        return _EngineAnswer(self._threads.submit(self._result, task), self.slots)
 
     def _result(self, task: Any) -> Any:
         do = self._do
-        [answer] = self._context.parallelize([task], 1).map(lambda one: do.value(one)).collect()
+        [answer] = self._context.parallelize([task], 1).map(lambda item: do.value(item)).collect()
         return answer
 
     def renew(self) -> None: ...
@@ -279,14 +279,14 @@ def _find_java() -> None:
 
 class _EngineAnswer(NamedTuple):
     answer: Answer
-    places: int
+    slots: int
 
     def result(self) -> Any:
         try:
             return self.answer.result()
         except Exception as error:
             if type(error).__name__ in _KILLED or _SPARK_KILLED in str(error):
-                raise _killed(max(1, self.places // 2)) from None
+                raise _killed(max(1, self.slots // 2)) from None
             raise
 
 

@@ -70,7 +70,7 @@ def expire(
     for reader in readers:
         if clash := first_of(side_files(reader.path), files):
             raise DatasetError(f"{clash} is written when {reader.path} expires: expire it by itself")
-    for folder in (one for dataset in opened if dataset.is_folder for one in side_folders(dataset.path)):
+    for folder in (side for dataset in opened if dataset.is_folder for side in side_folders(dataset.path)):
         if any(is_within(reader.path, folder) for reader in readers):
             raise DatasetError(f"{folder} is written when a dataset expires: expire it by itself")
     terms = ExpiryTerms.create(now, recrawled(readers, options, tags), taken_down, tags)
@@ -129,7 +129,7 @@ class _Expire(NamedTuple):
     tells_facts: bool = False
 
     def __call__(self, task: _Expiring) -> _Expired:
-        """Where several files are done at a time."""
+        """Return the outcome for a file, where several are done at a time."""
         notes: list[Note] = []
         outcome = self.done(task, JobOptions(1, removed=notes.append))
         assert task.folder

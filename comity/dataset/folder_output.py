@@ -48,7 +48,7 @@ class FolderPart(NamedTuple):
         return self.asides[number] / f"{self.name}.jsonl"
 
     def facts(self, records: int) -> FileFacts:
-        """What the manifest says of the new file, when it is there."""
+        """Return what the manifest says of the new file, when it is there."""
         return manifest.facts_of(self.folder / self.name, self.name, records)
 
 
@@ -59,13 +59,13 @@ class FolderOutput(NamedTuple):
     parts: Sequence[FolderPart]
     facts: list[FileFacts]  # of the files that are there
 
-    def each(self, do_by: Callable[[int | None], Do[FolderPart, tuple[R, FileFacts]]], options: JobOptions) -> Iterator[R]:
+    def results(self, do_by: Callable[[int | None], Do[FolderPart, tuple[R, FileFacts]]], options: JobOptions) -> Iterator[R]:
         """Yield what is found out of each file. `do_by`: gives what is done with a part, by so many processes."""
         is_one = len(self.parts) == 1 and options.executor == PROCESSES  # then it is shared among processes
         do = do_by(options.workers if is_one else 1)
-        for found, facts in each_file(do, self.parts, options._replace(workers=1) if is_one else options):
+        for result, facts in each_file(do, self.parts, options._replace(workers=1) if is_one else options):
             self.facts.append(facts)
-            yield found
+            yield result
 
 
 @contextmanager
@@ -77,10 +77,11 @@ def folder_output(
     ending: str = "",
     reader_of: Callable[[Reader], Reader] = lambda reader: reader,
 ) -> Iterator[FolderOutput]:
-    """At the end of `with` the folder is there, and whoever made it writes its manifest; where it raises nothing has changed.
+    """Fill a new folder. At the end of `with` it is there, and whoever made it writes its manifest; where it raises nothing has
+    changed.
 
-    `folder`: `named`. `kinds`: of what is kept beside it, each in a folder. `ending`: one of WRITABLE, that of the new files; "":
-    that of each file. DatasetError where a file cannot be used or written."""
+    `folder`: of `nameable_folder`. `kinds`: of what is kept beside it, each in a folder. `ending`: one of WRITABLE, that of the
+    new files; "": that of each file. DatasetError where a file cannot be used or written."""
     asides = [side_folder(folder, kind) for kind in kinds]
     datasets, readers = [open_dataset(path) for path in inputs], list(map(reader_of, open_readers(inputs)))
     for clash in (folder, *asides):

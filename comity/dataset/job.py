@@ -69,9 +69,9 @@ class _File(NamedTuple):
 def _may_mention(readers: Sequence[Reader], key: str, tags: tuple[str, ...], options: JobOptions) -> bool:
     workers = 1 if options.executor == PROCESSES and is_small(readers) else options.workers
     options = options._replace(workers=workers, progress=lambda _: None)
-    found = each_file(_Mentions(key, tags), [_File(reader) for reader in readers], options)
-    with closing(found):
-        return any(found)
+    mentions = each_file(_Mentions(key, tags), [_File(reader) for reader in readers], options)
+    with closing(mentions):
+        return any(mentions)
 
 
 class FetchPass(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the ready spiders take from a page, and `dataset tag` from a capture of one."""
+"""The fields that the ready spiders take from a page, and `dataset tag` from a capture of one."""
 
 from __future__ import annotations
 

@@ -141,9 +141,9 @@ def _files(readers: Iterable[Reader]) -> Iterator[Numbered]:
     return ((number, Part(WHOLE, reader.size)) for number, reader in enumerate(readers))
 
 
-def _noted(parts: Iterable[Numbered], given: deque[Numbered]) -> Iterator[Numbered]:
+def _noted(parts: Iterable[Numbered], pending: deque[Numbered]) -> Iterator[Numbered]:
     for number, part in parts:
-        given.append((number, part._replace(position=None)))
+        pending.append((number, part._replace(position=None)))
         yield number, part
 
 
@@ -158,8 +158,8 @@ class _Task(NamedTuple):
         if part.position != WHOLE:
             return self.done(number, part)
         whole = PartOutput([], [], [], [])
-        for one in self.readers[number].parts():
-            output = self.done(number, one)
+        for file_part in self.readers[number].parts():
+            output = self.done(number, file_part)
             whole.notes.extend(output.notes)
             whole.unreadable.extend(output.unreadable)
             for result in output.results:

@@ -1,4 +1,4 @@
-"""What `scrapy dataset tag` does, as a step of other machinery: Arrow batches come in, and go out with a column of tags.
+"""`scrapy dataset tag` as a step of other machinery: Arrow batches come in, and go out with a column of tags.
 
     tag = tagger(policies, "examplebot", ["train"])
     tag(table)                                                                      pyarrow, Polars by its Arrow tables
@@ -20,7 +20,7 @@ import pyarrow as pa
 from comity.dataset.arrow_step import Table, passed_through
 from comity.dataset.captures.captures import PolicyCaptures
 from comity.dataset.captures.sources import sources_in
-from comity.dataset.files.places import place
+from comity.dataset.files.places import path_of
 from comity.dataset.records import DatasetError
 from comity.dataset.tagging.columns import Columns, checked
 from comity.dataset.tagging.columns_pass import schema_of_tagged
@@ -64,7 +64,7 @@ class TaggedBatches:
         return self.counted(batch)[0]
 
     def counted(self, batch: Table) -> tuple[Table, Tagged]:
-        """What comes out, and how it was tagged. Rows that cannot be read are counted as such, and left out."""
+        """Return what comes out, and how it was tagged. Rows that cannot be read are counted as such, and left out."""
         tagged = Tagged()
         return passed_through(self._pass, batch, self.schema(batch.schema), tagged), tagged
 
@@ -75,21 +75,21 @@ def tagger(
     uses: Iterable[str],
     *,
     columns: Columns = Columns(),  # noqa: B008  # immutable
-    **question: Any,
+    **fields: Any,
 ) -> TaggedBatches:
     """`policies`: captures that are open, or the WARC files and folders that have them; then it is to be closed, or used with
     `with`. `agent`: or its product token.
-    `question`: fields of Question: as_of, missing, captured_by, also, now.
+    `fields`: of Question: as_of, missing, captured_by, also, now.
 
     DatasetError or PolicyError where it makes no sense, or a file cannot be read."""
     names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
     asking = replace(agent if isinstance(agent, Agent) else Agent(agent), uses=names)
-    asked = Question.of(asking, **question)
+    question = Question.of(asking, **fields)
     if hasattr(policies, "at"):
-        return TaggedBatches(asked, cast(Policies, policies), columns)
-    sources = [source for path in policies for source in sources_in(path if isinstance(path, Path) else place(str(path)))]
-    captures = PolicyCaptures.open(sources, agent=asking, now=asked.now)
-    tagging = TaggedBatches(asked, captures, columns)
+        return TaggedBatches(question, cast(Policies, policies), columns)
+    sources = [source for path in policies for source in sources_in(path if isinstance(path, Path) else path_of(str(path)))]
+    captures = PolicyCaptures.open(sources, agent=asking, now=question.now)
+    tagging = TaggedBatches(question, captures, columns)
     tagging._opened = captures
     return tagging
 

@@ -19,7 +19,7 @@ from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.flights import ClosingError
 from comity.crawler.survey import Survey
 from comity.dataset.files.formats import ending_of
-from comity.dataset.files.places import place
+from comity.dataset.files.places import path_of
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.job import open_readers
 from comity.dataset.origins import URL_FIELDS, origins_in
@@ -126,7 +126,7 @@ class PoliciesSpider(Spider):
         """`files`: gets what has to be closed if nothing is read."""
         if name == "-":
             return self._of_lines(name, sys.stdin.buffer)
-        path = place(name)
+        path = path_of(name)
         if path.is_dir() or ending_of(path.name):
             readers = open_readers([path])
             self._size = sum(reader.size for reader in readers)

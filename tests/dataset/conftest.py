@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from comity.dataset.files.places import place
+from comity.dataset.files.places import path_of
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -167,4 +167,4 @@ def store(server: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     if files.exists("bucket"):
         files.rm("bucket", recursive=True)
     files.mkdir("bucket")
-    return place("s3://bucket/data")
+    return path_of("s3://bucket/data")

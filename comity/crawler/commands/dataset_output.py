@@ -7,9 +7,9 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
-from comity.dataset.files.folders import named
+from comity.dataset.files.folders import nameable_folder
 from comity.dataset.files.formats import WRITABLE
-from comity.dataset.files.places import place
+from comity.dataset.files.places import path_of
 from comity.dataset.folder_output import is_folder
 
 
@@ -28,9 +28,9 @@ def add_output(parser: ArgumentParser) -> None:
 
 def output_place(opts: Namespace) -> tuple[Path, bool]:
     """The place of OUT, and whether it is a folder. UsageError for an ending of what is none, DatasetError for no place."""
-    output = place(opts.output)
+    output = path_of(opts.output)
     if is_folder(opts.output, output):
-        return named(output), True
+        return nameable_folder(output), True
     if opts.ending:
         raise UsageError(f"--ending {opts.ending}: {output} is one file, whose name has its ending", print_help=False)
     return output, False

@@ -33,7 +33,7 @@ from comity.dataset.records import DatasetError
 from comity.dataset.tagging.columns import Columns
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.folder_tagging import tag_folder
-from comity.dataset.tagging.judging import AI_TRAINING, BOTH, CAPTURE, MISSING, TODAY, Judge, Question
+from comity.dataset.tagging.judging import AI_TRAINING, BOTH_DATES, CAPTURE, MISSING, TODAY, Judge, Question
 from comity.dataset.tagging.tagging import Making, captures_reader, origins, tag_dataset
 from comity.policies import Agent, PolicyError
 from comity.policies.syntax.printable import unhidden
@@ -66,7 +66,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--refresh", action="store_true", help="fetch the policy files of all sites as they are today")
     parser.add_argument(
-        "--as-of", choices=DATES, help=f"whose policies count (default: {CAPTURE}; {BOTH} with --policies and --refresh)"
+        "--as-of", choices=DATES, help=f"whose policies count (default: {CAPTURE}; {BOTH_DATES} with --policies and --refresh)"
     )
     parser.add_argument(
         "--missing",
@@ -162,7 +162,7 @@ def _question(opts: Namespace, settings: BaseSettings) -> Question:
     agent: Agent = replace(options.agent, uses=uses)
     if opts.agent:
         agent = replace(agent, token=opts.agent, user_agent=opts.agent)
-    as_of = opts.as_of or (CAPTURE if not opts.refresh else BOTH if opts.policies else TODAY)
+    as_of = opts.as_of or (CAPTURE if not opts.refresh else BOTH_DATES if opts.policies else TODAY)
     also = [name for names in opts.also for name in names.split(",")]
     return Question.of(
         agent,

@@ -26,7 +26,7 @@ from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.dataset import passes
 from comity.dataset.executors import EXECUTORS, PROCESSES
 from comity.dataset.files.formats import Reader
-from comity.dataset.files.places import place
+from comity.dataset.files.places import path_of
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.job import JobOptions, files_of, first_of, open_readers
 from comity.dataset.origins import origins_in
@@ -49,7 +49,7 @@ Notes = Callable[[list[dict[str, Any]]], None]
 
 def place_argument(text: str) -> Path:
     try:
-        return place(text)
+        return path_of(text)
     except DatasetError as error:
         raise ArgumentTypeError(str(error)) from None
 

@@ -120,8 +120,8 @@ class PolicyCaptures:
                 try:
                     writer.take(sources, progress)
                 except OSError as error:
-                    what = f"{error.filename} cannot be read: {error.strerror}" if error.filename else str(error)
-                    raise PolicyError(f"--policies: {what}") from None
+                    message = f"{error.filename} cannot be read: {error.strerror}" if error.filename else str(error)
+                    raise PolicyError(f"--policies: {message}") from None
             captures = cls(index, agent, max_age=max_age, now=now)
             captures._folder = stack.pop_all()
         return captures
@@ -154,22 +154,22 @@ class PolicyCaptures:
         return self._index.unreadable
 
     def today(self, origin: str) -> CapturedSite | None:
-        """What the origin said last; None where nothing is had of it."""
+        """Return what the origin said last; None where nothing is had of it."""
         return self.at(origin, self.now)
 
     def at(self, origin: str, moment: datetime) -> CapturedSite | None:
-        """What the origin said at an aware moment, by the last copies before it; None where nothing is had of it."""
+        """Return what the origin said at an aware moment, by the last copies before it; None where nothing is had of it."""
         until = microseconds(moment)
-        known = self._spans.get(origin) or ()
-        for span in known:
+        spans = self._spans.get(origin) or ()
+        for span in spans:
             if span.start <= until < span.end:
                 return span.captured
         span = _Span()
-        span.captured = self._at(origin, until, span)
-        self._spans.put(origin, (*known[-MAX_SPANS + 1 :], span))
+        span.captured = self._captured_site(origin, until, span)
+        self._spans.put(origin, (*spans[-MAX_SPANS + 1 :], span))
         return span.captured
 
-    def _at(self, origin: str, until: int, span: _Span) -> CapturedSite | None:
+    def _captured_site(self, origin: str, until: int, span: _Span) -> CapturedSite | None:
         """`span`: is narrowed to the moments of which the answer is the same."""
         urls = [origin + path for path in WELL_KNOWN]
         captures = self._captures(urls, until, span)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from comity.database import checksum, open_database, transaction
-from comity.dataset.captures.sources import Capture, Elsewhere, Found, Source
+from comity.dataset.captures.sources import Capture, Elsewhere, Entry, Source
 from comity.dataset.files.warc.records import Damage
 from comity.dataset.sorted_runs import chunks
 from comity.policies import PolicyError, Site
@@ -113,16 +113,16 @@ class Index:
         """Read the sources, each where it was left; what was read of others is dropped. OSError where one cannot be read.
 
         `progress`: told how much more of the sources has been read, in the measure of their sizes."""
-        given: dict[str, Source] = {}
+        by_name: dict[str, Source] = {}
         self._db.execute("CREATE TEMP TABLE given (name TEXT PRIMARY KEY) WITHOUT ROWID")
         for source in sources:
-            given[source.name] = source
+            by_name[source.name] = source
             self._db.execute("INSERT OR IGNORE INTO given VALUES (?)", (source.name,))
         self._drop("SELECT id FROM source WHERE name NOT IN (SELECT name FROM given)", ())
         self._db.execute("DROP TABLE given")
-        for source in given.values():
+        for source in by_name.values():
             self._take(source, progress)
-        self._take_wanted(given)
+        self._take_wanted(by_name)
 
     def _take(self, source: Source, progress: Callable[[int], object]) -> None:
         version = source.version
@@ -136,20 +136,20 @@ class Index:
             progress(source.size)
             return
         progress(end)
-        found = source.read(end)
+        entries = source.read(end)
         is_more = True
         while is_more:
             before = end
             with transaction(self._db):
-                is_more, end = self._take_some(source_id, found, end)
+                is_more, end = self._take_some(source_id, entries, end)
                 self._db.execute("UPDATE source SET end = ?, is_whole = ? WHERE id = ?", (end, not is_more, source_id))
             progress((end if is_more else source.size) - before)
 
-    def _take_some(self, source_id: int, found: Iterator[Found], end: int) -> tuple[bool, int]:
-        """Whether there may be more, and where it begins."""
+    def _take_some(self, source_id: int, entries: Iterator[Entry], end: int) -> tuple[bool, int]:
+        """Return whether there may be more, and where it begins."""
         save_at = monotonic() + SAVE_AFTER
-        for offset, found_end, content in found:
-            end = found_end
+        for offset, entry_end, content in entries:
+            end = entry_end
             if isinstance(content, Capture):
                 self._write(source_id, offset, content)
             elif isinstance(content, Elsewhere):
@@ -225,8 +225,8 @@ class Index:
                 for url, source_id, offset, name in some:
                     if (capture := sources[name].read_at(offset)) is not None:
                         self._write(source_id, offset, capture)
-                    place = (url, source_id, offset)
-                    self._db.execute("DELETE FROM elsewhere WHERE url = ? AND source = ? AND offset = ?", place)
+                    key = (url, source_id, offset)
+                    self._db.execute("DELETE FROM elsewhere WHERE url = ? AND source = ? AND offset = ?", key)
         return len(rows)
 
     def _referred(self) -> Iterator[tuple[str]]:

@@ -1,4 +1,4 @@
-"""Where captures of policy files stand: WARC files, and folders of files.
+"""Sources of captures of policy files: WARC files, and folders of files.
 
 sources_in(path)       the sources that an argument names
 Nothing raises on what is damaged: it is a Damage among the captures. Each source can be read again from where it was left."""
@@ -49,8 +49,8 @@ class Elsewhere(NamedTuple):
     url: str
 
 
-class Found(NamedTuple):
-    """What stands at a place of a source."""
+class Entry(NamedTuple):
+    """A capture, or a piece without one, and where in its source it stands."""
 
     offset: int
     end: int  # from where the source is read on
@@ -70,8 +70,8 @@ class Source(Protocol):
     def size(self) -> int:
         """Octets, or whatever its offsets count."""
 
-    def read(self, start: int) -> Iterator[Found]:
-        """What stands in it, from an offset on."""
+    def read(self, start: int) -> Iterator[Entry]:
+        """Yield what stands in it, from an offset on."""
 
     def read_at(self, offset: int) -> Capture | None:
         """The capture at the offset of an Elsewhere; None where it is not there any more."""
@@ -160,11 +160,11 @@ class FileSource:
     def version(self) -> str:
         return _version(self._path)
 
-    def read(self, start: int) -> Iterator[Found]:
+    def read(self, start: int) -> Iterator[Entry]:
         answer = self._answer()
         for number, url in enumerate(self._urls[start:], start):
             content: Capture | Elsewhere = Capture(url, answer) if _is_well_known(url) else Elsewhere(url)
-            yield Found(number, number + 1, content)
+            yield Entry(number, number + 1, content)
 
     def read_at(self, offset: int) -> Capture | None:
         return Capture(self._urls[offset], self._answer())
@@ -202,15 +202,15 @@ class WarcSource:
     def size(self) -> int:
         return self._path.stat().st_size
 
-    def read(self, start: int) -> Iterator[Found]:
+    def read(self, start: int) -> Iterator[Entry]:
         with self._path.open("rb", BUFFER) as file:
-            for record in records(file, start, self.size, _kept):
+            for record in records(file, start, self.size, _block_limit):
                 if isinstance(record, Damage):
                     if record.error == PACKED:
                         raise PolicyError(f"--policies {self._path}: it is packed as a whole: gunzip it first")
-                    yield Found(record.offset, record.end, record)
+                    yield Entry(record.offset, record.end, record)
                 elif _is_answer(record.fields):
-                    yield Found(record.offset, record.end, _content(record))
+                    yield Entry(record.offset, record.end, _content(record))
 
     def read_at(self, offset: int) -> Capture | None:
         with self._path.open("rb") as file:
@@ -234,7 +234,8 @@ def _target(fields: Fields) -> str:
     return fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
 
 
-def _kept(fields: Fields) -> int:
+def _block_limit(fields: Fields) -> int:
+    """Octets of the block of a record that are wanted."""
     return MAX_BLOCK if _is_answer(fields) and _is_policy(fields) else 0
 
 

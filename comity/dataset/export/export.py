@@ -80,7 +80,7 @@ def history(inputs: Sequence[Path], terms: Terms, exported: Summary) -> manifest
     """`inputs`: of records of others the export says how they were tagged, as their manifests do."""
     counts = exported.counts
     described = (manifest.read(path) for path in inputs)
-    tagged = [one["comity:tagged"] for one in described if one and "comity:tagged" in one]
+    entries = [description["comity:tagged"] for description in described if description and "comity:tagged" in description]
     return manifest.History(
         description=f"Records that could be used for {', '.join(terms.uses)} on {terms.now:%Y-%m-%d},"
         " by what their sites said when they were fetched.",
@@ -94,5 +94,5 @@ def history(inputs: Sequence[Path], terms: Terms, exported: Summary) -> manifest
         },
         vocabulary={name: words.revision for name, words in terms.vocabulary.words.items()},
         defaults={use: verdict.value for use, verdict in terms.defaults.items()},
-        tagged=[part for one in tagged for part in (one if isinstance(one, list) else [one])],
+        tagged=[part for entry in entries for part in (entry if isinstance(entry, list) else [entry])],
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from comity.dataset import manifest
 from comity.dataset.export.export import history, write_usable
-from comity.dataset.files.folders import named
+from comity.dataset.files.folders import nameable_folder
 from comity.dataset.folder_output import FolderPart, folder_output
 from comity.dataset.job import JobOptions, recrawled
 from comity.dataset.manifest import FileFacts
@@ -44,10 +44,10 @@ def export_folder(
 
     `terms`: without the pages that were fetched again; it finds them itself. DatasetError, and `folder` as it was, where a file
     cannot be used or written."""
-    folder, exported = named(folder), Summary()
+    folder, exported = nameable_folder(folder), Summary()
     with folder_output(inputs, folder, kinds=("unreadable",), ending=ending) as output:
         terms = terms._replace(recrawled=recrawled(output.readers, options, terms.tags, terms.uses))
-        for summary in output.each(partial(_ExportPart, terms), options):
+        for summary in output.results(partial(_ExportPart, terms), options):
             exported.merge(summary)
     described = manifest.manifest(folder, history(inputs, terms, exported), exported.composition, output.facts)
     manifest.write(folder, described)

@@ -451,14 +451,14 @@ def _with_commas(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray
 
 def members(columns: Mapping[str, pa.Array], kinds: Mapping[str, Kind], nullable: Iterable[str] = ()) -> list[Pieces]:
     """The columns as members of objects, `"name":value`. Null: it is not there, as in `rows`."""
-    named = []
+    result = []
     for name, array in columns.items():
         if name in nullable or array.null_count < len(array):
             pieces = kinds.get(name, _ANY).pieces(array)
             if name in nullable and array.null_count:
                 pieces = [pc.coalesce(joined(pieces, len(array)), "null")]
-            named.append([encode_basestring(name) + ":", *pieces])
-    return named
+            result.append([encode_basestring(name) + ":", *pieces])
+    return result
 
 
 def object_of(members: Sequence[Pieces], length: int) -> Pieces:

@@ -47,7 +47,7 @@ def open_dataset(path: Path) -> Dataset:
     """DatasetError where there are no files of records in a folder, or they are of several forms."""
     if not path.is_dir():
         return Dataset(path, (path,), is_folder=False)
-    path = named(path)
+    path = nameable_folder(path)
     files = tuple(sorted(_files_in(path), key=str))
     forms = {FORMATS[ending_of(file.name)]: file for file in files}
     if not files:
@@ -59,8 +59,8 @@ def open_dataset(path: Path) -> Dataset:
     return Dataset(path, files, is_folder=True)
 
 
-def named(folder: Path) -> Path:
-    """The folder under a name, by which what stands beside it is called."""
+def nameable_folder(folder: Path) -> Path:
+    """Return the folder under a name, by which what stands beside it is called. DatasetError where it has none."""
     folder = folder.resolve() if folder.name in ("", "..") else folder
     if not folder.name:
         raise DatasetError(f"{folder}: name a folder in it: what is said of a dataset stands beside it")

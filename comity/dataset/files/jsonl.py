@@ -33,7 +33,7 @@ _ESCAPED = re.compile(rb"\\u00[4-7]")  # a letter of ASCII that need not be esca
 
 
 class Codec(NamedTuple):
-    """How a file is compressed. It is made of members, one after the other, each complete in itself (RFC 1952 section-2.2, RFC
+    """A form of compression. The file is made of members, one after the other, each complete in itself (RFC 1952 section-2.2, RFC
     8878 section-3.1)."""
 
     opened: Callable[[IO[bytes]], Any]  # to be read

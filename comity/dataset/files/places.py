@@ -1,6 +1,6 @@
 """Places of datasets: paths on this machine, and URLs of object stores (s3://, gs://, hf://, ...) by fsspec.
 
-place(text)         what has the methods of a Path; one of a store differs by is_local
+path_of(text)       what has the methods of a Path; one of a store differs by is_local
 A file of a store is there whole or not at all, and when it is there it can be seen by all. A store has no folders to be renamed,
 and nothing in it can be locked or added to: whoever writes there is to be the only one."""
 
@@ -15,8 +15,8 @@ from comity.dataset.records import DatasetError
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
-def place(text: str) -> Path:
-    """DatasetError where it is nothing, or a URL, and what opens it is not installed."""
+def path_of(text: str) -> Path:
+    """Return the path of a dataset. DatasetError where it is nothing, or a URL, and what opens it is not installed."""
     if not text:
         raise DatasetError("an empty name is that of no dataset")  # and not of this folder, as Path has it
     if not _SCHEME.match(text):

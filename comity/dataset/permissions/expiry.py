@@ -58,7 +58,7 @@ class Recrawled:
         """`last`: page -> moment; as pairs they are in the order of the pages, and may be more than memory holds."""
         pairs = iter(sorted(last.items())) if isinstance(last, Mapping) else iter(last)
         pages, moments = array("Q"), array("q")
-        for page, moment in islice(pairs, HELD):
+        for page, moment in islice(pairs, MAX_HELD):
             pages.append(page)
             moments.append(moment)
         self._folder: Path | None = None
@@ -73,7 +73,7 @@ class Recrawled:
     def _write(self, pairs: Iterable[tuple[int, int]]) -> None:
         assert self._folder
         with (self._folder / "pages").open("wb") as pages_file, (self._folder / "moments").open("wb") as moments_file:
-            for some in chunks(pairs, HELD):
+            for some in chunks(pairs, MAX_HELD):
                 array("Q", (page for page, _ in some)).tofile(pages_file)
                 array("q", (moment for _, moment in some)).tofile(moments_file)
 
@@ -105,7 +105,7 @@ class Recrawled:
         return self._last[number] if number < len(self._pages) and self._pages[number] == page else default
 
 
-HELD = 2**18  # pages, or moments of their fetches, that a process holds; what is more goes to temporary files
+MAX_HELD = 2**18  # pages, or moments of their fetches, that a process holds; what is more goes to temporary files
 
 Numbers = Sequence[int]
 
@@ -123,7 +123,7 @@ def _mapped(path: Path, code: str) -> Numbers:
 
 
 class _Unknown(Recrawled):
-    """Where nobody has looked which pages were fetched again."""
+    """The pages that were fetched again, where nobody has looked for them."""
 
     def supersedes(self, record: Record) -> None:
         return None
@@ -150,7 +150,7 @@ class Fetches:
                 self._note(page, moment)
 
     def merge(self, other: Fetches) -> None:
-        for page, moment, is_again in other._all() if other._runs else other._held():
+        for page, moment, is_again in other._all() if other._runs else other._in_memory():
             if is_again:
                 self._again.add(page)
             self._note(page, moment)
@@ -164,21 +164,21 @@ class Fetches:
         if last != moment:
             self._again.add(page)
             self._last[page] = max(last, moment)
-        elif len(self._last) > HELD:
+        elif len(self._last) > MAX_HELD:
             self._spill()
 
     def _spill(self) -> None:
         self._runs.add(sorted((page, 2 * moment + (page in self._again)) for page, moment in self._last.items()))
         self._last, self._again = {}, set()
 
-    def _held(self) -> Iterator[tuple[int, int, bool]]:
-        """Of those that no file has; in no order."""
+    def _in_memory(self) -> Iterator[tuple[int, int, bool]]:
+        """Return the same as `_all` of those that no file has; in no order."""
         return ((page, moment, page in self._again) for page, moment in self._last.items())
 
     def _all(self) -> Iterator[tuple[int, int, bool]]:
         """Page, its last moment, and whether it was fetched more than once; by pages."""
         if not self._runs:
-            yield from sorted(self._held())
+            yield from sorted(self._in_memory())
             return
         self._spill()
         rows = iter(self._runs)

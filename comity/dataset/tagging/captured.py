@@ -1,4 +1,4 @@
-"""What a record of somebody else is to be tagged by: the page that it was made of, as far as it is at hand."""
+"""The page that a record of somebody else was made of, as far as it is at hand: by it the record is tagged."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
     if _may_hide_tags(batch):
         return _as_records(batch, number, work)
     tagged, apart = Tagged(), []
-    rows, indices, tags, columns = [], [], _Distinct(), _Asked(batch, work)
+    rows, indices, tags, columns = [], [], _Distinct(), _PageColumns(batch, work)
     urls: list[str] = []
     moments: list[datetime | None] = []
     for row, page in enumerate(columns.pages()):
@@ -45,10 +45,10 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
         moments.append(page.captured_at)
     for index, times in Counter(indices).items():
         work.count(tags.tags[index], tagged, times)
-    kept = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
+    judged_rows = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
     tag_column = pa.array([TAG.fitted(tag) for tag in tags.tags], TAG.type).take(pa.array(indices, pa.int64()))
-    named = columns.standard(kept, urls, moments)
-    output = adapted(_with_tags(named, tag_column), schema_of_tagged(batch.schema, work))
+    renamed = columns.standard(judged_rows, urls, moments)
+    output = adapted(_with_tags(renamed, tag_column), schema_of_tagged(batch.schema, work))
     if output.num_rows:
         note(tagged, output, FIELD)
     notes = [{"record": record} for record in decode(batch.take(pa.array(apart, pa.int64())))] if apart else []
@@ -104,7 +104,7 @@ class _Distinct:
         self._indices: dict[int, int] = {}
 
     def index(self, tag: dict[str, Any]) -> int:
-        """Of tags that are the same object: those that are remembered of URLs of a site."""
+        """Return the number of a tag. Those are the same that are one object, as a Judge remembers them of URLs of a site."""
         index = self._indices.get(id(tag))
         if index is None:
             index = self._indices[id(tag)] = len(self.tags)
@@ -112,16 +112,16 @@ class _Distinct:
         return index
 
 
-class _Asked:
-    """The values that are asked of rows."""
+class _PageColumns:
+    """The columns of a batch by which the pages of its rows are judged."""
 
     def __init__(self, batch: pa.RecordBatch, work: TagPass) -> None:
         self._batch, self._work = batch, work
         self._urls, self._dates, _, self._headers = work.names
         present = batch.schema.names
         names = dict.fromkeys(first_part(name) if name not in present else name for names in work.names for name in names)
-        wanted = set(map(first_part, (*self._urls, *self._dates, *self._headers))) | {*self._urls, *self._dates, *self._headers}
-        self._values = {name: batch.column(name).to_pylist() for name in names if name in present and name in wanted}
+        relevant = set(map(first_part, (*self._urls, *self._dates, *self._headers))) | {*self._urls, *self._dates, *self._headers}
+        self._values = {name: batch.column(name).to_pylist() for name in names if name in present and name in relevant}
         self._tags = TAG.values(batch.column(FIELD)) if FIELD in present else None
 
     def pages(self) -> list[CapturedPage]:
@@ -152,10 +152,12 @@ class _Asked:
         """The fields of a row that may hold something of the page, by the names that they will have."""
         text = _text_name(self._batch.schema.names, self._work)
         names = [name for name in self._batch.schema.names if name not in IDENTITY and name not in (FIELD, SPARE_FIELD)]
-        own = {name: True for name in names if name != EXTRA and self._batch.column(name)[row].is_valid}
+        present = {name: True for name in names if name != EXTRA and self._batch.column(name)[row].is_valid}
         extra = self._batch.column(EXTRA)[row].as_py() if EXTRA in names else None
         rest = dict.fromkeys(_names_in(extra), True) if extra else {}
-        return {("text" if name == text else name): value for name, value in {**own, **rest}.items() if name not in self._urls}
+        return {
+            ("text" if name == text else name): value for name, value in {**present, **rest}.items() if name not in self._urls
+        }
 
     def standard(self, batch: pa.RecordBatch, urls: list[str], moments: list[datetime | None]) -> pa.RecordBatch:
         """The batch with the URL, the date and the text where records of ours have them."""

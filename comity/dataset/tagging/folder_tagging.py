@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from comity.dataset import manifest
-from comity.dataset.files.folders import APART, named
+from comity.dataset.files.folders import APART, nameable_folder
 from comity.dataset.folder_output import FolderPart, folder_output
 from comity.dataset.job import JobOptions
 from comity.dataset.manifest import FileFacts
@@ -49,11 +49,11 @@ def tag_folder(
     policies come from, for the manifest.
 
     DatasetError, and `folder` as it was, where a file cannot be used or written."""
-    folder, tagged = named(folder), Tagged()
+    folder, tagged = nameable_folder(folder), Tagged()
     with folder_output(inputs, folder, kinds=("unreadable", APART), ending=ending, reader_of=captures_reader) as output:
         check_columns(output.readers, making.columns)
-        for found in output.each(partial(_TagPart, judge, making), options):
-            tagged.merge(found)
+        for part_counts in output.results(partial(_TagPart, judge, making), options):
+            tagged.merge(part_counts)
     described = manifest.manifest(folder, history(judge, tagged, sources), tagged.composition, output.facts)
     manifest.write(folder, described)
     return tagged

@@ -37,7 +37,7 @@ from comity.policies.syntax.urls import origin_of
 from comity.policies.tag import DATES, join_tags, no_statements
 from comity.policies.vocabulary.known_crawlers import training_crawlers
 
-CAPTURE, TODAY, BOTH = DATES
+CAPTURE, TODAY, BOTH_DATES = DATES
 DENY, ALLOW, KEEP_APART = MISSING = ("deny", "allow", "keep-apart")
 AI_TRAINING = "ai-training"  # of `also`: all crawlers that are known to fetch for training
 OLDEST = datetime(1991, 8, 6, tzinfo=UTC)  # of a page of the web
@@ -72,7 +72,7 @@ class Policies(Protocol):
 
 
 class Question(NamedTuple):
-    """For whom and by what records are tagged. It can be pickled."""
+    """The agent for whom records are tagged, and the way in which they are. It can be pickled."""
 
     agent: Agent
     now: datetime  # aware
@@ -105,12 +105,12 @@ class Question(NamedTuple):
         return question
 
 
-class _OfSite(NamedTuple):
-    """What is the same for all pages of a site that one crawler has captured."""
+class _SiteFacts(NamedTuple):
+    """Facts that are the same for all pages of a site that one crawler has captured."""
 
-    is_own_named: bool  # its files may name the own agent
-    named: tuple[Agent, ...]  # others whom they may name
-    unnamed: tuple[Agent, ...]  # the rest of the others
+    may_name_agent: bool  # its files may name the own agent
+    named_agents: tuple[Agent, ...]  # others whom they may name
+    unnamed_agents: tuple[Agent, ...]  # the rest of the others
     has_element_rules: bool
     licensing: frozenset[str]  # product tokens of those whom robots.txt refers to licences
 
@@ -129,7 +129,7 @@ class Judge:
 
     def _forget(self) -> None:
         self._crawlers: Bounded[str, Agent | None] = Bounded(MAX_CACHED)
-        self._of_sites: Bounded[tuple[Site, str], _OfSite] = Bounded(MAX_CACHED)
+        self._site_facts: Bounded[tuple[Site, str], _SiteFacts] = Bounded(MAX_CACHED)
         self._tags: Bounded[Hashable, Tag] = Bounded(MAX_CACHED)
         self._sites: Bounded[Site, Site] = Bounded(MAX_CACHED)  # without robots.txt, of which there is no copy
 
@@ -141,7 +141,7 @@ class Judge:
         self._forget()
 
     def judged(self, page: CapturedPage) -> Judged | None:
-        """None: the policies of its site cannot be had, and it is to be kept apart."""
+        """Return the page with its policies. None: those of its site cannot be had, and it is to be kept apart."""
         try:
             origin = origin_of(page.url)
         except ValueError:
@@ -169,7 +169,7 @@ class Judge:
         """A site whose robots.txt is there and other files are not is one whose other files could not be had."""
         robots = f"{origin}/robots.txt"
         if captured is not None and (robots not in captured.absent or self.question.missing == DENY):
-            return _Asked(self, page, captured.site, now)
+            return _PoliciesOfDate(self, page, captured.site, now)
         if self.question.missing == KEEP_APART:
             raise _MissingError
         text = "no copy from before the capture" if label == CAPTURE else "no copy of today"
@@ -177,7 +177,7 @@ class Judge:
         if self.question.missing == DENY:
             return _Refused(reason)
         site = Site(origin, {}) if captured is None else self._without_robots(captured.site)
-        return _Asked(self, page, site, now, reason)
+        return _PoliciesOfDate(self, page, site, now, reason)
 
     def _without_robots(self, site: Site) -> Site:
         """The site as one that has no robots.txt, instead of one that could not be had."""
@@ -187,36 +187,36 @@ class Judge:
             )
         return self._sites[site]
 
-    def of_site(self, site: Site, crawler: str) -> _OfSite:
+    def site_facts(self, site: Site, crawler: str) -> _SiteFacts:
         key = site, crawler
-        of_site = self._of_sites.get(key)
-        if of_site is None:
-            of_site = self._of_sites[key] = self._read(site, crawler)
-        return of_site
+        site_facts = self._site_facts.get(key)
+        if site_facts is None:
+            site_facts = self._site_facts[key] = self._read(site, crawler)
+        return site_facts
 
-    def others(self, of_site: _OfSite, page: CapturedPage) -> tuple[Agent, ...]:
+    def others(self, site_facts: _SiteFacts, page: CapturedPage) -> tuple[Agent, ...]:
         """The other agents for whom the page is judged: those whom the site or the page may name, and one of the others, where
         what is said to these may be another thing than what is said to the own agent."""
-        named, others = of_site.named, of_site.unnamed
-        if not named and not others:
+        named_agents, others = site_facts.named_agents, site_facts.unnamed_agents
+        if not named_agents and not others:
             return ()
         words = b"\n".join((*(value for _, value in page.fields), page.body or b"")).lower().replace(b"\0", b"")  # UTF-16 too
-        named_here = [agent for agent in others if agent.token.lower().encode() in words] if words else []
-        unnamed = [agent for agent in others if agent not in named_here][:1]
-        own = of_site.is_own_named or self.question.agent.token.lower().encode() in words
-        return (*named, *named_here, *(unnamed if own else ()))
+        named_in_page = [agent for agent in others if agent.token.lower().encode() in words] if words else []
+        unnamed = [agent for agent in others if agent not in named_in_page][:1]
+        is_agent_named = site_facts.may_name_agent or self.question.agent.token.lower().encode() in words
+        return (*named_agents, *named_in_page, *(unnamed if is_agent_named else ()))
 
-    def _read(self, site: Site, user_agent: str) -> _OfSite:
+    def _read(self, site: Site, user_agent: str) -> _SiteFacts:
         question, names = self.question, site.crawler_names - {"*", ""}
         agents = {agent.token.lower(): agent for name in question.also if (agent := self._crawler(name))}
         if (capturing := self._crawler(question.captured_by or user_agent)) is not None:
             agents[capturing.token.lower()] = capturing
         agents.pop(question.agent.token.lower(), None)
-        named = tuple(agent for agent in agents.values() if _may_be_named(agent, names))
-        return _OfSite(
+        named_agents = tuple(agent for agent in agents.values() if _may_be_named(agent, names))
+        return _SiteFacts(
             _may_be_named(question.agent, names),
-            named,
-            tuple(agent for agent in agents.values() if agent not in named),
+            named_agents,
+            tuple(agent for agent in agents.values() if agent not in named_agents),
             bool(site.element_rules),
             frozenset(agent.token for agent in (question.agent, *agents.values()) if site.licenses(agent)),
         )
@@ -243,8 +243,8 @@ class Judge:
 
 
 def _may_be_named(agent: Agent, names: Iterable[str]) -> bool:
-    """Whether one of these names may mean the agent, by whatever rule of whatever format. Those of other packages need not say
-    whom they name."""
+    """Return whether one of these names may mean the agent, by whatever rule of whatever format. Those of other packages need not
+    say whom they name."""
     if INSTALLED:
         return True
     text = f"{agent.token} {agent.user_agent}".lower()
@@ -267,17 +267,17 @@ class _Refused:
         return no_statements(agent, self._reason)
 
 
-class _Asked:
-    """A date whose policies are asked."""
+class _PoliciesOfDate:
+    """The policies of one date, and the page as they see it."""
 
     def __init__(self, judge: Judge, page: CapturedPage, site: Site, now: datetime, missing: Reason | None = None) -> None:
         """`missing`: why the site is one without policies."""
         self._captured, self._site, self._now, self._missing = page, site, now, missing
         self._agent = judge.question.agent
-        self._of_site = judge.of_site(site, page.crawler)
+        self._site_facts = judge.site_facts(site, page.crawler)
         self._facts = PLAIN if page.method == PLAIN.method else Facts(method=page.method)
-        self._agents = (self._agent, *judge.others(self._of_site, page))
-        self.has_element_rules = self._of_site.has_element_rules
+        self._agents = (self._agent, *judge.others(self._site_facts, page))
+        self.has_element_rules = self._site_facts.has_element_rules
 
     @cached_property
     def pages(self) -> tuple[Page, ...]:
@@ -305,24 +305,24 @@ class _Asked:
         return first
 
     def key(self) -> Hashable | None:
-        """What tells the tag of its URL from those of others of the site; None: all of it."""
+        """Return what tells the tag of its URL from those of others of the site; None: all of it."""
         if self._captured.body is not None or self._captured.fields or self._captured.unread or self.has_element_rules:
             return None
         tokens = tuple(agent.token for agent in self._agents)
-        if not self._of_site.licensing.isdisjoint(tokens):
+        if not self._site_facts.licensing.isdisjoint(tokens):
             return None
         keys = tuple(self._site.statements_key(agent, self._captured.url, self._now) for agent in self._agents)
         return None if None in keys else (self._site, tokens, keys, self._missing)
 
     def tag(self, agent: Agent, elements: Iterable[Traced]) -> Tag:
-        own, *others = self.pages
-        tag = _bound_by_crawl(own.tag_with(elements))
-        for other in others:
-            tag = _with_refusals(agent, tag, _bound_by_crawl(other.tag_with(())), other.agent.token)
+        agent_page, *other_pages = self.pages
+        tag = _bound_by_crawl(agent_page.tag_with(elements))
+        for page in other_pages:
+            tag = _with_refusals(agent, tag, _bound_by_crawl(page.tag_with(())), page.agent.token)
         return _without_policies(tag, self._missing) if self._missing else tag
 
 
-_Date = _Refused | _Asked
+_Date = _Refused | _PoliciesOfDate
 
 
 def _no_date(text: str) -> _Refused:
@@ -355,7 +355,7 @@ class Judged:
         return any(date.has_element_rules for date in self.dates)
 
     def made_without_refused(self, make: Callable[[str], str], source: str, rules: ElementRules | None) -> str:
-        """What `make` makes of the page, `source`, without what is refused on elements for one of the agent's uses."""
+        """Return what `make` makes of the page, `source`, without what is refused on elements for one of the agent's uses."""
         return make(source) if rules is None else rules.made_without(self._refusable, make)
 
     @property
@@ -380,7 +380,7 @@ class Judged:
         *earlier, last = self.dates
         tag = last.tag(question.agent, elements)
         for date in earlier:
-            tag = _of_both(question.agent, tag, date.tag(question.agent, ()))
+            tag = _join_dates(question.agent, tag, date.tag(question.agent, ()))
         tag = _without_repetitions(tag)
         tag["as_of"] = question.as_of
         if self._captured.body is None:
@@ -444,16 +444,16 @@ def _with_refusals(agent: Agent, tag: Tag, other: Tag, token: str) -> Tag:
     def restricting(part: str) -> Tag:
         uses = {}
         for name, use in other.get(part, {}).items():
-            own = tag.get(part, {}).get(name) or tag["uses"].get(name)
+            agent_use = tag.get(part, {}).get(name) or tag["uses"].get(name)
             is_refused = use["verdict"] == "deny" and use["stated"]
-            if own is None and not is_refused:
+            if agent_use is None and not is_refused:
                 continue
             if is_refused:
                 uses[name] = use
-            elif own is not None and len(use) > len(("verdict", "stated", "because")):
-                uses[name] = use | {"verdict": own["verdict"], "stated": own["stated"]}
-        for name, own in tag.get(part, {}).items():
-            uses.setdefault(name, own | {"because": [shift + number for number in own["because"]]})
+            elif agent_use is not None and len(use) > len(("verdict", "stated", "because")):
+                uses[name] = use | {"verdict": agent_use["verdict"], "stated": agent_use["stated"]}
+        for name, agent_use in tag.get(part, {}).items():
+            uses.setdefault(name, agent_use | {"because": [shift + number for number in agent_use["because"]]})
         return uses
 
     parts = {part: restricting(part) for part in ("uses", "embedded") if part in other or part in tag}
@@ -463,7 +463,7 @@ def _with_refusals(agent: Agent, tag: Tag, other: Tag, token: str) -> Tag:
     return join_tags(agent, tag, restrictions | {"elements": []})
 
 
-def _of_both(agent: Agent, tag: Tag, earlier: Tag) -> Tag:
+def _join_dates(agent: Agent, tag: Tag, earlier: Tag) -> Tag:
     """The tag by the policies of two dates. `earlier`: that of the first one."""
     for part in (tag, earlier):
         other = earlier if part is tag else tag

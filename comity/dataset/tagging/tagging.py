@@ -36,7 +36,7 @@ from comity.policies.tag import TagError, no_statements, read_tag
 
 
 class Making(NamedTuple):
-    """How records are made of captures. It can be pickled."""
+    """A way to make records of captures. It can be pickled."""
 
     columns: Columns = Columns()
     extractor: Extractor | None = None  # of the text of a page; None: comity's own
@@ -57,14 +57,14 @@ class TagPass:
         tagged, output, notes = Tagged(), [], []
         for record in records:
             if isinstance(record, CapturedRecord):
-                made: Record | None = self._of_capture(record, tagged)
+                tagged_record: Record | None = self._of_capture(record, tagged)
             else:
-                made = self._of_record(record)
-            if made is not None:
-                field = tag_field(made)
-                tagged.keep(made, RawTag(made[field], field))
-                self.count(made[field], tagged)
-                output.append(made)
+                tagged_record = self._of_record(record)
+            if tagged_record is not None:
+                field = tag_field(tagged_record)
+                tagged.keep(tagged_record, RawTag(tagged_record[field], field))
+                self.count(tagged_record[field], tagged)
+                output.append(tagged_record)
             elif not (isinstance(record, CapturedRecord) and record.page is None):
                 tagged.apart += 1
                 notes.append({"record": self._untagged(record)})

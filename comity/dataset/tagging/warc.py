@@ -54,7 +54,7 @@ class Stretch(NamedTuple):
     originals: dict[str, int]  # name of a capture that stands before it, and is the original of a revisit in it -> its offset
     crawler: str  # User-Agent of what begins there
     sent: Sent | None = None  # request before it, whose answer is to come
-    answered: str = ""  # URL of the capture before it, whose request is to come
+    answered_url: str = ""  # URL of the capture before it, whose request is to come
 
 
 class Reader:
@@ -76,15 +76,15 @@ class Reader:
         seen: Bounded[str, int] = Bounded(MAX_REMEMBERED)
         originals: dict[str, int] = {}
         requests = _Requests()
-        sent, answered = requests.state
+        sent, answered_url = requests.state
         with self.path.open("rb", BUFFER) as file:
             crawler = beginning = self._first_crawler(file)
-            for record in records(file, 0, self.size, _kept_of_others):
+            for record in records(file, 0, self.size, _block_limit_of_others):
                 if record.offset - start >= PART and not awaited:
-                    stretch = Stretch(start, record.offset, originals, beginning, sent, answered)
+                    stretch = Stretch(start, record.offset, originals, beginning, sent, answered_url)
                     yield Part(stretch, record.offset - start)
                     start, originals, beginning = record.offset, {}, crawler
-                    sent, answered = requests.state
+                    sent, answered_url = requests.state
                 end, awaited = record.end, ""
                 if isinstance(record, Damage):
                     if record.error == PACKED:
@@ -102,11 +102,11 @@ class Reader:
                     for name in _names_as_original(record.fields):
                         seen[name] = record.offset
         if end > start:
-            yield Part(Stretch(start, end, originals, beginning, sent, answered), end - start)
+            yield Part(Stretch(start, end, originals, beginning, sent, answered_url), end - start)
 
     def _first_crawler(self, file: IO[bytes]) -> str:
         """A request may stand behind its response."""
-        first = islice(records(file, 0, self.size, _kept_of_others), FIRST)
+        first = islice(records(file, 0, self.size, _block_limit_of_others), FIRST)
         return next(filter(None, (crawler_of(record) for record in first if isinstance(record, WarcRecord))), "")
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
@@ -117,9 +117,9 @@ class Reader:
     def _captures(self, stretch: Stretch) -> Iterator[Record | Unreadable]:
         seen: Bounded[str, int] = Bounded(MAX_REMEMBERED)
         seen.update(stretch.originals)
-        crawler, tags, requests = stretch.crawler, _TagsOfItems(), _Requests(stretch.sent, stretch.answered)
+        crawler, tags, requests = stretch.crawler, _TagsOfItems(), _Requests(stretch.sent, stretch.answered_url)
         with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as again:
-            for record in records(file, stretch.start, stretch.end, _kept):
+            for record in records(file, stretch.start, stretch.end, _block_limit):
                 if isinstance(record, Damage):
                     yield _unreadable(file, record)
                     continue
@@ -137,7 +137,7 @@ class Reader:
                     seen[name] = record.offset
                 try:
                     method = method or _method_after(again, record) if _is_answer(record.fields) else ""
-                    yield _captured(record, original, (crawler, method or "GET"), tags.of(record))
+                    yield _captured(record, original, crawler, method or "GET", tags.tags_of(record))
                 except ValueError as error:
                     yield Unreadable(f"record at octet {record.offset}", record.block[:MAX_INFO], str(error))
 
@@ -148,13 +148,13 @@ def _unreadable(file: IO[bytes], damage: Damage) -> Unreadable:
     return Unreadable(f"record at octet {damage.offset}", octets, damage.error)
 
 
-def _kept_of_others(fields: Fields) -> int:
+def _block_limit_of_others(fields: Fields) -> int:
     """Octets of the block of a record that are wanted of what is no page."""
     return MAX_INFO if fields.get("warc-type") in ("warcinfo", "request") else 0
 
 
-def _kept(fields: Fields) -> int:
-    return MAX_BLOCK if fields.get("warc-type") in PAGES or is_item(fields) else _kept_of_others(fields)
+def _block_limit(fields: Fields) -> int:
+    return MAX_BLOCK if fields.get("warc-type") in PAGES or is_item(fields) else _block_limit_of_others(fields)
 
 
 def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
@@ -163,17 +163,17 @@ def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
 
 
 class _Requests:
-    """Which request record is of which capture: the one before it, or the one right behind it, for the same URL."""
+    """The request record of each capture: the one before it, or the one right behind it, for the same URL."""
 
-    def __init__(self, sent: Sent | None = None, answered: str = "") -> None:
-        self.state = sent, answered  # a request whose answer is to come; URL of a capture whose request is to come
+    def __init__(self, sent: Sent | None = None, answered_url: str = "") -> None:
+        self.state = sent, answered_url  # a request whose answer is to come; URL of a capture whose request is to come
 
     def note(self, record: WarcRecord) -> str:
         """The method of the request that stood before a capture; "" where none did."""
-        (sent, answered), fields = self.state, record.fields
+        (sent, answered_url), fields = self.state, record.fields
         self.state = sent, ""
-        if fields.get("warc-type") == "request" and (found := _sent(record)) is not None:
-            self.state = (sent, "") if found.target == answered else (found, "")
+        if fields.get("warc-type") == "request" and (request := _sent(record)) is not None:
+            self.state = (sent, "") if request.target == answered_url else (request, "")
         elif _is_answer(fields):
             is_there = sent is not None and sent.target == _target(fields)
             self.state = None, "" if is_there else _target(fields)
@@ -186,7 +186,7 @@ def _is_answer(fields: Fields) -> bool:
 
 
 def _sent(record: WarcRecord) -> Sent | None:
-    """None where nobody knows by which method it was sent."""
+    """Return the request of a record; None where nobody knows by which method it was sent."""
     words = record.block[:MAX_METHOD].split(None, 1)
     method = words[0].decode("latin-1") if words else ""
     return Sent(method.upper(), _target(record.fields)) if method.isascii() and method.isalpha() else None
@@ -220,7 +220,7 @@ class _TagsOfItems:
         except TagError as error:
             self._tags.append(str(error))
 
-    def of(self, record: WarcRecord) -> list[Any]:
+    def tags_of(self, record: WarcRecord) -> list[Any]:
         return self._tags if self._answer and name_of(record) == self._answer else []
 
 
@@ -231,7 +231,7 @@ def _names_as_original(fields: Fields) -> Iterator[str]:
     """Yield what a revisit may call a capture, in 64 bits each."""
     if fields.get("warc-type") not in ("response", "resource"):
         return
-    for name in (fields.get("warc-record-id", ""), _named(_target(fields), fields.get("warc-date", "")), _payload(fields)):
+    for name in (fields.get("warc-record-id", ""), _dated_target(_target(fields), fields.get("warc-date", "")), _payload(fields)):
         if name:
             yield _short(name)
 
@@ -239,7 +239,7 @@ def _names_as_original(fields: Fields) -> Iterator[str]:
 def _names_of_original(fields: Fields) -> Iterator[str]:
     """Yield what a revisit calls the capture that has its body, the surest first."""
     target = fields.get("warc-refers-to-target-uri", "").strip("<>")
-    names = [fields.get("warc-refers-to", ""), _named(target, fields.get("warc-refers-to-date", ""))]
+    names = [fields.get("warc-refers-to", ""), _dated_target(target, fields.get("warc-refers-to-date", ""))]
     if "identical-payload-digest" in fields.get("warc-profile", ""):
         names.append(_payload(fields))
     return map(_short, filter(None, names))
@@ -249,7 +249,7 @@ def _short(name: str) -> str:
     return hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
-def _named(target: str, date: str) -> str:
+def _dated_target(target: str, date: str) -> str:
     return f"{target} {date}" if target and date else ""
 
 
@@ -266,21 +266,20 @@ def crawler_of(record: WarcRecord) -> str:
     kind = record.fields.get("warc-type")
     if kind == "request":
         pairs = message(record.block)[1]
-        wanted = b"user-agent"
+        field_name = b"user-agent"
     elif kind == "warcinfo":
         pairs = message(b"\r\n" + record.block + b"\r\n\r\n")[1]
-        wanted = b"http-header-user-agent"
+        field_name = b"http-header-user-agent"
     else:
         return ""
-    return next((value.decode("latin-1") for name, value in pairs if name == wanted), "")
+    return next((value.decode("latin-1") for name, value in pairs if name == field_name), "")
 
 
 # Pages
 
 
-def _captured(record: WarcRecord, original: WarcRecord | None, asked: tuple[str, str], earlier: list[Any]) -> CapturedRecord:
-    """`asked`: by which crawler, and by which method. ValueError, with what is wrong, where nobody knows what was captured."""
-    crawler, method = asked
+def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, method: str, earlier: list[Any]) -> CapturedRecord:
+    """`crawler`, `method`: of the request. ValueError, with what is wrong, where nobody knows what was captured."""
     fields, url = record.fields, _target(record.fields)
     if not origin_or_empty(url):
         scheme = url.partition(":")[0].lower()

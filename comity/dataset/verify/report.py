@@ -18,7 +18,7 @@ from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, Cause, Rechec
 from comity.dataset.verify.today import FIELDS, Sites, Today
 
 NO_HOST = ""  # of records without a URL
-HELD = 50_000  # hosts
+MAX_HELD = 50_000  # hosts
 
 
 @dataclass(slots=True)
@@ -125,7 +125,7 @@ class Report:
             yield name, host
 
     def worst_hosts(self, number: int) -> list[tuple[str, Host]]:
-        """Those with the most records that are not compliant."""
+        """Return the hosts with the most records that are not compliant."""
         return heapq.nsmallest(number, self.all_hosts(), lambda entry: (-entry[1].refused - entry[1].unknown, entry[0]))
 
     def totals(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class Report:
     def _host(self, name: str) -> Host:
         host = self.hosts.get(name)
         if host is None:
-            if len(self.hosts) >= HELD:
+            if len(self.hosts) >= MAX_HELD:
                 self._spill()
             host = self.hosts[name] = Host()
         return host

@@ -156,7 +156,7 @@ def test_more_fetches_than_are_held_say_the_same(fetches: list[tuple[int, int, b
     records = [fetched(f"https://example.com/{page}", f"2026-11-2{day}T12:00:00+00:00") for page, day, _ in fetches]
     all_held = recrawled(*records)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(expiry, "HELD", held)
+        patch.setattr(expiry, "MAX_HELD", held)
         whole, part = Fetches(), Fetches()
         for record, (_, _, ends) in zip(records, fetches, strict=True):
             part.note(record)
@@ -172,7 +172,7 @@ def test_more_fetches_than_are_held_say_the_same(fetches: list[tuple[int, int, b
 
 
 def test_files_of_pages_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expiry, "HELD", 2)
+    monkeypatch.setattr(expiry, "MAX_HELD", 2)
     found = Recrawled({1: 1, 2: 2, 3: 3})
     pickled = pickle.dumps(found)
     del found

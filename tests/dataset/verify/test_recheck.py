@@ -795,7 +795,7 @@ def test_a_report_on_more_hosts_than_are_held_says_the_same(monkeypatch: pytest.
     all_held, spilled = Report(), Report()
     for part in parts:
         all_held.merge(part)
-    monkeypatch.setattr(report_module, "HELD", 2)
+    monkeypatch.setattr(report_module, "MAX_HELD", 2)
     for part in parts:
         spilled.merge(part)
     assert len(spilled.hosts) <= 2
