@@ -44,7 +44,7 @@ class SourceFile(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Everything that was had of what a publisher named."""
+    """The files and pages that were had of what a publisher named."""
 
     origin: str
     site: Site  # of all policy files that were had, with what they refer to

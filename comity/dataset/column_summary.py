@@ -52,7 +52,7 @@ def _arrangements(reasons: pa.ListArray) -> dict[str, int]:
 
 
 def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each copy once."""
+    """Yield the URL and the copy of each policy file, each copy once."""
     policies = pc.list_flatten(tag.field("policies"))
     names = ("status", "sha256", "fetched_at")
     copies = pa.table({"url": policies.field("url"), **{name: policies.field(name) for name in names}})

@@ -70,7 +70,9 @@ def usable_cores() -> int:
 def in_order(
     do: Do[T, R_co], tasks: Iterable[T], executor: str = PROCESSES, workers: int | None = None, *, ahead: int = AHEAD
 ) -> Generator[R_co, None, None]:
-    """`workers`: slots; 1 of PROCESSES is this process alone; None: as many as the executor has. `ahead`: as AHEAD.
+    """Do the tasks, and yield what they return, in their order.
+
+    `workers`: slots; 1 of PROCESSES is this process alone; None: as many as the executor has. `ahead`: as AHEAD.
 
     DatasetError where a task raises it, where its process is killed again and again, or the engine is not there."""
     if executor == PROCESSES and workers == 1:

@@ -62,7 +62,7 @@ def expire(
     dry_run: bool = False,
     options: JobOptions = JobOptions(),  # noqa: B008
 ) -> RecordCounts:
-    """`taken_down`: URLs. When it returns, the datasets are on the disk without what had to go.
+    """Take out of datasets what may not be kept. When it returns, they are on the disk without it. `taken_down`: URLs.
 
     DatasetError where one cannot be used or written: it is as it was, those before it are done."""
     opened, readers = [open_dataset(path) for path in datasets], open_readers(datasets)

@@ -178,7 +178,7 @@ class FileFacts(NamedTuple):
 
 
 def facts_of(path: Path, name: str = "", records: int | None = None) -> FileFacts:
-    """`name`: in its folder."""
+    """Return what a manifest says of a file. `name`: in its folder."""
     form = format_of(path)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -63,7 +63,7 @@ class ColumnWork(Work, Protocol):
     """A pass that can also take columns where a Reader has them (`read_columns`), which is faster. The outcome is the same."""
 
     def columns(self, batch: Any, number: int) -> Outcome:
-        """`batch`: a pyarrow.RecordBatch. `number`: of its first row in the file."""
+        """Do the work of a batch. `batch`: a pyarrow.RecordBatch. `number`: of its first row in the file."""
 
 
 class Unread(NamedTuple):

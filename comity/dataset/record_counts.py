@@ -52,7 +52,7 @@ class RecordCounts:
         self._copy_count = 0
 
     def read(self, record: Record, now: datetime, source: TagSource = GUESSED) -> None:
-        """Every use that its tag lists. Whether the page was fetched again is not asked."""
+        """Count every use that the record's tag lists. Whether the page was fetched again is not asked."""
         self.records += 1
         try:
             tag = read(record, source)
@@ -80,7 +80,9 @@ class RecordCounts:
         )
 
     def keep_several(self, records: int, agents: Mapping[str, int], policies: Iterable[tuple[str, dict[str, Any]]]) -> None:
-        """`agents`: of how many of them. `policies`: URL and copy, as their tags have them, each at least once."""
+        """Count records that are kept.
+
+        `agents`: of how many of them. `policies`: URL and copy, as their tags have them, each at least once."""
         self.records += records
         self.kept += records
         for agent, number in agents.items():
@@ -117,7 +119,7 @@ class RecordCounts:
         return numbers | most_common | {"hosts": hosts, "policies": policies, "has_more_policies": self.has_more_policies}
 
     def _list(self, url: str, policy: dict[str, Any]) -> None:
-        """Each copy once, as it was had last."""
+        """List a copy of a policy file, each once, as it was had last."""
         copy = policy["sha256"] or str(policy["status"])
         copies = self.policies.get(url)
         if copies is None or copy not in copies:

@@ -42,7 +42,7 @@ def side_folder(folder: Path, kind: str) -> Path:
 
 
 def beside(path: Path, kind: str, folder: Path | None = None) -> Path:
-    """`folder`: the dataset that the file is of; None: itself."""
+    """Return the path of what is kept beside a file. `folder`: the dataset that the file is of; None: itself."""
     if folder is None:
         return path.with_name(f"{path.name}.{kind}.jsonl")
     name = path.relative_to(folder)

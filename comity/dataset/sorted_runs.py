@@ -39,7 +39,7 @@ class SortedRuns(Generic[K, V]):
         return bool(self._ends)
 
     def add(self, pairs: Iterable[tuple[K, V]]) -> None:
-        """`pairs`: in the order of their keys."""
+        """Add a run. `pairs`: in the order of their keys."""
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as this is there
             finalize(self, self._file.close)

@@ -28,7 +28,7 @@ class TagSetting(NamedTuple):
 
     @classmethod
     def parse(cls, text: str, *, subject: str) -> Self:
-        """PolicyError, with the subject and what to write instead, for anything else.
+        """Read the setting. PolicyError, with the subject and what to write instead, for anything else.
 
         A field with the name of a kind is written with its own: `field:json`."""
         kind, colon, name = text.strip().partition(":")

@@ -37,7 +37,7 @@ class TagSource(Protocol):
         """The fields that `find` has to see of a record; None: all of them."""
 
     def find(self, record: Record) -> RawTag:
-        """TagError where there is none, or nobody can tell which it is."""
+        """Return the tag of a record as it stands there. TagError where there is none, or nobody can tell which it is."""
 
 
 class InField(NamedTuple):
@@ -70,7 +70,7 @@ def _raw_tag(field: str, value: Any) -> RawTag:
 
 
 def is_tag_like(value: Any) -> bool:
-    """True of what is meant as a tag, of whatever version, valid or not: an object, or the JSON of one."""
+    """Return whether a value is meant as a tag, of whatever version, valid or not: an object, or the JSON of one."""
     if isinstance(value, str):
         if not (value.startswith("{") and '"schema"' in value and '"uses"' in value):
             return False
@@ -90,5 +90,5 @@ GUESSED = InField()
 
 
 def read(record: Record, source: TagSource = GUESSED) -> Tag:
-    """TagError where the record has no tag, or one that cannot be understood."""
+    """Return the tag of a record. TagError where the record has no tag, or one that cannot be understood."""
     return read_tag(source.find(record).raw)

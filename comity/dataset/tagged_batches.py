@@ -77,9 +77,10 @@ def tagger(
     columns: Columns = Columns(),  # noqa: B008  # immutable
     **fields: Any,
 ) -> TaggedBatches:
-    """`policies`: captures that are open, or the WARC files and folders that have them; then it is to be closed, or used with
-    `with`. `agent`: or its product token.
-    `fields`: of Question: as_of, missing, captured_by, also, now.
+    """Return a step that tags rows.
+
+    `policies`: captures that are open, or the WARC files and folders that have them: then it is to be closed, or used by `with`.
+    `agent`: or its product token. `fields`: of Question: as_of, missing, captured_by, also, now.
 
     DatasetError or PolicyError where it makes no sense, or a file cannot be read."""
     names = tuple(dict.fromkeys(use.strip().lower() for use in uses))

@@ -22,7 +22,7 @@ def check_addressees(source: Source, samples: tuple[SourceFile, ...]) -> Iterato
 
 
 def _in_file(draft: Draft, names: frozenset[str]) -> Iterator[Finding]:
-    """`names`: the names that some format reads, in lower case."""
+    """Yield the problems with names of crawlers in a file. `names`: those that some format reads, in lower case."""
     reported: set[str] = set()
     for line in range(1, draft.lines + 1):
         match = _AGENT_LINE.match(draft.line(line))

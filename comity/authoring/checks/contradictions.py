@@ -56,7 +56,7 @@ def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:
 
 
 def _between(pages: Sequence[Page]) -> Iterator[Contradiction]:
-    """`pages`: the same one, as each source speaks of it. A permission that follows from silence is none."""
+    """Yield the contradictions between views of one page, one by each source. A permission that follows from silence is none."""
     uses = dict.fromkeys(use for page in pages for use, decision in page.uses.items() if decision.stated)
     for use in (use for use in uses if use not in ("crawl", "follow")):  # to fetch is no use of what is fetched
         decisions = [page.uses[use] for page in pages]

@@ -66,7 +66,7 @@ class _Items:
 
 
 def completion(outline: Outline, position: Position, samples: Samples = NONE, *, has_snippets: bool = False) -> CompletionList:
-    """`has_snippets`: the editor can insert texts with places to fill in."""
+    """Return what may be typed at a position. `has_snippets`: the editor can insert texts with places to fill in."""
     line, column = outline.document.line_and_column(position)
     outline = outline.part(line, line)
     items = _of_documents(outline, line, column, has_snippets)

@@ -48,7 +48,7 @@ def _as_edited(source: Source, path: str, document: Document) -> Source:
 
 
 def diagnostics(document: Document, problems: Iterable[Problem] | None = None) -> list[Diagnostic]:
-    """`problems`: those of the file that are known; None: those that it has for itself."""
+    """Return the diagnostics of a file. `problems`: those of the file that are known; None: those that it has for itself."""
     return [diagnostic(document, problem) for problem in (problems_in(document) if problems is None else problems)]
 
 

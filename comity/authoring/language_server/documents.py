@@ -139,7 +139,7 @@ class Document:
         return Position(line, units(self.line(line)[:column], self.encoding))
 
     def range(self, line: int, start: int, end: int, last: int | None = None) -> Range:
-        """`last`: the line of the end, where it is another one."""
+        """The range between two columns. `last`: the line of the end, where it is another one."""
         return Range(self.position(line, start), self.position(line if last is None else last, end))
 
     def line_and_column(self, position: Position) -> tuple[int, int]:

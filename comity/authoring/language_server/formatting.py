@@ -17,7 +17,9 @@ _PATH = "/ai.txt"
 
 
 def formatting(outline: Outline, *, tab_size: int = 2, spaces: bool = True) -> list[TextEdit]:
-    """`tab_size`, `spaces`: what the editor would take, where the file has no indentation yet."""
+    """Return the edits that format a file.
+
+    `tab_size`, `spaces`: what the editor would take, where the file has no indentation yet."""
     if outline.form is not Form.LINES or outline.document.kind is None:
         return []
     is_nested = outline.document.kind.path == _PATH and kind_of(outline.document.body) == "elements"

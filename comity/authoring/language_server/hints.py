@@ -60,7 +60,7 @@ def _readings(outline: Outline, problems: Iterable[Problem], first: int, last: i
 
 
 def lenses(outline: Outline, targets: tuple[str, ...]) -> list[CodeLens]:
-    """One for each group. `targets`: paths and queries of sample pages."""
+    """Return a lens for each group of lines. `targets`: paths and queries of sample pages."""
     kind = outline.document.kind
     if kind is None or not kind.path or not targets or len(outline.document.text) > MAX_LENS_TEXT:
         return []

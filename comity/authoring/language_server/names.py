@@ -61,7 +61,7 @@ def definitions(outline: Outline) -> Iterator[Definition]:
 
 
 def occurrences(outline: Outline) -> Iterator[Occurrence]:
-    """Every place of every name that the file defines, in order."""
+    """Yield every occurrence of every name that the file defines, in order."""
     defined_names: dict[tuple[bool, str], Definition] = {}
     prefixes: dict[str, None] = {}
     for definition in definitions(outline):

@@ -39,7 +39,7 @@ _cache: dict[Path, tuple[tuple[tuple[str, int], ...], Samples]] = {}
 
 
 def samples(folder: Path | None) -> Samples:
-    """Never raises: what cannot be read is not there."""
+    """Return the samples in a folder. Never raises: what cannot be read is not there."""
     if folder is None:
         return NONE
     try:

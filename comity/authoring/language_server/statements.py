@@ -87,7 +87,7 @@ def form_of(kind: Kind | None, text: str) -> Form:
 
 
 def statements(text: str, lines: list[str], form: Form, nesting: Mapping[str, Nesting]) -> list[Statement]:
-    """`nesting`: of lines, by their names in lower case."""
+    """Return the statements of a text in their order. `nesting`: of lines, by their names in lower case."""
     if form is Form.LINES:
         return list(fields(lines, nesting))
     index = _LineIndex(lines)

@@ -21,7 +21,7 @@ _COMMENT = re.compile(r"(?:^[ \t\ufeff]*|[ \t])(#.*)")
 
 
 def tokens(outline: Outline, first: int = 0, last: int | None = None) -> SemanticTokens:
-    """`first`, `last`: the lines that are asked for."""
+    """Return the tokens of the lines from `first` to `last`; None: to the end."""
     first, last = max(first, 0), len(outline.document.lines) - 1 if last is None else min(last, len(outline.document.lines) - 1)
     spans = sorted(_spans(outline.part(first, last), first, last), key=lambda token: token[0][:2])[:MAX_TOKENS]
     data: list[int] = []

@@ -59,7 +59,7 @@ class Words:
         self.openers = {name.lower() for word in words for name in word.directive.within}
 
     def get(self, name: str, within: str = "") -> Word | None:
-        """`within`: what it stands below; a name can be that of several things."""
+        """Return the word of a name. `within`: what it stands below; a name can be that of several things."""
         words = self._by_name.get(name.lower(), ())
         return next((word for word in words if within in word.directive.within), None) or next(iter(words), None)
 
@@ -67,8 +67,10 @@ class Words:
         """The names, in lower case, of what can have a value of a kind. None where that depends on what it stands below, or on
         what stands in parentheses in its name."""
         names = {name: words for name, words in self._by_name.items() if any(kind in word.value_kinds for word in words)}
-        is_told = all(len({word.directive.value for word in words}) == 1 and "other" not in name for name, words in names.items())
-        return frozenset(names) if is_told else None
+        is_certain = all(
+            len({word.directive.value for word in words}) == 1 and "other" not in name for name, words in names.items()
+        )
+        return frozenset(names) if is_certain else None
 
     def below(self, name: str) -> Iterator[Word]:
         """The words that stand below one."""
@@ -100,7 +102,7 @@ _FORMS = {
 
 @lru_cache
 def words_in(kind_name: str, path: str, form: Form) -> Words:
-    """`path`: where a site has the file; "": anywhere."""
+    """Return the words of a kind of file. `path`: where a site has the file; "": anywhere."""
     words: list[Word] = []
     for format_ in FORMATS:
         directives = [directive for directive in format_.authoring.directives if directive.form in _FORMS[form]]

@@ -170,7 +170,7 @@ class PolicyCaptures:
         return span.captured
 
     def _captured_site(self, origin: str, until: int, span: _Span) -> CapturedSite | None:
-        """`span`: is narrowed to the moments of which the answer is the same."""
+        """Return the site at a moment. `span`: is narrowed to the moments of which the answer is the same."""
         urls = [origin + path for path in WELL_KNOWN]
         captures = self._captures(urls, until, span)
         files = {url: self._file(url, until, span, captures[url]) for url in urls}
@@ -287,7 +287,7 @@ class PolicyCaptures:
 
 
 def _is_of_server(fetched: Fetched, row: Row | None) -> bool:
-    """True of an answer that could not be had because of its server, as the capture says; not by what was made of it here."""
+    """Return whether the answer could not be had because of its server, as the capture says; not by what was made of it here."""
     return row is not None and not row.is_unread and fetched.error == row.error and fetched.status // 100 != 2
 
 

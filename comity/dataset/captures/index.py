@@ -87,7 +87,7 @@ class Row(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """False of a row that is not as it was written."""
+        """Return whether the row is as it was written."""
         return checksum(*self[:-1]) == self.sum
 
 
@@ -290,7 +290,7 @@ class IndexReader:
         return map(Row._make, self._db.execute(query, (url, after, until, MAX_CAPTURES)))
 
     def body(self, row: Row) -> bytes:
-        """ValueError where it is not there as it was written."""
+        """Return the body of a capture. ValueError where it is not there as it was written."""
         if not row.is_whole:
             raise ValueError(DAMAGED)
         if row.body is None:

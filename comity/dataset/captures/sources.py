@@ -64,7 +64,7 @@ class Source(Protocol):
 
     @property
     def version(self) -> str:
-        """Another one, when anything in it may have changed."""
+        """A text that is another one when anything in it may have changed."""
 
     @property
     def size(self) -> int:
@@ -102,7 +102,7 @@ def sources_in(path: Path) -> Iterator[Source]:
 
 
 def _in_folder(folder: Path, *, is_named: bool) -> Iterator[Source]:
-    """`is_named`: the operator has named it, and expects captures in it."""
+    """Yield the sources in a folder. `is_named`: the operator has named it, and expects captures in it."""
     if any((folder / path.lstrip("/")).is_file() for path in WELL_KNOWN):
         host = folder.absolute().name
         origins = tuple(filter(None, (_origin(f"{scheme}://{host}") for scheme in SCHEMES)))
@@ -226,7 +226,7 @@ def _is_answer(fields: Fields) -> bool:
 
 
 def _is_policy(fields: Fields) -> bool:
-    """True where it is certain that the record is of a policy file."""
+    """Return whether it is certain that the record is of a policy file."""
     return POLICY.lower() in fields or _target(fields).endswith(WELL_KNOWN)
 
 
@@ -240,7 +240,7 @@ def _block_limit(fields: Fields) -> int:
 
 
 def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewhere | Damage:
-    """`is_wanted`: another file leads or refers to it."""
+    """Return what a record has. `is_wanted`: another file leads or refers to it."""
     fields, target = record.fields, _target(record.fields)
     try:
         url = origin_of(target) + target_of(target)
@@ -261,7 +261,7 @@ def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewh
 
 
 def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
-    """ValueError, with what is wrong, for an answer of which nobody knows what it says."""
+    """Return the capture in a record. ValueError, with what is wrong, for an answer of which nobody knows what it says."""
     fields = record.fields
     if fields.get("warc-type") == "revisit":
         return _revisit(fields, url, moment)
@@ -299,7 +299,7 @@ def _revisit(fields: Fields, url: str, moment: datetime) -> Capture:
 
 
 def _date(text: str) -> datetime:
-    """ValueError or OverflowError for what is no date of ours."""
+    """Return a date of a record. ValueError or OverflowError for what is no date of ours."""
     moment = datetime.fromisoformat(text)
     moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     moment.timestamp()
@@ -337,7 +337,7 @@ def _content_of(pairs: list[tuple[bytes, bytes]], body: bytes, *, cut: bool) -> 
 
 
 def _whole(status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes, moment: datetime, *, cut: bool) -> Fetched:
-    """ValueError where the capture has less of the file than a crawl would have read."""
+    """Return an answer that has the file. ValueError where the capture has less of the file than a crawl would have read."""
     if cut and len(body) < MAX_BYTES:
         raise ValueError(f"the capture was cut after {len(body)} octets")
     return Fetched(

@@ -24,7 +24,7 @@ Judge = Callable[[Record, Summary], Record | None]  # the record as it may be us
 
 
 def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, judge: Judge) -> Outcome:
-    """`number`: of the first row in its file."""
+    """Return what may be used of a batch, and counts of the rest. `number`: of the first row in its file."""
     exported, sorted_rows = Summary(), prefilter.sort(batch)
     for refusal in sorted_rows.refusals.drop_null().value_counts().to_pylist():
         exported.counts.drop(refusal["values"], refusal["counts"])

@@ -51,7 +51,9 @@ class ExportPass:
 
 
 def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptions = JobOptions()) -> Summary:  # noqa: B008  # immutable
-    """`inputs`: files and folders. `terms`: without the pages that were fetched again; it finds them itself.
+    """Write what may be used of datasets into a file, and count the rest.
+
+    `inputs`: files and folders. `terms`: without the pages that were fetched again; it finds them itself.
 
     DatasetError, and `output` as it was, where a file cannot be used or written."""
     readers, entering = open_readers(inputs), open_writer(output)
@@ -68,7 +70,7 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptio
 
 
 def write_usable(readers: Sequence[Reader], writer: Writer, unread: UnreadLines, terms: Terms, options: JobOptions) -> Summary:
-    """`writer`, `unread`: entered."""
+    """Write what may be used. `writer`, `unread`: entered."""
     exported = Summary()
     sinks = Sinks(exported.merge, unreadable=unread.add, progress=options.progress)
     run(ExportPass(terms), readers, sinks, writer=writer, workers=options.workers, executor=options.executor)
@@ -77,7 +79,9 @@ def write_usable(readers: Sequence[Reader], writer: Writer, unread: UnreadLines,
 
 
 def history(inputs: Sequence[Path], terms: Terms, exported: Summary) -> manifest.History:
-    """`inputs`: of records of others the export says how they were tagged, as their manifests do."""
+    """Return what the manifest says of an export.
+
+    `inputs`: of records of others the export says how they were tagged, as their manifests do."""
     counts = exported.counts
     described = (manifest.read(path) for path in inputs)
     entries = [description["comity:tagged"] for description in described if description and "comity:tagged" in description]

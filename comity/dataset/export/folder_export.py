@@ -40,7 +40,9 @@ def export_folder(
     *,
     ending: str = "",
 ) -> Summary:
-    """`inputs`: files and folders. `ending`: one of WRITABLE, that of the new files; "": that of each file.
+    """Write what may be used of datasets into a folder, a file for each file.
+
+    `inputs`: files and folders. `ending`: one of WRITABLE, that of the new files; "": that of each file.
 
     `terms`: without the pages that were fetched again; it finds them itself. DatasetError, and `folder` as it was, where a file
     cannot be used or written."""

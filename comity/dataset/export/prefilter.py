@@ -134,7 +134,7 @@ class _Doubts:
         self._rows: list[pa.Array] = []
 
     def unless(self, is_well: pa.Array, rows: pa.Array) -> None:
-        """`rows`: of each value. Null is not well."""
+        """Doubt the rows whose value is not true. `rows`: of each value."""
         if is_well.null_count or not pc.all(is_well, min_count=0).as_py():
             self._rows.append(rows.filter(pc.invert(pc.fill_null(is_well, False))))
 
@@ -257,7 +257,7 @@ def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
 
 
 def _has_refused_elements(tag: pa.StructArray, terms: Terms) -> pa.BooleanArray:
-    """True where an action is prohibited on an element that may refuse one of the uses."""
+    """Return of each row whether an action is prohibited on an element that may refuse one of the uses."""
     words = frozenset((ALL, *(word for use in terms.uses for word in refusing_actions(use, terms.vocabulary))))
     elements = _Flat(tag.field("elements"))
     actions = _Flat(elements["deny"])
@@ -284,7 +284,7 @@ class _Use:
 
     @property
     def ends_by_record(self) -> pa.BooleanArray:
-        """True where it depends on other records if the use has ended."""
+        """Return of each use whether other records decide if it has ended."""
         return pc.and_not(pc.fill_null(self["until_recrawled"], False), self.is_denied)
 
     @property

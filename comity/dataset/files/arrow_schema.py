@@ -78,7 +78,7 @@ def _kind_of(shape: shapes.Shape) -> Kind:
 
 
 def _struct_of(shape: shapes.Object, common: Collection[str] = ()) -> Struct:
-    """`common`: members whose values come again and again."""
+    """Return the kind of an object. `common`: members whose values come again and again."""
     kinds = {name: _kind_of(member.shape) for name, member in shape.members.items()}
     nullable = [name for name, member in shape.members.items() if isinstance(member.shape, shapes.Nullable)]
     return Struct({name: Common(kind) if name in common else kind for name, kind in kinds.items()}, shape.required, nullable)
@@ -204,7 +204,7 @@ def kinds_of(schema: pa.Schema) -> dict[str, Kind]:
 
 @gc_paused()
 def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.RecordBatch:
-    """`schema`: one of schema_of or proper."""
+    """Return records as a batch. `schema`: one of schema_of or proper."""
     schema = schema or schema_of(records)
     kinds = kinds_of(schema)
     columns: dict[str, list[Any]] = {name: [None] * len(records) for name in schema.names}
@@ -256,7 +256,7 @@ class Rows(NamedTuple):
 
 @gc_paused()
 def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch:
-    """`numbers`: of the rows in their file; None: from 1."""
+    """Return the records of a batch. `numbers`: of the rows in their file; None: from 1."""
     numbers = numbers or range(1, batch.num_rows + 1)
     columns = {name: kind.values(batch.column(name)) for name, kind in kinds_of(batch.schema).items()}
     records: Batch = [*rows(batch.num_rows, columns)]

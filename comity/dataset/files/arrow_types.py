@@ -285,7 +285,7 @@ class Keyed:
         return ["{", _with_commas(joined([*keys, ":", *values], len(structs)), array), "}"]
 
     def _is_keyed(self, array: pa.Array) -> bool:
-        """True of lists of structs with a key each, none of which stands twice in a list."""
+        """Return whether these are lists of structs with a key each, none of which stands twice in a list."""
         if not (pa.types.is_list(array.type) and pa.types.is_struct(array.type.value_type)):
             return False
         structs = array.flatten()

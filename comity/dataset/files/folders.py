@@ -44,7 +44,7 @@ class Dataset(NamedTuple):
 
 
 def open_dataset(path: Path) -> Dataset:
-    """DatasetError where there are no files of records in a folder, or they are of several forms."""
+    """Return the dataset of a path. DatasetError where a folder has no files of records, or they are of several forms."""
     if not path.is_dir():
         return Dataset(path, (path,), is_folder=False)
     path = nameable_folder(path)
@@ -95,7 +95,9 @@ class FolderReplacement:
         self._is_ours = is_ours
 
     def __enter__(self) -> Path:
-        """DatasetError where the folder cannot be written, is being written, or holds what is not ours."""
+        """Return the path of the new folder, to be filled.
+
+        DatasetError where the old one cannot be written, is being written, or holds what is not ours."""
         if not is_local(self.path):
             self._check()
             _remove_stored(self.part)

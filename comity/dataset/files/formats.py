@@ -100,7 +100,7 @@ def ending_of(name: str) -> str:
 
 
 def open_reader(path: Path) -> Reader:
-    """DatasetError where there is no such file, or where what reads it is not installed."""
+    """Return a reader of a file. DatasetError where there is no such file, or where what reads it is not installed."""
     module = _module(path)
     try:
         with path.open("rb"):
@@ -116,7 +116,7 @@ def open_reader(path: Path) -> Reader:
 
 
 def open_writer(path: Path, **options: Any) -> Writer:
-    """`options`: of the format's Writer. DatasetError where the file cannot be written."""
+    """Return a writer of a file. `options`: of the format's Writer. DatasetError where the file cannot be written."""
     writer: Writer = _module(path, WRITABLE).Writer(path, **options)
     return writer
 

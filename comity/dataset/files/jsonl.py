@@ -150,7 +150,7 @@ def encode(records: Sequence[Record]) -> bytes:
 
 
 def encode_columns(rows: Any) -> bytes:
-    """`rows`: a Rows of arrow_schema."""
+    """Return columns as lines. `rows`: a Rows of arrow_schema."""
     from comity.dataset.files.arrow_lines import lines  # pyarrow is there where there are columns
 
     return lines(rows)

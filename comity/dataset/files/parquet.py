@@ -105,7 +105,7 @@ class Reader:
 
     @contextmanager
     def _opened(self) -> Iterator[pq.ParquetFile]:
-        """DatasetError where the file, or what it says of itself, cannot be read."""
+        """Open the file. DatasetError where the file, or what it says of itself, cannot be read."""
         try:
             source = self.path if is_local(self.path) else self.path.open("rb")
             with pq.ParquetFile(source, pre_buffer=not is_local(self.path)) as file:
@@ -131,7 +131,7 @@ def _leaves(file: pq.ParquetFile) -> Iterator[str]:
 
 
 def _is_set(file: pq.ParquetFile, path: str) -> bool:
-    """True where a column is true anywhere, or is no column of true and false."""
+    """Return whether a column is true anywhere, or is no column of true and false."""
     for batch in file.iter_batches(columns=[path]):
         column = batch.column(0)
         while not pa.types.is_boolean(column.type):

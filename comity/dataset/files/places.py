@@ -34,12 +34,12 @@ def is_local(path: Path) -> bool:
 
 
 def is_within(path: Path, folder: Path) -> bool:
-    """True of what is in the folder, however deep, by whatever names."""
+    """Return whether a path is in the folder, however deep, by whatever names."""
     return is_local(path) is is_local(folder) and path.resolve().is_relative_to(folder.resolve())
 
 
 def stored_version(path: Path) -> str:
-    """Another one, when a file in a store has changed."""
+    """Return a text that is another one when a file in a store has changed."""
     stored: Any = path
     return str(stored.fs.checksum(stored.path))
 

@@ -59,7 +59,7 @@ class Replacement:
         self.part = self.path.with_name(f".{self.path.name}.part")
 
     def __enter__(self) -> IO[bytes]:
-        """DatasetError where the file cannot be written, or is being written."""
+        """Open the new file. DatasetError where it cannot be written, or is being written."""
         if not is_local(self.path):
             self._upload: Any = self._uploaded(lambda: cast(Any, self.path).open("wb", autocommit=False))
             return cast(IO[bytes], self._upload)
@@ -90,7 +90,7 @@ class Replacement:
             file.close()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """DatasetError where there is no room for it."""
+        """Put the new file in the place of the old one, if nothing was raised. DatasetError where there is no room for it."""
         if not is_local(self.path):
             if error is not None:
                 with suppress(Exception):

@@ -94,7 +94,7 @@ class Recrawled:
         return len(self._pages)
 
     def supersedes(self, record: Record) -> bool | None:
-        """True where there is a later record of the same page. None: nobody knows, since it has no `url` or no `fetched_at`."""
+        """Return whether there is a later record of the same page. None: nobody knows, as it has no `url` or no `fetched_at`."""
         moment, urls = _fetched(record)
         if moment is None or not urls:
             return None
@@ -258,7 +258,7 @@ class ExpiryTerms(NamedTuple):
         taken_down: Iterable[str] = (),
         tags: TagSource = GUESSED,
     ) -> Self:
-        """`taken_down`: URLs."""
+        """Return the terms by which records expire. `taken_down`: URLs."""
         return cls(now, recrawled, frozenset(page for url in taken_down for page in _pages_of(url)), tags)
 
 

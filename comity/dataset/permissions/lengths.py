@@ -44,7 +44,7 @@ def beyond(record: Record, limit: UseDecision) -> Removals:
 
 
 def fits(text: str, limit: UseDecision) -> bool:
-    """True where the text is no longer than `max_chars` and `max_words` of the limit permit."""
+    """Return whether the text is no longer than `max_chars` and `max_words` of the limit permit."""
     is_short = limit.max_chars is None or len(text) <= limit.max_chars
     return is_short and (limit.max_words is None or len(text.split(None, limit.max_words)) <= limit.max_words)
 

@@ -54,7 +54,7 @@ class Terms(NamedTuple):
         tags: TagSource = GUESSED,
         defaults: Mapping[str, Verdict] | None = None,
     ) -> Self:
-        """DatasetError where a use cannot be one, or there is none."""
+        """Return the terms of these uses. DatasetError where a use cannot be one, or there is none."""
         names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
         for name in names or ("",):
             if not USE_NAME.fullmatch(name):
@@ -124,10 +124,10 @@ def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
 
 
 def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
-    """True where nobody spoke of the use, and another default decided."""
+    """Return whether nobody spoke of the use, and another default decided."""
     reason = tag.reasons_of(tag.uses[name])[0]
-    was_asked = reason["rule"] == DEFAULT and reason.get("part") == "setting"
-    return was_asked and not tag.raw["uses"][name]["stated"] and tag.uses[name].is_allowed is not (default is Verdict.ALLOW)
+    is_by_setting = reason["rule"] == DEFAULT and reason.get("part") == "setting"
+    return is_by_setting and not tag.raw["uses"][name]["stated"] and tag.uses[name].is_allowed is not (default is Verdict.ALLOW)
 
 
 def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
@@ -215,7 +215,7 @@ class _Usable:
         self._remove(removals(self.record, spans), without=refused, removed_names=removed_names)
 
     def _is_licensed(self, use: str) -> bool:
-        """True where the use is arranged: that comes before whatever a site states, of elements too."""
+        """Return whether the use is arranged: that comes before whatever a site states, of elements too."""
         return any(reason["rule"] == ARRANGEMENT for reason in self._tag.reasons_of(self._tag.uses[use]))
 
     def _stored(self, element: Element) -> Iterator[Span]:
@@ -307,7 +307,9 @@ class _Usable:
             self.record = self.record | {LICENSE: list(references)}
 
     def _remove(self, removed: Removals, *, without: Collection[int] = (), removed_names: frozenset[str] = frozenset()) -> None:
-        """`without`: numbers of elements of which nothing is left. `removed_names`: of fields that go with their names."""
+        """Cut the record.
+
+        `without`: numbers of elements of which nothing is left. `removed_names`: of fields that go with their names."""
         removed = {field: ranges for field, ranges in removed.items() if ranges != []}
         is_changed = bool(removed or removed_names)
         if is_changed and any(
@@ -332,7 +334,7 @@ class _Usable:
         self._raw = self._raw | {"elements": elements}
 
     def _keeps_length(self, element: dict[str, Any]) -> bool:
-        """True where the element may be left out of what is shown, and not be shown shortened."""
+        """Return whether the element may be left out of what is shown, and not be shown shortened."""
         return not _CLIP.isdisjoint(element["deny"]) and (self._is_limited or any(map(_shows, self._terms.uses)))
 
 
@@ -357,5 +359,5 @@ def _shows(use: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _refuses(deny: frozenset[str], uses: tuple[str, ...], vocabulary: Vocabulary) -> bool:
-    """True where an element on which these actions are prohibited may not be used in one of the ways."""
+    """Return whether an element on which these actions are prohibited may not be used in one of the ways."""
     return any(refuses(deny, use, vocabulary) for use in uses)

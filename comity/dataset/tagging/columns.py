@@ -38,7 +38,7 @@ class Columns(NamedTuple):
 
 
 def checked(columns: Columns, schema: Collection[str]) -> None:
-    """DatasetError where a field that is named is none of a table's columns, or none has the URL."""
+    """Check the columns. DatasetError where a field that is named is none of a table's columns, or none has the URL."""
     for name in filter(None, columns):
         if name not in schema and name.partition(".")[0] not in schema:
             raise DatasetError(f"there is no field `{name}`: it has {', '.join(schema)}")

@@ -26,7 +26,7 @@ STANDARD = ("url", "fetched_at")  # fields that records of ours have, which are 
 
 
 def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
-    """`number`: of the first row in its file."""
+    """Return the batch with its tags. `number`: of the first row in its file."""
     if _may_hide_tags(batch):
         return _as_records(batch, number, work)
     tagged, apart = Tagged(), []
@@ -72,7 +72,7 @@ def _text_name(names: Iterable[str], work: TagPass) -> str:
 
 
 def _may_hide_tags(batch: pa.RecordBatch) -> bool:
-    """True where the column of tags has other data, or a tag stands elsewhere as it fits no column."""
+    """Return whether the column of tags has other data, or a tag stands elsewhere as it fits no column."""
     names = batch.schema.names
     if FIELD in names and not is_tag_type(batch.schema.field(FIELD).type):
         return True
@@ -80,7 +80,7 @@ def _may_hide_tags(batch: pa.RecordBatch) -> bool:
 
 
 def _as_records(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
-    """Each record is looked at by itself."""
+    """Tag each record by itself."""
     records = decode(batch, range(number, number + batch.num_rows))
     outcome = work([record for record in records if not isinstance(record, Unreadable)])
     return outcome._replace(unreadable=[record for record in records if isinstance(record, Unreadable)])

@@ -45,7 +45,9 @@ def tag_folder(
     sources: Sequence[str] = (),
     ending: str = "",
 ) -> Tagged:
-    """`inputs`: files and folders. `ending`: one of WRITABLE, that of the new files; "": that of each file. `sources`: where the
+    """Write datasets with tags into a folder.
+
+    `inputs`: files and folders. `ending`: one of WRITABLE, that of the new files; "": that of each file. `sources`: where the
     policies come from, for the manifest.
 
     DatasetError, and `folder` as it was, where a file cannot be used or written."""

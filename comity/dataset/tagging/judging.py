@@ -84,7 +84,7 @@ class Question(NamedTuple):
 
     @classmethod
     def of(cls, agent: Agent, *, now: datetime | None = None, also: Iterable[str] = (), **more: Any) -> Question:
-        """DatasetError where it makes no sense. `also`: product tokens, and AI_TRAINING."""
+        """Return a question. DatasetError where it makes no sense. `also`: product tokens, and AI_TRAINING."""
         names: dict[str, None] = {}
         for name in filter(None, (name.strip() for name in also)):
             if name.lower() == AI_TRAINING:
@@ -351,7 +351,7 @@ class Judged:
 
     @property
     def has_elements(self) -> bool:
-        """True where a tag depends on the fields of the record."""
+        """Return whether a tag depends on the fields of the record."""
         return any(date.has_element_rules for date in self.dates)
 
     def made_without_refused(self, make: Callable[[str], str], source: str, rules: ElementRules | None) -> str:

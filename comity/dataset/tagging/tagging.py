@@ -189,7 +189,7 @@ def captures_reader(reader: Reader) -> Reader:
 
 
 def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
-    """DatasetError where a table has no field that is named, or none with URLs."""
+    """Check the columns of tables. DatasetError where a table has no field that is named, or none with URLs."""
     for reader in readers:
         if schema := getattr(reader, "schema", None):
             checked(columns, schema.names)
@@ -204,7 +204,7 @@ def tag_dataset(
     *,
     sources: Sequence[str] = (),
 ) -> Tagged:
-    """`sources`: where the policies come from, for the manifest.
+    """Write datasets with tags into a file. `sources`: where the policies come from, for the manifest.
 
     DatasetError, and `output` as it was, where a file cannot be used or written."""
     readers = list(map(captures_reader, open_readers(inputs)))
@@ -230,7 +230,7 @@ def write_tagged(
     making: Making,
     options: JobOptions,
 ) -> Tagged:
-    """`writer`, `aside`: entered. `aside`: takers of what cannot be read, and of what is kept apart."""
+    """Write records with their tags. `writer`, `aside`: entered. `aside`: takes what cannot be read, and what is kept apart."""
     tagged, (unread, apart) = Tagged(), aside
 
     def keep_apart(notes: list[Note]) -> None:

@@ -279,7 +279,9 @@ def crawler_of(record: WarcRecord) -> str:
 
 
 def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, method: str, earlier: list[Any]) -> CapturedRecord:
-    """`crawler`, `method`: of the request. ValueError, with what is wrong, where nobody knows what was captured."""
+    """Return the record of a capture. `crawler`, `method`: of the request.
+
+    ValueError, with what is wrong, where nobody knows what was captured."""
     fields, url = record.fields, _target(record.fields)
     if not origin_or_empty(url):
         scheme = url.partition(":")[0].lower()
@@ -408,7 +410,7 @@ def _without_zstd(body: bytes) -> tuple[bytes, bool]:
 
 
 def _is_document(body: bytes) -> bool:
-    """True of text that begins as markup or JSON does."""
+    """Return whether it is text that begins as markup or JSON does."""
     try:
         return body.lstrip()[:1] in (b"<", b"{", b"[") and b"\0" not in body and bool(body.decode())
     except UnicodeDecodeError:

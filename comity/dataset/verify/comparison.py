@@ -57,7 +57,7 @@ class Comparison:
         )
 
     def _overruled(self, format_: Format) -> bool:
-        """True where the page itself took back what a file refuses: the file says what it said then, and the use was permitted.
+        """Return whether the page itself took back what a file refuses: the file says the same as then, and it was permitted.
 
         Where no use is listed that this permits, no reason quotes it."""
         if not all(self._is_same(self._site.origin + file.path) for file in format_.files):
@@ -74,7 +74,7 @@ class Comparison:
 
     @property
     def is_by_files(self) -> bool:
-        """True where nothing of the page decides."""
+        """Return whether nothing of the page decides."""
         page = self._recalled
         return not (page.headers or page.body or page.resources or page.lost or self._document)
 
@@ -86,7 +86,7 @@ class Comparison:
         return result._replace(uses=uses, refusals=tuple(dict.fromkeys(refusals)), gained_elements=gained)
 
     def _is_refused(self, use: UseToday) -> bool:
-        """True of a use that is refused today.
+        """Return whether a use is refused today.
 
         What the tag refuses stays refused until the page is fetched again, and links are not followed any more."""
         if use.use == "follow" and not self._today.uses:
@@ -210,7 +210,7 @@ class Comparison:
         )
 
     def _is_file(self, url: str) -> bool:
-        """True of a policy file of the site, of today or of then."""
+        """Return whether the URL is that of a policy file of the site, of today or of then."""
         return url in self._site.files or (url in self._tag["policies"] and origin_or_empty(url) == self._site.origin)
 
     def _is_same(self, url: str) -> bool:

@@ -79,7 +79,7 @@ class ElementChanges:
         return None
 
     def gained(self, use: str) -> bool:
-        """True where an element is refused by the tag and not any more."""
+        """Return whether an element is refused by the tag and not any more."""
         if self._is_same:
             return False
         refused = {_key(element) for element in self._today if self._refusal(element, use)}
@@ -93,7 +93,7 @@ class ElementChanges:
         return next((reason for reason in element.reasons if reason.source.line == line), None)
 
     def _is_new(self, element: Element, use: str, was_licensed: bool) -> bool:
-        """True where the refusal is new.
+        """Return whether the refusal is new.
 
         Of a licensed use nothing was refused, so what the record has of the element it has for that use too."""
         return not (entries := self._tagged.get(_key(element))) or any(

@@ -23,7 +23,7 @@ def first_seen(tag: Tag) -> dict[str, datetime]:
 
 
 def is_same_copy(tag: Tag, site: Site, url: str) -> bool:
-    """True where the file is, octet by octet, the one by which the record was tagged."""
+    """Return whether the file is, octet by octet, the one by which the record was tagged."""
     recorded, current = tag["policies"].get(url), site.policies.get(url)
     if recorded is None or current is None:  # a file that nobody asked for then
         return current is not None and availability(site.files[url]) is Availability.ABSENT

@@ -113,7 +113,7 @@ class Report:
         self.agents.update(other.agents)
 
     def all_hosts(self) -> Iterator[tuple[str, Host]]:
-        """Each once, by their names."""
+        """Yield each host once, by their names."""
         if not self._runs:
             yield from sorted(self.hosts.items(), key=itemgetter(0))
             return
@@ -129,7 +129,7 @@ class Report:
         return heapq.nsmallest(number, self.all_hosts(), lambda entry: (-entry[1].refused - entry[1].unknown, entry[0]))
 
     def totals(self) -> dict[str, Any]:
-        """All but the hosts."""
+        """Return the totals, without the hosts."""
         compliant = self.records + self.unreadable - self.refused - self.unknown
         return {
             "records": self.records + self.unreadable,

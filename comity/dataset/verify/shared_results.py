@@ -29,7 +29,7 @@ class Alike(Generic[T]):
         self._results: dict[tuple[str, bytes], _Results[T]] = {}
 
     def find(self, site: Site, octets: bytes, url: str, now: datetime) -> T | None:
-        """`octets`: of the tag."""
+        """Return the result of a tag. `octets`: of the tag."""
         results = self._results.get((site.origin, octets))
         if results is None or results.site is not site:
             return None

@@ -45,7 +45,7 @@ def belongs_to(record: WarcRecord) -> str:
 
 
 def is_item(fields: Fields) -> bool:
-    """It may also be something else of another program: `item_of` tells."""
+    """Return whether a record may be an item. It may also be something else of another program: `item_of` tells."""
     media_type = fields.get("content-type", "").partition(";")[0].strip().lower()
     return fields.get("warc-type") == "metadata" and media_type == "application/json"
 

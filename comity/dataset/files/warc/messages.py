@@ -14,7 +14,7 @@ _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
 
 
 def is_http(fields: Fields) -> bool:
-    """True where the block of the record is an answer of HTTP."""
+    """Return whether the block of the record is an answer of HTTP."""
     media_type = fields.get("content-type", "").partition(";")[0].strip().lower()
     return fields.get("warc-type") == "response" and media_type == "application/http"
 
@@ -29,7 +29,7 @@ def message(octets: bytes) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
 
 
 def has_head(octets: bytes) -> bool:
-    """True where these octets of a message have all of its head."""
+    """Return whether these octets of a message have all of its head."""
     return _HEAD_END.search(octets) is not None
 
 

@@ -127,7 +127,7 @@ class Reader:
                 yield item
 
     def _unreadable(self, damage: Damage) -> Iterator[Unreadable]:
-        """It can be longer than what may be held."""
+        """Yield a damage in parts: it can be longer than what may be held."""
         with self.path.open("rb") as file:
             for offset in range(damage.offset, damage.end, PART):
                 file.seek(offset)
@@ -156,7 +156,7 @@ def _completed(item: PositionedRecord, answer: WarcRecord | None, *, wants_html:
 
 
 def _rules_parts(item: Record) -> bool:
-    """True where something is prohibited on parts of the page: nobody knows where in its source these stand."""
+    """Return whether something is prohibited on parts of the page: nobody knows where in its source these stand."""
     try:
         tag = GUESSED.find(item).raw
     except TagError:

@@ -50,7 +50,7 @@ class _DamageError(Exception):
 
 
 def is_compressed(file: IO[bytes]) -> bool:
-    """True where it begins so; where that is damaged, where its name says so."""
+    """Return whether the file begins as gzip does; where its beginning is damaged, whether its name says so."""
     file.seek(0)
     start = file.read(5)
     return start.startswith(GZIP) or (start != b"WARC/" and str(file.name).lower().endswith(".gz"))
@@ -59,7 +59,9 @@ def is_compressed(file: IO[bytes]) -> bool:
 def records(
     file: IO[bytes], start: int, end: int, keep: Callable[[Fields], int] = lambda fields: 0
 ) -> Iterator[WarcRecord | Damage]:
-    """`start`, `end`: where records begin, or the ends of the file. `keep`: octets of the block that are wanted."""
+    """Yield the records of a part of a file.
+
+    `start`, `end`: where records begin, or the ends of the file. `keep`: octets of the block that are wanted."""
     compressed = is_compressed(file)
     offset = start
     while offset < end:

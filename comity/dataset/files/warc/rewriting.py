@@ -101,7 +101,7 @@ class Rewriter:
         (self._aside if keep_aside else self._goes).add(position)
 
     def copy(self) -> None:
-        """DatasetError where the file has changed since this was entered."""
+        """Copy the records that stay, and those kept aside. DatasetError where the file has changed since this was entered."""
         fates, moved = _Fates(self._stays, self._goes, self._aside), set()
         with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as again:
             aside = self._opened_aside(compressed=is_compressed(file)) if self._aside.offsets else None
