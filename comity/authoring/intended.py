@@ -123,7 +123,7 @@ def _forms_in_file(forms: Iterable[Form], values: Mapping[str, str], path: str, 
                 forms_in_file.append(form)
                 expected |= of_form
                 of_file = facts
-        if not forms_in_file or not _is_all(of_file, _together(expected), samples.general):
+        if not forms_in_file or not _is_all(of_file, _combined(expected), samples.general):
             return ()
     return tuple(forms_in_file) if expected else ()
 
@@ -132,7 +132,7 @@ def _binding(facts: Iterable[Fact]) -> set[Fact]:
     return {fact for fact in facts if fact[1]}
 
 
-def _together(facts: set[Fact]) -> set[Fact]:
+def _combined(facts: set[Fact]) -> set[Fact]:
     """Return what holds of what several say: who refuses wins."""
     return {fact for fact in facts if fact[1] or (fact[0], True, fact[2]) not in facts}
 
@@ -141,10 +141,10 @@ def _is_all(facts: set[Fact], expected: set[Fact], general: str) -> bool:
     """Return whether what is decided is what is expected, as far as that is spoken of; on a path of which nobody speaks, whether
     nothing else is refused either."""
     kinds = {fact[0] for fact in expected}
-    also = {"request", "use"} if kinds - {"rate"} else {"request"}
+    general_kinds = {"request", "use"} if kinds - {"rate"} else {"request"}
 
     def matters(fact: Fact) -> bool:
-        return fact[0] in kinds or (fact[0] in also and general in fact[2])
+        return fact[0] in kinds or (fact[0] in general_kinds and general in fact[2])
 
     return set(filter(matters, facts)) == set(filter(matters, expected))
 
@@ -185,12 +185,12 @@ def _added(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
     if any(text.strip() and (path not in _JOINED or len(text) > MAX_OCTETS) for path, text in existing.items()):
         return None
     added = {path: _gap(existing.get(path, "")) + text for path, text in form_texts.items()}
-    together = {path: existing.get(path, "") + text for path, text in added.items()}
+    combined = {path: existing.get(path, "") + text for path, text in added.items()}
     samples = _samples(existing, form_texts)
     if samples is None:
         return None
-    before, alone, after = (_facts(_site(files), samples) for files in (existing, form_texts, together))
-    return added if after == _together(before | alone) else None
+    before, alone, after = (_facts(_site(files), samples) for files in (existing, form_texts, combined))
+    return added if after == _combined(before | alone) else None
 
 
 def _gap(text: str) -> str:

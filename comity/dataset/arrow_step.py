@@ -19,18 +19,18 @@ def passed_through(work: ColumnWork, batch: Table, schema: pa.Schema, summary: S
 
     Rows that cannot be read are counted there as such, and left out."""
     is_table = isinstance(batch, pa.Table)
-    coming_out = []
-    for some in batch.to_batches() if is_table else [batch]:
-        for part, number in valid(some, 1):
+    outputs = []
+    for record_batch in batch.to_batches() if is_table else [batch]:
+        for part, number in valid(record_batch, 1):
             if isinstance(part, Unreadable):
                 summary.counts.unreadable += 1
                 continue
             outcome = work.columns(part, number)
             summary.merge(outcome.result)
             summary.counts.unreadable += len(outcome.unreadable)
-            coming_out.append(adapted(outcome.records.columns, schema))
-    together = pa.Table.from_batches(coming_out, schema)
+            outputs.append(adapted(outcome.records.columns, schema))
+    table = pa.Table.from_batches(outputs, schema)
     if is_table:
-        return cast(Table, together)
-    [combined] = together.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
+        return cast(Table, table)
+    [combined] = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
     return cast(Table, combined)

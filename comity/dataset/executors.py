@@ -95,9 +95,9 @@ def _next(pool: Pool, waiting: deque[tuple[T, Answer]]) -> Any:
             answer = waiting[0][1].result()
         except BrokenProcessPool:
             pool.renew()
-            again = [(task, answer if _is_there(answer) else pool.submit(task)) for task, answer in waiting]
+            resubmitted = [(task, answer if _is_there(answer) else pool.submit(task)) for task, answer in waiting]
             waiting.clear()
-            waiting.extend(again)
+            waiting.extend(resubmitted)
         else:
             waiting.popleft()
             if isinstance(answer, _Failure):

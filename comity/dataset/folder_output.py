@@ -88,14 +88,14 @@ def folder_output(
         if any(is_within(reader.path, clash) for reader in readers):
             raise DatasetError(f"{clash} is read from: give the output another name")
     names = [_new_name(dataset.name_of(file), ending) for dataset in datasets for file in dataset.files]
-    [(twice, times)] = Counter(names).most_common(1)
-    if times > 1:
-        raise DatasetError(f"{folder / twice} would be written twice: two files have this name")
-    had = manifest.digests(manifest.read(folder))
+    [(name, count)] = Counter(names).most_common(1)
+    if count > 1:
+        raise DatasetError(f"{folder / name} would be written twice: two files have this name")
+    old_digests = manifest.digests(manifest.read(folder))
     # In a store the old files go before the new ones come: then no manifest is beside them until all are there.
     restored = manifest.restored_on_error(folder) if is_local(folder) else nullcontext()
     with restored, ExitStack() as stack:
-        filled = stack.enter_context(FolderReplacement(folder, had.__contains__))
+        filled = stack.enter_context(FolderReplacement(folder, old_digests.__contains__))
         beside = tuple(stack.enter_context(FolderReplacement(aside, _is_lines)) for aside in asides)
         yield FolderOutput(
             readers, [FolderPart(reader, name, filled, beside) for reader, name in zip(readers, names, strict=True)], []
@@ -113,5 +113,5 @@ def _is_lines(name: str) -> bool:
 
 
 def _new_name(name: str, ending: str) -> str:
-    had = ending_of(name)
-    return name[: len(name) - len(had)] + (ending or (had if had in WRITABLE else UNWRITABLE_AS))
+    old_ending = ending_of(name)
+    return name[: len(name) - len(old_ending)] + (ending or (old_ending if old_ending in WRITABLE else UNWRITABLE_AS))

@@ -157,17 +157,17 @@ class _Task(NamedTuple):
         number, part = task
         if part.position != WHOLE:
             return self.done(number, part)
-        whole = PartOutput([], [], [], [])
+        file_output = PartOutput([], [], [], [])
         for file_part in self.readers[number].parts():
             output = self.done(number, file_part)
-            whole.notes.extend(output.notes)
-            whole.unreadable.extend(output.unreadable)
+            file_output.notes.extend(output.notes)
+            file_output.unreadable.extend(output.unreadable)
             for result in output.results:
-                if whole.results:
-                    whole.results[0].merge(result)
+                if file_output.results:
+                    file_output.results[0].merge(result)
                 else:
-                    whole.results.append(result)
-        return whole
+                    file_output.results.append(result)
+        return file_output
 
     @gc_paused()
     def done(self, number: int, part: Part) -> PartOutput:

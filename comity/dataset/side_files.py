@@ -75,9 +75,9 @@ class PendingLines:
         if not self.number:
             return
         if not is_local(self.path):
-            had = self.path.read_bytes() if self.path.exists() else b""
+            old_lines = self.path.read_bytes() if self.path.exists() else b""
             with Replacement(self.path) as file:
-                file.write(had)
+                file.write(old_lines)
                 self._copy(file)
             return
         self._make_folder()

@@ -41,8 +41,8 @@ def _of_files(source: Source, agent: Agent) -> Iterator[Contradiction]:
     """The contradictions between formats about the site's first page."""
     url = f"{source.origin}/"
     access = source.site.access(agent, url)  # of all: by itself not every format has a word on it
-    alone = (Site(source.origin, source.site.files, formats=(format_,)) for format_ in FORMATS if format_.read_site)
-    yield from _between([site.page(agent, url, body=None, access=access) for site in alone])
+    single_format_sites = (Site(source.origin, source.site.files, formats=(format_,)) for format_ in FORMATS if format_.read_site)
+    yield from _between([site.page(agent, url, body=None, access=access) for site in single_format_sites])
 
 
 def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:

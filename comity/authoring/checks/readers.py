@@ -24,13 +24,13 @@ def check_readers(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[F
     robots = source.site.files[url]
     if availability(robots) is not Availability.PRESENT:
         return
-    alone = Site.from_files(source.origin, {"/robots.txt": robots})
-    tokens = [NOBODY, *islice(sorted(filter(is_token, alone.crawler_names)), MAX_AGENTS)]
+    robots_site = Site.from_files(source.origin, {"/robots.txt": robots})
+    tokens = [NOBODY, *islice(sorted(filter(is_token, robots_site.crawler_names)), MAX_AGENTS)]
     reported: set[tuple[str, str]] = set()
     for _, differences in groupby(differing(source.site, tokens), itemgetter(0)):
         for reader, agent, probe in islice(differences, MAX_EXPLAINED):
-            decision = alone.access(agent, probe)
-            for opinion in second_opinions(alone, agent, probe, decision):
+            decision = robots_site.access(agent, probe)
+            for opinion in second_opinions(robots_site, agent, probe, decision):
                 if opinion.reader == reader and (reader, opinion.cause) not in reported:
                     reported.add((reader, opinion.cause))
                     line = opinion.line or decision.reasons[0].source.line

@@ -10,12 +10,12 @@ LOOPBACK = "127.0.0.1"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    way = parser.add_mutually_exclusive_group()
-    way.add_argument("--stdio", action="store_true", help="by standard input and output, as it is without any of these")
-    way.add_argument(
+    transport = parser.add_mutually_exclusive_group()
+    transport.add_argument("--stdio", action="store_true", help="by standard input and output, as it is without any of these")
+    transport.add_argument(
         "--tcp", metavar="[HOST:]PORT", type=_address, help="by TCP, for one editor; without HOST on this machine alone"
     )
-    way.add_argument("--websocket", metavar="[HOST:]PORT", type=_address, help="by WebSocket, in the same way")
+    transport.add_argument("--websocket", metavar="[HOST:]PORT", type=_address, help="by WebSocket, in the same way")
     parser.add_argument(
         "--allow-origin", action="append", default=[], metavar="ORIGIN", help="let a web page of that origin connect by WebSocket"
     )

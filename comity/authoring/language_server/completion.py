@@ -88,8 +88,8 @@ def _of_documents(outline: Outline, line: int, column: int, has_snippets: bool) 
         before = "".join(document.lines[:line]) + document.line(line)[:column]
         if open_brackets(before) == "[":
             last = before.rstrip()[-1:]
-            following = (document.line(line)[column:] + "".join(document.lines[line + 1 :])).lstrip()[:1]
-            marks = ", " if last not in "[," else "", "," if following not in ("", "]", ",") else ""
+            next_char = (document.line(line)[column:] + "".join(document.lines[line + 1 :])).lstrip()[:1]
+            marks = ", " if last not in "[," else "", "," if next_char not in ("", "]", ",") else ""
             _add_snippets(items, member_snippets(outline), has_snippets, around=marks)
     return list(items.items.values())
 

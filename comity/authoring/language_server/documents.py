@@ -33,7 +33,7 @@ def split(text: str) -> list[str]:
     return lines
 
 
-def whole(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """The text without halves of characters, which no file can have."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
@@ -68,12 +68,12 @@ class Buffer:
     """A text that is edited. What an edit costs depends on the lines that it touches alone."""
 
     def __init__(self, text: str, version: int | None = None) -> None:
-        self.lines = split(whole(text))
+        self.lines = split(without_surrogates(text))
         self.version = version
 
     def replace(self, range_: Range | None, text: str, encoding: str) -> None:
         """Replace a range by a text. A position that does not exist is the nearest that does. `range_` None: everything."""
-        text = whole(text)
+        text = without_surrogates(text)
         if range_ is None:
             self.lines = split(text)
             return

@@ -88,10 +88,10 @@ def _read(folder: Path, files: tuple[Path, ...]) -> Samples:
                     continue
                 targets[(url.path or "/") + (f"?{url.query}" if url.query else "")] = None
     for target in targets:
-        above = target.partition("?")[0].rpartition("/")[0]
-        while above:
-            folders[above + "/"] = None
-            above = above.rpartition("/")[0]
+        parent_path = target.partition("?")[0].rpartition("/")[0]
+        while parent_path:
+            folders[parent_path + "/"] = None
+            parent_path = parent_path.rpartition("/")[0]
     ordered = sorted(selectors, key=lambda selector: (-selectors[selector], selector))
     return Samples(tuple(targets)[:MAX_PATHS], tuple(folders)[:MAX_PATHS], tuple(ordered[:MAX_PATHS]))
 

@@ -24,7 +24,7 @@ from websockets.typing import Origin
 from comity import __version__
 from comity.authoring.intended import PATHS
 from comity.authoring.language_server import actions, tokens
-from comity.authoring.language_server.documents import MAX_TEXT, Buffer, whole
+from comity.authoring.language_server.documents import MAX_TEXT, Buffer, without_surrogates
 from comity.authoring.language_server.work import Snapshot, Workers, outline_of
 from comity.authoring.lint import Kind
 from comity.authoring.problems import Problem
@@ -72,7 +72,7 @@ class Files(Workspace):
         try:
             if path is None or not Path(path).is_file() or Path(path).stat().st_size > MAX_TEXT:
                 return None
-            return whole(Path(path).read_bytes().decode("utf-8", "replace"))
+            return without_surrogates(Path(path).read_bytes().decode("utf-8", "replace"))
         except (OSError, ValueError):
             return None
 

@@ -33,7 +33,7 @@ def _symbol(outline: Outline, statement: Statement) -> DocumentSymbol:
     document = outline.document
     selection = document.range(*statement.name_at)
     end = max(statement.last_line, statement.name_at.line)
-    whole = Range(selection.start, document.position(end, len(document.line(end))))
+    extent = Range(selection.start, document.position(end, len(document.line(end))))
     kind = SymbolKind.Property
     if statement.last_line > statement.name_at.line or (word and AGENT in word.value_kinds):
         kind = SymbolKind.Namespace
@@ -43,7 +43,7 @@ def _symbol(outline: Outline, statement: Statement) -> DocumentSymbol:
     return DocumentSymbol(
         name=name,
         kind=kind,
-        range=whole,
+        range=extent,
         selection_range=selection,
         detail=statement.value[:80] if outline.form is not Form.LINES and statement.value else None,
         children=[],

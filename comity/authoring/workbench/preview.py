@@ -83,10 +83,10 @@ def preview_of(page: Page, fetched: Fetched, action: str) -> Preview:
                 marks[node] = part.verdict, _label(part, action)
     root = next((node.getroottree().getroot() for element in page.elements for node in element.nodes), content.markup.root)
     writer = _Writer(marks)
-    whole = next((part for part in parts if part.is_whole and part.verdict), None)
+    whole_part = next((part for part in parts if part.is_whole and part.verdict), None)
     body = writer.html(root)
-    if whole:
-        body = f'<div data-part="{whole.verdict}" data-label="{_visible(_label(whole, action))}">{body}</div>'
+    if whole_part:
+        body = f'<div data-part="{whole_part.verdict}" data-label="{_visible(_label(whole_part, action))}">{body}</div>'
     return Preview(_document(body), parts, "" if writer.is_complete else f"Only the first {MAX_NODES} elements are shown.")
 
 

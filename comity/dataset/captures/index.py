@@ -220,9 +220,9 @@ class Index:
             " ORDER BY source, offset"
         ).fetchall()
         self._db.execute("DROP TABLE wanted")
-        for some in chunks(rows, 1000):
+        for chunk in chunks(rows, 1000):
             with transaction(self._db):
-                for url, source_id, offset, name in some:
+                for url, source_id, offset, name in chunk:
                     if (capture := sources[name].read_at(offset)) is not None:
                         self._write(source_id, offset, capture)
                     key = (url, source_id, offset)

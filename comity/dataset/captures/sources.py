@@ -272,7 +272,7 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
         if fields.get("warc-type") != "resource":
             raise ValueError("no answer of HTTP")
         media_type = fields.get("content-type", "").encode("latin-1", "replace")
-        return Capture(url, _whole(200, ((b"content-type", media_type),), record.block, moment, cut=cut))
+        return Capture(url, _complete_answer(200, ((b"content-type", media_type),), record.block, moment, cut=cut))
     first, pairs, body = message(record.block)
     status = _STATUS.match(first)
     if not status or not has_head(record.block):
@@ -283,7 +283,7 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
     if status[1][:1] != b"2":
         return Capture(url, Fetched(status=int(status[1]), headers=headers, fetched_at=moment))
     body, cut = _content_of(pairs, body, cut=cut)
-    return Capture(url, _whole(int(status[1]), headers, body, moment, cut=cut))
+    return Capture(url, _complete_answer(int(status[1]), headers, body, moment, cut=cut))
 
 
 def _revisit(fields: Fields, url: str, moment: datetime) -> Capture:
@@ -336,7 +336,9 @@ def _content_of(pairs: list[tuple[bytes, bytes]], body: bytes, *, cut: bool) -> 
     return decoded(body, values(b"content-encoding"), is_cut=cut) if body else (body, cut)
 
 
-def _whole(status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes, moment: datetime, *, cut: bool) -> Fetched:
+def _complete_answer(
+    status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes, moment: datetime, *, cut: bool
+) -> Fetched:
     """Return an answer that has the file. ValueError where the capture has less of the file than a crawl would have read."""
     if cut and len(body) < MAX_BYTES:
         raise ValueError(f"the capture was cut after {len(body)} octets")

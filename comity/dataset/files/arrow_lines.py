@@ -36,15 +36,15 @@ def _of_records(records: Iterable[Record | Unreadable]) -> pa.Array:
 
 def _of_columns(batch: pa.RecordBatch) -> pa.Array:
     kinds = kinds_of(batch.schema)
-    further, is_odd = _further(batch)
-    fields = [[further], *members({name: batch.column(name) for name in kinds}, kinds)]
+    null_fields, is_odd = _null_fields(batch)
+    fields = [[null_fields], *members({name: batch.column(name) for name in kinds}, kinds)]
     octets = joined([*object_of(fields, batch.num_rows), "\n"], batch.num_rows).cast(pa.large_binary())
     if pc.any(is_odd).as_py():
         return pc.replace_with_mask(octets, is_odd, _of_records(decode(batch.filter(is_odd))))
     return octets
 
 
-def _further(batch: pa.RecordBatch) -> tuple[pa.StringArray, pa.BooleanArray]:
+def _null_fields(batch: pa.RecordBatch) -> tuple[pa.StringArray, pa.BooleanArray]:
     """The fields in EXTRA that are there and have no value, and the rows that have anything else in it."""
     length = batch.num_rows
     no_fields, is_odd = pa.nulls(length, pa.string()), pa.repeat(pa.scalar(False), length)
@@ -55,12 +55,12 @@ def _further(batch: pa.RecordBatch) -> tuple[pa.StringArray, pa.BooleanArray]:
         return no_fields, extra.is_valid()
     fields: list[str] = []
     for number, text in enumerate(distinct.dictionary.to_pylist()):
-        is_here = pc.fill_null(pc.equal(distinct.indices, number), False)
+        has_text = pc.fill_null(pc.equal(distinct.indices, number), False)
         is_plain = pc.match_substring_regex(pa.scalar(text), NULLS_ONLY).as_py()
         names = json.loads(text) if is_plain else {}
         fields.append(",".join(f'"{name}":null' for name in names))
         if not is_plain:
-            is_odd = pc.or_(is_odd, is_here)
+            is_odd = pc.or_(is_odd, has_text)
         for name in names.keys() & set(batch.schema.names):  # the column comes first, where it has a value
-            is_odd = pc.or_(is_odd, pc.and_(is_here, batch.column(name).is_valid()))
+            is_odd = pc.or_(is_odd, pc.and_(has_text, batch.column(name).is_valid()))
     return pa.array(fields, pa.string()).take(distinct.indices), is_odd

@@ -250,8 +250,8 @@ class Rows(NamedTuple):
         """All of them as columns."""
         if self.order is None:
             return self.batch
-        together = pa.Table.from_batches([self.batch, encode(self.records, self.batch.schema)])
-        return together.take(self.order).combine_chunks().to_batches()[0]
+        table = pa.Table.from_batches([self.batch, encode(self.records, self.batch.schema)])
+        return table.take(self.order).combine_chunks().to_batches()[0]
 
 
 @gc_paused()
@@ -316,10 +316,10 @@ def _converted(batch: pa.RecordBatch, schema: pa.Schema, names: Iterable[str]) -
 
 def _extra(batch: pa.RecordBatch, rest: list[Record]) -> pa.Array:
     texts: list[Any] = batch.column(EXTRA).to_pylist() if EXTRA in batch.schema.names else [None] * batch.num_rows
-    for row, further in enumerate(rest):
-        if further:
+    for row, fields in enumerate(rest):
+        if fields:
             # As text: what cannot be read stays as unreadable as it is.
-            texts[row] = _json(further) if texts[row] in (None, "{}") else f"{texts[row][:-1]},{_json(further)[1:]}"
+            texts[row] = _json(fields) if texts[row] in (None, "{}") else f"{texts[row][:-1]},{_json(fields)[1:]}"
     return pa.array(texts, pa.string())
 
 

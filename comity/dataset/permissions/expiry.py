@@ -64,18 +64,18 @@ class Recrawled:
         self._folder: Path | None = None
         self._pages: Numbers = pages
         self._last: Numbers = moments
-        if (following := next(pairs, None)) is not None:
+        if (next_pair := next(pairs, None)) is not None:
             self._folder = Path(tempfile.mkdtemp(prefix="comity-recrawled-"))
             finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-            self._write(chain(zip(pages, moments, strict=True), (following,), pairs))
+            self._write(chain(zip(pages, moments, strict=True), (next_pair,), pairs))
             self._map()
 
     def _write(self, pairs: Iterable[tuple[int, int]]) -> None:
         assert self._folder
         with (self._folder / "pages").open("wb") as pages_file, (self._folder / "moments").open("wb") as moments_file:
-            for some in chunks(pairs, MAX_HELD):
-                array("Q", (page for page, _ in some)).tofile(pages_file)
-                array("q", (moment for _, moment in some)).tofile(moments_file)
+            for chunk in chunks(pairs, MAX_HELD):
+                array("Q", (page for page, _ in chunk)).tofile(pages_file)
+                array("q", (moment for _, moment in chunk)).tofile(moments_file)
 
     def _map(self) -> None:
         assert self._folder
@@ -140,7 +140,7 @@ class Fetches:
 
     def __init__(self) -> None:
         self._last: dict[int, int] = {}
-        self._again: set[int] = set()
+        self._refetched: set[int] = set()
         self._runs: SortedRuns[int, int] = SortedRuns()  # page -> twice the moment, and 1 where it was fetched more than once
 
     def note(self, record: Record) -> None:
@@ -152,7 +152,7 @@ class Fetches:
     def merge(self, other: Fetches) -> None:
         for page, moment, is_again in other._all() if other._runs else other._in_memory():
             if is_again:
-                self._again.add(page)
+                self._refetched.add(page)
             self._note(page, moment)
 
     def recrawled(self) -> Recrawled:
@@ -162,18 +162,18 @@ class Fetches:
     def _note(self, page: int, moment: int) -> None:
         last = self._last.setdefault(page, moment)
         if last != moment:
-            self._again.add(page)
+            self._refetched.add(page)
             self._last[page] = max(last, moment)
         elif len(self._last) > MAX_HELD:
             self._spill()
 
     def _spill(self) -> None:
-        self._runs.add(sorted((page, 2 * moment + (page in self._again)) for page, moment in self._last.items()))
-        self._last, self._again = {}, set()
+        self._runs.add(sorted((page, 2 * moment + (page in self._refetched)) for page, moment in self._last.items()))
+        self._last, self._refetched = {}, set()
 
     def _in_memory(self) -> Iterator[tuple[int, int, bool]]:
         """Return the same as `_all` of those that no file has; in no order."""
-        return ((page, moment, page in self._again) for page, moment in self._last.items())
+        return ((page, moment, page in self._refetched) for page, moment in self._last.items())
 
     def _all(self) -> Iterator[tuple[int, int, bool]]:
         """Page, its last moment, and whether it was fetched more than once; by pages."""
@@ -183,12 +183,12 @@ class Fetches:
         self._spill()
         rows = iter(self._runs)
         page, number = next(rows)
-        for following, other in rows:
-            if following != page:
+        for next_page, next_number in rows:
+            if next_page != page:
                 yield page, number // 2, bool(number % 2)
-                page, number = following, other
+                page, number = next_page, next_number
             else:  # again, where they are not of one moment
-                number = max(number, other) | (number // 2 != other // 2 or number % 2 or other % 2)
+                number = max(number, next_number) | (number // 2 != next_number // 2 or number % 2 or next_number % 2)
         yield page, number // 2, bool(number % 2)
 
     def __getstate__(self) -> tuple[array[int], array[int]]:
@@ -202,7 +202,7 @@ class Fetches:
         self.__dict__ = Fetches().__dict__
         for page, number in zip(*state, strict=True):
             if number % 2:
-                self._again.add(page)
+                self._refetched.add(page)
             self._note(page, number // 2)
 
 

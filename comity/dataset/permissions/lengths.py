@@ -31,12 +31,12 @@ def beyond(record: Record, limit: UseDecision) -> Removals:
     shown_texts: list[str] = []
     for field in sorted(fields, key=lambda field: field != main):  # the main text first, others as they come
         value = record[field]
-        beside = [] if field == "title" else shown_texts
-        if fits(" ".join((*beside, *_texts(value))), limit):
-            beside.extend(_texts(value))
+        texts_so_far = [] if field == "title" else shown_texts
+        if fits(" ".join((*texts_so_far, *_texts(value))), limit):
+            texts_so_far.extend(_texts(value))
         elif field in ("title", main) and isinstance(value, str):
             cut = snippet(value, limit)
-            beside.append(cut)
+            texts_so_far.append(cut)
             removed[field] = [(len(cut), len(value))]
         else:
             removed[field] = None

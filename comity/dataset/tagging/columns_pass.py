@@ -43,8 +43,8 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
         rows.append(row)
         urls.append(page.url)
         moments.append(page.captured_at)
-    for index, times in Counter(indices).items():
-        work.count(tags.tags[index], tagged, times)
+    for index, records in Counter(indices).items():
+        work.count(tags.tags[index], tagged, records)
     judged_rows = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
     tag_column = pa.array([TAG.fitted(tag) for tag in tags.tags], TAG.type).take(pa.array(indices, pa.int64()))
     renamed = columns.standard(judged_rows, urls, moments)

@@ -13,8 +13,8 @@ OTHERS = "others"
 class Names(Counter[str]):
     """Counts by names, no more than MAX_NAMES of them."""
 
-    def note(self, name: str, times: int = 1) -> None:
-        self[name if name in self or len(self) < MAX_NAMES else OTHERS] += times
+    def note(self, name: str, count: int = 1) -> None:
+        self[name if name in self or len(self) < MAX_NAMES else OTHERS] += count
 
 
 class Tagged(Summary):
@@ -32,8 +32,8 @@ class Tagged(Summary):
         assert isinstance(other, Tagged)
         self.apart += other.apart
         for name in ("left_out", "crawlers", "verdicts"):
-            for key, times in getattr(other, name).items():
-                getattr(self, name).note(key, times)
+            for key, count in getattr(other, name).items():
+                getattr(self, name).note(key, count)
 
     @property
     def read(self) -> int:

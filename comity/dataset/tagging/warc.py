@@ -118,7 +118,7 @@ class Reader:
         seen: Bounded[str, int] = Bounded(MAX_REMEMBERED)
         seen.update(stretch.originals)
         crawler, tags, requests = stretch.crawler, _TagsOfItems(), _Requests(stretch.sent, stretch.answered_url)
-        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as again:
+        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as lookup:
             for record in records(file, stretch.start, stretch.end, _block_limit):
                 if isinstance(record, Damage):
                     yield _unreadable(file, record)
@@ -132,11 +132,11 @@ class Reader:
                 original = None
                 if record.fields["warc-type"] == "revisit":
                     offset = next((seen[name] for name in _names_of_original(record.fields) if name in seen), None)
-                    original = None if offset is None else _record_at(again, offset)
+                    original = None if offset is None else _record_at(lookup, offset)
                 for name in _names_as_original(record.fields):
                     seen[name] = record.offset
                 try:
-                    method = method or _method_after(again, record) if _is_answer(record.fields) else ""
+                    method = method or _method_after(lookup, record) if _is_answer(record.fields) else ""
                     yield _captured(record, original, crawler, method or "GET", tags.tags_of(record))
                 except ValueError as error:
                     yield Unreadable(f"record at octet {record.offset}", record.block[:MAX_INFO], str(error))
@@ -194,8 +194,8 @@ def _sent(record: WarcRecord) -> Sent | None:
 
 def _method_after(file: IO[bytes], record: WarcRecord) -> str:
     """The method of the request right behind a capture; "" where none is there."""
-    following = fields_at(file, record.end)
-    if following.get("warc-type") != "request" or _target(following) != _target(record.fields):
+    next_fields = fields_at(file, record.end)
+    if next_fields.get("warc-type") != "request" or _target(next_fields) != _target(record.fields):
         return ""
     request = _record_at(file, record.end)
     sent = _sent(request) if request else None

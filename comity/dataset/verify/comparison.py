@@ -127,8 +127,8 @@ class Comparison:
         until = recorded.qualifiers.until
         if recorded.is_allowed and until is not None and until <= self._today.now:
             return Verdict.DENY, Cause("expired", text=f"until {until.isoformat()}"), None
-        if not recorded.is_allowed and now.verdict is Verdict.ALLOW and (whole := self._elements.whole(use)):
-            return Verdict.DENY, cause_of(whole), None
+        if not recorded.is_allowed and now.verdict is Verdict.ALLOW and (refusal := self._elements.page_refusal(use)):
+            return Verdict.DENY, cause_of(refusal), None
         standing = self._standing(now, recorded) if recorded.is_allowed and now.verdict is Verdict.DENY else None
         if now.verdict is Verdict.DENY and standing is None:
             return Verdict.DENY, cause_of(_refusing(now)), None
@@ -225,17 +225,17 @@ def _tighter(recorded: Qualifiers, now: Qualifiers) -> Iterator[str]:
     """The conditions of today that are stricter. A time limit only where it ends more than a day earlier: days are counted from
     when the page was first taken, which is known to a day."""
     for name, value in now.restrictions().items():
-        had = getattr(recorded, name)
+        old_value = getattr(recorded, name)
         if isinstance(value, datetime):
-            stricter = had is None or value < had - DAY
+            stricter = old_value is None or value < old_value - DAY
         elif isinstance(value, frozenset):
-            stricter = not value <= had
+            stricter = not value <= old_value
         elif isinstance(value, tuple):
-            stricter = {str(resource) for resource in value} != {str(resource) for resource in had}
+            stricter = {str(resource) for resource in value} != {str(resource) for resource in old_value}
         elif isinstance(value, bool):
-            stricter = not had
+            stricter = not old_value
         else:
-            stricter = had is None or value < had
+            stricter = old_value is None or value < old_value
         if stricter:
             yield name
 

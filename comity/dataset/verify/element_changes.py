@@ -70,7 +70,7 @@ class ElementChanges:
                 return element, refusal
         return None
 
-    def whole(self, use: str) -> Reason | None:
+    def page_refusal(self, use: str) -> Reason | None:
         """The refusal of an element that was the whole page, and is refused today: what it covers has not changed."""
         for element in self._today:
             was_whole = any("whole" in entry for entry in self._tagged.get(_key(element), ()))

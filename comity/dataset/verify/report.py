@@ -57,8 +57,8 @@ class Host:
 
     def as_json(self) -> dict[str, Any]:
         rights: dict[str, dict[str, int]] = {}
-        for (use, change), times in sorted(self.changes.items()):
-            rights.setdefault(use, {})[change] = times
+        for (use, change), count in sorted(self.changes.items()):
+            rights.setdefault(use, {})[change] = count
         return {
             "records": self.records,
             "compliant": self.records - self.refused - self.unknown,
@@ -67,10 +67,10 @@ class Host:
             "gained_elements": self.gained_elements,
             "rights": rights,
             "losses": [
-                {"use": use, "change": change, "records": times} | cause._asdict()
-                for (use, change, cause), times in self.losses.most_common()
+                {"use": use, "change": change, "records": count} | cause._asdict()
+                for (use, change, cause), count in self.losses.most_common()
             ],
-            "why_unknown": [{"records": times} | cause._asdict() for cause, times in self.unknown_causes.most_common()],
+            "why_unknown": [{"records": count} | cause._asdict() for cause, count in self.unknown_causes.most_common()],
         }
 
 
@@ -120,8 +120,8 @@ class Report:
         self._spill()
         for name, rows in groupby(self._runs, itemgetter(0)):
             host = Host()
-            for _, further in rows:
-                host.merge(further)
+            for _, part in rows:
+                host.merge(part)
             yield name, host
 
     def worst_hosts(self, number: int) -> list[tuple[str, Host]]:

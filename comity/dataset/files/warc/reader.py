@@ -97,7 +97,7 @@ class Reader:
                 return MAX_BLOCK
             return MAX_HEAD
 
-        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as again:
+        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as lookup:
             for record in records(file, stretch.start, stretch.end, keep):
                 name = name_of(record)
                 if awaited and name != awaited:
@@ -120,7 +120,7 @@ class Reader:
                         identity = _identity(record) if answer else {}
                         item = PositionedRecord({**identity, **fields}, ItemPosition(record.offset, key(answer)))
                         if answer in seen:
-                            yield _completed(item, _record_at(again, seen[answer]), wants_html=wants_html)
+                            yield _completed(item, _record_at(lookup, seen[answer]), wants_html=wants_html)
                         else:  # its response comes next, where it has one
                             awaited = answer or NONE
             if awaited:

@@ -68,9 +68,9 @@ def records(
         try:
             record = (_of_member if compressed else _of_plain)(file, offset, keep)
         except _DamageError as error:
-            following = _next(file, offset + 1, end, compressed=compressed)
-            yield Damage(offset, following, str(error))
-            offset = following
+            next_offset = _next(file, offset + 1, end, compressed=compressed)
+            yield Damage(offset, next_offset, str(error))
+            offset = next_offset
         else:
             yield record
             offset = record.end

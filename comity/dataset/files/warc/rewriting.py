@@ -103,7 +103,7 @@ class Rewriter:
     def copy(self) -> None:
         """Copy the records that stay, and those kept aside. DatasetError where the file has changed since this was entered."""
         fates, moved = _Fates(self._stays, self._goes, self._aside), set()
-        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as again:
+        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as lookup:
             aside = self._opened_aside(compressed=is_compressed(file)) if self._aside.offsets else None
             for record in records(file, 0, self._state[0], lambda fields: MAX_BLOCK if is_item(fields) else 0):
                 if isinstance(record, Damage) or record.offset in moved:
@@ -113,11 +113,11 @@ class Rewriter:
                     first = fates.first.get(key(name_of(record)), 0)
                     if first > record.offset and first not in moved:
                         moved.add(first)
-                        item = next(records(again, first, first + 1))
-                        _copy(again, item.offset, item.end, self._output)
-                    _copy(again, record.offset, record.end, self._output)
+                        item = next(records(lookup, first, first + 1))
+                        _copy(lookup, item.offset, item.end, self._output)
+                    _copy(lookup, record.offset, record.end, self._output)
                 elif fate == ASIDE and aside:
-                    _copy(again, record.offset, record.end, aside)
+                    _copy(lookup, record.offset, record.end, aside)
         if self._seen() != self._state:
             raise DatasetError(f"{self.path} was written to meanwhile: expire it when that has ended")
         self._is_whole = True
