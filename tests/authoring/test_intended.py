@@ -15,25 +15,25 @@ SITEMAP = f"Sitemap: {ORIGIN}/sitemap.xml\n"
 AIPREF = "User-agent: *\nContent-Usage: train-ai=n\nDisallow:\n"
 
 
-def said(place: str, text: str) -> list[str]:
-    kind = kind_of(place, text.encode())
+def intent_names(path: str, text: str) -> list[str]:
+    kind = kind_of(path, text.encode())
     assert kind is not None
-    return [each.intent.name for each in stated_intents(kind, text)]
+    return [stated_intent.intent.name for stated_intent in stated_intents(kind, text)]
 
 
-def offered(place: str, texts: dict[str, str]) -> dict[str, Draft]:
-    """Title and format -> what is offered for the file at a place."""
-    kind = kind_of(place, texts[place].encode())
+def offered(path: str, texts: dict[str, str]) -> dict[str, Draft]:
+    """Name and format -> what is offered for the file at a path."""
+    kind = kind_of(path, texts[path].encode())
     assert kind is not None
     return {
-        f"{each.intent.name} {draft.form.format}": draft
-        for each in stated_intents(kind, texts[place])
-        for draft in drafts(each, path_of(kind), texts)
+        f"{stated_intent.intent.name} {draft.form.format}": draft
+        for stated_intent in stated_intents(kind, texts[path])
+        for draft in drafts(stated_intent, path_of(kind), texts)
     }
 
 
 def verdicts(texts: dict[str, str], *uses: str, token: str = "somebot") -> dict[str, Verdict]:
-    site = Site.from_files(ORIGIN, {place: text.encode() for place, text in texts.items()})
+    site = Site.from_files(ORIGIN, {path: text.encode() for path, text in texts.items()})
     page = site.page(Agent(token), URL, headers=[(b"Content-Type", b"text/html")], body=b"<!DOCTYPE html><html><body><p>Text")
     return {use: page.uses[use].verdict for use in uses if page.uses[use].stated}
 
@@ -54,9 +54,9 @@ SOME_FORMS = [
 @pytest.mark.parametrize(("intent", "form"), SOME_FORMS)
 def test_each_form_is_found_to_say_its_intent(intent: Intent, form: Form) -> None:
     artefact = form.artefacts[-1]
-    found = said(artefact.location, artefact.text(intent.values()))
+    names = intent_names(artefact.location, artefact.text(intent.values()))
     same_words = intent.name == "no-training-but-search" and form.format in ("robots.txt", "ACAP")
-    assert found == ["no-training" if same_words else intent.name]
+    assert names == ["no-training" if same_words else intent.name]
 
 
 @pytest.mark.parametrize(("intent", "form"), SOME_FORMS)
@@ -67,20 +67,20 @@ def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) ->
         **({} if artefact.location == "/robots.txt" else {"/robots.txt": SITEMAP}),
     }
     for draft in offered(artefact.location, texts).values():
-        place = draft.form.artefacts[-1].location
+        path = draft.form.artefacts[-1].location
         assert draft.form.format != form.format
-        if place not in texts:
-            found = said(place, draft.added[place])
-            assert found == [draft.stated_intent.intent.name] or draft.form.format in ("robots.txt", "ACAP")
+        if path not in texts:
+            names = intent_names(path, draft.added[path])
+            assert names == [draft.stated_intent.intent.name] or draft.form.format in ("robots.txt", "ACAP")
         for token in ("somebot", "GPTBot"):
-            written = {at.location: at.text(dict(draft.stated_intent.values)) for at in draft.form.artefacts}
-            alone = verdicts(written, "train-ai", "search", token=token)
-            added = {at: texts.get(at, "") + text for at, text in draft.added.items()}
+            form_texts = {part.location: part.text(dict(draft.stated_intent.values)) for part in draft.form.artefacts}
+            alone = verdicts(form_texts, "train-ai", "search", token=token)
+            added = {path: texts.get(path, "") + text for path, text in draft.added.items()}
             assert alone.items() <= verdicts({**texts, **added}, *alone, token=token).items()
 
 
 @pytest.mark.parametrize(
-    ("place", "text"),
+    ("path", "text"),
     [
         ("/robots.txt", "User-agent: *\nDisallow:\n"),
         ("/robots.txt", ""),
@@ -96,14 +96,14 @@ def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) ->
         ("/automation-preferences.txt", "scope: /\nallowed-methods:\nrequest-limit: 6/minute\n"),
     ],
 )
-def test_nothing_is_found_where_a_file_says_something_else(place: str, text: str) -> None:
-    assert said(place, text) == []
+def test_nothing_is_found_where_a_file_says_something_else(path: str, text: str) -> None:
+    assert intent_names(path, text) == []
 
 
 @pytest.mark.slow
 def test_two_intents_of_one_file_are_both_found_whatever_else_it_says_of_paths() -> None:
     text = AIPREF + "Disallow: /private/\nCrawl-delay: 7\n"
-    assert said("/robots.txt", text) == ["no-training", "slower"]
+    assert intent_names("/robots.txt", text) == ["no-training", "slower"]
     added = offered("/robots.txt", {"/robots.txt": text})["slower automation-preferences.txt"].added
     assert "request-limit: 8/minute\n" in added["/automation-preferences.txt"]
 

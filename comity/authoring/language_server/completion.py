@@ -265,7 +265,7 @@ def _of_value(outline: Outline, statement: Statement, line: int, column: int, sa
     word = outline.word(statement)
     if word is None:
         return []
-    value = outline.document.line(line)[statement.value_at.start : column]
+    value = outline.document.line(line)[statement.value_span.start : column]
     kinds = word.value_kinds or outline.kinds_by_attribute(statement, word)
     typed = _typed(value, kinds)
     earlier = len(re.findall(r"[^\s,;]+", value[: len(value) - len(typed)]))
@@ -292,12 +292,12 @@ def _valued(outline: Outline, line: int, column: int) -> Statement | None:
     """The statement whose value is at a place, or would begin there."""
     for number in reversed(outline.between(line - 20, line)):
         statement = outline.statements[number]
-        if statement.name_at.holds(line, column):
+        if statement.name_span.holds(line, column):
             return None
-        if statement.value_at.holds(line, column):
+        if statement.value_span.holds(line, column):
             # The content of an element whose tag has no end yet is not there.
             is_content = outline.form is Form.XML and not statement.is_attribute
-            before = outline.document.line(line)[: statement.value_at.start]
+            before = outline.document.line(line)[: statement.value_span.start]
             return None if is_content and not statement.value and not before.endswith(">") else statement
     return None
 
@@ -306,7 +306,7 @@ def _value_here(outline: Outline, line: int, column: int) -> Statement | None:
     """The member whose value would begin at a place where nothing is yet."""
     for number in reversed(outline.between(line, line)):
         statement = outline.statements[number]
-        if statement.value_at.line == line and statement.name_at.end < column and not statement.value:
+        if statement.value_span.line == line and statement.name_span.end < column and not statement.value:
             return statement
     return None
 
@@ -316,9 +316,9 @@ def _of_html(outline: Outline, line: int, column: int, samples: Samples, has_sni
         return _of_value(outline, statement, line, column, samples)
     match = outline.statement_at(line, column)
     statement = match[0] if match else None
-    if statement and statement.name_at.holds(line, column):
-        items = _Items(outline, *statement.name_at)
-        items.typed = items.typed[: column - statement.name_at.start]
+    if statement and statement.name_span.holds(line, column):
+        items = _Items(outline, *statement.name_span)
+        items.typed = items.typed[: column - statement.name_span.start]
         _add_words(items, (word for word in outline.words.anywhere if word.directive.form in ("meta", "field")))
         return list(items.items.values())
     return []

@@ -38,9 +38,9 @@ def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint
         for value in outline.value_words(statement) if word else ():
             assert word
             agent = f"{word.format.name} {value.text.lower()}"
-            lines.setdefault(agent, []).append(statement.name_at.line)
-            if first <= statement.name_at.line <= last:
-                seen.append((agent, statement.name_at.line, value))
+            lines.setdefault(agent, []).append(statement.name_span.line)
+            if first <= statement.name_span.line <= last:
+                seen.append((agent, statement.name_span.line, value))
     for agent, line, value in seen:
         others = [other + 1 for other in dict.fromkeys(lines[agent]) if other != line]
         if others:
@@ -74,17 +74,17 @@ def lenses(outline: Outline, targets: tuple[str, ...]) -> list[CodeLens]:
         token = _token(outline, statement)
         if token not in decided:
             decided[token] = [_lines(site, Agent(token), target) for target in targets]
-        group = range(statement.name_at.line + 1, statement.last_line + 2)
+        group = range(statement.name_span.line + 1, statement.last_line + 2)
         count = sum(not lines.isdisjoint(group) for lines in decided[token])
         title = f"decides {count} of {len(targets)} sample URL{'s' if len(targets) > 1 else ''}"
-        code_lenses.append(CodeLens(outline.document.range(*statement.name_at), Command(title, "")))
+        code_lenses.append(CodeLens(outline.document.range(*statement.name_span), Command(title, "")))
     return code_lenses
 
 
 def _groups(outline: Outline) -> Iterator[Statement]:
     for statement in outline.statements:
         word = outline.word(statement)
-        if word and AGENT in word.value_kinds and statement.last_line > statement.name_at.line:
+        if word and AGENT in word.value_kinds and statement.last_line > statement.name_span.line:
             yield statement
 
 

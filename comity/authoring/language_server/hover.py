@@ -24,7 +24,7 @@ def hover(outline: Outline, position: Position) -> Hover | None:
     if word is None:
         return None
     text = _of_value(outline, statement, word, value) if value else of_name(outline, statement, word)
-    span: Span = value.span if value else statement.name_at
+    span: Span = value.span if value else statement.name_span
     return Hover(MarkupContent(MarkupKind.Markdown, text), outline.document.range(*span)) if text else None
 
 

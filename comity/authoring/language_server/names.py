@@ -73,7 +73,7 @@ def occurrences(outline: Outline) -> Iterator[Occurrence]:
     for statement in outline.statements:
         word = outline.word(statement)
         is_defining = word is not None and word.value_kinds[:1] == (NAME,)
-        for span in (statement.name_at, *((statement.value_at,) if is_defining else ())):
+        for span in (statement.name_span, *((statement.value_span,) if is_defining else ())):
             for match in _PARENTHESES.finditer(outline.document.line(span.line)[span.start : span.end]):
                 key = (True, match[1].lower())
                 if key in defined_names:

@@ -94,7 +94,7 @@ class Outline:
 
     @cached_property
     def _lines(self) -> list[int]:
-        return [statement.name_at.line for statement in self.statements]
+        return [statement.name_span.line for statement in self.statements]
 
     def word(self, statement: Statement) -> Word | None:
         name = _PARENTHESES.sub("other", statement.name) if "(" in statement.name else statement.name
@@ -108,9 +108,9 @@ class Outline:
         """Return the statement at a column of a line, and the word of its value; of its name None in place of the word."""
         for number in reversed(self.between(line - 20, line)):
             statement = self.statements[number]
-            if statement.name_at.holds(line, column):
+            if statement.name_span.holds(line, column):
                 return statement, None
-            if statement.value_at.line == line and statement.value_at.start <= column <= statement.value_at.end:
+            if statement.value_span.line == line and statement.value_span.start <= column <= statement.value_span.end:
                 word = next((word for word in self.value_words(statement) if word.span.holds(line, column)), None)
                 return (statement, word) if word else None
         return None
@@ -118,13 +118,13 @@ class Outline:
     def value_words(self, statement: Statement) -> Iterator[ValueWord]:
         """The words of a value, as far as its first line goes."""
         word = self.word(statement)
-        line, start, end = statement.value_at
+        line, start, end = statement.value_span
         value = self.document.line(line)[start:end]
         kinds = word.value_kinds if word else ()
         kinds = kinds or self.kinds_by_attribute(statement, word)
         if any(kind in _WHOLE for kind in kinds[:1]):
             if value:
-                yield ValueWord(value, statement.value_at, kinds[:1])
+                yield ValueWord(value, statement.value_span, kinds[:1])
             return
         if self.form is Form.LINES:
             value = without_comment(value)
@@ -140,7 +140,7 @@ class Outline:
         return tuple(other.value for other in attributes if other.value in word.format.authoring.values)[:1]
 
     def number_of(self, statement: Statement) -> int:
-        return next(number for number in self.between(*[statement.name_at.line] * 2) if self.statements[number] == statement)
+        return next(number for number in self.between(*[statement.name_span.line] * 2) if self.statements[number] == statement)
 
     def ancestors(self, statement: Statement) -> Iterator[Statement]:
         while statement.parent >= 0:
@@ -171,7 +171,7 @@ class Outline:
         """The values of the lines of the same name that stand together."""
         if naming.parent >= 0 and naming.is_attribute:
             return [word.text for word in self.value_words(naming)]
-        number = bisect_right(self._lines, naming.name_at.line) - 1
+        number = bisect_right(self._lines, naming.name_span.line) - 1
         first = number
         while first and _joins(self.statements[first - 1], naming):
             first -= 1
@@ -181,7 +181,7 @@ class Outline:
         return [word.text for statement in self.statements[first : last + 1] for word in self.value_words(statement)]
 
     def _is_empty(self, number: int) -> bool:
-        return self.statements[number].last_line == self.statements[number].name_at.line
+        return self.statements[number].last_line == self.statements[number].name_span.line
 
     @cached_property
     def agents(self) -> list[str]:

@@ -41,9 +41,9 @@ class Statement(NamedTuple):
     """A name with its value: a line, an element, an attribute, a member, a `meta`."""
 
     name: str
-    name_at: Span
+    name_span: Span
     value: str
-    value_at: Span
+    value_span: Span
     depth: int
     parent: int  # its number among the statements; -1: none
     last_line: int  # of all that stands in it
@@ -139,8 +139,8 @@ def fields(lines: list[str], nesting: Mapping[str, Nesting], first: int = 0) -> 
             while open_numbers and parsed[open_numbers[-1]].depth >= depth:
                 open_numbers.pop()
             open_numbers.append(len(parsed))
-        value_at = Span(number, value_start, value_start + len(value))
-        parsed.append(Statement(name, Span(number, start, end), value, value_at, depth, parent, number))
+        value_span = Span(number, value_start, value_start + len(value))
+        parsed.append(Statement(name, Span(number, start, end), value, value_span, depth, parent, number))
     last = [statement.last_line for statement in parsed]
     for number in range(len(parsed) - 1, -1, -1):
         if (parent := parsed[number].parent) >= 0:
@@ -209,9 +209,9 @@ def _elements(text: str, index: _LineIndex) -> Iterator[Statement]:
         parent = open_numbers[-1] if open_numbers else -1
         depth = len(open_numbers)
         number = len(parsed)
-        name_at = index.span(match.start(2), match.end(2))
+        name_span = index.span(match.start(2), match.end(2))
         parsed.append(
-            Statement(match[2], name_at, value, index.span(content_start, content_start + len(value)), depth, parent, line)
+            Statement(match[2], name_span, value, index.span(content_start, content_start + len(value)), depth, parent, line)
         )
         for name, start, value, value_start in _attributes(match):
             spans = index.span(start, start + len(name)), index.span(value_start, value_start + len(value))
@@ -238,14 +238,14 @@ def _members(text: str, index: _LineIndex) -> Iterator[Statement]:
         elif match[2] and len(parsed) < MAX_STATEMENTS:
             parent = next((number for number in reversed(open_numbers) if number >= 0), -1)
             value = match[3] or ""
-            name_at = index.span(match.start(1), match.end(1))
+            name_span = index.span(match.start(1), match.end(1))
             start = match.start(3) if value else match.end()
             quoted = value.startswith('"')
             if quoted:
                 start, value = start + 1, value[1:].removesuffix('"')
             last = len(parsed)
-            value_at = index.span(start, start + len(value))
-            parsed.append(Statement(match[1], name_at, value, value_at, len(open_numbers), parent, value_at.line))
+            value_span = index.span(start, start + len(value))
+            parsed.append(Statement(match[1], name_span, value, value_span, len(open_numbers), parent, value_span.line))
     yield from parsed
 
 
@@ -278,5 +278,7 @@ def _metas(text: str, index: _LineIndex) -> Iterator[Statement]:
         if naming:
             count += 1
             value, start = next((attributes[name] for name in _VALUED if name in attributes), ("", match.end()))
-            value_at = index.span(start, start + len(value))
-            yield Statement(naming[0], index.span(naming[1], naming[1] + len(naming[0])), value, value_at, 0, -1, value_at.line)
+            value_span = index.span(start, start + len(value))
+            yield Statement(
+                naming[0], index.span(naming[1], naming[1] + len(naming[0])), value, value_span, 0, -1, value_span.line
+            )

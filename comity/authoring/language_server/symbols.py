@@ -16,7 +16,7 @@ def symbols(outline: Outline) -> list[DocumentSymbol]:
     statements = outline.statements
     numbers = list(range(len(statements)))
     if len(statements) > MAX_SYMBOLS:
-        numbers = [number for number in numbers if statements[number].last_line > statements[number].name_at.line][:MAX_SYMBOLS]
+        numbers = [number for number in numbers if statements[number].last_line > statements[number].name_span.line][:MAX_SYMBOLS]
     symbol_of: dict[int, DocumentSymbol] = {}
     roots: list[DocumentSymbol] = []
     for number in numbers:
@@ -31,11 +31,11 @@ def symbols(outline: Outline) -> list[DocumentSymbol]:
 def _symbol(outline: Outline, statement: Statement) -> DocumentSymbol:
     word = outline.word(statement)
     document = outline.document
-    selection = document.range(*statement.name_at)
-    end = max(statement.last_line, statement.name_at.line)
+    selection = document.range(*statement.name_span)
+    end = max(statement.last_line, statement.name_span.line)
     extent = Range(selection.start, document.position(end, len(document.line(end))))
     kind = SymbolKind.Property
-    if statement.last_line > statement.name_at.line or (word and AGENT in word.value_kinds):
+    if statement.last_line > statement.name_span.line or (word and AGENT in word.value_kinds):
         kind = SymbolKind.Namespace
     elif word and word.value_kinds[:1] == (NAME,):
         kind = SymbolKind.Variable
@@ -53,9 +53,9 @@ def _symbol(outline: Outline, statement: Statement) -> DocumentSymbol:
 def folding(outline: Outline) -> list[FoldingRange]:
     """Blocks, and comments of several lines."""
     ranges = [
-        FoldingRange(statement.name_at.line, statement.last_line)
+        FoldingRange(statement.name_span.line, statement.last_line)
         for statement in outline.statements
-        if statement.last_line > statement.name_at.line and not statement.is_attribute
+        if statement.last_line > statement.name_span.line and not statement.is_attribute
     ][:MAX_RANGES]
     if outline.form is Form.LINES:
         ranges += _comments(outline)[: MAX_RANGES - len(ranges)]

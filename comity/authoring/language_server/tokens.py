@@ -45,7 +45,7 @@ def _spans(outline: Outline, first: int, last: int) -> Iterator[tuple[Span, int]
         word = outline.word(statement)
         if word is None:
             continue
-        yield statement.name_at, TYPES.index("property" if statement.is_attribute else "keyword")
+        yield statement.name_span, TYPES.index("property" if statement.is_attribute else "keyword")
         for value in outline.value_words(statement):
             kinds = (kind for kind in value.kinds if value.text.lower() in map(str.lower, word.values_of(kind)))
             kind = next(kinds, next((kind for kind in value.kinds if kind in _OF_KIND), ""))
