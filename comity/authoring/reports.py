@@ -74,7 +74,9 @@ def as_json(problems: Sequence[Problem]) -> None:
 
 
 def problem_as_json(problem: Problem) -> dict[str, Any]:
-    """Lines and columns count from 1 on, columns in characters (Unicode code points); edits are in octets of the file."""
+    """Return a problem for JSON.
+
+    Lines and columns count from 1 on, columns in characters (Unicode code points); edits are in octets of the file."""
     span, fix = problem.span, problem.fix
     return {
         "file": problem.file,

@@ -20,7 +20,7 @@ _MOMENT = Moment("+00:00")
 
 
 def note(summary: Summary, batch: pa.RecordBatch, name: str) -> None:
-    """All rows come out. `name`: of the column with their tags, which are understood."""
+    """Note the rows of a batch, all of which come out. `name`: of the column with their tags, which are understood."""
     tag = batch.column(name)
     agents = {entry["values"]: entry["counts"] for entry in tag.field("agent").value_counts().to_pylist()}
     summary.counts.keep_several(batch.num_rows, agents, _policies(tag))
@@ -67,7 +67,9 @@ def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _note_fields(fields: Fields, batch: pa.RecordBatch) -> None:
-    """One value of a column tells its type, and one list with a member that of the list. Of texts each may be a date or none."""
+    """Note the fields of rows.
+
+    One value of a column tells its type, and one list with a member that of the list. Of texts each may be a date or none."""
     for text in batch.column(EXTRA).drop_null().unique().to_pylist():
         fields.note(json.loads(text))  # fields without a value
     for name, kind in kinds_of(batch.schema).items():

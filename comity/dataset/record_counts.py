@@ -91,7 +91,7 @@ class RecordCounts:
             self._list(url, policy)
 
     def drop(self, cause: str, records: int = 1) -> None:
-        """Records that do not come out."""
+        """Count records that do not come out."""
         self.records += records
         self.causes[cause] += records
 

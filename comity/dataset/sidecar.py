@@ -111,7 +111,7 @@ class Sidecar:
 
 
 def _key(identity: str) -> int:
-    """Its first 64 bits."""
+    """Return the first 64 bits of an identity, which is hexadecimal."""
     return int(identity[:16], 16)
 
 

@@ -25,7 +25,7 @@ def check_serving(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[F
 
 
 def _served(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
-    """Rule and message."""
+    """Yield rule and message of each problem."""
     path = urlsplit(url).path
     if availability(fetched) is Availability.UNREACHABLE:
         consequence = (

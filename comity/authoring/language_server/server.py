@@ -255,7 +255,9 @@ def create() -> Server:
     """A server with all features."""
     server = Server()
     _add_documents(server)
-    _add_questions(server)
+    _add_diagnostics(server)
+    _add_help_at_positions(server)
+    _add_views(server)
     _add_changes(server)
     return server
 
@@ -313,7 +315,7 @@ def _add_documents(server: Server) -> None:
         """Folders are looked at when they are needed."""
 
 
-def _add_questions(server: Server) -> None:
+def _add_diagnostics(server: Server) -> None:
     no_report = lsp.RelatedFullDocumentDiagnosticReport(items=[])
 
     @_feature(
@@ -336,6 +338,8 @@ def _add_questions(server: Server) -> None:
         items = await server.workers.ask("diagnostics", inspection.snapshot, inspection.problems) if inspection else []
         return lsp.RelatedFullDocumentDiagnosticReport(items=items)
 
+
+def _add_help_at_positions(server: Server) -> None:
     @_feature(
         server,
         lsp.TEXT_DOCUMENT_COMPLETION,
@@ -362,6 +366,8 @@ def _add_questions(server: Server) -> None:
         with_definitions = params.context.include_declaration
         return await server.ask("locations", params.text_document.uri, params.position, False, with_definitions)
 
+
+def _add_views(server: Server) -> None:
     @_feature(server, lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def symbols(params: lsp.DocumentSymbolParams) -> Any:
         return await server.ask("symbols", params.text_document.uri)

@@ -56,7 +56,7 @@ def _lenses(snapshot: Snapshot) -> Any:
 
 @lru_cache(maxsize=8)
 def _other_formats(snapshot: Snapshot, others: tuple[tuple[str, str], ...], only: tuple[str, ...] | None) -> Any:
-    """Editors ask at each place to which the cursor goes."""
+    """Return the same in other formats, from a cache: editors ask at each position to which the cursor goes."""
     folder = Path(snapshot.folder).as_uri()
     return actions.other_formats(outline_of(snapshot).document, folder, dict(others), only)
 

@@ -247,7 +247,7 @@ class Rows(NamedTuple):
 
     @property
     def columns(self) -> pa.RecordBatch:
-        """All of them as columns."""
+        """All records as columns."""
         if self.order is None:
             return self.batch
         table = pa.Table.from_batches([self.batch, encode(self.records, self.batch.schema)])

@@ -48,7 +48,7 @@ class Reader(Protocol):
     size: int  # octets
 
     def parts(self) -> Iterator[Part]:
-        """All of them in the order of the file, found while they are asked for."""
+        """Yield the parts in the order of the file, each found when it is asked for."""
 
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         """Tell if a tag may have a key of this name in it, however deep: False where it is certain that none has.

@@ -50,7 +50,7 @@ def fits(text: str, limit: UseDecision) -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All of them, names of members too, as they come."""
+    """Yield all texts in a value, names of members too, in their order."""
     pending = [value]
     while pending:
         value = pending.pop()

@@ -346,7 +346,7 @@ def _reference(reason: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=4096)
 def _compared(url: str) -> str:
-    """One of many spellings: Scrapy escapes what it asks for."""
+    """Return one of the many spellings of a URL: Scrapy escapes what it asks for."""
     try:
         return canonical(url.strip())
     except ValueError:

@@ -37,5 +37,5 @@ class Tagged(Summary):
 
     @property
     def read(self) -> int:
-        """All that were read, in whatever way they came out."""
+        """The number of records that were read, in whatever way they came out."""
         return self.counts.records + self.apart + self.counts.unreadable + sum(self.left_out.values())

@@ -60,7 +60,7 @@ class _Fates:
 
 
 def _has(numbers: array[int], number: int) -> bool:
-    """They are in order."""
+    """Return whether a number is among these, which are sorted."""
     position = bisect_left(numbers, number)
     return position < len(numbers) and numbers[position] == number
 
@@ -93,7 +93,7 @@ class Rewriter:
         return [cast(PositionedRecord, record).position for record in staying]
 
     def write(self, encoded: list[ItemPosition]) -> None:
-        """They stay."""
+        """Note the items that stay."""
         for position in encoded:
             self._stays.add(position)
 
