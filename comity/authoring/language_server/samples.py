@@ -53,6 +53,11 @@ def samples(folder: Path | None) -> Samples:
     return cached[1]
 
 
+def _head(path: Path, octets: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(octets)
+
+
 def _files(folder: Path) -> Iterator[Path]:
     count = 0
     for root, folders, names in os.walk(folder):
@@ -78,10 +83,10 @@ def _read(folder: Path, files: tuple[Path, ...]) -> Samples:
             targets[target] = None
             pages += 1
             if pages <= MAX_PAGES:
-                for selector in _selectors(path.read_bytes()[:MAX_OCTETS].decode("utf-8", "replace")):
+                for selector in _selectors(_head(path, MAX_OCTETS).decode("utf-8", "replace")):
                     selectors[selector] = selectors.get(selector, 0) + 1
         elif path.name.lower().startswith("sitemap") and suffix == ".xml":
-            for location in _LOCATION.findall(path.read_bytes()[: 16 * MAX_OCTETS])[: MAX_PATHS * 10]:
+            for location in _LOCATION.findall(_head(path, 16 * MAX_OCTETS))[: MAX_PATHS * 10]:
                 try:
                     url = urlsplit(location.decode("utf-8", "replace").replace("&amp;", "&"))
                 except ValueError:
