@@ -139,9 +139,11 @@ class _Line:
                     await self._connect()
                 is_sent = True
                 answers = await self._run([(call.script, call.key, *call.arguments) for call in calls])
-        except _FAILURES as error:
+        except Exception as error:
+            if not isinstance(error, _FAILURES):  # a mistake, of ours or of redis-py: nobody waits for ever for that
+                logger.exception("%(address)s: calls failed by a mistake", {"address": self._address})
             await self._failed(calls, error, is_sent=is_sent)
-        except BaseException:  # it is closed, or a mistake of ours: nobody waits for ever
+        except BaseException:  # it is closed
             self._give_up(calls, "the call was cancelled")
             raise
         else:
@@ -160,9 +162,8 @@ class _Line:
         kind = StateFullError if "command not allowed when used memory" in str(answer) else StateError
         call.answer.set_exception(kind(f"{self._address}: {call.script.name}: {printable(str(answer))}"))
 
-    async def _failed(self, calls: list[_Call], error: BaseException, *, is_sent: bool) -> None:
+    async def _failed(self, calls: list[_Call], error: Exception, *, is_sent: bool) -> None:
         """Fails what was sent, and what has waited too long. The next try comes after a while."""
-        await self._disconnect()
         self._failures += 1
         reason = printable(str(error)) or type(error).__name__
         now = monotonic()
@@ -170,6 +171,7 @@ class _Line:
         if not is_sent:
             self._waiting.extendleft(reversed([call for call in calls if call.until > now]))
         self._give_up(late, reason)
+        await self._disconnect()
         if self._waiting:
             first, last = BACK_OFF
             pause = min(first * 2 ** min(self._failures - 1, 10), last)
@@ -227,7 +229,7 @@ class _Line:
     async def _disconnect(self) -> None:
         client, self._client = self._client, None
         if client is not None:
-            with suppress(*_FAILURES):
+            with suppress(Exception):  # whatever it says of a connection that is given up
                 await client.aclose()
 
 

@@ -145,6 +145,43 @@ def test_what_was_called_before_the_end_happens(server: Server) -> None:
     run(server.address(), test)
 
 
+def fails_once(monkeypatch: pytest.MonkeyPatch, target: object, method: str, error: Exception) -> None:
+    right = getattr(target, method)
+
+    async def fails(*_: object) -> None:
+        monkeypatch.setattr(target, method, right)
+        raise error
+
+    monkeypatch.setattr(target, method, fails)
+
+
+@pytest.mark.parametrize("method", ["_connect", "_run", "aclose"])
+def test_a_mistake_of_the_client_leaves_no_call_without_an_answer(
+    server: Server, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """RuntimeError and AttributeError are raised within asyncio and redis-py where a connection was closed meanwhile."""
+    monkeypatch.setattr("comity.crawler.redis_state.connection.MOST", 1)
+    mistake = RuntimeError("the transport is closed")
+
+    async def test(connection: Connection) -> None:
+        await connection.call(PUSH, "x", 1)
+        line = connection._calls
+        if method == "aclose":
+            fails_once(monkeypatch, line._client, "aclose", mistake)
+            fails_once(monkeypatch, line, "_run", OSError("the connection is lost"))
+        else:
+            fails_once(monkeypatch, line, method, mistake)
+        if method == "_connect":
+            await line._disconnect()
+        calls = [connection.call(PUSH, "x", number) for number in range(2, 5)]
+        await asyncio.wait(calls, timeout=5)
+        outcomes = [type(call.exception() or call.result()) for call in calls]
+        sent_again = method == "_connect"
+        assert outcomes == [int if sent_again else StateError, int, int]
+
+    run(server.address(), test)
+
+
 def test_a_server_that_does_not_answer_is_given_up() -> None:
     async def test() -> None:
         writers: list[asyncio.StreamWriter] = []
