@@ -81,6 +81,9 @@ class Server:
             try:
                 with self.client() as client:
                     client.ping()
+                    info: Any = client.info("server")
+                if info["process_id"] != self._process.pid:
+                    raise ConnectionError(f"another server has taken port {self.port}")
                 return
             except (RedisError, OSError) as error:
                 if self._process.poll() is not None or time.monotonic() > deadline:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from comity.crawler.redis_state.address import StateAddress
@@ -76,3 +78,11 @@ def test_an_old_server_is_refused(server: Server, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("comity.crawler.redis_state.check.OLDEST", (99, 0))
     with pytest.raises(PolicyError, match=r"take Redis 6.2 or later, or Valkey"):
         check_server(server.address())
+
+
+def test_a_test_does_not_take_the_server_of_another_one_for_its_own(own_server: Server, tmp_path: Path) -> None:
+    other = Server(tmp_path, own_server.program)
+    other.port = own_server.port
+    with pytest.raises(ConnectionError, match=r"another server has taken port \d+"):
+        other.start()
+    other.stop()
