@@ -12,8 +12,7 @@ from urllib.parse import urldefrag
 from scrapy.http import Request
 
 from comity.browser.kinds import DOCUMENT, DOCUMENTS, Kind
-from comity.crawler.fetching.fetcher import TOO_MANY
-from comity.crawler.fetching.freshness import retry_after
+from comity.crawler.fetching.freshness import TOO_MANY, retry_after
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.flights import ClosingError
 from comity.crawler.parts import Parts
@@ -55,13 +54,11 @@ class Admission:
     def answered(self, status: int, headers: Headers) -> None:
         """The header fields came: the delay of the host counts from now, and longer where it is asked too often."""
         self.ended()
-        if status not in TOO_MANY:
-            return
-        seconds = retry_after(headers, time())
-        if self.is_of_crawl:  # which counts it when the page has come; what the page asks for waits already
+        if not self.is_of_crawl:
+            self._parts.back_off(self.url, status, headers)
+        elif status in TOO_MANY:  # the crawl counts it when the page has come; what the page asks for waits already
+            seconds = retry_after(headers, time())
             self._parts.pace.rest(self._parts.pace.host(self.url).name, PATIENCE if seconds is None else seconds)
-        else:
-            self._parts.back_off(self.url, status, seconds)
 
     def ended(self) -> None:
         """The request takes no place of its host any more. What was not answered counts from now."""

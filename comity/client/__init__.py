@@ -5,7 +5,10 @@
 
 `comity.client.httpx` and `comity.client.aiohttp` do that for each request of these libraries."""
 
-from comity.client.client import Admission, Client, ClosedError, Counts, RefusedError
+from comity.client.admission import Admission
+from comity.client.client import Client
+from comity.client.counts import Counts
+from comity.client.errors import ClosedError, RefusedError
 from comity.policies.answers.request import Session
 
 __all__ = ["Admission", "Client", "ClosedError", "Counts", "RefusedError", "Session"]

@@ -30,8 +30,9 @@ from aiohttp.connector import Connection
 from aiohttp.http import SERVER_SOFTWARE
 from aiohttp.tracing import Trace
 
-from comity.client.client import Admission, Client
-from comity.client.client import RefusedError as Refused
+from comity.client.admission import Admission
+from comity.client.client import Client
+from comity.client.errors import RefusedError as Refused
 from comity.client.options import admit_options, redirect_options
 from comity.crawler.fetching.redirects import REDIRECTS
 from comity.crawler.pace.standstill import StoodStillError

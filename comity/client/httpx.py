@@ -17,8 +17,9 @@ try:
 except ImportError as error:
     raise ImportError("comity.client.httpx needs httpx: pip install 'comity[httpx]'", name=error.name) from None
 
-from comity.client.client import Admission, Client
-from comity.client.client import RefusedError as Refused
+from comity.client.admission import Admission
+from comity.client.client import Client
+from comity.client.errors import RefusedError as Refused
 from comity.client.options import admit_options, redirect_options
 from comity.crawler.pace.standstill import StoodStillError
 from comity.policies import Page, PolicyError

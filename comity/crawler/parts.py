@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import time
 
 from scrapy.http import Request
 from scrapy.settings import BaseSettings
 
 from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
+from comity.crawler.fetching.freshness import TOO_MANY, Headers, retry_after
 from comity.crawler.observer import Observer
 from comity.crawler.options import Options
 from comity.crawler.pace.gate import Gate
@@ -45,7 +47,10 @@ class Parts:
         self.options = options
         self.agent = options.agent
         self.client = files.client
-        self.policies = PolicyFetcher(run, files, self.agent, looked_up=looked_up, overloaded=self.back_off, observer=observer)
+        self.pace = Pace(run, ledger, settings, min_delay=options.min_delay, max_delay=options.max_delay, observer=observer)
+        self.policies = PolicyFetcher(
+            run, files, self.agent, looked_up=looked_up, overloaded=self.pace.overloaded, observer=observer
+        )
         self.referrals = Referrals(self.policies, self.client, is_inner_allowed=options.inner == "allow")
         self.sessions = Sessions(options.sessions, files.store)
         self.access = Access(
@@ -57,7 +62,6 @@ class Parts:
             skip_unusable=options.skip_unusable,
             observer=observer,
         )
-        self.pace = Pace(run, ledger, settings, min_delay=options.min_delay, max_delay=options.max_delay, observer=observer)
         self.standstill = Standstill(self.pace)
         self.gate = Gate(run, self.policies, self.access, self.referrals, self.pace, max_delay=options.max_delay, hold=self.hold)
         self._resources = Resources(
@@ -90,6 +94,7 @@ class Parts:
         """Give the request back to our scheduler, for `wait` seconds. False where it did not come from there."""
         return False
 
-    def back_off(self, url: str, status: int, seconds: float | None) -> float:
-        """Leave the host of the URL alone, as `Pace.overloaded` has it."""
-        return self.pace.overloaded(url, status, seconds)
+    def back_off(self, url: str, status: int, headers: Headers) -> float | None:
+        """Leave the host of the URL alone where its answer says that it is asked too often. Return the seconds until it is asked
+        again; None for another answer."""
+        return self.pace.overloaded(url, status, retry_after(headers, time())) if status in TOO_MANY else None

@@ -28,7 +28,7 @@ from datetime import UTC, datetime
 
 from comity.bounded import Bounded, BoundedSize
 from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, PolicyQuery, failure_reason, url_of
-from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, retry_after
+from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, TOO_MANY, retry_after
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
@@ -45,7 +45,6 @@ logger = logging.getLogger(__name__)
 
 MAX_SITES = 10_000  # origins that are kept in memory; the store has them all
 MAX_SITE_BYTES = 32 * 1024 * 1024  # octets of their policy files; compiled they take up to three times as much
-TOO_MANY = (429, 503)  # statuses of a server that is asked too often
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ SPEC = "https://www.rfc-editor.org/rfc/rfc9111.html"
 Headers = Iterable[tuple[bytes, bytes]]
 
 DAY = 24 * 3600.0  # seconds; RFC 9309 section-2.4: no cached copy is used for longer
+TOO_MANY = (429, 503)  # statuses of a server that is asked too often; RFC 6585 section-4, RFC 9110 section-15.6.4
 MIN_LIFETIME = 60.0  # seconds; whatever a server says, a policy file is not asked for more often
 MAX_DIGITS = 10  # of a number of seconds; more are as good as for ever
 

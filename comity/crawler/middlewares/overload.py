@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from time import time
 from typing import TYPE_CHECKING, Self
 
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.fetcher import TOO_MANY
-from comity.crawler.fetching.freshness import retry_after
+from comity.crawler.request.facts import fields_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -28,11 +26,10 @@ class RateMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        if response.status not in TOO_MANY or "cached" in response.flags:
+        if "cached" in response.flags:
             return response
-        seconds = retry_after(((b"retry-after", value) for value in response.headers.getlist("Retry-After")), time())
-        wait = self._crawl.back_off(request.url, response.status, seconds)
-        if not self._may_retry(request) or not self._crawl.hold(request, wait):
+        wait = self._crawl.back_off(request.url, response.status, fields_of(response.headers))
+        if wait is None or not self._may_retry(request) or not self._crawl.hold(request, wait):
             return response  # for whoever retries, or takes it as it is; what comes after it waits
         request.meta["retry_times"] = request.meta.get("retry_times", 0) + 1
         return request

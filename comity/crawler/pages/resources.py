@@ -14,8 +14,7 @@ from scrapy.http import Request
 from comity.bounded import Bounded
 from comity.crawler.fetching.client import Client, Hop
 from comity.crawler.fetching.connection import TransferError
-from comity.crawler.fetching.fetcher import TOO_MANY
-from comity.crawler.fetching.freshness import retry_after
+from comity.crawler.fetching.freshness import Headers
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.redirects import Answer, Redirects
@@ -48,11 +47,11 @@ class Resources:
         pace: Pace,
         *,
         options: Options,
-        back_off: Callable[[str, int, float | None], object],
+        back_off: Callable[[str, int, Headers], object],
         observer: Observer,
     ) -> None:
-        """`back_off`: is called with a URL, the status that says that its host is asked too often, and the seconds that it
-        wants."""
+        """`back_off`: is called with the URL of each answer, its status and its header fields, which may say that its host is
+        asked too often."""
         self._stats = run.stats
         self._client = client
         self._access = access
@@ -123,8 +122,7 @@ class Resources:
 
     def _on_hop(self, url: str, hop: Hop) -> None:
         self._observer.answered(url, hop.status)
-        if hop.status in TOO_MANY:
-            self._back_off(url, hop.status, retry_after(hop.headers, time.time()))
+        self._back_off(url, hop.status, hop.headers)
 
     def _count(self, name: str, number: int, origin: str) -> None:
         self._stats.inc_value(f"comity/resources/{name}", number)

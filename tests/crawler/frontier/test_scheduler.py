@@ -401,7 +401,7 @@ def test_nothing_goes_out_by_policies_that_became_stale_while_it_waited(make: Ma
 
     async def work() -> None:
         if wait == "retry-after":
-            crawl.own.back_off(A, 429, 200)
+            crawl.own.pace.overloaded(A, 429, 200)
         elif wait != "visit-time":
             crawl.add("http://a.test/")  # at the same host
             await crawl.go(0.5)
@@ -716,7 +716,7 @@ def test_a_host_that_wants_to_be_left_alone_for_long_is_set_aside(make: Make, ca
         async def work(crawl: Crawl = crawl, seconds: int = seconds) -> None:
             crawl.add(f"{A}/1")
             await crawl.go()
-            crawl.own.back_off(A, 429, seconds)
+            crawl.own.pace.overloaded(A, 429, seconds)
             crawl.add(f"{A}/2")
             await crawl.go()
 
