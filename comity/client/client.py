@@ -108,15 +108,15 @@ class Client:
     def agent(self) -> Agent:
         return self._options.agent
 
-    def user_agent_for(self, given: str | None, default: str) -> str:
+    def user_agent_for(self, user_agent: str | None, default: str) -> str:
         """The User-Agent of a request: that of the agent, or another one that names it. PolicyError for one that does not, as the
-        site could not know whom it addresses. `given`: on the request; `default`: what the library sends on its own."""
-        if given is None or given == default:
+        site could not know whom it addresses. `user_agent`: on the request; `default`: what the library sends on its own."""
+        if user_agent is None or user_agent == default:
             return self.agent.user_agent
-        if not re.search(rf"(?<![\w-]){re.escape(self.agent.token)}(?![\w-])", given, re.IGNORECASE):
-            shown, token = printable(given.encode(errors="replace")), self.agent.token
-            raise PolicyError(f"User-Agent `{shown}` does not name `{token}`, for which policies are read: leave it out")
-        return given
+        if not re.search(rf"(?<![\w-]){re.escape(self.agent.token)}(?![\w-])", user_agent, re.IGNORECASE):
+            text, token = printable(user_agent.encode(errors="replace")), self.agent.token
+            raise PolicyError(f"User-Agent `{text}` does not name `{token}`, for which policies are read: leave it out")
+        return user_agent
 
     @property
     def parts(self) -> Parts:

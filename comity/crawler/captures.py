@@ -32,11 +32,11 @@ def open_captures(
     progress: Callable[[int], object] = lambda _: None,
 ) -> PolicyCaptures:
     """`PolicyCaptures.open` of what the operator has named. PolicyError, with what to do about it, where one cannot be read."""
-    sources = [source for argument in arguments for source in _sources(_place(argument))]
+    sources = [source for argument in arguments for source in _sources(_path(argument))]
     return PolicyCaptures.open(sources, agent=agent, index=index, max_age=max_age, now=now, progress=progress)
 
 
-def _place(argument: str | Path) -> Path:
+def _path(argument: str | Path) -> Path:
     try:
         return path_of(argument) if isinstance(argument, str) else argument
     except DatasetError as error:

@@ -146,7 +146,7 @@ def _observer(options: Options) -> Observer:
 
 
 def open_state(options: Options, crawl: str) -> SharedState:
-    """What the workers of a crawl share. SettingsError where its URL or name makes no sense."""
+    """The state that the workers of a crawl share. SettingsError where its URL or name makes no sense."""
     try:
         from comity.crawler.redis_state.state import SharedState
     except ImportError as error:
@@ -158,7 +158,7 @@ def open_state(options: Options, crawl: str) -> SharedState:
 
 
 def _state(crawler: Crawler, options: Options) -> SharedState | None:
-    """What this crawl shares with other workers, if anything. SettingsError where it cannot be used."""
+    """The state that this crawl shares with other workers; None: none. SettingsError where it cannot be used."""
     if not (crawler.crawling and options.state):
         return None
     return open_state(options, options.crawl or crawler.spidercls.name)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-EVERY = 60.0  # seconds between two reports while the crawl goes on
+INTERVAL = 60.0  # seconds between two reports while the crawl goes on
 
 
 def check(options: Options) -> None:
@@ -88,7 +88,7 @@ class Reporting:
 
     async def _write_again(self) -> None:
         while True:
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(INTERVAL)
             await self._write("running")
 
     async def _closed(self, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""What goes on around the parts of a crawl, as far as they need it: a crawl of Scrapy, or a client without it."""
+"""The surroundings of the parts of a crawl, as far as they need them: a crawl of Scrapy, or a client without it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from scrapy.http import Request
 
 
 class Stats(Protocol):
-    """What is counted."""
+    """The counters of a crawl or a client."""
 
     def inc_value(self, key: str, count: int = 1) -> None: ...
 
 
 class Run(Protocol):
-    """What requests are made for."""
+    """The crawl or the client that requests are made for."""
 
     @property
     def stats(self) -> Stats: ...
@@ -29,4 +29,4 @@ class Run(Protocol):
         """The requests that are on their way through Scrapy's downloader."""
 
     def wake(self) -> None:
-        """Whoever hands out requests may have one to hand out now."""
+        """Tell whoever hands out requests that there may be one to hand out now."""

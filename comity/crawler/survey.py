@@ -78,7 +78,7 @@ class Survey:
 
     async def _round(self, origins: Iterator[tuple[str, float]], *, is_last: bool) -> IO[str]:
         """Ask each origin at its time. The file has those that are to be asked again, and when."""
-        places = asyncio.Semaphore(ORIGINS_AT_ONCE)
+        slots = asyncio.Semaphore(ORIGINS_AT_ONCE)
         again = TemporaryFile("w+", encoding="ascii")  # noqa: SIM115  # whoever reads it closes it
 
         async def ask(origin: str, due: float) -> None:
@@ -90,18 +90,18 @@ class Survey:
                 else:
                     self._tell(origin, policies)
             finally:
-                places.release()
+                slots.release()
 
         try:
             async with asyncio.TaskGroup() as tasks:
                 while some := await asyncio.to_thread(lambda: list(islice(origins, READ_AHEAD))):
                     for origin, due in some:
-                        await places.acquire()
+                        await slots.acquire()
                         tasks.create_task(ask(origin, due))
         except BaseException as error:
             again.close()
             if isinstance(error, ExceptionGroup):
-                raise next((each for each in error.exceptions if not isinstance(each, ClosingError)), ClosingError()) from None
+                raise next((cause for cause in error.exceptions if not isinstance(cause, ClosingError)), ClosingError()) from None
             raise
         return again
 

@@ -78,10 +78,10 @@ class Again(Urls):
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
-        reporting.EVERY = 0.05
+        reporting.INTERVAL = 0.05
 
     def closed(self, reason: str) -> None:
-        reporting.EVERY = 60.0  # the process goes on with other crawls
+        reporting.INTERVAL = 60.0  # the process goes on with other crawls
 
 
 class Unwatched(Urls):
@@ -251,7 +251,7 @@ def test_without_the_settings_nothing_is_collected(serve: Serve, crawl: Crawl) -
 SCRIPT = """
 import sys
 from comity.crawler import reporting
-reporting.EVERY = 0.02
+reporting.INTERVAL = 0.02
 from scrapy.cmdline import execute
 execute(["scrapy", *sys.argv[1:]])
 """

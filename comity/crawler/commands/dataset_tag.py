@@ -183,9 +183,9 @@ def _captures(sources: Sequence[str], question: Question, index: Path | None) ->
 
 
 def _unreadable(captures: PolicyCaptures) -> Iterator[tuple[str, int]]:
-    number, places = captures.unreadable
+    number, failures = captures.unreadable
     if number:
-        first = places[0]
+        first = failures[0]
         yield f"--policies {first.source}, at octet {first.offset}: {first.error}", number
 
 
@@ -211,7 +211,7 @@ def _bar(description: str, total: int | None) -> Iterator[Callable[[int], object
 
 
 def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
-    """What was tagged, for people. `ending`: of the files beside the output; of the folders beside a folder ""."""
+    """Print what was tagged, for people. `ending`: of the files beside the output; of the folders beside a folder ""."""
     console = open_console()
     counts = tagged.counts
     console.print(line(f"{counts.kept} of {tagged.read} records are tagged for {question.agent.token}: {output}"))
@@ -224,8 +224,8 @@ def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
     if tagged.left_out:
         rows = table("Left out, as they are no pages", "why", "records")
         rows.columns[1].justify = "right"
-        for why, number in tagged.left_out.most_common():
-            add_row(rows, why, number)
+        for reason, number in tagged.left_out.most_common():
+            add_row(rows, reason, number)
         console.print(rows)
     if tagged.apart:
         console.print(line(f"{tagged.apart} of sites without policies are kept in {output}.{APART}{ending}", "yellow"))

@@ -126,10 +126,10 @@ def _table(status: dict[str, Any], hosts: list[HostStatus], rate: float | None) 
     workers = table("Workers", "worker", "last sign of life")
     for worker, seconds in status["workers"].items():
         add_row(workers, worker, f"{seconds:.1f} s ago")
-    listed = table("Hosts with the most requests", "host", "waiting", "out", "leased by", "until")
+    busiest = table("Hosts with the most requests", "host", "waiting", "out", "leased by", "until")
     for host in hosts:
         until = ("set aside, " if host.is_aside else "") + (f"{host.seconds:.1f} s" if host.seconds > 0 else "due")
-        add_row(listed, host.host, host.waiting, host.out, host.worker, until)
+        add_row(busiest, host.host, host.waiting, host.out, host.worker, until)
     is_finished = status["state"] == "running" and not (status["waiting"] or status["out"])
     heading = line(f"Crawl {status['crawl']}: {'finished' if is_finished else status['state']}", "bold")
-    return Group(heading, crawl, line(""), workers, line(""), listed)
+    return Group(heading, crawl, line(""), workers, line(""), busiest)

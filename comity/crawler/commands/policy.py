@@ -135,11 +135,11 @@ class Command(ScrapyCommand):
         except PolicyError as error:
             raise UsageError(str(error), print_help=False) from None
         with captures:
-            unreadable, places = captures.unreadable
-            for place in places:
-                complain(f"{place.source} at {place.offset} cannot be read: {place.error}")
-            if unreadable > len(places):
-                complain(f"{unreadable - len(places)} more places cannot be read")
+            unreadable, failures = captures.unreadable
+            for failure in failures:
+                complain(f"{failure.source} at {failure.offset} cannot be read: {failure.error}")
+            if unreadable > len(failures):
+                complain(f"{unreadable - len(failures)} more places cannot be read")
             visits = history(captures, url, facts, declared_only=bool(opts.use))
         if opts.json:
             print(json.dumps(as_json(visits, url, self._agent) | {"unreadable": unreadable}, indent=2))  # noqa: T201

@@ -33,27 +33,27 @@ class Answer:
     conditions: dict[str, Any] = field(default_factory=dict)  # of a permission, as the tag has them
 
     @property
-    def shown(self) -> str:
+    def summary(self) -> str:
         details = limits_of(self.conditions) if self.is_stated else UNSTATED
         return f"{self.verdict.value} ({details})" if details else self.verdict.value
 
     @property
     def as_json(self) -> dict[str, Any]:
-        said = {"verdict": self.verdict.value, "stated": self.is_stated, "reasons": reasons_as_json(self.reasons)}
-        return said | self.conditions
+        record = {"verdict": self.verdict.value, "stated": self.is_stated, "reasons": reasons_as_json(self.reasons)}
+        return record | self.conditions
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What a site said of a URL at a moment."""
+    """The answers of a site about a URL at a moment."""
 
-    at: datetime  # of the last capture
+    moment: datetime  # of the last capture
     captured: CapturedSite
     answers: dict[str, Answer]  # ACCESS, and each use
 
     def changes(self, before: Visit | None) -> list[str]:
         """Return the names of the answers that are others than before; of the first visit none."""
-        return [name for name, answer in self.answers.items() if before and answer.shown != before.answers[name].shown]
+        return [name for name, answer in self.answers.items() if before and answer.summary != before.answers[name].summary]
 
 
 def history(captures: PolicyCaptures, url: str, facts: Facts, *, declared_only: bool = False) -> list[Visit]:
@@ -99,7 +99,7 @@ def as_json(visits: Sequence[Visit], url: str, agent: Agent) -> dict[str, Any]:
         "agent": agent.token,
         "dates": [
             {
-                "at": visit.at.isoformat(),
+                "at": visit.moment.isoformat(),
                 "answers": {name: answer.as_json for name, answer in visit.answers.items()},
                 "changed": visit.changes(before),
                 "copies": [
@@ -123,16 +123,16 @@ def show(visits: Sequence[Visit], url: str, console: Console) -> None:
         first = period[0]
         changed = first.changes(before)
         cells = [
-            Text(f"{answer.shown} *" if name in changed else answer.shown, COLORS[answer.verdict.value])
+            Text(f"{answer.summary} *" if name in changed else answer.summary, COLORS[answer.verdict.value])
             for name, answer in first.answers.items()
         ]
         add_row(rows, _date(first), _date(period[-1]), len(period), *cells)
         for name in changed or (names if before is None else ()):
             answer = first.answers[name]
             reason = answer.reasons[0]
-            shown = Text(answer.shown, COLORS[answer.verdict.value])
-            where = location_of(answer.as_json["reasons"][0]).removeprefix(origin)
-            add_row(changes, _date(first), name, shown, where, reason.source.text or reason.rule)
+            summary = Text(answer.summary, COLORS[answer.verdict.value])
+            location = location_of(answer.as_json["reasons"][0]).removeprefix(origin)
+            add_row(changes, _date(first), name, summary, location, reason.source.text or reason.rule)
         before = first
     console.print(rows)
     console.print(changes)
@@ -153,4 +153,4 @@ def _periods(visits: Sequence[Visit]) -> Iterator[list[Visit]]:
 
 
 def _date(visit: Visit) -> str:
-    return visit.at.strftime("%Y-%m-%d %H:%M")
+    return visit.moment.strftime("%Y-%m-%d %H:%M")

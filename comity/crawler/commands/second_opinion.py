@@ -173,9 +173,9 @@ def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, s
         return
     alone = Site.from_files(site.origin, {"/robots.txt": fetched})
     urls = [site.origin + target for target in islice(_probes(fetched.body), MAX_PROBES)]
-    asked = ((agent, url, alone.access(agent, url)) for agent in map(Agent, tokens) for url in urls)
+    decisions = ((agent, url, alone.access(agent, url)) for agent in map(Agent, tokens) for url in urls)
     # Visit-time, and what ACAP says: no reader knows of it.
-    decided = [each for each in asked if each[2].reasons[0].rule.startswith("robots.") and each[2].verdict is not Verdict.DEFER]
+    decided = [row for row in decisions if row[2].reasons[0].rule.startswith("robots.") and row[2].verdict is not Verdict.DEFER]
     for reader in READERS:
         module = _module(reader)
         allows = _parsed(reader, module, fetched.body) if module else None

@@ -119,7 +119,7 @@ class PolicyArchive:
         self._journal_path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """What is written by now stays for the next process."""
+        """Close the files; what is written by now stays for the next process."""
         if not self._file.closed:
             with suppress(OSError, sqlite3.Error):
                 self._save()

@@ -78,7 +78,7 @@ class Obtained(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Batch:
-    """What is about to be saved."""
+    """Files that are about to be saved."""
 
     sites: dict[str, dict[str, PolicyFile]] = field(default_factory=dict)  # by origin and path
     is_due: asyncio.Event = field(default_factory=asyncio.Event)  # somebody waits for it
@@ -236,8 +236,8 @@ class PolicyFiles:
                     logger.exception("The policies of %(origin)s cannot be kept", {"origin": origin})
 
     async def _save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]], asker: Asker) -> None:
-        whose = next(iter(sites)) if len(sites) == 1 else f"{len(sites)} origins"
-        await self.ask_store(None, f"the policies of {whose} are kept in memory only", asker, self.store.save_sites, sites)
+        subject = next(iter(sites)) if len(sites) == 1 else f"{len(sites)} origins"
+        await self.ask_store(None, f"the policies of {subject} are kept in memory only", asker, self.store.save_sites, sites)
 
     def _forget(self, query: PolicyQuery, look_up: _LookUp) -> None:
         if self._look_ups.get(query) is look_up:

@@ -211,10 +211,10 @@ class PolicyStore:
         if before is not None and before[0] not in (None, digest):
             self._drop_bodies([before])
 
-    def _prune(self, origin: str, written: Container[str]) -> None:
-        """Drops what an origin no longer names, and what is damaged. `written`: paths of what was written just now."""
+    def _prune(self, origin: str, saved: Container[str]) -> None:
+        """Drop what an origin no longer names, and what is damaged. `saved`: paths of what was saved just now."""
         paths = [path for (path,) in self._db.execute("SELECT path FROM file WHERE origin = ?", (origin,))]
-        if not all(path in written for path in paths):
+        if not all(path in saved for path in paths):
             self._db.execute(
                 "DELETE FROM file WHERE origin = ?"
                 " AND sum IS NOT checksum(origin, path, copy, body, failure, failing_since, failures, reach)",

@@ -1,4 +1,4 @@
-"""Where requests wait beyond this process, as far as the scheduler knows: in JOBDIR, or in a state that several workers share."""
+"""The queue beyond this process, as far as the scheduler knows it: in JOBDIR, or in a state that several workers share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Aside(NamedTuple):
 
 
 class Taker(Protocol):
-    """Who hands the requests out."""
+    """The scheduler, to which requests arrive: it hands them out."""
 
     @property
     def has_room(self) -> bool:

@@ -130,8 +130,8 @@ class Scheduler(BaseScheduler):
         self._timer_due = float("inf")
         self._reap_at = 0.0
         self._storage = self._opened_storage()
-        self._place = "memory" if self._storage is None else "shared" if self._storage.is_shared else "disk"
-        self._enqueued = dict.fromkeys(("memory", self._place), 0)  # where they stand; not counted yet
+        self._storage_kind = "memory" if self._storage is None else "shared" if self._storage.is_shared else "disk"
+        self._enqueued = dict.fromkeys(("memory", self._storage_kind), 0)  # where they stand; not counted yet
         self._handed_out = 0  # the same
 
     def open(self, spider: Spider) -> Deferred[None] | None:
@@ -314,7 +314,7 @@ class Scheduler(BaseScheduler):
         if self._storage is not None and key is None:
             self._unkept[request] = fingerprint
             self._stats.inc_value("scheduler/unserializable")
-        self._enqueued["memory" if key is None else self._place] += 1
+        self._enqueued["memory" if key is None else self._storage_kind] += 1
         if key is not None and self._storage is not None and self._storage.is_shared:
             return True  # it arrives once its host is leased
         if self._is_refused(policies, request):
@@ -383,14 +383,14 @@ class Scheduler(BaseScheduler):
 
     def _count(self) -> None:
         """A statistic costs as much as the rest of a hand-out, so they are written where there is time."""
-        for place, number in self._enqueued.items():
+        for kind, number in self._enqueued.items():
             if number:
                 self._stats.inc_value("scheduler/enqueued", number)
-                self._stats.inc_value(f"scheduler/enqueued/{place}", number)
-                self._enqueued[place] = 0
+                self._stats.inc_value(f"scheduler/enqueued/{kind}", number)
+                self._enqueued[kind] = 0
         if self._handed_out:
             self._stats.inc_value("scheduler/dequeued", self._handed_out)
-            self._stats.inc_value(f"scheduler/dequeued/{self._place}", self._handed_out)
+            self._stats.inc_value(f"scheduler/dequeued/{self._storage_kind}", self._handed_out)
             self._handed_out = 0
 
     def _next(self, now: float) -> Request | None:

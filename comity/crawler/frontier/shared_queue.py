@@ -104,10 +104,10 @@ class SharedQueue:
         self._most = most
         self._spider: Spider | None = None
         self._numbers = count(1)
-        self._here: dict[int, _Waiting] = {}
+        self._requests: dict[int, _Waiting] = {}
         self._hosts: dict[str, _Host] = {}
-        self._known: Bounded[bytes, None] = Bounded(MAX_KNOWN)
-        queue.on_change(self._known.clear)
+        self._fingerprints: Bounded[bytes, None] = Bounded(MAX_KNOWN)
+        queue.on_change(self._fingerprints.clear)
         self._new: dict[int, Row] = {}  # that the next flush puts
         self._done: dict[str, list[bytes]] = {}  # host -> keys of which the next one tells
         self.is_finished = False
@@ -141,7 +141,7 @@ class SharedQueue:
     def put(self, origin: str, request: Request, fingerprint: bytes | None) -> int | None:
         assert self._spider
         if fingerprint is not None:
-            self._known[fingerprint] = None
+            self._fingerprints[fingerprint] = None
         try:
             body = packed(request, self._spider)
         except ValueError as error:
@@ -157,11 +157,11 @@ class SharedQueue:
         return number
 
     def is_seen(self, fingerprint: bytes) -> bool:
-        return fingerprint in self._known
+        return fingerprint in self._fingerprints
 
     def get(self, key: int) -> Request:
         assert self._spider
-        waiting = self._here[key]
+        waiting = self._requests[key]
         try:
             return unpacked(waiting.body, self._spider)
         except ValueError as error:
@@ -169,7 +169,7 @@ class SharedQueue:
             raise LookupError(f"a request to {waiting.host} cannot be read: {printable(str(error))}") from error
 
     def done(self, key: int) -> None:
-        waiting = self._here.pop(key, None)
+        waiting = self._requests.pop(key, None)
         if waiting is not None:
             self._done.setdefault(waiting.host, []).append(waiting.key)
             if host := self._hosts.get(waiting.host):
@@ -177,7 +177,7 @@ class SharedQueue:
                 self._changed_hosts.add(waiting.host)
 
     def saw(self, fingerprint: bytes) -> None:
-        self._known[fingerprint] = None
+        self._fingerprints[fingerprint] = None
 
     def set_aside(self, host: str) -> None:
         self._maybe_aside.add(host)
@@ -211,9 +211,9 @@ class SharedQueue:
         self._done = {}
         try:
             if new:
-                taken = await self._queue.put([*new.values()])
+                answers = await self._queue.put([*new.values()])
                 self._is_full = False
-                for (number, row), is_new in zip(new.items(), taken, strict=True):
+                for (number, row), is_new in zip(new.items(), answers, strict=True):
                     del self._new[number]
                     if not is_new:
                         self._stats.inc_value("dupefilter/filtered")
@@ -302,7 +302,7 @@ class SharedQueue:
             self._rest(lease.host, lease.rests)
         for key, priority, body in lease.requests:
             number = next(self._numbers)
-            self._here[number] = _Waiting(lease.host, key, body)
+            self._requests[number] = _Waiting(lease.host, key, body)
             host.keys.add(number)
             self._taker.arrived(number, origin_or_empty(url_of(body)), priority)
         if lease.requests:
@@ -342,7 +342,7 @@ class SharedQueue:
         """Others may have the host from now on. What is out here stays out, and is done for all."""
         if self._hosts.pop(name, None) is not None:
             for key in self._taker.lost(name):
-                self._here.pop(key, None)
+                self._requests.pop(key, None)
 
     async def _look(self) -> None:
         while True:
@@ -358,10 +358,10 @@ class SharedQueue:
                 self._stats.set_value("comity/scheduler/set-aside", self._queue.aside)  # of all workers
             wake(self._crawler)
 
-    async def _tried(self, what: Coroutine[Any, Any, None]) -> bool:
-        """Whether it could be done."""
+    async def _tried(self, step: Coroutine[Any, Any, None]) -> bool:
+        """Return whether the step could be done; its failure is told, not raised."""
         try:
-            await what
+            await step
         except OSError as error:
             self._complain(f"{error}; it is tried again")
             await asyncio.sleep(TICK)
@@ -373,7 +373,7 @@ class SharedQueue:
         return True
 
     def _complain(self, text: str) -> None:
-        """At most once a minute."""
+        """Log the complaint, at most one a minute."""
         if monotonic() >= self._log_at:
             self._log_at = monotonic() + 60
             logger.error("COMITY_STATE: %(text)s", {"text": text})

@@ -60,7 +60,7 @@ class Gate:
                     return decision
                 if wait > self._max_delay:
                     not_before, reasons = decision.not_before, decision.reasons
-                    return too_slow(request.url, wait, self._max_delay, not_before=not_before, because=reasons)
+                    return too_slow(request.url, wait, self._max_delay, not_before=not_before, causes=reasons)
                 await self._sleep_until(decision.not_before)
                 continue
             if decision.verdict is Verdict.DENY or policies is None:

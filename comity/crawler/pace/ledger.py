@@ -80,9 +80,9 @@ class Ledger(Protocol):
     fails there is no grant. Times are seconds since the epoch.
 
     One that is elsewhere does not answer at once: then `acquire` returns a grant without number that is due never (`inf`), and
-    `answered` is called, with the limits, when it is to be asked again."""
+    `on_answer` is called, with the limits, when it is to be asked again."""
 
-    answered: Callable[[Sequence[Limit]], object]
+    on_answer: Callable[[Sequence[Limit]], object]
     rests: Callable[[str, float], object]  # is called with a host that is not to be asked before a moment, as others were told
     is_remote: bool  # it does not answer at once, and knows of penalties that were not asked for
     ttl: float  # seconds without a sign of life after which a process is dead
@@ -129,7 +129,7 @@ class RateLedger:
         """PolicyError, with what to do about it, where the file cannot be used. `owner_ttl`: seconds without a sign of life
         after which a process is dead."""
         self.path = path
-        self.answered: Callable[[Sequence[Limit]], object] = lambda limits: None  # is never called
+        self.on_answer: Callable[[Sequence[Limit]], object] = lambda limits: None  # is never called
         self.rests: Callable[[str, float], object] = lambda host, until: None  # neither
         self.ttl = owner_ttl
         self._db = open_database(

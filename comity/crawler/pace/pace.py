@@ -84,7 +84,7 @@ class Pace:
         self._run = run
         self._observer = observer
         self._ledger = ledger
-        self._ledger.answered, self._ledger.rests = self._answered, self._rests
+        self._ledger.on_answer, self._ledger.rests = self._on_answer, self._rests
         self._floor = max(min_delay, settings.getfloat("DOWNLOAD_DELAY"))
         self._slowest = Window(1, max_delay)
         self._ceiling = max(1, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))
@@ -166,7 +166,7 @@ class Pace:
             limiter.free_at = monotonic() + max(grant.due - now, 0.001)
         return grant.number
 
-    def _answered(self, limits: Sequence[Limit]) -> None:
+    def _on_answer(self, limits: Sequence[Limit]) -> None:
         """The ledger can tell now whether a request may start under these limits."""
         limiter = self._asking.pop(tuple(limits), None)
         if limiter is not None:

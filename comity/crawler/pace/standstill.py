@@ -1,4 +1,4 @@
-"""What a process was about to send when it stood still is not sent when it goes on.
+"""Protection against late requests: what a process was about to send when it stood still is not sent when it goes on.
 
 A process that gives no signs of life is taken for dead, and others ask the hosts that it was about to ask. One that was only
 stopped (SIGSTOP, Ctrl-Z) would send what had its turn before, just after theirs. Before anything else it runs the handler of

@@ -182,8 +182,8 @@ def _differing(browsed: Browsed, response: Response) -> Iterator[list[tuple[byte
     """The header fields of documents that state something else than those of the response, which are of the first one: a click
     or a script may have led on to others, and Scrapy does not learn what came with them."""
     fields = [(name.lower(), value) for name, value in fields_of(response.headers)]
-    stated = {field for field in fields if field[0] in FIELDS}
+    first = {field for field in fields if field[0] in FIELDS}
     others = [field for field in fields if field[0] not in FIELDS]
     for of_document in browsed.document_fields:
-        if not stated.issuperset(statements := [(name.lower(), value) for name, value in of_document if name.lower() in FIELDS]):
+        if not first.issuperset(statements := [(name.lower(), value) for name, value in of_document if name.lower() in FIELDS]):
             yield [*others, *statements]

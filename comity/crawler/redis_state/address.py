@@ -1,4 +1,4 @@
-"""Where the shared state of a crawl is, and how its keys are named and spread.
+"""The address of the shared state of a crawl, and how its keys are named and spread.
 
 All keys of one shard have the same hash tag, so that in a Cluster they stand on one node and change in one script. A host's keys
 stand in the shard of its name. How many shards a crawl has is said when it begins and never changes; those of the pace and of
@@ -38,17 +38,17 @@ def shard_of(host: str, shards: int) -> int:
 
 
 def owner_of(worker: str) -> str:
-    """As whom the worker of this name has turns: the last part of the name, of which there is no other."""
+    """The name under which a worker has turns: the last part of its own, of which there is no other."""
     return worker.rpartition(":")[2]
 
 
 def pace_shard(shard: int) -> str:
-    """What all keys of a shard of the pace begin with."""
+    """The prefix of all keys of a shard of the pace."""
     return f"comity:pace:{{{shard}}}"
 
 
 def pace_key(host: str) -> str:
-    """What all keys of the host's pace begin with."""
+    """The prefix of all keys of the host's pace."""
     return pace_shard(shard_of(host, SHARDS))
 
 
@@ -108,11 +108,11 @@ class StateAddress:
 
     @property
     def prefix(self) -> str:
-        """What keys of the crawl as a whole begin with."""
+        """The prefix of the keys of the crawl as a whole."""
         return f"comity:{{{self.crawl}}}"
 
     def shard_key(self, shard: int) -> str:
-        """What all keys of a shard of the crawl begin with."""
+        """The prefix of all keys of a shard of the crawl."""
         return f"comity:{{{self.crawl}:{shard}}}"
 
     def client_options(self, patience: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whether the server of the shared state is one that a crawl can rely on: it keeps what it has acknowledged, and refuses what it
+"""The check of the server of the shared state. A crawl can rely on one that keeps what it has acknowledged, and refuses what it
 has no room for instead of forgetting something else."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERSION = "comity:version"  # of what all crawls share; that of a crawl stands i
 
 
 def check_server(address: StateAddress) -> list[str]:
-    """What is worth a remark. PolicyError, with what to do about it, where the crawl cannot rely on the server."""
+    """Return what is worth a remark. PolicyError, with what to do about it, where the crawl cannot rely on the server."""
     remarks: list[str] = []
     try:
         client = _client(address)
@@ -69,7 +69,7 @@ def _nodes(address: StateAddress, client: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _checked(name: str, node: Any) -> list[str]:
-    """What is worth a remark."""
+    """Return what is worth a remark of one node. PolicyError as of `check_server`."""
     info: Mapping[str, Any] = node.info("server") | node.info("memory") | node.info("persistence")
     version = tuple(map(int, re.findall(r"\d+", str(info["redis_version"]))[:2]))
     if version < OLDEST:

@@ -207,8 +207,8 @@ class _Line:
         options = self._address.client_options(self._patience) | {"socket_timeout": None}
         if self._address.is_cluster:
             # The node that the address names may be away while others have taken its place.
-            known = [ClusterNode(*node) for node in dict.fromkeys([(options["host"], options["port"]), *self._nodes])]
-            self._client = RedisCluster(**options | {"host": None, "startup_nodes": known})
+            nodes = [ClusterNode(*node) for node in dict.fromkeys([(options["host"], options["port"]), *self._nodes])]
+            self._client = RedisCluster(**options | {"host": None, "startup_nodes": nodes})
             await self._client.initialize()
             self._nodes = [(node.host, int(node.port)) for node in self._client.get_nodes()]
         else:

@@ -1,4 +1,4 @@
-"""Which workers of a crawl on this machine are dead.
+"""The detection of dead workers of a crawl on this machine.
 
 Each worker locks a file of its own as long as its process lives. Who gets that lock knows that the process is gone, however it
 ended, and that nothing of it goes out any more: so nobody has to wait until its time is over. A process that only stands still,
@@ -74,7 +74,7 @@ class Neighbours:
         """The names of workers whose processes are gone. They are forgotten when the context ends without an error."""
         locked: list[tuple[Path, IO[bytes]]] = []
         try:
-            yield [name for path in self._others() if (name := _taken(path, locked)) is not None]
+            yield [name for path in self._others() if (name := _try_lock(path, locked)) is not None]
             for path, _ in locked:
                 with suppress(OSError):
                     path.unlink()
@@ -107,7 +107,7 @@ def _locked(path: Path, text: str) -> IO[bytes]:
     return file
 
 
-def _taken(path: Path, locked: list[tuple[Path, IO[bytes]]]) -> str | None:
+def _try_lock(path: Path, locked: list[tuple[Path, IO[bytes]]]) -> str | None:
     """The name of the worker, where its file is not locked: it is by now, and among the locked ones."""
     try:
         file = path.open("rb")

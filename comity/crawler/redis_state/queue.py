@@ -82,7 +82,7 @@ class HostStatus:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What one look finds in a shard."""
+    """The counts of a shard, as one look finds them."""
 
     ready: int  # hosts that can be leased
     wait: float  # seconds until the next one can; inf: none
@@ -158,11 +158,11 @@ class RedisQueue:
         by_shard: dict[int, list[int]] = {}
         for n, row in enumerate(rows):
             by_shard.setdefault(shard_of(row.host, self.shards), []).append(n)
-        answered = await asyncio.gather(
+        outcomes = await asyncio.gather(
             *(self._put_shard(shard, [rows[n] for n in numbers]) for shard, numbers in by_shard.items()), return_exceptions=True
         )
         result = [False] * len(rows)
-        for numbers, answers in zip(by_shard.values(), answered, strict=True):
+        for numbers, answers in zip(by_shard.values(), outcomes, strict=True):
             if isinstance(answers, BaseException):
                 raise answers
             for n, is_new in zip(numbers, answers, strict=True):
@@ -184,7 +184,8 @@ class RedisQueue:
         return [answer == ord("1") for answer in answers]
 
     async def lease(self, hosts: int, per_host: int) -> list[Lease]:
-        """At most so many hosts that nobody has, with so many requests each. None while the crawl is paused or after it ended."""
+        """Lease at most so many hosts that nobody has, with so many requests each. None while the crawl is paused or after it
+        ended."""
         shards = await self.look()
         if self.state != "running":
             return []
@@ -196,10 +197,10 @@ class RedisQueue:
         for shard, number in _shares(ready, hosts):
             arguments = (self.worker, number, min(per_host, MOST_TAKEN), _ms(self.ttl))
             calls.append(self._connection.call(_LEASE, self.address.shard_key(shard), *arguments))
-        answered = await asyncio.gather(*calls, return_exceptions=True)
-        leases = [_lease(answer) for answers in answered if not isinstance(answers, BaseException) for answer in answers]
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        leases = [_lease(answer) for answers in outcomes if not isinstance(answers, BaseException) for answer in answers]
         if not leases:  # what was leased is not thrown away for a shard that fails
-            for answers in answered:
+            for answers in outcomes:
                 if isinstance(answers, BaseException):
                     raise answers
         return await self._with_rests(leases)
@@ -244,8 +245,8 @@ class RedisQueue:
             shards = [shard for shard, number in zip(shards, answers, strict=True) if number == MOST_TAKEN]
 
     async def renew(self, hosts: Iterable[str]) -> set[str]:
-        """Those of the hosts that it has lost. To be called three times in `ttl`, also for no hosts: it is the worker's sign of
-        life, and tells it the `state` of the crawl."""
+        """Renew the leases of the hosts, and return those that it has lost. To be called three times in `ttl`, also for no hosts:
+        it is the worker's sign of life, and tells it the `state` of the crawl."""
         by_shard: dict[str, list[str]] = {}
         for host in hosts:
             by_shard.setdefault(self._shard_key(host), []).append(host)
@@ -401,8 +402,8 @@ def _shares(ready: Sequence[tuple[int, int]], hosts: int) -> list[tuple[int, int
 
 
 def _lease(answer: Sequence[Any]) -> Lease:
-    name, waiting, *taken = answer
-    requests = [Entry(taken[i], -int(taken[i + 1]), taken[i + 2]) for i in range(0, len(taken), 3)]
+    name, waiting, *entries = answer
+    requests = [Entry(entries[i], -int(entries[i + 1]), entries[i + 2]) for i in range(0, len(entries), 3)]
     return Lease(name.decode(), requests, waiting)
 
 

@@ -1,4 +1,4 @@
-"""What the workers of a crawl share on a server of Redis or Valkey: requests, the pace of hosts, and policy files."""
+"""The state that the workers of a crawl share on a server of Redis or Valkey: requests, the pace of hosts, and policy files."""
 
 from __future__ import annotations
 

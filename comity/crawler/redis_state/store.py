@@ -29,9 +29,9 @@ from comity.policies.answers.fetched import STAND_IN
 from comity.policies.syntax.printable import printable
 
 SITE, BODY, CLAIM = b"comity:site:", b"comity:body:", b"comity:claim:"
-TAKEN, SESSIONS = b"comity:taken:", b"comity:sessions:"
+FIRST_TAKEN, SESSIONS = b"comity:taken:", b"comity:sessions:"
 ACTIONS, SALT = "comity:actions", "comity:salt"
-KEPT = round(STAND_IN * 1000)  # ms
+LIFETIME = round(STAND_IN * 1000)  # ms
 
 _SAVE, _TOOK_DOWN, _CLAIM, _GIVE_BACK = (script("site", name) for name in ("save", "took_down", "claim", "give_back"))
 _FAILURES = (RedisError, RedisClusterException, OSError, zlib.error, ValueError, KeyError, TypeError)
@@ -55,14 +55,14 @@ class RedisStore:
         self._claims: set[str] = set()  # origins
 
     @contextmanager
-    def _asking(self, what: str) -> Iterator[Any]:
-        """The client. `what`: done to the server, in the message of its failure."""
+    def _asking(self, verb: str) -> Iterator[Any]:
+        """The client. `verb`: a participle for the message of a failure, "read" or "written"."""
         try:
             if self._client is None:
                 self._client = self._connect()
             yield self._client
         except _FAILURES as error:
-            raise OSError(f"{self.address} cannot be {what}: {printable(str(error))}") from None
+            raise OSError(f"{self.address} cannot be {verb}: {printable(str(error))}") from None
 
     def load(self, origin: str) -> dict[str, PolicyFile]:
         with self._asking("read") as client:
@@ -95,7 +95,7 @@ class RedisStore:
             for origin, files in sites.items():
                 rows = [part for path, file in files.items() for part in (path.encode(), _record(file))]
                 key = SITE + name_as_key(origin)
-                pipeline.execute_command("EVAL", _SAVE.text, 1, key, KEPT, REFERENCES, *rows)
+                pipeline.execute_command("EVAL", _SAVE.text, 1, key, LIFETIME, REFERENCES, *rows)
             pipeline.execute()
 
     def _save_bodies(self, client: Any, bodies: Mapping[str, bytes]) -> None:
@@ -104,18 +104,18 @@ class RedisStore:
             return
         pipeline = client.pipeline(transaction=False)
         for digest in bodies:
-            pipeline.pexpire(BODY + digest.encode(), 3 * KEPT)
+            pipeline.pexpire(BODY + digest.encode(), 3 * LIFETIME)
         missing = [digest for digest, is_there in zip(bodies, pipeline.execute(), strict=True) if not is_there]
         if missing:
             pipeline = client.pipeline(transaction=False)
             for digest in missing:
-                pipeline.set(BODY + digest.encode(), zlib.compress(bodies[digest], 6), px=3 * KEPT)
+                pipeline.set(BODY + digest.encode(), zlib.compress(bodies[digest], 6), px=3 * LIFETIME)
             pipeline.execute()
 
     def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
         names = list(uses)
         with self._asking("written") as client:
-            key = TAKEN + name_as_key(url)
+            key = FIRST_TAKEN + name_as_key(url)
             pipeline = client.pipeline(transaction=False)
             for use in names:
                 pipeline.hsetnx(key, use, repr(moment.timestamp()))
@@ -169,8 +169,8 @@ class RedisStore:
             with self._asking("written") as client:
                 self._run(client, _GIVE_BACK, CLAIM + name_as_key(origin), self._token)
 
-    def _run(self, client: Any, what: Script, key: str | bytes, *arguments: Any) -> Any:
-        return client.execute_command("EVAL", what.text, 1, key, *arguments)
+    def _run(self, client: Any, script: Script, key: str | bytes, *arguments: Any) -> Any:
+        return client.execute_command("EVAL", script.text, 1, key, *arguments)
 
     def close(self) -> None:
         for origin in list(self._claims):

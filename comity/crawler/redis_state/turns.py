@@ -1,7 +1,7 @@
 """The pace of hosts over all workers of all crawls on a server: what `RateLedger` is for the processes of one machine.
 
-Nobody waits here for the server. `acquire` asks, and says so; when the answer has come, `answered` is called, and `acquire` gives
-it. A host has as many starts as its limits allow, whoever has leased it, and however late messages come:
+Nobody waits here for the server. `acquire` asks, and says so; when the answer has come, `on_answer` is called, and `acquire`
+gives it. A host has as many starts as its limits allow, whoever has leased it, and however late messages come:
 
 - who is granted a start gives its sign of life in the same step, so no grant is taken for one of a dead worker;
 - a grant whose answer took long, or that nobody took for long, is given back: by then others may think that this worker is dead;
@@ -61,7 +61,7 @@ class RedisTurns:
     def __init__(self, connection: Connection, *, owner: str = "", owner_ttl: float = 10.0) -> None:
         """`owner`: a name of letters and digits, of which there is no other; "": any. `owner_ttl`: seconds without a sign of life
         after which a process is dead."""
-        self.answered: Callable[[Sequence[Limit]], object] = lambda limits: None  # `acquire` has an answer for these limits
+        self.on_answer: Callable[[Sequence[Limit]], object] = lambda limits: None  # `acquire` has an answer for these limits
         self.rests: Callable[[str, float], object] = lambda host, until: None  # a penalty lasts longer than `back_off` said
         connection.begin_with(_LOOK, [pace_shard(shard) for shard in range(SHARDS)])
         self._connection = connection
@@ -85,7 +85,7 @@ class RedisTurns:
 
     def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
         """A grant to start a request now, under all the limits, each with a name of its own, all of one host; or when to ask
-        again: at infinity where `answered` will say so."""
+        again: at infinity where `on_answer` will say so."""
         key = tuple(limits)
         inquiry = self._inquiries.get(key)
         moment = monotonic()
@@ -220,7 +220,7 @@ class RedisTurns:
             inquiry.due = moment + max(wait / 1e6, 0.001)
             inquiry.limit = limits[position - 1] if position else None
             self._refused[limits] = inquiry
-        self.answered(limits)
+        self.on_answer(limits)
 
     def _give_back(self, limits: tuple[Limit, ...], inquiry: _Inquiry) -> None:
         """Nobody took it."""

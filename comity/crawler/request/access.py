@@ -73,8 +73,8 @@ class _Answer(NamedTuple):
     passes: bool = False  # with time
 
 
-class _Known:
-    """What is known of a request."""
+class _State:
+    """The last answer about a request, and how it went out."""
 
     __slots__ = ("answer", "outgoing", "site")
 
@@ -107,7 +107,7 @@ class Access:
         self._facts = facts
         self.skips_unusable = skip_unusable and bool(agent.uses)  # the header fields of a response may refuse it
         self._ancillary: WeakSet[Request] = WeakSet()
-        self._requests: WeakKeyDictionary[Request, _Known] = WeakKeyDictionary()
+        self._requests: WeakKeyDictionary[Request, _State] = WeakKeyDictionary()
         self._reported: set[str] = set()  # origins that are not crawled, because nothing could be done with what they have
         self._reported_sessions: set[tuple[str, str]] = set()  # host of a session that was not used, and the rule why
 
@@ -119,31 +119,31 @@ class Access:
         """The decision by the policies of the request's origin. None: its URL has no origin. `waits`: the request will be decided
         on again before it goes out."""
         barred = self._barred(policies, request)
-        known = self._requests.get(request)
-        if known is None:
-            known = self._requests[request] = _Known()
+        state = self._requests.get(request)
+        if state is None:
+            state = self._requests[request] = _State()
         if barred is None and policies is not None:
             if not waits:
-                known.site = policies.site
-            return self._decide(policies.site, request, known).decision
+                state.site = policies.site
+            return self._decide(policies.site, request, state).decision
         decision = _without_origin(request.url) if barred is None else barred
-        known.site = None
-        known.answer = _Answer(_Question(request.url, request.method, PLAIN, None), None, decision)
+        state.site = None
+        state.answer = _Answer(_Question(request.url, request.method, PLAIN, None), None, decision)
         return decision
 
     def decide_again(self, request: Request) -> Decision | None:
         """The decision about the request as it is now, by the policies of the last one, that was made in the same moment.
 
         None where there is none by which it could go out, or where it was about another URL or method."""
-        known = self._requests.get(request)
-        answer = known.answer if known is not None else None
-        if known is None or answer is None or (answer.question.url, answer.question.method) != (request.url, request.method):
+        state = self._requests.get(request)
+        answer = state.answer if state is not None else None
+        if state is None or answer is None or (answer.question.url, answer.question.method) != (request.url, request.method):
             return None
         if answer.decision.verdict is Verdict.DEFER:  # it was not handed out by that
             return None
-        if known.site is None or answer.decision.verdict is not Verdict.ALLOW:
+        if state.site is None or answer.decision.verdict is not Verdict.ALLOW:
             return answer.decision
-        again = self._decide(known.site, request, known, is_same_moment=True).decision
+        again = self._decide(state.site, request, state, is_same_moment=True).decision
         return again if again.verdict is not Verdict.DEFER else answer.decision
 
     def _barred(self, policies: Policies | None, request: Request) -> Decision | None:
@@ -156,16 +156,16 @@ class Access:
                 return inner_address(request.url, referrer_reach, "it names data of the operator's own")
         return None
 
-    def _decide(self, site: Site, request: Request, known: _Known, *, is_same_moment: bool = False) -> _Answer:
+    def _decide(self, site: Site, request: Request, state: _State, *, is_same_moment: bool = False) -> _Answer:
         try:
             question = self._question(site, request)
         except PolicyError as error:  # of the spider
             source = Source(url=request.url, part="request.meta", text=str(error))
             decision = Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.declaration", source=source),))
             unclear = _Answer(_Question(request.url, request.method, PLAIN, None), ref(site), decision, passes=True)
-            known.answer = unclear
+            state.answer = unclear
             return unclear
-        answer = known.answer
+        answer = state.answer
         if (
             answer is None
             or answer.site is None
@@ -173,7 +173,7 @@ class Access:
             or answer.question != question
             or (answer.passes and not is_same_moment)
         ):
-            answer = known.answer = self._judge(site, request, question)
+            answer = state.answer = self._judge(site, request, question)
         return answer
 
     def _question(self, site: Site, request: Request) -> _Question:
@@ -219,8 +219,8 @@ class Access:
         """Remember by which policies the request goes out: they govern what comes back, whatever changes meanwhile.
 
         It has been decided on, as it is. False where its URL has no origin: then it has no policies."""
-        known = self._requests[request]
-        answer, site = known.answer, known.site
+        state = self._requests[request]
+        answer, site = state.answer, state.site
         if site is None:
             return False
         assert answer is not None
@@ -228,19 +228,19 @@ class Access:
         if session is not None:
             request.meta["dont_cache"] = True  # what only the session can see stays out of HttpCacheMiddleware
         facts = self._facts.for_request(request, session.facts if session else None)
-        known.outgoing = Outgoing(request.url, site, answer.decision, facts, session)
+        state.outgoing = Outgoing(request.url, site, answer.decision, facts, session)
         return True
 
     def refusal_if_changed(self, request: Request) -> Decision | None:
         """The refusal of a request that is another than was admitted; None where it may go out as it is."""
-        known = self._requests.get(request)
-        outgoing = known.outgoing if known is not None else None
-        if known is None or outgoing is None or not self._has_changed(outgoing, request):
+        state = self._requests.get(request)
+        outgoing = state.outgoing if state is not None else None
+        if state is None or outgoing is None or not self._has_changed(outgoing, request):
             return None
         if origin_or_empty(request.url) != outgoing.site.origin:
             source = Source(url=request.url, part="request", text=f"judged as {outgoing.url}")
             return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.changed", source=source),))
-        decision = self._decide(outgoing.site, request, known).decision
+        decision = self._decide(outgoing.site, request, state).decision
         if decision.verdict is not Verdict.ALLOW:
             return decision
         self.admit(request)
@@ -271,8 +271,8 @@ class Access:
 
     def admitted(self, request: Request) -> Outgoing | None:
         """The same, whatever its URL is by now."""
-        known = self._requests.get(request)
-        return known.outgoing if known is not None else None
+        state = self._requests.get(request)
+        return state.outgoing if state is not None else None
 
     def refused_by_headers(self, request: Request, headers: Headers) -> Decision | None:
         """The refusal of every declared use, where the header fields of the response to a request that was admitted say so."""
@@ -329,13 +329,13 @@ def _lists_links(headers: Headers) -> bool:
 
 
 def too_slow(
-    url: str, wait: float, max_delay: float, *, not_before: datetime | None = None, because: Iterable[Reason] = ()
+    url: str, wait: float, max_delay: float, *, not_before: datetime | None = None, causes: Iterable[Reason] = ()
 ) -> Decision:
     """The refusal of a request that cannot wait in the queue, where its host lets it out in `wait` seconds only.
 
-    `not_before`: the moment when that is over. `because`: the reasons that it would have to wait for."""
+    `not_before`: the moment when that is over. `causes`: the reasons that it would have to wait for."""
     source = Source(url=url, text=f"{wait:.0f} s to wait, at most {max_delay:g}")
-    reasons = (Reason(rule="comity.max-delay", source=source), *because)
+    reasons = (Reason(rule="comity.max-delay", source=source), *causes)
     return Decision(verdict=Verdict.DENY, reasons=reasons, not_before=not_before)
 
 

@@ -50,7 +50,7 @@ def test_a_crawl_on_a_cluster(cluster: Cluster) -> None:
         assert (await queue.status())["waiting"] == len(HOSTS)
         turns = RedisTurns(connection)
         granted = asyncio.Event()
-        turns.answered = lambda limits: granted.set()
+        turns.on_answer = lambda limits: granted.set()
         leases = await queue.lease(100, 10)
         assert sorted(lease.host for lease in leases) == sorted(HOSTS)
         for lease in leases:
@@ -118,7 +118,7 @@ def test_a_replica_takes_the_place_of_the_node_that_the_address_names(cluster: C
 
     async def asked(turns: RedisTurns, host: str) -> Grant:
         answered = asyncio.Event()
-        turns.answered = lambda limits: answered.set()
+        turns.on_answer = lambda limits: answered.set()
         limits = [Limit(host, (Window(10, 60),))]
         turns._refused.clear()
         if (grant := turns.acquire(limits, 0)).due == math.inf:

@@ -166,8 +166,9 @@ def test_a_mistake_of_the_client_leaves_no_call_without_an_answer(
     async def test(connection: Connection) -> None:
         await connection.call(PUSH, "x", 1)
         line = connection._calls
+        client = line._client
         if method == "aclose":
-            fails_once(monkeypatch, line._client, "aclose", mistake)
+            fails_once(monkeypatch, client, "aclose", mistake)
             fails_once(monkeypatch, line, "_run", OSError("the connection is lost"))
         else:
             fails_once(monkeypatch, line, method, mistake)
@@ -178,6 +179,7 @@ def test_a_mistake_of_the_client_leaves_no_call_without_an_answer(
         outcomes = [type(call.exception() or call.result()) for call in calls]
         sent_again = method == "_connect"
         assert outcomes == [int if sent_again else StateError, int, int]
+        await client.aclose()
 
     run(server.address(), test)
 

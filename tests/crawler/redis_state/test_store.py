@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import REFERENCES, PolicyStore, Store
 from comity.crawler.redis_state import store as store_module
-from comity.crawler.redis_state.store import ACTIONS, BODY, KEPT, SITE, RedisStore
+from comity.crawler.redis_state.store import ACTIONS, BODY, LIFETIME, SITE, RedisStore
 from comity.policies.answers.fetched import Fetched
 from tests.crawler.fetching.policy_files import answers, policy_files, utc
 from tests.redis_server import Server
@@ -69,10 +69,10 @@ def test_a_body_is_kept_once_and_lasts_longer_than_what_names_it(store: RedisSto
     client = server.client()
     (body,) = client.scan_iter(BODY + b"*")
     assert zlib.decompress(client.get(body)) == had().copy.body  # type: ignore[union-attr, arg-type]
-    assert client.pttl(body) > client.pttl(SITE + b"https://a.test") + KEPT / 2
+    assert client.pttl(body) > client.pttl(SITE + b"https://a.test") + LIFETIME / 2
     client.pexpire(body, 1000)
     store.save("https://a.test", {ROBOTS: had()})
-    assert client.pttl(body) > KEPT
+    assert client.pttl(body) > LIFETIME
     client.delete(body)
     with pytest.raises(OSError, match="cannot be read: a body is not as it was written"):
         store.load("https://a.test")
@@ -82,7 +82,7 @@ def test_a_body_is_kept_once_and_lasts_longer_than_what_names_it(store: RedisSto
 
 def test_what_was_written_long_ago_is_dropped(store: RedisStore, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     store.save(ORIGIN, {"/ai.txt": had(), ROBOTS: had()})
-    monkeypatch.setattr(store_module, "KEPT", -1)
+    monkeypatch.setattr(store_module, "LIFETIME", -1)
     store.save(ORIGIN, {})  # as if it were later
     assert store.load(ORIGIN) == {}
 

@@ -71,7 +71,7 @@ class Process:
     def __init__(self, connection: Connection, *, ttl: float = TTL) -> None:
         self.connection = connection
         self.turns = RedisTurns(connection, owner_ttl=ttl)
-        self.turns.answered = lambda limits: self._answered.set()
+        self.turns.on_answer = lambda limits: self._answered.set()
         self._answered = asyncio.Event()
 
     async def acquire(self, *limits: Limit, now: float = NOW) -> Grant:
@@ -301,7 +301,7 @@ def test_a_grant_that_nobody_takes_is_given_back(server: Server, clock: Clock) -
         one, other = them
         limit = Limit(HOST, DELAY)
         asked = asyncio.Event()
-        one.turns.answered = lambda limits: asked.set()
+        one.turns.on_answer = lambda limits: asked.set()
         assert one.turns.acquire([limit], NOW) == one.turns.acquire([limit], NOW) == Grant(None, math.inf)
         await asked.wait()
         assert one.turns.is_used
