@@ -70,7 +70,7 @@ def told_of(number: int, requests: int) -> Collector:
             collector.decided(f"{origin}/page", ALLOWED)
             limiters = [Limiter(name, host)]
             collector.settled(limiters, collector.starting(limiters))
-            collector.answered(f"{origin}/page", 200)
+            collector.received(f"{origin}/page", 200)
             collector.tagged(TAG)
     return collector
 

@@ -116,13 +116,15 @@ class Admissions:
 
     async def admit(self, page_request: PageRequest) -> Admission | Decision:
         """The admission, once the request may go out; else the refusal."""
-        own = self._handed_out_for(page_request)
-        if own is not None and (urldefrag(own.url)[0], own.method) == (urldefrag(page_request.url)[0], page_request.method):
-            return self._in_turn_of(own, page_request)
+        original = self._handed_out_for(page_request)
+        target = urldefrag(page_request.url)[0], page_request.method
+        if original is not None and (urldefrag(original.url)[0], original.method) == target:
+            return self._in_turn_of(original, page_request)
         request = self._request(page_request)
         try:
-            decision = await self._judge(request) if own is not None else None
-            takes_turn = own is not None and decision is not None and decision.verdict is Verdict.ALLOW and self._waits(own)
+            decision = await self._judge(request) if original is not None else None
+            is_allowed = decision is not None and decision.verdict is Verdict.ALLOW
+            takes_turn = original is not None and is_allowed and self._waits(original)
             if decision is None or (decision.verdict is not Verdict.DENY and not takes_turn):
                 decision = await self._wait(request, page_request.kind)
         except ClosingError:
@@ -132,8 +134,8 @@ class Admissions:
         if decision.verdict is not Verdict.ALLOW:
             self._parts.pace.withdraw(request)  # it may have had its turn before
             return decision
-        if own is not None and takes_turn:
-            return self._in_turn_of(own, page_request)
+        if original is not None and takes_turn:
+            return self._in_turn_of(original, page_request)
         return Admission(self._parts, request, url=page_request.url)
 
     def _handed_out_for(self, page_request: PageRequest) -> Request | None:
@@ -145,13 +147,13 @@ class Admissions:
         same = (request for request in requests if urldefrag(request.url)[0] == page_request.url)
         return next(same, requests[0] if requests else None)
 
-    def _waits(self, own: Request) -> bool:
+    def _waits(self, original: Request) -> bool:
         """True where the browser has not made it yet."""
-        return own in self._handed_out.get(origin_or_empty(own.url), ())
+        return original in self._handed_out.get(origin_or_empty(original.url), ())
 
-    def _in_turn_of(self, own: Request, page_request: PageRequest) -> Admission:
-        self._handed_out[origin_or_empty(own.url)].remove(own)
-        return Admission(self._parts, own, url=page_request.url, is_of_crawl=True)
+    def _in_turn_of(self, original: Request, page_request: PageRequest) -> Admission:
+        self._handed_out[origin_or_empty(original.url)].remove(original)
+        return Admission(self._parts, original, url=page_request.url, is_of_crawl=True)
 
     def _request(self, page_request: PageRequest) -> Request:
         headers = dict(page_request.fields)

@@ -37,7 +37,7 @@ class Observer:
     def settled(self, limiters: Sequence[Paced], start: Any) -> None:
         """The headers of its answer came, or it failed."""
 
-    def answered(self, url: str, status: int) -> None:
+    def received(self, url: str, status: int) -> None:
         """A response came from the network."""
 
     def asked_for_files(self, origin: str, requests: int) -> None:

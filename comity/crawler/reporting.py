@@ -80,7 +80,7 @@ class Reporting:
         return cls(crawler)
 
     def _downloaded(self, response: Response, request: Request) -> None:
-        self._collector.answered(request.url, response.status)
+        self._collector.received(request.url, response.status)
 
     def _opened(self) -> None:
         if self._options.report:

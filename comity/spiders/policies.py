@@ -64,14 +64,14 @@ class PoliciesSpider(Spider):
         if not origins:
             stop(self.name, "of which sites? Add -a origins=FILE, with a URL or a host a line, or a dataset")
         self._tries = max(number(self.name, "tries", tries) or 0, 1)
-        self._size = self._read = 0  # octets of the list; of a stream nobody knows how many it has
+        self._size = self._position = 0  # octets of the list; of a stream nobody knows how many it has
         self._bad = 0  # lines and records without an origin
         self._unreachable: list[str] = []  # the first of them, in words
         self._list_path = Path(unreachable) if unreachable else None
         self._list: IO[bytes] | None = None
         self._survey: Survey | None = None
         self.comity_is_complete = False  # `scrapy crawl` tells who called it
-        self._began = self._told = 0.0
+        self._began = self._logged_at = 0.0
         try:
             with ExitStack() as files:
                 make_archive = self._archive_class(warc)
@@ -85,7 +85,7 @@ class PoliciesSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         crawl = Crawl.of(self.crawler)
-        self._began = self._told = monotonic()
+        self._began = self._logged_at = monotonic()
         try:
             with ExitStack() as files:
                 if self._archive:
@@ -110,7 +110,7 @@ class PoliciesSpider(Spider):
             yield
 
     def comity_progress(self) -> str:
-        """How far it is, at which rate, and when it will be done."""
+        """The progress of the survey, its rate, and when it will be done."""
         if self._survey is None:
             return "0 origins"
         seconds = max(monotonic() - self._began, 0.001)
@@ -118,9 +118,9 @@ class PoliciesSpider(Spider):
         text = f"{self._survey.done} origins   {self._survey.unreachable} unreachable   {rate:.1f} a second"
         if not self._size:
             return text
-        share = min(self._read / self._size, 1.0)
-        left = f"   {seconds * (1 - share) / share / 60:.0f} min left" if share else ""
-        return f"{text}   {share:.0%} of the list{left}"
+        share = min(self._position / self._size, 1.0)
+        remaining = f"   {seconds * (1 - share) / share / 60:.0f} min left" if share else ""
+        return f"{text}   {share:.0%} of the list{remaining}"
 
     def _opened(self, name: str, fields: Sequence[str], files: ExitStack) -> Iterator[str]:
         """`files`: gets what has to be closed if nothing is read."""
@@ -135,7 +135,7 @@ class PoliciesSpider(Spider):
         return self._of_lines(name, files.enter_context(path.open("rb")))
 
     def _archive_class(self, name: str) -> type[PolicyArchive] | None:
-        """None where no archive is asked for; ends the program where none can be made."""
+        """The class of the archive; None where none is asked for. Ends the program where none can be made."""
         if not name:
             return None
         if not name.lower().endswith(ENDINGS):
@@ -164,14 +164,14 @@ class PoliciesSpider(Spider):
                 yield origin
 
     def _note_read(self, octets: int) -> None:
-        self._read += octets
+        self._position += octets
 
-    def _note_bad(self, what: str) -> None:
+    def _note_bad(self, problem: str) -> None:
         assert self.crawler.stats
         self.crawler.stats.inc_value("comity/urls/bad")
         self._bad += 1
         if self._bad <= MOST_NAMED:
-            self.logger.error("%s: passed over", what)
+            self.logger.error("%s: passed over", problem)
         if self._bad == MOST_NAMED:
             self.logger.error("More of this is passed over and counted, and not named")
 
@@ -184,8 +184,8 @@ class PoliciesSpider(Spider):
             self._note_unreachable(origin, policies)
         if self._archive:
             self._archive.write(policies.site)
-        if monotonic() - self._told > TELL_AFTER:
-            self._told = monotonic()
+        if monotonic() - self._logged_at > TELL_AFTER:
+            self._logged_at = monotonic()
             self.logger.info("%s", self.comity_progress())
 
     def _note_unreachable(self, origin: str, policies: Policies) -> None:

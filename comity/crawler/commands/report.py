@@ -114,7 +114,7 @@ def _print(sections: list[Section]) -> None:
         for column in rows.columns[1:]:
             column.justify = "right"
         for change in section.changes:
-            add_row(rows, change.name, change.old, change.new, change.by)
+            add_row(rows, change.name, change.old, change.new, change.delta)
         console.print(rows)
     if not sections:
         console.print(line("Nothing has changed"))

@@ -121,7 +121,7 @@ class Resources:
             self._pace.through(request)
 
     def _on_hop(self, url: str, hop: Hop) -> None:
-        self._observer.answered(url, hop.status)
+        self._observer.received(url, hop.status)
         self._back_off(url, hop.status, hop.headers)
 
     def _count(self, name: str, number: int, origin: str) -> None:

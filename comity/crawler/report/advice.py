@@ -17,11 +17,11 @@ BASIC = ("crawl", "follow")  # what was done to get the item, not what is done w
 
 def advice(report: Report) -> list[Advice]:
     """Return at most MOST, the one that concerns the greatest part of what there is first."""
-    found = [entry for kind in _KINDS for entry in kind(report) if entry.count > 0]
-    return sorted(found, key=lambda entry: (-entry.count / max(1, entry.total), -entry.count))[:MOST]
+    entries = [entry for kind in _KINDS for entry in kind(report) if entry.count > 0]
+    return sorted(entries, key=lambda entry: (-entry.count / max(1, entry.total), -entry.count))[:MOST]
 
 
-def _asked(report: Report) -> int:
+def _decided(report: Report) -> int:
     return report.counts.get("allowed", 0) + report.counts.get("refused", 0)
 
 
@@ -57,8 +57,8 @@ def _name(report: Report) -> Iterator[Advice]:
 def _defaults(report: Report) -> Iterator[Advice]:
     """Uses that nobody speaks of, and for which the operator has said nothing either."""
     items = report.counts.get("items", 0)
-    said = {name.partition(":")[0].strip() for name in report.settings.get("COMITY_DEFAULTS", "").split(",")}
-    uses = [use for use in report.uses if use.deny_default and use.use not in (*BASIC, *said)]
+    settled = {name.partition(":")[0].strip() for name in report.settings.get("COMITY_DEFAULTS", "").split(",")}
+    uses = [use for use in report.uses if use.deny_default and use.use not in (*BASIC, *settled)]
     declared = [use for use in uses if use.use in report.uses_declared]
     if uses := declared or ([] if report.uses_declared else uses):
         names = ", ".join(use.use for use in uses[:5])
@@ -97,20 +97,20 @@ def _slow(report: Report) -> Iterator[Advice]:
         why=f"their hosts ask for a longer wait than {report.settings.get('COMITY_MAX_DELAY', DEFAULTS['COMITY_MAX_DELAY'])} s;"
         " with more patience (and JOBDIR, which keeps such requests) they are crawled at the pace that is asked for",
         count=late,
-        total=_asked(report) + report.counts.get("set_aside", 0),
+        total=_decided(report) + report.counts.get("set_aside", 0),
         of="request",
     )
 
 
-def _left(report: Report) -> Iterator[Advice]:
-    left = report.counts.get("left", 0)
+def _unfinished(report: Report) -> Iterator[Advice]:
+    waiting = report.counts.get("left", 0)
     if report.state not in ("running", "") and not report.settings.get("JOBDIR"):
         yield Advice(
             setting="JOBDIR",
             example='JOBDIR = "crawl-1"',
             why="these requests were still waiting when the crawl ended; with a folder of its own it goes on where it ended",
-            count=left,
-            total=_asked(report) + left,
+            count=waiting,
+            total=_decided(report) + waiting,
             of="request",
         )
 
@@ -135,7 +135,7 @@ def _purposes(report: Report) -> Iterator[Advice]:
             why="these requests were refused because sites permit some purposes only and you declared none. Declare what the"
             " crawl is really for",
             count=_refused(report, {name for name, rule in RULES.items() if rule.is_of_purpose}),
-            total=_asked(report),
+            total=_decided(report),
             of="request",
         )
 
@@ -168,13 +168,13 @@ def _unusable(report: Report) -> Iterator[Advice]:
 def _own_delay(report: Report) -> Iterator[Advice]:
     """A delay of the operator's own that is longer than the default."""
     delay = float(report.settings.get("COMITY_MIN_DELAY", DEFAULTS["COMITY_MIN_DELAY"]))
-    own = sum(host.gaps for host in report.hosts.listed if host.limit is not None and not host.limit.is_stated)
+    requests = sum(host.gaps for host in report.hosts.listed if host.limit is not None and not host.limit.is_stated)
     if delay > DEFAULTS["COMITY_MIN_DELAY"]:
         yield Advice(
             setting="COMITY_MIN_DELAY",
             example=f"COMITY_MIN_DELAY = {DEFAULTS['COMITY_MIN_DELAY']}",
             why=f"these requests waited for your own delay of {delay:g} s, and not for one that their sites ask for",
-            count=own,
+            count=requests,
             total=report.counts.get("sent", 0),
             of="request",
         )
@@ -185,7 +185,7 @@ _KINDS = (
     _defaults,
     _elements,
     _slow,
-    _left,
+    _unfinished,
     _timeouts,
     _purposes,
     _arrangements,

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from comity.bounded import Bounded
 from comity.crawler.observer import Observer, Paced
 from comity.crawler.report.hosts import Gap, HostCounts
-from comity.crawler.report.items import MAX_NAMES, SHOWN, ItemCounts, RuleCount, line_of, ranking_of, refusals_of
+from comity.crawler.report.items import MAX_NAMES, SHOWN_ROWS, ItemCounts, RuleCount, line_of, ranking_of, refusals_of
 from comity.crawler.report.tallies import Tally
-from comity.crawler.report.value import Action, Counted, File, Report, Site, Timeline, Unreachable
+from comity.crawler.report.value import Action, File, NamedCount, Report, Site, Timeline, Unreachable
 from comity.policies import ActionRequest, Decision, Reason, Verdict
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import WELL_KNOWN
@@ -68,7 +68,7 @@ class SiteCounts:
         lost = [Site(origin=printable(origin), why=printable(error)) for origin, (_, error) in self._sites.items() if error]
         reasons = ranking_of(self._reasons, 10)
         reasons.rows = [row for row in reasons.rows if row.count > 0]
-        report.unreachable = Unreachable(number=self.unreachable, listed=lost[:SHOWN], reasons=reasons)
+        report.unreachable = Unreachable(number=self.unreachable, listed=lost[:SHOWN_ROWS], reasons=reasons)
         report.counts["sites"] = self.number
 
 
@@ -98,7 +98,7 @@ class Collector(Observer):
         reason, verdict = decision.reasons[0], decision.verdict
         self.verdicts[verdict.value, reason.rule] += 1
         name = _host(url)
-        host = self.hosts.of(name)
+        host = self.hosts.count_of(name)
         if verdict is Verdict.ALLOW:
             host.allowed += 1
             return
@@ -109,7 +109,7 @@ class Collector(Observer):
 
     def stopped(self, url: str, decision: Decision) -> None:
         name = _host(url)
-        self.hosts.of(name).stopped += 1
+        self.hosts.count_of(name).stopped += 1
         _count(self.stopped_rules, decision.reasons[0], name)
 
     def starting(self, limiters: Sequence[Paced]) -> list[Gap | None]:
@@ -120,22 +120,22 @@ class Collector(Observer):
         now = monotonic()
         for limiter, gap in zip(limiters, start, strict=True):
             self.hosts.settled(limiter, gap, now)
-        self.hosts.of(limiters[0].name).sent += 1
+        self.hosts.count_of(limiters[0].name).sent += 1
         index = self._bucket(now)
         self._sent[index] += 1
 
-    def answered(self, url: str, status: int) -> None:
+    def received(self, url: str, status: int) -> None:
         self.statuses[status] += 1
-        self.hosts.of(_host(url)).answered += 1
+        self.hosts.count_of(_host(url)).answered += 1
 
     def asked_for_files(self, origin: str, requests: int) -> None:
-        self.hosts.of(_host(origin)).files += requests
+        self.hosts.count_of(_host(origin)).files += requests
 
     def looked_up(self, origin: str, files: Mapping[str, Fetched], error: str) -> None:
         self.sites.looked_up(origin, files, error)
 
     def backed_off(self, url: str, status: int) -> None:
-        self.hosts.of(_host(url)).backed_off += 1
+        self.hosts.count_of(_host(url)).backed_off += 1
 
     def tagged(self, tag: Mapping[str, Any]) -> None:
         self.items.tagged(tag)
@@ -165,7 +165,7 @@ class Collector(Observer):
         report.until = moment(time())
         report.timeline = Timeline(seconds=self._width, sent=[*self._sent], refused=[*self._refused_at])
         report.hosts, report.pace = self.hosts.hosts(), self.hosts.pace(self.began)
-        report.statuses = [Counted(str(status), count) for status, count in sorted(self.statuses.items())]
+        report.statuses = [NamedCount(str(status), count) for status, count in sorted(self.statuses.items())]
         report.refusals, report.stopped = refusals_of(self.refused), refusals_of(self.stopped_rules)
         totals = self.totals()
         report.counts = {**totals, "failed": max(0, totals["sent"] - totals["answered"])}

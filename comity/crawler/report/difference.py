@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from comity.crawler.report.value import Counted, Refusal, Report
+from comity.crawler.report.value import NamedCount, Refusal, Report
 
 MOST = 50  # changes of one kind that are listed
 
@@ -25,14 +25,14 @@ class Change:
 
     @property
     def old(self) -> str:
-        return _shown(self.before)
+        return _figure(self.before)
 
     @property
     def new(self) -> str:
-        return _shown(self.now)
+        return _figure(self.now)
 
     @property
-    def by(self) -> str:
+    def delta(self) -> str:
         difference = (self.now or 0) - (self.before or 0)
         return f"{difference:+,g}" if isinstance(difference, float) else f"{difference:+,}"
 
@@ -67,8 +67,8 @@ def _sections(old: Report, new: Report) -> Iterator[Section]:
     yield _section("Why uses are refused", "Rule", _rules(old.use_refusals), _rules(new.use_refusals))
     yield _section("Policy files", "File", _files(old), _files(new))
     yield _section("Sites that could not be had", "Site", _unreachable(old), _unreachable(new))
-    yield _section("Licences", "Licence", _counted(old.licences.rows), _counted(new.licences.rows))
-    yield _section("Attributions", "Attribution", _counted(old.attributions.rows), _counted(new.attributions.rows))
+    yield _section("Licences", "Licence", _by_name(old.licences.rows), _by_name(new.licences.rows))
+    yield _section("Attributions", "Attribution", _by_name(old.attributions.rows), _by_name(new.attributions.rows))
     yield _section("Actions that sites ask for", "Action", old.actions.number, new.actions.number)
 
 
@@ -81,7 +81,7 @@ def _section(title: str, what: str, before: Mapping[str, int], now: Mapping[str,
     return Section(title, what, sorted(changes, key=lambda change: -change.size)[:MOST])
 
 
-def _counted(rows: Sequence[Counted]) -> dict[str, int]:
+def _by_name(rows: Sequence[NamedCount]) -> dict[str, int]:
     return {row.name: row.count for row in rows}
 
 
@@ -111,5 +111,5 @@ def _unreachable(report: Report) -> dict[str, int]:
     return {site.origin: 1 for site in report.unreachable.listed}
 
 
-def _shown(number: float | None) -> str:
+def _figure(number: float | None) -> str:
     return "–" if number is None else f"{number:,}"

@@ -15,18 +15,18 @@ from typing import NamedTuple
 from zlib import crc32
 
 from comity.crawler.observer import Paced
-from comity.crawler.report.value import Counted, Host, Hosts, Limit, Pace, Series
+from comity.crawler.report.value import Host, Hosts, Limit, NamedCount, Pace, Series
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.windows import MAX_STAMPS, Window
 
 MAX_HOSTS = 10_000  # that are told apart at least, those with most requests
-LISTED = 200  # in a report
+MAX_LISTED = 200  # in a report
 LEAST = 10  # hosts with the least margin that are listed
 SERIES = 16  # hosts with most requests that are followed over time
 MARGINS = 8  # and of those with the least margin
 POINTS = 200  # of a host's series
-KEPT = 0.999  # of a limit: two clocks take part, one for gaps and one for all processes
-EDGES = (KEPT, 1.05, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)  # of the histogram
+MIN_PART = 0.999  # of a limit: two clocks take part, one for gaps and one for all processes
+EDGES = (MIN_PART, 1.05, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)  # of the histogram
 BINS = ("below 1", "1 to 1.05", "1.05 to 1.25", "1.25 to 1.5", "1.5 to 2", "2 to 3", "3 to 5", "5 to 10", "10 and more")
 SIZES = {0: "none", 1: "1", 2: "2 to 9", 10: "10 to 99", 100: "100 to 999", 1000: "1,000 and more"}
 SUMMED = ("sent", "answered", "files", "allowed", "refused", "stopped", "backed_off", "gaps")
@@ -59,7 +59,7 @@ class HostCount:
         if self.least_of is not None:
             limit = Limit(requests=self.least_of.requests, seconds=self.least_of.seconds, is_stated=self.is_stated)
         least = None if self.least == inf else round(self.least, 4)
-        return Host(host=shown(name), least=least, limit=limit, **{field: getattr(self, field) for field in SUMMED})
+        return Host(host=printable_name(name), least=least, limit=limit, **{field: getattr(self, field) for field in SUMMED})
 
 
 class Gap(NamedTuple):
@@ -73,10 +73,10 @@ class Gap(NamedTuple):
 class _Followed:
     """A host over time."""
 
-    __slots__ = ("host", "name", "points", "thinned", "why")
+    __slots__ = ("criterion", "host", "name", "points", "thinned")
 
-    def __init__(self, name: str, host: HostCount, why: str) -> None:
-        self.name, self.host, self.why = name, host, why
+    def __init__(self, name: str, host: HostCount, criterion: str) -> None:
+        self.name, self.host, self.criterion = name, host, criterion
         self.points: list[tuple[float, float]] = []
         self.thinned = 1
 
@@ -90,8 +90,8 @@ class _Followed:
     def as_series(self, began: float) -> Series:
         window = self.host.least_of or Window(1, 0.0)
         return Series(
-            host=shown(self.name),
-            why=self.why,
+            host=printable_name(self.name),
+            why=self.criterion,
             limit=Limit(requests=window.requests, seconds=window.seconds, is_stated=self.host.is_stated),
             points=[(round(seconds - began, 2), round(part, 3)) for seconds, part in self.points],
             thinned=self.thinned,
@@ -133,7 +133,7 @@ class HostCounts:
         self.unlimited = 0
         self.first = 0
 
-    def of(self, name: str) -> HostCount:
+    def count_of(self, name: str) -> HostCount:
         host = self._hosts.get(name)
         if host is None:
             if len(self._hosts) >= 2 * MAX_HOSTS:
@@ -143,18 +143,18 @@ class HostCounts:
         return host
 
     def _fold(self) -> None:
-        kept = dict(nlargest(MAX_HOSTS, self._hosts.items(), key=lambda item: item[1].weight))
+        largest = dict(nlargest(MAX_HOSTS, self._hosts.items(), key=lambda item: item[1].weight))
         for name, host in self._hosts.items():
-            if name not in kept:
+            if name not in largest:
                 self._others.add(host)
                 size = _size(host.sent)
                 self._other_sizes[size] = self._other_sizes.get(size, 0) + 1
-        self._hosts = kept
+        self._hosts = largest
 
     def _limited(self, name: str) -> HostCount:
         """A host, or a scope."""
         if not _is_scope(name):
-            return self.of(name)
+            return self.count_of(name)
         scope = self._scopes.get(name)
         if scope is None:
             if len(self._scopes) >= MAX_HOSTS:
@@ -165,7 +165,7 @@ class HostCounts:
     def gap(self, limiter: Paced, now: float) -> Gap | None:
         """The gap before a request that goes out now; None where no limit is reached, however soon it does."""
         host = self._limited(limiter.name)
-        found: Gap | None = None
+        narrowest: Gap | None = None
         for window in limiter.windows:
             if window.requests > MAX_STAMPS:
                 window = window.part()
@@ -183,9 +183,9 @@ class HostCounts:
             if moment == -inf:
                 continue
             part = (now - moment) / window.seconds
-            if found is None or part < found.part:
-                found = Gap(now, part, window)
-        return found
+            if narrowest is None or part < narrowest.part:
+                narrowest = Gap(now, part, window)
+        return narrowest
 
     def settled(self, limiter: Paced, gap: Gap | None, now: float) -> None:
         """The headers of the answer to a request have come."""
@@ -227,14 +227,14 @@ class HostCounts:
 
     def _follow(self, name: str, host: HostCount) -> _Followed | None:
         """Follow the host from now on, where it has more requests, or less margin, than one that is followed."""
-        why, most = "requests", SERIES
-        if host.least < KEPT:
-            why, most = "margin", MARGINS
+        criterion, most = "requests", SERIES
+        if host.least < MIN_PART:
+            criterion, most = "margin", MARGINS
         elif len(self._followed) >= SERIES and host.gaps % 64:
             return None  # it is not looked at each time
-        rivals = [followed for followed in self._followed.values() if followed.why == why]
+        rivals = [followed for followed in self._followed.values() if followed.criterion == criterion]
         if len(rivals) >= most:
-            if why == "margin":
+            if criterion == "margin":
                 last = max(rivals, key=lambda followed: followed.host.least)
                 is_before = host.least < last.host.least
             else:
@@ -243,15 +243,15 @@ class HostCounts:
             if not is_before:
                 return None
             del self._followed[last.name]
-        self._followed[name] = _Followed(name, host, why)
+        self._followed[name] = _Followed(name, host, criterion)
         return self._followed[name]
 
     # What comes out
 
     def hosts(self) -> Hosts:
         is_exact = not self._other_sizes
-        listed = nlargest(LISTED, self._hosts.items(), key=lambda item: item[1].weight)
-        names = {name for name, _ in listed}
+        largest = nlargest(MAX_LISTED, self._hosts.items(), key=lambda item: item[1].weight)
+        names = {name for name, _ in largest}
         others = HostCount()
         others.add(self._others)
         sizes = dict.fromkeys(SIZES, 0) | self._other_sizes
@@ -262,22 +262,22 @@ class HostCounts:
         return Hosts(
             number=len(self._hosts) if is_exact else max(len(self._hosts), len(self._distinct)),
             is_exact=is_exact,
-            listed=[host.as_host(name) for name, host in listed],
+            listed=[host.as_host(name) for name, host in largest],
             others=others.as_host("") if others.weight else None,
-            sizes=[Counted(SIZES[size], number) for size, number in sizes.items()],
+            sizes=[NamedCount(SIZES[size], number) for size, number in sizes.items()],
         )
 
     def pace(self, began: float) -> Pace:
         narrow = nsmallest(LEAST, self._narrow.items(), key=lambda item: item[1][1])
-        followed = sorted(self._followed.values(), key=lambda one: (one.why, -one.host.sent))
+        followed = sorted(self._followed.values(), key=lambda rival: (rival.criterion, -rival.host.sent))
         return Pace(
             gaps=sum(self.gaps),
             below=self.gaps[0],
-            histogram=[Counted(name, number) for name, number in zip(BINS, self.gaps, strict=True)],
+            histogram=[NamedCount(name, number) for name, number in zip(BINS, self.gaps, strict=True)],
             unlimited=self.unlimited,
             first=self.first,
             least=[host.as_host(name) for name, (host, _) in narrow],
-            series=[one.as_series(began) for one in followed],
+            series=[host.as_series(began) for host in followed],
         )
 
     def total(self) -> dict[str, int]:
@@ -291,7 +291,7 @@ def _is_scope(name: str) -> bool:
     return "/" in name
 
 
-def shown(name: str) -> str:
+def printable_name(name: str) -> str:
     """The name of a host, or of a scope: origin and digest of the group that limits it."""
     origin, space, digest = name.partition(" ")
     return printable(f"{origin} (scope {digest[:6]})" if space else name)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from comity.crawler.report.tallies import Tally
-from comity.crawler.report.value import Counted, Element, Line, Ranking, Refusal, Report, Use
+from comity.crawler.report.value import Element, Line, NamedCount, Ranking, Refusal, Report, Use
 from comity.dataset.passes import Outcome
 from comity.dataset.permissions.expiry import EXPIRED, has_passed
 from comity.dataset.permissions.terms import ARRANGEMENT, LICENSES
@@ -19,7 +19,7 @@ from comity.policies.tag import TagError
 
 MAX_LINES = 100  # of a rule that are told apart
 SHOWN_LINES = 8  # of a rule, in a report
-SHOWN = 50  # hosts, licences, selectors in a report
+SHOWN_ROWS = 50  # hosts, licences, selectors in a report
 MAX_NAMES = 500  # licences, attributions, uses and selectors that are told apart
 SHOWN_USES = 60
 SUMMARIES = {EXPIRED: "the permission has ended since"}
@@ -67,8 +67,8 @@ def line_of(key: Key, count: int = 0) -> Line:
     return Line(url=printable(url), part=printable(part), line=line, text=printable(text), count=count)
 
 
-def ranking_of(tally: Tally[str], number: int = SHOWN) -> Ranking:
-    return Ranking([Counted(printable(name), count) for name, count in tally.largest(number)], tally.rest(number))
+def ranking_of(tally: Tally[str], number: int = SHOWN_ROWS) -> Ranking:
+    return Ranking([NamedCount(printable(name), count) for name, count in tally.largest(number)], tally.rest(number))
 
 
 class ItemCounts:
@@ -92,12 +92,12 @@ class ItemCounts:
         reasons = tag["reasons"]
         licences, attributions = set(), set()
         for name, use in tag["uses"].items():
-            verdict, because = use["verdict"], use["because"]
+            verdict, numbers = use["verdict"], use["because"]
             if name in expired:
                 verdict = "deny"
             self.uses.add((name, verdict, use["stated"]))
             if verdict == "deny":
-                reason = reasons[because[0]]
+                reason = reasons[numbers[0]]
                 rule = EXPIRED if name in expired else reason["rule"]
                 count = self.rules.get(rule)
                 if count is None:
@@ -105,7 +105,7 @@ class ItemCounts:
                 count.count += 1
                 count.lines.add(_key(reason))
                 continue
-            for number in because:
+            for number in numbers:
                 reason = reasons[number]
                 if reason["rule"] in LICENSES:
                     licences.add(reason["text" if reason["rule"] == ARRANGEMENT else "url"])
@@ -142,9 +142,9 @@ class ItemCounts:
         report.elements.items = self.with_elements
         report.elements.listed = [
             Element(selector=printable(selector), actions=printable(actions), items=count, line=line_of(key))
-            for (selector, actions, key), count in self.elements.largest(SHOWN)
+            for (selector, actions, key), count in self.elements.largest(SHOWN_ROWS)
         ]
-        report.elements.others = self.elements.rest(SHOWN)
+        report.elements.others = self.elements.rest(SHOWN_ROWS)
         report.counts["items"] = self.items
 
 

@@ -71,7 +71,7 @@ def _environment() -> Environment:
 
     environment = Environment(
         autoescape=True,
-        finalize=_shown,
+        finalize=_finalized,
         loader=FunctionLoader(_resource),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -88,7 +88,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _shown(value: Any) -> Any:
+def _finalized(value: Any) -> Any:
     """Each value as it is shown: no character that hides or turns others (SEC-4), and no text without end."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
@@ -131,7 +131,7 @@ def _count_of(count: int, noun: str) -> str:
 
 def _marked(text: str) -> Markup:
     """A sentence that begins with a capital letter, and code where it has backticks."""
-    text = str(escape(_shown(text[:1].upper() + text[1:])))
+    text = str(escape(_finalized(text[:1].upper() + text[1:])))
     return Markup(_CODE.sub(r"<code>\1</code>", text))  # noqa: S704  # nothing but what is escaped, and the tags here
 
 

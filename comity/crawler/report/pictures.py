@@ -11,7 +11,7 @@ import pygal
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from markupsafe import Markup
 
-from comity.crawler.report.value import Counted, Series, Timeline
+from comity.crawler.report.value import NamedCount, Series, Timeline
 from comity.policies.syntax.printable import printable
 
 # pygal looks for maps of other packages by a finder of a kind that Python has given up, and warns of at every import.
@@ -23,7 +23,7 @@ _DROPPED = ("script", "style", "desc", "defs", "title")
 _NEEDLESS = ("tooltip-overlay", "background", "titles")
 
 
-def bars(numbers: Sequence[Counted], label: str, *, first_is_bad: bool = False) -> Markup:
+def bars(numbers: Sequence[NamedCount], label: str, *, first_is_bad: bool = False) -> Markup:
     """Draw how often each came. `first_is_bad`: anything in the first bar is a fault."""
     top = max((entry.count for entry in numbers), default=0)
     chart = pygal.Bar(

@@ -17,8 +17,8 @@ from comity.crawler.report.items import ItemCounts, ItemsPass
 from comity.crawler.report.value import (
     MAX_OCTETS,
     Action,
-    Counted,
     Line,
+    NamedCount,
     Refusal,
     Report,
     ReportError,
@@ -117,9 +117,9 @@ def of_store(path: Path, progress: Callable[[int], object] = lambda _: None) -> 
             action="take-down",
             url=printable(url),
             is_arranged=True,
-            line=Line(url="", text=f"asked for at {asked.isoformat(timespec='seconds')}, not taken down yet"),
+            line=Line(url="", text=f"asked for at {moment.isoformat(timespec='seconds')}, not taken down yet"),
         )
-        for url, asked in take_downs[:MAX_ACTIONS]
+        for url, moment in take_downs[:MAX_ACTIONS]
     ]
     report.advice = advice(report)
     return report
@@ -159,7 +159,7 @@ def of_stats(stats: Mapping[str, int]) -> Report:
     report.counts["backed_off"] = stats.get("comity/pace/429", 0) + stats.get("comity/pace/503", 0)
     report.counts["failed"] = max(0, report.counts["sent"] - report.counts["answered"])
     report.refusals, report.stopped = _refusals(stats, "comity/access/deny/"), _refusals(stats, "comity/access/stopped/")
-    report.statuses = [Counted(status, count) for status, count in _under(stats, "downloader/response_status_count/").items()]
+    report.statuses = [NamedCount(status, count) for status, count in _under(stats, "downloader/response_status_count/").items()]
     uses: dict[str, Use] = {}
     for name, count in _under(stats, "comity/items/use/").items():
         use, _, verdict = name.partition("/")

@@ -38,9 +38,9 @@ class Tally(Generic[K]):
             self.add(key, number)
 
     def _fold(self) -> None:
-        kept = dict(nlargest(self.most, self.counts.items(), key=lambda item: item[1]))
-        self.others += sum(self.counts.values()) - sum(kept.values())
-        self.counts = kept
+        largest = dict(nlargest(self.most, self.counts.items(), key=lambda item: item[1]))
+        self.others += sum(self.counts.values()) - sum(largest.values())
+        self.counts = largest
 
     @property
     def total(self) -> int:

@@ -21,8 +21,8 @@ class ReportError(ValueError):
 
 
 @dataclass(slots=True)
-class Counted:
-    """Something that came so often."""
+class NamedCount:
+    """A name, and how often it came."""
 
     name: str
     count: int
@@ -32,7 +32,7 @@ class Counted:
 class Ranking:
     """The names that came most often, and how often all else came."""
 
-    rows: list[Counted] = field(default_factory=list)
+    rows: list[NamedCount] = field(default_factory=list)
     others: int = 0
 
 
@@ -92,7 +92,7 @@ class Hosts:
     is_exact: bool = True  # False: an estimate
     listed: list[Host] = field(default_factory=list)  # most requests first
     others: Host | None = None
-    sizes: list[Counted] = field(default_factory=list)  # how many hosts got so many requests
+    sizes: list[NamedCount] = field(default_factory=list)  # how many hosts got so many requests
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class Series:
 class Pace:
     gaps: int = 0  # that were measured
     below: int = 0  # of these: shorter than the limit
-    histogram: list[Counted] = field(default_factory=list)  # how many gaps were so many times the limit
+    histogram: list[NamedCount] = field(default_factory=list)  # how many gaps were so many times the limit
     unlimited: int = 0  # requests to hosts without any limit
     first: int = 0  # requests before which the limit let any out
     least: list[Host] = field(default_factory=list)  # the hosts with the least margin
@@ -226,7 +226,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)  # docs/report.md says what each is
-    statuses: list[Counted] = field(default_factory=list)
+    statuses: list[NamedCount] = field(default_factory=list)
     timeline: Timeline = field(default_factory=Timeline)
     refusals: list[Refusal] = field(default_factory=list)  # of requests, by rule
     stopped: list[Refusal] = field(default_factory=list)  # of responses

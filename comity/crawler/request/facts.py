@@ -23,7 +23,7 @@ KEY = "comity"  # of request.meta
 PROTOCOLS = {"chromium": "cdp", "firefox": "firefox-remote", "webkit": "webkit-remote"}
 
 WORD = re.compile(r"[!-+\--~]+")  # visible ASCII without commas
-_META_KEYS = frozenset((KEY, "playwright"))  # of request.meta: what is said of this request alone
+_META = frozenset((KEY, "playwright"))  # of request.meta: what is said of this request alone
 _AS_SENT = re.compile(r"[^\x00-\x20\x7f]+(?<!\?)")  # aiohttp drops white space of other kinds than this, and an empty query
 _HOST = re.compile(r"[^\s/?#@\\]+")
 _HOST_END = re.compile(r"\.(?=(?::\d+)?\Z)")  # names with and without it are the same site's (RFC 1034 section-3.1)
@@ -116,12 +116,7 @@ class RequestFacts:
 
     def for_request(self, request: Request, session: Session | None = None) -> Facts:
         """PolicyError where what is declared makes no sense. `session`: the one that it goes with."""
-        if (
-            session is not None
-            or request.body
-            or not (request.headers.keys() <= _LINKED)
-            or not _META_KEYS.isdisjoint(request.meta)
-        ):
+        if session is not None or request.body or not (request.headers.keys() <= _LINKED) or not _META.isdisjoint(request.meta):
             return self._facts(request, session)
         # Most requests are links of a page: nothing but the project's header fields tells what they are.
         plain = self._plain.get(request.method)

@@ -125,7 +125,7 @@ def crawled(hosts: int = 12, seconds: int = 120, *, hostile: bool = False, seed:
         start = collector.starting(limiters)
         clock.now += 0.001  # less than what is left to an answer
         collector.settled(limiters, start)
-        collector.answered(f"{origin}/{page}", 200 if page % 17 else 404)
+        collector.received(f"{origin}/{page}", 200 if page % 17 else 404)
         collector.tagged(tag(origin, page, text or "Content-Usage: train-ai=n"))
     options = Options.from_settings(
         Settings(

@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 
 from comity.crawler.report.advice import advice
-from comity.crawler.report.value import Actions, Counted, Elements, Host, Hosts, Limit, Ranking, Refusal, Report, Unreachable, Use
+from comity.crawler.report.value import (
+    Actions,
+    Elements,
+    Host,
+    Hosts,
+    Limit,
+    NamedCount,
+    Ranking,
+    Refusal,
+    Report,
+    Unreachable,
+    Use,
+)
 
 
 def report(**members: object) -> Report:
@@ -36,7 +48,11 @@ def refusal(rule: str, count: int) -> Refusal:
         ({"refusals": [refusal("automation.purpose", 7)], "settings": {"COMITY_PURPOSES": "news"}}, "", ()),
         ({"refusals": [refusal("robots.disallow", 20), refusal("comity.inner-address", 9)]}, "", ()),
         (
-            {"unreachable": Unreachable(number=4, reasons=Ranking([Counted("no answer within 15 seconds", 3), Counted("x", 1)]))},
+            {
+                "unreachable": Unreachable(
+                    number=4, reasons=Ranking([NamedCount("no answer within 15 seconds", 3), NamedCount("x", 1)])
+                )
+            },
             "COMITY_POLICY_TIMEOUT",
             (3, 10),
         ),

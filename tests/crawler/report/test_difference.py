@@ -24,8 +24,8 @@ def test_what_came_went_and_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     sections = {section.title: {change.name: change for change in section.changes} for section in difference(old, new)}
     rules = sections["Refused requests"]
     assert rules[gone.rule] == Change(gone.rule, gone.count, None)
-    assert (rules[changed.rule].old, rules[changed.rule].by) == (str(changed.count - 5), "+5")
-    assert sections["Totals"]["refused"].by == "-2"
+    assert (rules[changed.rule].old, rules[changed.rule].delta) == (str(changed.count - 5), "+5")
+    assert sections["Totals"]["refused"].delta == "-2"
     assert sections["Sites that could not be had"]["https://new.example"].old == "–"
     assert len(sections["Lines that refuse"]) >= 1
 

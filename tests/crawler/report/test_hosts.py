@@ -30,7 +30,7 @@ def asked(counts: HostCounts, limiter: Limiter, *moments: tuple[float, float]) -
     for started, settled in moments:
         gap = counts.gap(limiter, started)
         counts.settled(limiter, gap, settled)
-        counts.of(limiter.name).sent += 1
+        counts.count_of(limiter.name).sent += 1
         parts.append(gap.part if gap else None)
     return parts
 
@@ -96,7 +96,7 @@ def test_memory_is_bounded_and_totals_are_exact(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(module, "MAX_HOSTS", 50)
     counts = HostCounts()
     for number in range(1000):
-        host = counts.of(f"{number}.example")
+        host = counts.count_of(f"{number}.example")
         host.sent += 1 + number % 7
         host.refused += 1
     assert len(counts._hosts) <= 100

@@ -28,7 +28,7 @@ def collector() -> Collector:
     limiters = [Limiter("a.example", Window(1, 1.0))]
     for number in range(2):
         collector.settled(limiters, collector.starting(limiters))
-        collector.answered("https://a.example/", 200 + 204 * number)
+        collector.received("https://a.example/", 200 + 204 * number)
         collector.tagged(tag("https://a.example", number))
     reason = Reason(rule="robots.disallow", source=Source(url="https://a.example/robots.txt", line=1))
     collector.decided("https://a.example/", Decision(verdict=Verdict.DENY, reasons=(reason,)))
@@ -45,7 +45,7 @@ def samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
 def test_they_are_those_of_the_collector(collector: Collector) -> None:
     with Metrics(collector, 0, waiting=lambda: 7) as metrics:
         found = samples(metrics)
-        collector.answered("https://a.example/", 200)
+        collector.received("https://a.example/", 200)
         again = samples(metrics)
     assert metrics.url.startswith("http://127.0.0.1:")
     assert found["comity_sent_total",] == found["comity_answered_total",] == 2

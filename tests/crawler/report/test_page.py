@@ -13,7 +13,7 @@ import turbohtml
 
 from comity.crawler.report.difference import difference
 from comity.crawler.report.page import MAX_TEXT, _part, _share, difference_page, page_of
-from comity.crawler.report.value import Counted, Ranking, Report, ReportError, read_report
+from comity.crawler.report.value import NamedCount, Ranking, Report, ReportError, read_report
 from tests.crawler.report.made_reports import HOSTILE, crawled
 
 pytestmark = pytest.mark.requirement("REPORT-1", "SEC-4")
@@ -44,7 +44,7 @@ def elements(text: str) -> list[tuple[str, dict[str, Any]]]:
 @pytest.fixture
 def hostile(monkeypatch: pytest.MonkeyPatch) -> Report:
     report = crawled(len(HOSTILE) * 2, 60, hostile=True, patch=monkeypatch)
-    report.licences = Ranking([Counted(text, 1) for text in HOSTILE[:-1]])
+    report.licences = Ranking([NamedCount(text, 1) for text in HOSTILE[:-1]])
     report.title, report.agent, report.notes = HOSTILE[0], HOSTILE[1], [*HOSTILE[:-1]]
     return report
 
