@@ -4,6 +4,8 @@
                 `--server kill` kills Redis under load, `--server away` takes it away for 20 s
     rate        4 workers, one host at Request-rate 10/1s: what any second held at most
     policies    4 workers, 500 origins: how often each was asked for a policy file
+    floor       4 workers, 1,000 hosts, a delay of 1 s, no faults; and 4 processes of Scrapy by itself, each with a quarter of the
+                hosts: what the machine can do
     cost        1, 2 and 4 workers, one with SQLite, and Scrapy: CPU, calls and time
     memory      what a request that waits takes on the server, and one that was seen: 1,000,000 of them on 100,000 hosts are put
                 and drained
@@ -26,7 +28,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
+from itertools import cycle, pairwise
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,7 +79,7 @@ def work(job: dict[str, Any]) -> None:
 
     process = AsyncCrawlerProcess({**job["settings"], "LOG_LEVEL": job["level"]})
     crawler = process.create_crawler(Neighbours)
-    process.crawl(crawler, **job["arguments"])
+    process.crawl(crawler, addresses=job["addresses"], **job["arguments"])
     before = resource.getrusage(resource.RUSAGE_SELF)
     process.start()
     after = resource.getrusage(resource.RUSAGE_SELF)
@@ -197,11 +199,13 @@ def crawled(options: argparse.Namespace, settings: dict[str, Any], *, is_shared:
         local = {"COMITY_STORE": f"{folder}/policies.sqlite", "JOBDIR": f"{folder}/job"} if not state else {}
         job = {
             "settings": {"CONCURRENT_REQUESTS": CONCURRENT, **(shared or local), **settings},
-            "arguments": {"port": server.port, "addresses": [host.address for host in some], "pages": options.pages},
+            "arguments": {"port": server.port, "pages": options.pages},
             "level": "INFO" if options.verbose else "WARNING",
         }
         log = folder / "log"
-        faults = Faults(options, lambda: Worker(job, log), state)
+        addresses = [host.address for host in some]
+        shares = cycle([addresses] if is_shared else [addresses[first :: options.workers] for first in range(options.workers)])
+        faults = Faults(options, lambda: Worker({**job, "addresses": next(shares)}, log), state)
         stack.callback(faults.end)
         give_up = time.monotonic() + PATIENCE
         while any(worker.runs for worker in faults.workers):
@@ -340,6 +344,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "chaos": {},
     "rate": {"hosts": 1, "pages": 300, "delay": 0.0, "rate": "10/1s", "kill": 0.0, "freeze": False},
     "policies": {"hosts": 500, "pages": 2, "delay": 0.0, "kill": 0.0, "freeze": False},
+    "floor": {"kill": 0.0, "freeze": False},
     "cost": {"hosts": 200, "pages": 20, "delay": 0.0, "kill": 0.0, "freeze": False},
 }
 
@@ -372,14 +377,14 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     title = f"{options.hosts} hosts, {options.pages} pages, delay {options.delay:g} s"
-    if options.what == "cost":
-        for name, workers, settings, is_shared in (
-            ("Scrapy", 1, SCRAPY, False),
-            ("SQLite, JOBDIR", 1, COMITY, False),
-            ("Redis, 1", 1, COMITY, True),
-            ("Redis, 2", 2, COMITY, True),
-            ("Redis, 4", 4, COMITY, True),
-        ):
+    delayed = {"DOWNLOAD_DELAY": options.delay, "RANDOMIZE_DOWNLOAD_DELAY": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    comparisons: dict[str, list[tuple[str, int, dict[str, Any], bool]]] = {
+        "floor": [("Scrapy, hosts split", options.workers, SCRAPY | delayed, False), ("Redis", options.workers, COMITY, True)],
+        "cost": [("Scrapy", 1, SCRAPY, False), ("SQLite, JOBDIR", 1, COMITY, False)]
+        + [(f"Redis, {workers}", workers, COMITY, True) for workers in (1, 2, 4)],
+    }
+    if options.what in comparisons:
+        for name, workers, settings, is_shared in comparisons[options.what]:
             for _ in range(options.runs):
                 options.workers = workers
                 rows.append((name, crawled(options, settings, is_shared=is_shared)))
