@@ -12,13 +12,12 @@ from comity.policies.agent import Agent
 from comity.policies.answers.combining import strictest
 from comity.policies.answers.decision import OF_PAGE, ActionRequest, Decision, Finding, Reason, Source, Verdict, told_of
 from comity.policies.answers.element_rule import ElementRule
-from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import Facts
 from comity.policies.document.document import Content
 from comity.policies.elements.rules import ElementRules, ElementUses
 from comity.policies.formats import FORMATS
-from comity.policies.formats.file import File
+from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import (
     NO_STATEMENTS,
     AgentReading,
@@ -66,31 +65,29 @@ class Carrier(NamedTuple):
 class AgentView:
     """The answers of one site to one agent."""
 
-    def __init__(self, agent: Agent, sites: Mapping[str, SiteReading], fetched: Mapping[str, Fetched], origin: str) -> None:
-        """`sites`: name of a format -> what the files say in it. `fetched`: absolute URL -> what came back."""
+    def __init__(self, agent: Agent, sites: Mapping[str, SiteReading], files: SiteFiles) -> None:
+        """`sites`: name of a format -> what the files say in it."""
         self.agent = agent
-        self._origin = origin
-        self._fetched = fetched
+        self._files = files
         self._readings = {name: reading for name, site in sites.items() if (reading := site.for_agent(agent)) is not None}
         self._restricting = tuple((name, reading) for name, reading in self._readings.items() if reading.restricts_access)
         self._only = self._restricting[0][1] if len(self._restricting) == 1 else None
         readings = self._readings.items()
         self._stating = tuple((name, reading) for name, reading in readings if _overrides(reading, "statements"))
-        self.deciding_access = frozenset(name for name, reading in readings if _overrides(reading, "access"))  # names of formats
+        self._deciding_access = frozenset(name for name, reading in readings if _overrides(reading, "access"))  # names of formats
         self._ruling = tuple(reading for _, reading in readings if _overrides(reading, "element_rules"))
         self._differing = tuple(reading for _, reading in readings if not reading.is_same_for_pages)
         self._limiting = tuple(reading for _, reading in self._restricting if _overrides(reading, "limits"))
         self.depends_on_time = any(reading.depends_on_time for _, reading in self._restricting)  # `access`, session ages apart
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
-        self._files: dict[str, File] = {}  # those that say something of uses, as they are asked for their reasons
 
     # Access
 
     def access(
         self, targets: Sequence[str], facts: Facts, now: datetime | None, pages: Mapping[str, Any] | None = None
     ) -> Decision:
-        """May the request be made? `targets`: path and query in all `spellings`; all of them have to permit it. `pages`: name of
-        a format -> what the page that came back says in it of access."""
+        """May the request be made? `targets`: path and query in all `spellings`; all of them have to permit it. `pages`: see
+        `access_rules`."""
         sent = targets[0]
         if self._only is not None and len(targets) == 1 and not pages:
             decision = self._only.access(sent, sent, facts, now)
@@ -107,6 +104,11 @@ class AgentView:
             for name, reading in restricting
         )
         return strictest([decision for decision in decisions if decision is not None])
+
+    def access_rules(self, document: Carrier) -> Mapping[str, Any]:
+        """Return name of a format -> what the page that came back says in it of access, where that counts besides the files."""
+        by_format = document.statements
+        return {name: state for name in self._deciding_access & by_format.keys() if (state := by_format[name].state) is not None}
 
     def disallows(self, target: str, facts: Facts) -> bool:
         """Return whether a Disallow line decides, in one of the files."""
@@ -185,7 +187,7 @@ class AgentView:
             sources += reading.site_sources(purposes)
             if rules := reading.element_rules_everywhere():
                 sources.append(ElementUses(rules.rules, self.agent.vocabulary, partial(_reason_of_rule, rules, "")))
-        return self.refusal_of_all(sources, self._origin)
+        return self.refusal_of_all(sources, self._files.origin)
 
     def refusal_of_all(self, sources: Sequence[UseSource], url: str) -> Decision | None:
         """The refusal of every declared use, where that is what they say; None where one is left. `url`: of the page."""
@@ -218,10 +220,8 @@ class AgentView:
 
     def _reason(self, statement: Statement) -> Reason:
         position = statement.location
-        if position.part == "body" and position.url in self._fetched:
-            if position.url not in self._files:
-                self._files[position.url] = File(position.url, self._fetched[position.url])
-            return self._files[position.url].reason(statement.rule, line=position.line, text=position.text)
+        if position.part == "body" and (file := self._files.response(position.url)):
+            return file.reason(statement.rule, line=position.line, text=position.text)
         source = Source(url=position.url or OF_PAGE, part=position.part, line=position.line, text=position.text)
         return Reason(rule=statement.rule, source=source)
 

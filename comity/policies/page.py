@@ -197,18 +197,17 @@ class Page:
         access: Decision,
         sources: Sequence[UseSource],
         embedded: Sequence[UseSource] | None,
-        page_sources: Sequence[PageSource],
-        licenses: tuple[str, ...],
         policies: Mapping[str, Any],
-        findings: Iterable[Finding],
-        body: bytes,
+        page_sources: Sequence[PageSource] = (),
+        licenses: tuple[str, ...] = (),
+        findings: Iterable[Finding] = (),
         elements: ElementRules | None = None,
+        body: bytes = b"",
         requested_urls: Sequence[str] = (),
     ) -> None:
         """`embedded`: the sources of what holds for the files that are embedded in the page; None: the same as for the page.
-        `page_sources`: those of `sources` that take more
-        than the page. `licenses`: absolute URLs of RSL documents that the page refers to. `requested_urls`: other
-        URLs for which the page came back."""
+        `page_sources`: those of `sources` that take more than the page. `licenses`: absolute URLs of RSL documents that the page
+        refers to. `requested_urls`: other URLs for which the page came back."""
         self.agent = agent
         self.url = url
         self._urls = (url, *requested_urls)

@@ -23,6 +23,7 @@ from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import PLAIN, Facts, Session, facts_of
 from comity.policies.document.document import Content
+from comity.policies.elements.rules import ElementRules
 from comity.policies.formats import FIELDS, FORMATS, ROBOTS_LINES, WELL_KNOWN
 from comity.policies.formats.distrusted import FormatError
 from comity.policies.formats.file import ABSENT, SiteFiles
@@ -32,7 +33,6 @@ from comity.policies.formats.format import (
     ElementRuleSet,
     FileReference,
     Format,
-    PageSource,
     Resource,
     Response,
     UseSource,
@@ -52,9 +52,9 @@ class Site:
         """`formats`: in which the files are read; None: in all."""
         self.origin = origin
         self.files = dict(files)  # absolute URL that was asked for -> what came back
-        of_site = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
-        reading = FORMATS if formats is None else formats
-        readings = ((format_.name, format_.read_site(of_site)) for format_ in reading if format_.read_site)
+        self._site_files = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
+        reading_formats = FORMATS if formats is None else formats
+        readings = ((format_.name, format_.read_site(self._site_files)) for format_ in reading_formats if format_.read_site)
         self._readings = {name: reading for name, reading in readings if reading is not None}
         self._views: Bounded[Agent, AgentView] = Bounded(MAX_AGENTS)
         self._agent: Agent | None = None  # who asked last
@@ -143,51 +143,39 @@ class Site:
         cases `elements` are all that rules name, whether the page has them or not.
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
         for it, see `Page.required_resources`. `access`: the decision on the request for it, `facts`: of that request."""
-        fields, targets = tuple(headers), spellings(url)
-        view, content = self._view(agent), Content(fields, body or b"")
-        response = Response(agent, url, now)
-        of_response = [_of_headers(fields, response), _of_document(content, response)]
-        by_format = of_response[1].statements
-        pages = {
-            name: by_format[name].state for name in view.deciding_access & by_format.keys() if by_format[name].state is not None
-        }
-        first: list[UseSource] = []
-        if pages:
-            access = view.access(targets, facts, now, pages)
-            refusing = tuple(reason for reason in access.reasons if reason.source.url == url and reason.source.part != BODY)
-            first += [Refusal(refusing)] if refusing else []
-        elif access is None:
-            access = view.access(targets, facts, now)
-        carriers = [[of_target, *of_response] for of_target in self._of_files(view, targets, access, facts, body is not None)]
-        licenses = tuple(dict.fromkeys(url for of_target in carriers for carrier in of_target for url in carrier.documents))
-        if licenses:
-            for target, of_target in zip(targets, carriers, strict=True):
-                of_target.append(_of_documents(of_target, resources or {}, self.origin + target))
-        elements = None
-        last: list[UseSource] = []
-        try:
-            elements = view.element_rules(targets[0], content, url, is_read=is_read and body is not None)
-        except FormatError as error:
-            last.append(Refusal((error.reason,)))
-        if elements:
-            last.append(elements.source)
-        stated = _stated(view, tuple(map(concluded, carriers)), content.is_image)
+        view, targets, fields = self._view(agent), spellings(url), tuple(headers)
+        content, response = Content(fields, body or b""), Response(agent, url, now)
+
+        # The response itself: what it states, and whether it takes back that the request for it may be made.
+        of_response = (_of_headers(fields, response), _of_document(content, response))
+        access_rules = view.access_rules(of_response[-1])
+        if access_rules or access is None:
+            access = view.access(targets, facts, now, access_rules)
+        access_refusals = _refusals_by_page(url, access) if access_rules else []
+
+        # All that is stated of each target: by the files, by the response, by the documents that these refer to.
+        requested = self._resources(view, targets, access, facts, is_fetched=body is not None)
+        carriers, licenses = _all_carriers(view, requested, of_response, resources or {})
+        sources = _shared_sources(view, tuple(map(concluded, carriers)), content.is_image)
+
+        # The rules for parts of the page, and what its author should know.
+        elements, element_sources = _elements(view, targets[0], content, url, is_read=is_read and body is not None)
         of_carriers = (replace(finding, url=url) for carrier in carriers[0][1:] for finding in carrier.findings)
         findings = (*self.findings, *of_carriers, *(elements.findings if elements else ()))
-        if view.is_same_for_pages and not (first or last or licenses or agent.arrangements):
-            return _shared_page(self, view, access, stated).of_url(url, body or b"", findings)
-        page_sources: list[list[PageSource]] = []
-        if not view.is_same_for_pages:
-            capture = Capture(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
-            page_sources = view.page_sources(targets, capture)
-        last[:0] = map(jointly, page_sources)
+
+        # Nothing but shared statements: as most pages of a site. Else what formats say of this one page alone.
+        if view.is_same_for_pages and not (access_refusals or element_sources or licenses or agent.arrangements):
+            return _shared_page(self, view, access, sources).of_url(url, body or b"", findings)
+        capture = Capture(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
+        page_sources = view.page_sources(targets, capture)
+        further = [*map(jointly, page_sources), *element_sources]
         return Page(
             agent,
             url,
             access=access,
-            sources=[*first, *stated.refusals, *stated.sources, *last],
-            embedded=None if stated.embedded is None else [*first, *stated.refusals, *last, *stated.embedded],
-            page_sources=[source for sources in page_sources for source in sources],
+            sources=sources.of_page(access_refusals, further),
+            embedded=sources.of_embedded(access_refusals, further),
+            page_sources=[source for of_format in page_sources for source in of_format],
             licenses=licenses,
             policies=self.policies,
             findings=findings,
@@ -219,8 +207,8 @@ class Site:
         view = self._view(agent)
         of_targets = (_final(view.statements(self._resource(target))) for target in spellings(url))
         outcomes = tuple(concluded([of_target, by_fields]) for of_target in of_targets)
-        stated = _stated(view, outcomes, Content(fields, b"").is_image)
-        return view.refusal_of_all([*stated.refusals, *stated.sources], url)
+        sources = _shared_sources(view, outcomes, Content(fields, b"").is_image)
+        return view.refusal_of_all(sources.of_page(), url)
 
     def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages: none is worth a request.
@@ -290,25 +278,24 @@ class Site:
     def _view(self, agent: Agent) -> AgentView:
         if agent is not self._agent:
             if agent not in self._views:
-                self._views[agent] = AgentView(agent, self._readings, self.files, self.origin)
+                self._views[agent] = AgentView(agent, self._readings, self._site_files)
             self._agent, self._view_of_agent = agent, self._views[agent]
         return self._view_of_agent
 
     def _resource(self, target: str) -> Resource:
         return Resource(self.origin + target, target)
 
-    def _of_files(
-        self, view: AgentView, targets: Sequence[str], access: Decision, facts: Facts, is_fetched: bool
-    ) -> list[Carrier]:
-        """Return the statements of the site's files about the uses of each of the targets."""
+    def _resources(
+        self, view: AgentView, targets: Sequence[str], access: Decision, facts: Facts, *, is_fetched: bool
+    ) -> list[Resource]:
+        """Return the resource of each target, as the request for it turned out."""
         resources = [self._resource(target) for target in targets]
-        if access.verdict is Verdict.DENY:
-            disallowed = (view.disallows(target, facts) for target in targets)
-            resources = [
-                resource._replace(is_disallowed=is_disallowed, is_fetched=is_fetched)
-                for resource, is_disallowed in zip(resources, disallowed, strict=True)
-            ]
-        return [view.statements(resource) for resource in resources]
+        if access.verdict is not Verdict.DENY:
+            return resources
+        return [
+            resource._replace(is_disallowed=view.disallows(resource.target, facts), is_fetched=is_fetched)
+            for resource in resources
+        ]
 
 
 def _of_headers(fields: Sequence[tuple[bytes, bytes]], response: Response) -> Carrier:
@@ -339,6 +326,18 @@ def _of_documents(carriers: Sequence[Carrier], resources: Mapping[str, Fetched],
     return Carrier(statements)
 
 
+def _all_carriers(
+    view: AgentView, requested: Sequence[Resource], of_response: Sequence[Carrier], resources: Mapping[str, Fetched]
+) -> tuple[list[list[Carrier]], tuple[str, ...]]:
+    """Return the carriers for each of the resources, and absolute URLs of the documents that any of them refers to."""
+    carriers = [[view.statements(resource), *of_response] for resource in requested]
+    urls = tuple(dict.fromkeys(url for of_resource in carriers for carrier in of_resource for url in carrier.documents))
+    if urls:
+        for resource, of_resource in zip(requested, carriers, strict=True):
+            of_resource.append(_of_documents(of_resource, resources, resource.url))
+    return carriers, urls
+
+
 _READ_HEADERS = tuple((format_.name, format_.read_headers) for format_ in FORMATS if format_.read_headers)
 _READ_DOCUMENT = tuple((format_.name, format_.read_document) for format_ in FORMATS if format_.read_document)
 _READ_DOCUMENTS = tuple((format_.name, format_.read_documents) for format_ in FORMATS if format_.read_documents)
@@ -350,36 +349,57 @@ def _final(carrier: Carrier) -> Carrier:
     return Carrier({name: statements for name, statements in carrier.statements.items() if name in _FINAL})
 
 
-class _Stated:
-    """What carriers state together of a page, as sources of decisions."""
+def _refusals_by_page(url: str, access: Decision) -> list[UseSource]:
+    """Return the refusal of every use, where the page itself is among the reasons of the decision on its request."""
+    reasons = tuple(reason for reason in access.reasons if reason.source.url == url and reason.source.part != BODY)
+    return [Refusal(reasons)] if reasons else []
+
+
+def _elements(
+    view: AgentView, target: str, content: Content, url: str, *, is_read: bool
+) -> tuple[ElementRules | None, list[UseSource]]:
+    """Return the rules for parts of a page, and what they say of its uses: where nobody knows them, every use is refused."""
+    try:
+        elements = view.element_rules(target, content, url, is_read=is_read)
+    except FormatError as error:
+        return None, [Refusal((error.reason,))]
+    return elements, [elements.source] if elements else []
+
+
+class _Sources:
+    """The sources of decisions in all that carriers state together of a page."""
 
     def __init__(self, view: AgentView, outcomes: Sequence[Outcome], is_image: bool) -> None:
         """`outcomes`: of each of its targets."""
-        self.refusals = [Refusal(reasons) for reasons in dict.fromkeys(reasons for _, reasons in outcomes) if reasons]
+        self._refusals = [Refusal(reasons) for reasons in dict.fromkeys(reasons for _, reasons in outcomes) if reasons]
         statements = [dict(by_vocabulary) for by_vocabulary, _ in outcomes]
         of_embedded = list(map(of_images, statements))
-        self.sources = view.sources(of_embedded if is_image else statements)
-        self.embedded = None if of_embedded == statements else view.sources(of_embedded)  # of files in it; None: the same
+        self._statements = view.sources(of_embedded if is_image else statements)
+        self._embedded = None if of_embedded == statements else view.sources(of_embedded)  # None: as of the page
+
+    def of_page(self, first: Sequence[UseSource] = (), last: Sequence[UseSource] = ()) -> list[UseSource]:
+        """Return the sources for the page, among others that come before and after them."""
+        return [*first, *self._refusals, *self._statements, *last]
+
+    def of_embedded(self, first: Sequence[UseSource] = (), last: Sequence[UseSource] = ()) -> list[UseSource] | None:
+        """Return the sources for the files that are embedded in the page. None: they are those for the page."""
+        return None if self._embedded is None else [*first, *self._refusals, *last, *self._embedded]
 
 
 @lru_cache(maxsize=1024)
-def _stated(view: AgentView, outcomes: tuple[Outcome, ...], is_image: bool) -> _Stated:
+def _shared_sources(view: AgentView, outcomes: tuple[Outcome, ...], is_image: bool) -> _Sources:
     """Return the same for all pages of which the same is stated: most pages of a site send the same fields and elements."""
-    return _Stated(view, outcomes, is_image)
+    return _Sources(view, outcomes, is_image)
 
 
 @lru_cache(maxsize=1024)
-def _shared_page(site: Site, view: AgentView, access: Decision, stated: _Stated) -> Page:
+def _shared_page(site: Site, view: AgentView, access: Decision, sources: _Sources) -> Page:
     """Return the page of which nothing else holds than what is stated: it says the same of all of them."""
     return Page(
         view.agent,
         OF_PAGE,
         access=access,
-        sources=[*stated.refusals, *stated.sources],
-        embedded=None if stated.embedded is None else [*stated.refusals, *stated.embedded],
-        page_sources=(),
-        licenses=(),
+        sources=sources.of_page(),
+        embedded=sources.of_embedded(),
         policies=site.policies,
-        findings=(),
-        body=b"",
     )

@@ -18,7 +18,7 @@ from comity.policies.answers.request import PLAIN
 from comity.policies.document.document import Content
 from comity.policies.formats.distrusted import distrusted
 from comity.policies.formats.format import Format, Response, Statements
-from comity.policies.site import _shared_page, _stated
+from comity.policies.site import _shared_page, _shared_sources
 from comity.policies.syntax.remembered import Remembered
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -112,7 +112,7 @@ def test_a_page_says_what_it_says_alone_whatever_was_asked_before(files: dict[st
 
 def forget() -> None:
     """Empty what is remembered of all sites."""
-    for cache in (_stated, _shared_page):
+    for cache in (_shared_page, _shared_sources):
         cache.cache_clear()
     for remembered in REMEMBERED:
         remembered._results.clear()

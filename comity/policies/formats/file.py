@@ -78,10 +78,13 @@ class SiteFiles:
 
     def file(self, url: str) -> File | None:
         """The file at an absolute URL, None where it is not there."""
+        file = self.response(url)
+        return file if file is not None and file.is_present else None
+
+    def response(self, url: str) -> File | None:
+        """What came back for an absolute URL, be it a file or none. None: nobody asked for it."""
         fetched = self.fetched.get(url)
-        if fetched is None or availability(fetched) is not Availability.PRESENT:
-            return None
-        return self.once((File, url), lambda: File(url, fetched))
+        return None if fetched is None else self.once((File, url), lambda: File(url, fetched))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value of `make` for a key, made when the first format asks for it."""
