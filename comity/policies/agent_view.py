@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import strictest
-from comity.policies.answers.decision import OF_PAGE, ActionRequest, Decision, Finding, Reason, Source, Verdict, told_of
+from comity.policies.answers.decision import OF_PAGE, ActionRequest, Decision, Finding, Reason, Source, Verdict, with_page_url
 from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import Facts
@@ -166,7 +166,7 @@ class AgentView:
 
     @cached_property
     def _unusable(self) -> Bounded[frozenset[str] | None, Decision | None]:
-        """By purposes."""
+        """The refusals by purposes."""
         return Bounded(MAX_PURPOSES)
 
     def unusable(self, purposes: Iterable[str] | None) -> Decision | None:
@@ -200,7 +200,7 @@ class AgentView:
             if not refusing or self.agent.licence(url, use) is not None:
                 return None
             reasons |= dict.fromkeys(reason for decision in refusing for reason in decision.reasons)
-        return Decision(verdict=Verdict.DENY, reasons=told_of(url, tuple(reasons)))
+        return Decision(verdict=Verdict.DENY, reasons=with_page_url(tuple(reasons), url))
 
     def sources(self, statements: Sequence[ByVocabulary]) -> list[UseSource]:
         """Return the statements in each vocabulary as sources of decisions, which name the page OF_PAGE. `statements`: of each

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import most_restrictive, strictest
-from comity.policies.answers.decision import OF_PAGE, Decision, Finding, Reason, Source, UseDecision, Verdict, told_of
+from comity.policies.answers.decision import OF_PAGE, Decision, Finding, Reason, Source, UseDecision, Verdict, with_page_url
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.elements.rules import Element, ElementRules, Traced
 from comity.policies.formats.format import PageSource, UseSource
@@ -79,11 +79,11 @@ class Refusals:
 
     def decide(self, use: str) -> UseDecision | None:
         decision = self._source.decide(use)
-        return _told_of(self._url, decision) if decision is not None and decision.verdict is Verdict.DENY else None
+        return _with_page_url(decision, self._url) if decision is not None and decision.verdict is Verdict.DENY else None
 
     def limits(self, use: str) -> Iterable[Limit]:
         for qualifiers, reason in _restrictions(self._source, use):
-            yield from ((qualifiers, told) for told in told_of(self._url, (reason,)))
+            yield from ((qualifiers, with_url) for with_url in with_page_url((reason,), self._url))
 
 
 def _restrictions(source: UseSource, use: str) -> Iterator[Limit]:
@@ -94,9 +94,9 @@ def _restrictions(source: UseSource, use: str) -> Iterator[Limit]:
         yield from ((decision, reason) for reason in decision.reasons)
 
 
-def _told_of(url: str, decision: UseDecision) -> UseDecision:
+def _with_page_url(decision: UseDecision, url: str) -> UseDecision:
     """Return the decision with the URL of the page in its reasons."""
-    reasons = told_of(url, decision.reasons)
+    reasons = with_page_url(decision.reasons, url)
     return decision if reasons is decision.reasons else replace(decision, reasons=reasons)
 
 
@@ -166,7 +166,7 @@ class UsesOfPage(Mapping[str, UseDecision]):
         self._url = url
 
     def __getitem__(self, use: str) -> UseDecision:
-        return _told_of(self._url, self._uses[use])
+        return _with_page_url(self._uses[use], self._url)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._uses)
@@ -176,7 +176,7 @@ class UsesOfPage(Mapping[str, UseDecision]):
 
 
 class Browsed(Protocol):
-    """How a browser got a page."""
+    """The way a browser got a page."""
 
     @property
     def document_fields(self) -> Iterable[tuple[tuple[bytes, bytes], ...]]:

@@ -59,14 +59,14 @@ class Reason:
         return f"{self.rule} ({self.spec}) at {self.source}"
 
 
-def told_of(url: str, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+def with_page_url(reasons: tuple[Reason, ...], url: str) -> tuple[Reason, ...]:
     """Return the reasons with the URL of the page in place of OF_PAGE."""
     if all(reason.source.url != OF_PAGE for reason in reasons):
         return reasons
-    told = (
+    replaced = (
         replace(reason, source=replace(reason.source, url=url)) if reason.source.url == OF_PAGE else reason for reason in reasons
     )
-    return tuple(dict.fromkeys(told))
+    return tuple(dict.fromkeys(replaced))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ FINDING: Final = Effect.FINDING
 
 
 class Severity(enum.Enum):
-    """How much a finding matters to who writes the file."""
+    """The weight of a finding for who writes the file."""
 
     ERROR = "error"  # it is outside the grammar, or states something else than is plainly meant
     WARNING = "warning"  # it states what it says, but is probably not what is meant, or not to every reader
@@ -82,7 +82,7 @@ def depends_on_request(rule: str) -> bool:
 
 def of_missing_resource(rule: str) -> str:
     """Return the rule that refuses where what a permission by `rule` asks for is not there: that of its format, if it has one."""
-    rules = [name for name, known in RULES.items() if known.is_missing_resource]
+    rules = [name for name, candidate in RULES.items() if candidate.is_missing_resource]
     return next((name for name in rules if name.partition(".")[0] == rule.partition(".")[0]), rules[0])
 
 

@@ -335,12 +335,12 @@ class Origins:
     def _exact(self) -> Mapping[str, set[int]]:
         """Text that stands for itself, white space folded -> the scopes that it is in, wherever else it stands."""
         exact: dict[str, set[int]] = defaultdict(set)
-        of_written: dict[str, set[int]] = {}  # many texts stand in a page again and again
+        scopes_by_text: dict[str, set[int]] = {}  # many texts stand in a page again and again
         for scope, text, kind in self._pieces:
             if kind != "url":
-                scopes = of_written.get(text)
+                scopes = scopes_by_text.get(text)
                 if scopes is None:
-                    scopes = of_written[text] = exact[_folded(text)]
+                    scopes = scopes_by_text[text] = exact[_folded(text)]
                 scopes.add(scope)
         return exact
 

@@ -64,7 +64,7 @@ class Draft:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Where each line starts in the body; the last is its end."""
+        """The octets of the body before each line, and all of them at last."""
         skipped = len(codecs.BOM_UTF8) if self.body.startswith(codecs.BOM_UTF8) else 0
         lines = Lines(self.body, skipped)
         starts = []
@@ -78,7 +78,7 @@ class Draft:
 
     @cached_property
     def line_end(self) -> bytes:
-        """What ends the first line; LF where there is but one."""
+        """The end of the first line; LF where there is but one."""
         match = _LINE_END.search(self.body)
         return match[0] if match else b"\n"
 
@@ -124,28 +124,28 @@ def _span(edit: Edit) -> tuple[int, int]:
     return edit.start, edit.end
 
 
-def _beside(edit: Edit, taken: list[Edit]) -> list[Edit]:
-    """Return the edits of those that are taken, in their order, of which one meets the edit if any does. As none of them overlap,
-    these are the last that begins before it, all that begin with it, and the first that begins behind that."""
-    before, behind = bisect_left(taken, (edit.start, -1), key=_span), bisect_left(taken, (edit.start + 1, -1), key=_span)
-    return taken[max(0, before - 1) : behind + 1]
+def _beside(edit: Edit, edits: list[Edit]) -> list[Edit]:
+    """Return the neighbours of an edit among others, sorted, of which one meets it if any does. As no two of the others meet,
+    they are the last that begins before it, all that begin with it, and the first that begins behind that."""
+    before, behind = bisect_left(edits, (edit.start, -1), key=_span), bisect_left(edits, (edit.start + 1, -1), key=_span)
+    return edits[max(0, before - 1) : behind + 1]
 
 
 def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
     """Return the body with the fixes made, and those that were: of two that touch the same octets only the first is."""
-    made: list[Fix] = []
-    taken: list[Edit] = []  # what is put before something comes before what takes its place
+    applied: list[Fix] = []
+    edits: list[Edit] = []  # what is put before something comes before what takes its place
     for fix in fixes:
-        if not any(_meet(edit, other) for edit in fix.edits for other in _beside(edit, taken)):
-            made.append(fix)
+        if not any(_meet(edit, other) for edit in fix.edits for other in _beside(edit, edits)):
+            applied.append(fix)
             for edit in fix.edits:
-                insort(taken, edit, key=_span)
+                insort(edits, edit, key=_span)
     pieces: list[bytes] = []
     end = 0
-    for edit in taken:
+    for edit in edits:
         pieces += body[end : edit.start], edit.text
         end = edit.end
-    return b"".join((*pieces, body[end:])), tuple(made)
+    return b"".join((*pieces, body[end:])), tuple(applied)
 
 
 class FileKind(NamedTuple):
@@ -162,7 +162,7 @@ def literal(text: str) -> str:
 
 
 class Remarks:
-    """What a check has to say of a file: the first MAX_FINDINGS by each rule, so that none crowds out another."""
+    """The findings of a check of one file: the first MAX_FINDINGS by each rule, so that none crowds out another."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -182,7 +182,7 @@ class Remarks:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was reported, by its place."""
+        """The findings by line and column."""
         more = [
             Finding(rule="comity.more-findings", message=f"only the first {MAX_FINDINGS} by {rule} are listed", url=self._url)
             for rule, count in self._counts.items()

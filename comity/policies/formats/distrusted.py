@@ -117,7 +117,7 @@ def _or(otherwise: Any, call: Callable[..., T]) -> Callable[..., T]:
 
 
 def _authoring(trusting: Format) -> Authoring:
-    """What raises is said to who asks for help: that there is none."""
+    """Return the same help, of which no call raises: where a check does, a finding says that there is none."""
     name, authoring = trusting.name, trusting.authoring
 
     def check_site(files: SiteFiles) -> list[Finding]:

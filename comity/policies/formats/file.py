@@ -82,7 +82,7 @@ class SiteFiles:
         return file if file is not None and file.is_present else None
 
     def response(self, url: str) -> File | None:
-        """What came back for an absolute URL, be it a file or none. None: nobody asked for it."""
+        """The response for an absolute URL, be it a file or none. None: nobody asked for it."""
         fetched = self.fetched.get(url)
         return None if fetched is None else self.once((File, url), lambda: File(url, fetched))
 

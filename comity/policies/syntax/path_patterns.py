@@ -22,7 +22,7 @@ from itertools import compress, count, islice
 from sys import intern
 
 _SPECIAL = re.compile(r"\*|\$$")
-_ANYTHING = "\0"  # in no pattern in normal form
+_WILDCARD = "\0"  # in a sample: any characters; in no pattern in normal form
 
 # RFC 3986 section-2.2, section-2.3
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -106,7 +106,7 @@ def covers(pattern: str, target: str) -> bool:
 def sample(pattern: str) -> str:
     """Return a target that is covered by those patterns alone that cover all that the pattern does. `pattern`: normal form."""
     exact = pattern.endswith("$")
-    return pattern.removesuffix("$").replace("*", _ANYTHING) + ("" if exact else _ANYTHING)
+    return pattern.removesuffix("$").replace("*", _WILDCARD) + ("" if exact else _WILDCARD)
 
 
 def matches(rest: str, target: str, start: int) -> bool:

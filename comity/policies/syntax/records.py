@@ -58,7 +58,7 @@ class Record(NamedTuple):
     overlong: bool  # the value is cut at MAX_LINE
 
     def column(self, line: bytes) -> int:
-        """Where the value stands in its line, 1-based; 0: there is none."""
+        """The column of the value in its line, 1-based; 0: there is no value."""
         # Not where its name has the same letters.
         return line.find(self.value, line.lower().find(self.name) + len(self.name)) + 1 if self.value else 0
 

@@ -1,4 +1,4 @@
-"""What an author is unlikely to have meant in a path or a name, whatever the format. No parser asks this: `comity lint` does."""
+"""Signs that an author meant another path or another name, whatever the format. No parser asks this: `comity lint` does."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ def suspicions(path: bytes) -> list[Suspicion]:
     if match := INVISIBLE.search(path):
         message = "a character that cannot be seen is taken for a part of the path: write `{}`"
         return [Suspicion("invisible", message, (INVISIBLE.sub(b"", path),), match.start(), len(match[0]))]
-    found = []
+    suspected = []
     if space := _SPACE.search(path):
         first, rest = path[: space.start()], path[space.end() :]
         if rest[:1] in (b"/", b"*") or _RECORD.match(rest):
             message = "what follows `{}` is taken for a part of that path: write it in a line of its own"
-            found.append(Suspicion("second", message, (first,), space.end(), len(rest)))
+            suspected.append(Suspicion("second", message, (first,), space.end(), len(rest)))
         else:
             message = (
                 "`{}` is taken for a part of the path, but not by every reader: write a space as %20, and # before a comment"
             )
-            found.append(Suspicion("space", message, (rest,), space.end(), len(rest)))
+            suspected.append(Suspicion("space", message, (rest,), space.end(), len(rest)))
     if dollar := _DOLLAR.search(path, 0, MAX_LOOKED):
-        found.append(Suspicion("dollar", _DOLLAR_MESSAGE, (), dollar.start(), 1))
+        suspected.append(Suspicion("dollar", _DOLLAR_MESSAGE, (), dollar.start(), 1))
     if regex := _REGEX.search(path, 0, MAX_LOOKED):
         message = "`{}` has no meaning in a pattern: only `*`, and `$` at the end, are more than themselves"
-        found.append(Suspicion("regex", message, (regex[0],), regex.start(), len(regex[0])))
-    return found
+        suspected.append(Suspicion("regex", message, (regex[0],), regex.start(), len(regex[0])))
+    return suspected
 
 
 # Of formats whose paths are written for the format alone: robots.txt files have all of these in paths that are meant so.
@@ -80,8 +80,8 @@ def oddity(path: bytes) -> str:
     """Return why a path or pattern, or that of a URL, probably matches nothing that is meant; "" where nothing is odd."""
     url = _URL.match(path)
     path = path[url.end() :] if url else path
-    if found := suspicions(path):
-        return found[0].message.format(*map(printable, found[0].quoted))
+    if suspected := suspicions(path):
+        return suspected[0].message.format(*map(printable, suspected[0].quoted))
     if _INNER_QUOTE.search(path):
         return "quotes are a part of the path: leave them out"
     if _PLACEHOLDER.search(path):
@@ -113,33 +113,33 @@ def unquoted(value: bytes) -> bytes:
     return match[2] if match else value
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return which of the known words somebody who writes another one, in any case, probably means; "": none is near."""
+def nearest(word: str, words: Iterable[str]) -> str:
+    """Return the one of some words that somebody who writes another one, in any case, probably means; "": none is near."""
     if len(word) > MAX_WORD:
         return ""
     name = _joined(word.lower())
-    return next((each for each in known if _is_nearly(name, _joined_known(each.lower()))), "")
+    return next((other for other in words if _is_nearly(name, _joined_once(other.lower()))), "")
 
 
-def is_nearly(name: str, known: str) -> bool:
+def is_nearly(name: str, other: str) -> bool:
     """Return whether one letter is missing, too many or another, or two have changed places; spaces, `-` and `_` don't count."""
-    return _is_nearly(_joined(name), _joined(known))
+    return _is_nearly(_joined(name), _joined(other))
 
 
 def _joined(name: str) -> str:
     return _BETWEEN.sub("", name)
 
 
-_joined_known = lru_cache(maxsize=1024)(_joined)  # each word of a file is compared with all that are known
+_joined_once = lru_cache(maxsize=1024)(_joined)  # each word of a file is compared with all that are known
 
 
-def _is_nearly(name: str, known: str) -> bool:
-    if name == known:
+def _is_nearly(name: str, other: str) -> bool:
+    if name == other:
         return True
-    if abs(len(name) - len(known)) > 1 or name[:1] != known[:1]:
+    if abs(len(name) - len(other)) > 1 or name[:1] != other[:1]:
         return False
-    start = next((i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))
-    name, known = name[start:], known[start:]
+    start = next((i for i, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), min(len(name), len(other)))
+    name, other = name[start:], other[start:]
     return (
-        name[1:] == known[1:] or name[1:] == known or name == known[1:] or (name[:2] == known[:2][::-1] and name[2:] == known[2:])
+        name[1:] == other[1:] or name[1:] == other or name == other[1:] or (name[:2] == other[:2][::-1] and name[2:] == other[2:])
     )

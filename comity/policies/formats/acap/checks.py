@@ -1,4 +1,4 @@
-"""What is probably not meant in the ACAP of a robots.txt, besides its syntax: fields that match nothing or are overruled, names
+"""Checks of the ACAP of a robots.txt besides its syntax: fields that match nothing or are overruled, names
 that nobody uses. Nothing here is asked by a crawler; all is linear in the octets of the file."""
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
     if len(words) > 1 and words[1][:1] in (b"/", b"*"):
         consequence = "the permission grants nothing" if permits else "it is not prohibited"
         message = f"`{{}}` is a second path: {consequence}. Write a field for each, or an ACAP-resource-set"
-        at = line.octets.find(words[1], column) + 1
-        remarks.report("acap.second-path", message, words[1], line=line.number, column=at, length=len(words[1]))
+        second = line.octets.find(words[1], column) + 1
+        remarks.report("acap.second-path", message, words[1], line=line.number, column=second, length=len(words[1]))
     for kind, message, quoted, start, length in suspicions(words[0]):
         if kind in _OF_SUSPICION:
             remarks.report(_OF_SUSPICION[kind], message, *quoted, line=line.number, column=column + start, length=length)
@@ -87,7 +87,7 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
 
 def _check_overruled(acap: Acap, remarks: Remarks) -> None:
     """Fields of one record, or one sub-record, about one usage and pattern."""
-    said: set[int] = set()
+    reported: set[int] = set()
     for record in acap.records:
         firsts: dict[tuple[object, ...], Field] = {}
         prohibited: dict[tuple[object, ...], Field] = {}
@@ -96,15 +96,15 @@ def _check_overruled(acap: Acap, remarks: Remarks) -> None:
                 prohibited.setdefault(_subject(field), field)
         new = {field.line for field in record.fields if firsts.setdefault(_sentence(field), field) is field}
         for field in record.fields:
-            if field.line in said:
+            if field.line in reported:
                 continue
             over = prohibited.get(_subject(field))
             if field.verdict is Verdict.ALLOW and over:
-                said.add(field.line)
+                reported.add(field.line)
                 message = f"it permits nothing: line {over.line} prohibits the same"
                 remarks.report("acap.overruled", message, line=field.line)
             elif field.line not in new:
-                said.add(field.line)
+                reported.add(field.line)
                 message = f"line {firsts[_sentence(field)].line} says the same"
                 remarks.report("acap.repeated", message, line=field.line)
 

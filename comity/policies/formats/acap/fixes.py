@@ -1,4 +1,4 @@
-"""What mends the lines of ACAP and changes nothing that they say."""
+"""Fixes for the lines of ACAP, which change nothing that they say."""
 
 from __future__ import annotations
 

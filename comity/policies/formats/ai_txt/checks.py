@@ -1,4 +1,4 @@
-"""What may be wrong with an ai.txt besides its syntax: what is never meant, says nothing, or is said elsewhere.
+"""Checks of an ai.txt besides its syntax: what is never meant, says nothing, or is said elsewhere.
 
     check_site(files)         the file of a site, in either of its formats
     check_xml(body, url)      the XML form: what reading it finds, and the same checks
@@ -30,11 +30,11 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.suspicions import oddity
 from comity.policies.syntax.xml_tree import XmlError, local_name
 
-MAX_TOLD = 100  # octets of a value that a message quotes
+MAX_QUOTED = 100  # octets of a value that a message quotes
 
 
-class Written(NamedTuple):
-    """A value as it is written: that of a line, or of an attribute."""
+class Entry(NamedTuple):
+    """A keyword with its value, as a line has them, or an attribute in XML."""
 
     keyword: Keyword
     value: bytes
@@ -44,7 +44,7 @@ class Written(NamedTuple):
     indentation: bytes = b""  # before the keyword
 
 
-def keyword_lines(text: bytes) -> Iterator[Written]:
+def keyword_lines(text: bytes) -> Iterator[Entry]:
     """Yield the lines that are read, without comments behind their values."""
     lines = Lines(text)
     while True:
@@ -60,7 +60,7 @@ def keyword_lines(text: bytes) -> Iterator[Written]:
             file_type, value = EVERY_TYPE, value.rstrip(b" \t")
             if keyword is Keyword.PATH:
                 value, file_type = _typed(value)
-            yield Written(keyword, value, lines.number, match.start(4) + 1, file_type, match[1])
+            yield Entry(keyword, value, lines.number, match.start(4) + 1, file_type, match[1])
 
 
 def _typed(value: bytes) -> tuple[bytes, str]:
@@ -71,7 +71,7 @@ def _typed(value: bytes) -> tuple[bytes, str]:
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """What is wrong with the ai.txt of a site besides what reading it finds."""
+    """Check the ai.txt of a site for what reading it does not find."""
     file = ai_txt_of(files)
     if not file.elements:
         return ()
@@ -85,7 +85,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
 
 
 def check_xml(body: bytes, url: str) -> tuple[Finding, ...]:
-    """What is wrong with a document in the XML form."""
+    """Return the findings of a document in the XML form, those of reading it among them."""
     ai_txt = from_xml(body, url=url)
     remarks = Remarks(url)
     if ai_txt.rules:
@@ -103,7 +103,7 @@ _XML_KEYWORDS = {
 }
 
 
-def _attributes(body: bytes) -> Iterator[Written]:
+def _attributes(body: bytes) -> Iterator[Entry]:
     try:
         tree = xml_tree.read(body, max_bytes=MAX_XML, max_elements=MAX_XML_ELEMENTS)
     except XmlError:
@@ -112,30 +112,30 @@ def _attributes(body: bytes) -> Iterator[Written]:
         keyword, attribute = _XML_KEYWORDS.get(local_name(element), (None, ""))
         if keyword:
             value = element.get(attribute, "").strip(" \t\r\n").encode()
-            yield Written(keyword, value, tree.lines[element], 0, element.get("file-type", "").strip().lower())
+            yield Entry(keyword, value, tree.lines[element], 0, element.get("file-type", "").strip().lower())
             if keyword is Keyword.LANG:
-                yield Written(Keyword.GUIDELINE, b"", tree.lines[element], 0)
+                yield Entry(Keyword.GUIDELINE, b"", tree.lines[element], 0)
 
 
-def _check(remarks: Remarks, ai_txt: AiTxt, written: Iterable[Written]) -> None:
-    lang: Written | None = None  # that has no guideline yet
+def _check(remarks: Remarks, ai_txt: AiTxt, entries: Iterable[Entry]) -> None:
+    lang: Entry | None = None  # that has no guideline yet
     types: set[str] = set()  # of the paths that are open
     last: Keyword | None = None
-    for each in written:
-        if lang and each.keyword is not Keyword.GUIDELINE:
+    for entry in entries:
+        if lang and entry.keyword is not Keyword.GUIDELINE:
             _report(remarks, "ait.unused-language", _UNUSED_LANGUAGE, lang)
-        lang = each if each.keyword is Keyword.LANG else None
-        match each.keyword:
+        lang = entry if entry.keyword is Keyword.LANG else None
+        match entry.keyword:
             case Keyword.USER_AGENT:
-                _check_agents(remarks, each)
+                _check_agents(remarks, entry)
             case Keyword.PATH:
-                types = {*types, each.file_type} if last is Keyword.PATH else {each.file_type}
-                _check_path(remarks, each)
+                types = {*types, entry.file_type} if last is Keyword.PATH else {entry.file_type}
+                _check_path(remarks, entry)
             case Keyword.ELEMENT:
-                _check_element(remarks, each, types)
+                _check_element(remarks, entry, types)
             case Keyword.LANG:
-                _check_language(remarks, each)
-        last = each.keyword
+                _check_language(remarks, entry)
+        last = entry.keyword
     if lang:
         _report(remarks, "ait.unused-language", _UNUSED_LANGUAGE, lang)
     _check_rules(remarks, ai_txt.rules)
@@ -144,17 +144,17 @@ def _check(remarks: Remarks, ai_txt: AiTxt, written: Iterable[Written]) -> None:
 _UNUSED_LANGUAGE = "no Guideline stands below this Lang: it says nothing"
 
 
-def _report(remarks: Remarks, rule: str, message: str, place: Written, *quoted: bytes, offset: int = 0, length: int = 0) -> None:
-    column = place.column + offset if place.column else 0
-    remarks.report(rule, message, *quoted, line=place.line, column=column, length=(length or len(place.value)) if column else 0)
+def _report(remarks: Remarks, rule: str, message: str, entry: Entry, *quoted: bytes, offset: int = 0, length: int = 0) -> None:
+    column = entry.column + offset if entry.column else 0
+    remarks.report(rule, message, *quoted, line=entry.line, column=column, length=(length or len(entry.value)) if column else 0)
 
 
-def _check_agents(remarks: Remarks, written: Written) -> None:
+def _check_agents(remarks: Remarks, entry: Entry) -> None:
     names: set[bytes] = set()
-    for word in NAME.finditer(written.value):
+    for word in NAME.finditer(entry.value):
         if word[0].lower() in names:
             message = "`{}` is named twice in this line"
-            _report(remarks, "ait.repeated-agent", message, written, word[0], offset=word.start(), length=len(word[0]))
+            _report(remarks, "ait.repeated-agent", message, entry, word[0], offset=word.start(), length=len(word[0]))
         names.add(word[0].lower())
 
 
@@ -162,19 +162,19 @@ def _check_agents(remarks: Remarks, written: Written) -> None:
 _OF_PATHS = re.compile(rb"[A-Za-z0-9_.&%/~:@*$?\x80-\xff-]*")
 
 
-def _check_path(remarks: Remarks, written: Written) -> None:
-    value = written.value
-    if written.column and len(words := value.split()) > 1 and words[-1].isalnum():
+def _check_path(remarks: Remarks, entry: Entry) -> None:
+    value = entry.value
+    if entry.column and len(words := value.split()) > 1 and words[-1].isalnum():
         return  # `ait.file-type`
     if odd := oddity(value):
-        _report(remarks, "ait.path-characters", f"`{{}}` probably matches nothing: {literal(odd)}", written, value)
+        _report(remarks, "ait.path-characters", f"`{{}}` probably matches nothing: {literal(odd)}", entry, value)
     elif not _OF_PATHS.fullmatch(value):
         character = _OF_PATHS.sub(b"", value)[:1]
         message = (
             f"`{{}}` in a path is outside the grammar of ai.txt: other readers may pass over it. Write `%{character[0]:02X}`"
         )
-        _report(remarks, "ait.path-characters", message, written, character, offset=value.find(character), length=1)
-    _check_extension(remarks, written)
+        _report(remarks, "ait.path-characters", message, entry, character, offset=value.find(character), length=1)
+    _check_extension(remarks, entry)
 
 
 _EXTENSION = re.compile(rb"\.([a-z0-9]{1,8})\$?\Z", re.IGNORECASE)
@@ -187,13 +187,13 @@ _TYPES = {
 }
 
 
-def _check_extension(remarks: Remarks, written: Written) -> None:
-    match = _EXTENSION.search(written.value, max(0, len(written.value) - 10))
+def _check_extension(remarks: Remarks, entry: Entry) -> None:
+    match = _EXTENSION.search(entry.value, max(0, len(entry.value) - 10))
     types = _TYPES.get(match[1].lower()) if match else None
-    if written.file_type and types is not None and written.file_type not in types:
+    if entry.file_type and types is not None and entry.file_type not in types:
         advice = f"write `{types[0]}`" if types else "rules for elements are known of html, json and xml alone"
-        message = f"the rule is for {written.file_type}, and the path ends as what is not: {advice}"
-        _report(remarks, "ait.extension", message, written)
+        message = f"the rule is for {entry.file_type}, and the path ends as what is not: {advice}"
+        _report(remarks, "ait.extension", message, entry)
 
 
 # RFC 5646 section-2.2.1: no language has a primary subtag of four letters or more.
@@ -212,12 +212,12 @@ _COUNTRIES = {"UK": "GB"}  # that ISO 3166 calls otherwise
 _COUNTRY_AS_LANGUAGE = {"jp": "ja", "cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "ua": "uk", "kr": "ko", "us": "en-US"}
 
 
-def _check_language(remarks: Remarks, written: Written) -> None:
-    text = written.value.decode("utf-8", "replace")
+def _check_language(remarks: Remarks, entry: Entry) -> None:
+    text = entry.value.decode("utf-8", "replace")
     primary, *others = text.replace("_", "-").split("-")
-    known = _TAGS.get(text.lower()) or _TAGS.get(primary.lower()) or ("" if others else _COUNTRY_AS_LANGUAGE.get(primary.lower()))
-    if known:
-        message = f"`{{}}` is no tag of a language: write `{known}`"
+    tag = _TAGS.get(text.lower()) or _TAGS.get(primary.lower()) or ("" if others else _COUNTRY_AS_LANGUAGE.get(primary.lower()))
+    if tag:
+        message = f"`{{}}` is no tag of a language: write `{tag}`"
     elif len(primary) > 3 and primary.isascii() and primary.isalpha():
         message = "`{}` is no tag of a language: write one such as `en` or `en-US`"
     elif others and others[-1].upper() in _COUNTRIES:
@@ -227,28 +227,28 @@ def _check_language(remarks: Remarks, written: Written) -> None:
         message = "`{}`: the parts of a tag are parted by hyphens"
     else:
         return
-    _report(remarks, "ait.language-tag", message, written, *([written.value] if message.startswith("`{}`") else ()))
+    _report(remarks, "ait.language-tag", message, entry, *([entry.value] if message.startswith("`{}`") else ()))
 
 
-def _check_element(remarks: Remarks, written: Written, types: Iterable[str]) -> None:
-    """What cannot be applied, and what is applied in part. `types`: of its paths."""
-    element = written.value.decode("utf-8", "replace")
+def _check_element(remarks: Remarks, entry: Entry, types: Iterable[str]) -> None:
+    """Report an element that cannot be applied, or is applied in part. `types`: of its paths."""
+    element = entry.value.decode("utf-8", "replace")
     if element in ("", ALL):
         return
-    quoted = written.value[:MAX_TOLD]
+    quoted = entry.value[:MAX_QUOTED]
     if any(file_type in ("json", "xml") for file_type in types) and not all(element.split(".")):
         message = "`{}` is no dotted name, as a part of it is empty: the whole document is meant. Write one such as `a.b`"
-        _report(remarks, "ait.no-element", message, written, quoted)
+        _report(remarks, "ait.no-element", message, entry, quoted)
     elif any(file_type in ("html", EVERY_TYPE) for file_type in types):
         try:
             unread = compiled(element).unread
         except SelectorError as error:
             message = "`{}` cannot be applied, as {}: the whole document is meant. Write a CSS selector such as `article p`"
-            _report(remarks, "ait.no-element", message, written, quoted, str(error).encode("utf-8", "replace"))
+            _report(remarks, "ait.no-element", message, entry, quoted, str(error).encode("utf-8", "replace"))
         else:
             if unread:
                 message = "`{}` is read without {}, which can be told of no page that is not rendered: more is meant"
-                _report(remarks, "ait.element-part", message, written, quoted, ", ".join(unread).encode("utf-8", "replace"))
+                _report(remarks, "ait.element-part", message, entry, quoted, ", ".join(unread).encode("utf-8", "replace"))
 
 
 class _Wide:
@@ -271,15 +271,15 @@ class _Wide:
             self._index = PatternIndex([pattern for pattern, _ in patterns]), [path for _, path in patterns]
         index, paths = self._index
         covering = [{paths[number] for number in index.all(sample(pattern))} for pattern in patterns_of(path)]
-        left, lines = set(actions), set()
+        remaining, lines = set(actions), set()
         for wide in covering[0].intersection(*covering[1:]):
             of_path = self._actions[wide]
-            for action in tuple(left):
+            for action in tuple(remaining):
                 line = of_path.get(ALL, 0) or of_path.get(action, 0)
                 if line and line != but and (line < but or not _covers(path, wide)):
-                    left.discard(action)
+                    remaining.discard(action)
                     lines.add(line)
-        return set() if left else lines
+        return set() if remaining else lines
 
 
 def _covers(path: str, other: str) -> bool:
@@ -309,7 +309,7 @@ def _check_rules(remarks: Remarks, rules: tuple[ElementRule, ...]) -> None:
     for rule, agents in zip(rules, agents_of, strict=True):
         by_line.setdefault(rule.line, []).append(_overruled(rule, agents, wide, same, guides))
     for line, of_line in by_line.items():
-        finding = next((each for each in of_line if each and each[0] == "ait.contradiction"), None)
+        finding = next((finding for finding in of_line if finding and finding[0] == "ait.contradiction"), None)
         if finding or (finding := of_line[0] if all(of_line) else None):
             remarks.report(*finding, line=line)
 
@@ -323,8 +323,8 @@ def _overruled(
 ) -> tuple[str, str] | None:
     binding = dict.fromkeys((agents, _ANYBODY))
     if rule.verdict is None:
-        said = agents, rule.path, rule.file_type, rule.element, rule.actions, rule.guidelines
-        first = guides.setdefault(said, rule.line)
+        guide = agents, rule.path, rule.file_type, rule.element, rule.actions, rule.guidelines
+        first = guides.setdefault(guide, rule.line)
         if first != rule.line:
             return "ait.duplicate", f"line {first} says the same"
         prohibited = _prohibited(rule, binding, same)
@@ -333,19 +333,19 @@ def _overruled(
             (name,) = display_names((action,))
             return (
                 "ait.contradiction",
-                f"line {line} disallows {_called(name)} of the same element: Disallow counts, whatever is said here",
+                f"line {line} disallows {_action_in_words(name)} of the same element: Disallow counts, whatever is said here",
             )
     else:
         lines = {same[agents, rule.path, rule.file_type, rule.element].get(action, 0) for action in rule.actions}
         if max(lines) < rule.line and 0 not in lines:
             return "ait.duplicate", f"line {min(lines)} says the same"
-    for key in ((who, file_type) for who in binding for file_type in dict.fromkeys((rule.file_type, EVERY_TYPE))):
+    for key in ((bound, file_type) for bound in binding for file_type in dict.fromkeys((rule.file_type, EVERY_TYPE))):
         if key in wide and (lines := wide[key].lines(rule.path, rule.actions, rule.line)):
             return _by_wider(rule, min(lines))
     return None
 
 
-def _called(name: str) -> str:
+def _action_in_words(name: str) -> str:
     return "every action" if name == ALL else name
 
 
@@ -360,9 +360,9 @@ def _prohibited(
 ) -> dict[str, int]:
     """The actions of a Guide that a Disallow of the same element has, and its line."""
     prohibited: dict[str, int] = {}
-    for who in binding:
+    for agents in binding:
         for file_type in dict.fromkeys((rule.file_type, EVERY_TYPE)):
-            actions = same.get((who, rule.path, file_type, rule.element), {})
+            actions = same.get((agents, rule.path, file_type, rule.element), {})
             for action in rule.actions:
                 if line := actions.get(action, 0) or actions.get(ALL, 0):
                     prohibited.setdefault(action, line)

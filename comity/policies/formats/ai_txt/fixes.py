@@ -1,4 +1,4 @@
-"""What mends an ai.txt and changes no rule of it.
+"""Fixes for an ai.txt, which change no rule of it.
 
 Where lines of both languages stand in one file, or there is more than is read, nothing is mended: each line may count by
 what stands before it."""
@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
-from comity.policies.formats.ai_txt.checks import Written, keyword_lines
+from comity.policies.formats.ai_txt.checks import Entry, keyword_lines
 from comity.policies.formats.ai_txt.grammar import LINE, SPELLINGS, Keyword, parse
 from comity.policies.formats.ai_txt.reading import NAME
 from comity.policies.formats.ai_txt.spawning import spawning
@@ -20,32 +20,32 @@ from comity.policies.syntax.printable import printable
 
 _UNITS = (b"  ", b"    ", b"\t")
 _PLAIN = re.compile(rb"[ \t]*")
-_OF_BOTH = re.compile(rb"[/*.]")  # begins a value that is one of Spawning's where its line is not indented
+_SPAWNING_VALUE = re.compile(rb"[/*.]")  # begins a value that is one of Spawning's where its line is not indented
 
 
 class _File(NamedTuple):
-    written: tuple[Written, ...]
-    numbers: dict[int, int]  # line -> place among those that are written
+    entries: tuple[Entry, ...]
+    numbers: dict[int, int]  # line -> index of its entry
     unit: bytes  # one level of indentation
 
 
 @lru_cache(maxsize=2)  # every finding of a file asks for it
 def _file(body: bytes) -> _File | None:
-    """None where nothing can be mended."""
+    """Read a file. None where nothing can be mended."""
     text, cut = text_of(body)
     ai_txt = parse(text, cut=cut)
     if cut or spawning(text).patterns or any(finding.rule == "ait.limit" for finding in ai_txt.findings):
         return None
-    written = tuple(keyword_lines(text))
-    return _File(written, {each.line: number for number, each in enumerate(written)}, _unit(written))
+    entries = tuple(keyword_lines(text))
+    return _File(entries, {entry.line: number for number, entry in enumerate(entries)}, _unit(entries))
 
 
-def _unit(written: tuple[Written, ...]) -> bytes:
+def _unit(entries: tuple[Entry, ...]) -> bytes:
     """The indentation that the parser takes for that of the file."""
-    for each in written:
-        if level := each.keyword.level:
+    for entry in entries:
+        if level := entry.keyword.level:
             for unit in _UNITS:
-                if each.indentation == unit * level:
+                if entry.indentation == unit * level:
                     return unit
     return _UNITS[0]
 
@@ -78,7 +78,7 @@ def spell(draft: Draft, finding: Finding) -> Fix | None:
         name = keyword.value[0]
         return Fix(f"Write `{name.decode()}`", (draft.replaced(finding.line, finding.column, len(match[2]), name),))
     if match[3] is None and finding.column == match.end(2) + 1:
-        if keyword is Keyword.DISALLOW and _OF_BOTH.match(match[4]):
+        if keyword is Keyword.DISALLOW and _SPAWNING_VALUE.match(match[4]):
             return None
         return Fix("Write the colon", (draft.replaced(finding.line, finding.column, 0, b":"),))
     return None
@@ -106,11 +106,11 @@ def leave_out_agent(draft: Draft, finding: Finding) -> Fix | None:
     if not (in_file := _line(draft, finding)):
         return None
     file, _ = in_file
-    written = file.written[file.numbers[finding.line]]
+    entry = file.entries[file.numbers[finding.line]]
     end = 0
-    for word in NAME.finditer(written.value):
-        if written.column + word.start() == finding.column and end:
-            edit = draft.replaced(finding.line, written.column + end, word.end() - end, b"")
+    for word in NAME.finditer(entry.value):
+        if entry.column + word.start() == finding.column and end:
+            edit = draft.replaced(finding.line, entry.column + end, word.end() - end, b"")
             return Fix(f"Leave out `{printable(word[0])}`", (edit,))
         end = word.end()
     return None
@@ -121,11 +121,11 @@ def hyphenate(draft: Draft, finding: Finding) -> Fix | None:
     if not (in_file := _line(draft, finding)):
         return None
     file, _ = in_file
-    written = file.written[file.numbers[finding.line]]
-    if b"_" not in written.value:
+    entry = file.entries[file.numbers[finding.line]]
+    if b"_" not in entry.value:
         return None
-    tag = written.value.replace(b"_", b"-")
-    edit = draft.replaced(finding.line, written.column, len(written.value), tag)
+    tag = entry.value.replace(b"_", b"-")
+    edit = draft.replaced(finding.line, entry.column, len(entry.value), tag)
     return Fix(f"Write `{printable(tag)}`", (edit,))
 
 
@@ -135,11 +135,11 @@ def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
         return None
     file, match = in_file
     number = file.numbers[finding.line]
-    after = file.written[number + 1].keyword if number + 1 < len(file.written) else None
+    after = file.entries[number + 1].keyword if number + 1 < len(file.entries) else None
     before = number - 1
-    while before >= 0 and file.written[before].keyword in (Keyword.LANG, Keyword.GUIDELINE):  # they end no block
+    while before >= 0 and file.entries[before].keyword in (Keyword.LANG, Keyword.GUIDELINE):  # they end no block
         before -= 1
-    is_alone = before < 0 or file.written[before].keyword.level < Keyword.DISALLOW.level
+    is_alone = before < 0 or file.entries[before].keyword.level < Keyword.DISALLOW.level
     if SPELLINGS[match[2].lower()] is not Keyword.DISALLOW or is_alone or after in (Keyword.LANG, Keyword.GUIDELINE):
         return None
     return Fix("Leave out the line", (draft.without_line(finding.line),))

@@ -1,4 +1,4 @@
-"""What is probably not meant in the lines of usage preferences, besides their syntax. Nothing here is asked by a crawler."""
+"""Checks of the lines of usage preferences besides their syntax: what is probably not meant. No crawler asks for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import Robots
-from comity.policies.formats.robots.line_site import place, spoken_together
+from comity.policies.formats.robots.line_site import column_and_length, spoken_together
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.path_patterns import normal_pattern
 from comity.policies.syntax.suspicions import nearest
@@ -62,7 +62,7 @@ def _string(line: ExtensionLine) -> Iterator[_Member]:
 
 
 def _dictionary(line: ExtensionLine) -> Iterator[_Member]:
-    """Those of a value that is one, without quotes: a comma might stand within them."""
+    """Yield the members of a value that is a dictionary without quotes: a comma might stand within these."""
     path, value = content_usage.parts(line.value)
     if b'"' in value or not content_usage.read(value, Findings("")):
         return
@@ -73,22 +73,22 @@ def _dictionary(line: ExtensionLine) -> Iterator[_Member]:
 
 
 def _check_labels(
-    rule: str, lines: _Lines, labels: Iterable[str], meant: Mapping[str, str], robots: Robots, remarks: Remarks
+    rule: str, lines: _Lines, labels: Iterable[str], synonyms: Mapping[str, str], robots: Robots, remarks: Remarks
 ) -> None:
-    known: dict[str, str] = dict.fromkeys(labels, "")
+    suggestions: dict[str, str] = dict.fromkeys(labels, "")
     for line, members in lines.items():
         for member in members:
-            if member.label not in known and len(known) < MAX_WORDS:
-                known[member.label] = meant.get(member.label.lower()) or nearest(member.label, labels)
-            if word := known.get(member.label):
-                column, length = place(line, member.label.encode(), robots)
+            if member.label not in suggestions and len(suggestions) < MAX_WORDS:
+                suggestions[member.label] = synonyms.get(member.label.lower()) or nearest(member.label, labels)
+            if word := suggestions.get(member.label):
+                column, length = column_and_length(line, member.label.encode(), robots)
                 message = f"nobody knows `{{}}` here, and nothing is said by it: write `{word}={member.value}`"
                 remarks.report(rule, message, member.label.encode(), line=line.line, column=column, length=length)
 
 
 def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Remarks) -> None:
     """A permission of what is refused by the same path for the same agents."""
-    said: set[tuple[ExtensionLine, Hashable]] = set()
+    reported: set[tuple[ExtensionLine, Hashable]] = set()
     for together in spoken_together(list(lines), robots):
         members = [member for line in together for member in lines[line]]
         refused: dict[tuple[str, str], ExtensionLine] = {}
@@ -97,11 +97,11 @@ def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Rem
                 refused.setdefault((member.path, member.label), member.line)
         for line, label, value, path in members:
             refusing = refused.get((path, label))
-            if refusing and short_strings.VERDICTS[value] is Verdict.ALLOW and (line, label) not in said:
-                said.add((line, label))
-                column, length = place(line, label.encode(), robots)
-                where = "in this line" if refusing is line else f"by line {refusing.line}"
-                message = f"`{{}}` is refused {where} too, for the same agents: it is refused"
+            if refusing and short_strings.VERDICTS[value] is Verdict.ALLOW and (line, label) not in reported:
+                reported.add((line, label))
+                column, length = column_and_length(line, label.encode(), robots)
+                position = "in this line" if refusing is line else f"by line {refusing.line}"
+                message = f"`{{}}` is refused {position} too, for the same agents: it is refused"
                 remarks.report(rule, message, label.encode(), line=line.line, column=column, length=length)
 
 
@@ -109,7 +109,7 @@ def _check_repeated(members: list[_Member], robots: Robots, remarks: Remarks) ->
     values: dict[str, str] = {}
     for line, label, value, _ in members:
         if values.setdefault(label, value) != value:
-            column, length = place(line, label.encode(), robots)
+            column, length = column_and_length(line, label.encode(), robots)
             message = "`{}` stands twice in this line: the last one counts"
             remarks.report("content-usage.repeated", message, label.encode(), line=line.line, column=column, length=length)
             return

@@ -1,4 +1,4 @@
-"""What may be wrong with an automation-preferences.txt besides its syntax: what never speaks, or refuses by silence.
+"""Checks of an automation-preferences.txt besides its syntax: what never speaks, or refuses by silence.
 
     check_site(files)     the file of a site
     records(text)         its lines that say something, and those that look so
@@ -23,7 +23,7 @@ from comity.policies.syntax.lines import Lines
 from comity.policies.syntax.suspicions import nearest, oddity
 from comity.policies.syntax.windows import Window
 
-KNOWN = tuple(name.decode() for name in (*SELECTORS, *DIRECTIVES))
+NAMES = tuple(name.decode() for name in (*SELECTORS, *DIRECTIVES))
 _LOOKS_SO = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z_-]*+)[ \t]*+:[ \t]*+([^#\r\n]*+)")
 
 
@@ -42,16 +42,16 @@ def records(text: bytes) -> Iterator[Record]:
     """Yield the lines that say something, and those that look as if they did."""
     lines = Lines(text)
     while line := lines.read():
-        known = RECORD.match(line)
-        match = known or _LOOKS_SO.match(line)
+        record = RECORD.match(line)
+        match = record or _LOOKS_SO.match(line)
         if match:
             value = match[match.lastindex or 0].rstrip(b" \t")
             start = match.start(match.lastindex or 0)
-            yield Record(match[1].decode("ascii").lower(), value, lines.number, start + 1, match.start(1) + 1, known is not None)
+            yield Record(match[1].decode("ascii").lower(), value, lines.number, start + 1, match.start(1) + 1, record is not None)
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """What is wrong with the file of a site besides what reading it finds."""
+    """Check the file of a site for what reading it does not find."""
     file = preferences_of(files)
     if not file.automation:
         return ()
@@ -69,7 +69,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
 def _check_record(remarks: Remarks, record: Record) -> None:
     if not record.is_known:
         name = record.name.encode()
-        near = nearest(record.name, KNOWN)
+        near = nearest(record.name, NAMES)
         message = f"`{{}}` is no directive: write `{near}`" if near else "`{}` is no directive: it says nothing"
         remarks.report("automation.unknown", message, name, line=record.line, column=record.name_column, length=len(name))
     elif record.name == "scope":
@@ -94,12 +94,12 @@ _EVERYWHERE = (("", "/"), ("", "*"), ("", "/*"))
 def _check_shadowed(remarks: Remarks, groups: tuple[Group, ...]) -> None:
     """Groups that never speak, as others of the same rank stand below them."""
     last: dict[tuple[Any, ...], Group] = {}
-    known: dict[frozenset[str], frozenset[str]] = {}  # equal ones are one: a group has many scopes, and each is compared
-    of_groups = [_selectors(group, known) for group in groups]
+    interned: dict[frozenset[str], frozenset[str]] = {}  # equal ones are one: a group has many scopes, and each is compared
+    of_groups = [_selectors(group, interned) for group in groups]
     for group, selectors in zip(groups, of_groups, strict=True):
         last.update(dict.fromkeys(selectors, group))
     for group, selectors in zip(groups, of_groups, strict=True):
-        others = [last[each] for each in selectors]
+        others = [last[selector] for selector in selectors]
         if all(other is not group for other in others):
             line = min(other.line for other in others)
             message = f"the group never speaks: that of line {line} is for the same, and the later one counts"
@@ -116,14 +116,14 @@ def _agents(group: Group) -> frozenset[str]:
     return _ANYBODY if group.agents is None or "*" in group.agents else group.agents
 
 
-def _selectors(group: Group, known: dict[frozenset[str], frozenset[str]]) -> list[tuple[Any, ...]]:
-    """What each scope of a group is for: hosts, agents and the scope."""
+def _selectors(group: Group, interned: dict[frozenset[str], frozenset[str]]) -> list[tuple[Any, ...]]:
+    """Return a selector for each scope of a group: hosts, agents and the scope. `interned`: sets, each under itself."""
     agents = _agents(group) if group.agents is None else group.agents
-    agents = known.setdefault(agents, agents)
+    agents = interned.setdefault(agents, agents)
     hosts: frozenset[str] | tuple[str, ...] | None = group.hosts
     if hosts:
         hosts = frozenset(hosts)
-        hosts = known.setdefault(hosts, hosts)
+        hosts = interned.setdefault(hosts, hosts)
     return [(hosts, agents, *(scope or (None,))) for scope in group.scopes or (None,)]
 
 
@@ -156,8 +156,8 @@ def _without_effect(directives: Directives) -> Iterator[tuple[int, str]]:
                 yield values[0].line, f"line {methods[0].line} permits no method: every request is refused, whatever is said here"
         return
     if directives.disallow_fetch_from and all(value.value == "none" for value in directives.allow_xhr):
-        where = f"line {directives.allow_xhr[0].line} refuses" if directives.allow_xhr else "without allow-xhr the group refuses"
-        yield directives.disallow_fetch_from[0].line, f"{where} all requests of scripts: from which pages makes no difference"
+        cause = f"line {directives.allow_xhr[0].line} refuses" if directives.allow_xhr else "without allow-xhr the group refuses"
+        yield directives.disallow_fetch_from[0].line, f"{cause} all requests of scripts: from which pages makes no difference"
 
 
 def _check_limits(remarks: Remarks, directives: Directives) -> None:

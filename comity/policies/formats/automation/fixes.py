@@ -1,4 +1,4 @@
-"""What mends an automation-preferences.txt and changes no group of it."""
+"""Fixes for an automation-preferences.txt, which change no group of it."""
 
 from __future__ import annotations
 

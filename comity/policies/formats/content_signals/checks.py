@@ -1,4 +1,4 @@
-"""What is probably not meant in Content Signals, besides their syntax. Nothing here is asked by a crawler."""
+"""Checks of Content Signals besides their syntax: what is probably not meant. No crawler asks for them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import Robots
-from comity.policies.formats.robots.line_site import place, spoken_together
+from comity.policies.formats.robots.line_site import column_and_length, spoken_together
 from comity.policies.syntax.suspicions import nearest
 
 # Words of other vocabularies -> the signal that says nearly the same
-_MEANT = {
+_SYNONYMS = {
     **dict.fromkeys(("train-ai", "ai", "genai", "train-genai", "train", "ai-training", "noai", "tdm"), "ai-train"),
     **dict.fromkeys(("ai-use", "inference", "ai-output", "ai-inference", "input"), "ai-input"),
     "index": "search",
@@ -35,13 +35,13 @@ def check(site: SiteFiles) -> Iterator[Finding]:
 
 
 def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -> None:
-    meant: dict[str, str] = dict.fromkeys((*LABELS, "use"), "")
+    suggestions: dict[str, str] = dict.fromkeys((*LABELS, "use"), "")
     for line in lines:
         for key, _ in members(line.value):
-            if key not in meant and len(meant) < MAX_WORDS:
-                meant[key] = _MEANT.get(key) or nearest(key, LABELS)
-            if word := meant.get(key):
-                column, length = _place(line, key, robots)
+            if key not in suggestions and len(suggestions) < MAX_WORDS:
+                suggestions[key] = _SYNONYMS.get(key) or nearest(key, LABELS)
+            if word := suggestions.get(key):
+                column, length = _key_position(line, key, robots)
                 message = f"`{{}}` is no signal: write `{word}=no` or `{word}=yes`"
                 remarks.report("content-signal.label", message, key.encode(), line=line.line, column=column, length=length)
         if line.group < 0:
@@ -53,9 +53,10 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
             remarks.report("content-signal.spelling", message, usual, line=line.line)
 
 
-def _place(line: ExtensionLine, key: str, robots: Robots) -> tuple[int, int]:
+def _key_position(line: ExtensionLine, key: str, robots: Robots) -> tuple[int, int]:
+    """Return column and length of a key, which may be written with underscores."""
     start = line.value.lower().replace(b"_", b"-").find(key.encode())
-    return place(line, line.value[max(start, 0) : max(start, 0) + len(key.encode())], robots)
+    return column_and_length(line, line.value[max(start, 0) : max(start, 0) + len(key.encode())], robots)
 
 
 def _squeezed(value: bytes) -> bytes:
@@ -66,9 +67,9 @@ def _squeezed(value: bytes) -> bytes:
 def usual_form(value: bytes) -> bytes:
     """The value as its specification has it; b"" where that is not known to say the same."""
     signals = members(value)
-    known = all((value in ("yes", "no") and key in LABELS) or (key == "use" and value in LEVELS) for key, value in signals)
+    is_known = all((value in ("yes", "no") and key in LABELS) or (key == "use" and value in LEVELS) for key, value in signals)
     usual = ", ".join(f"{key}={value}" for key, value in signals).encode()
-    return usual if known and signals and line_signals(usual) == line_signals(value) else b""
+    return usual if is_known and signals and line_signals(usual) == line_signals(value) else b""
 
 
 def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -> None:
@@ -80,7 +81,7 @@ def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks
         for word, verdict in of_line:
             if verdict is Verdict.DENY:
                 anywhere.setdefault(word, line)
-    said: set[tuple[ExtensionLine, str]] = set()
+    reported: set[tuple[ExtensionLine, str]] = set()
     for rule in ("content-signal.contradiction", "content-signal.elsewhere"):
         for together in spoken_together(lines, robots):
             refused: dict[str, ExtensionLine] = {}
@@ -92,12 +93,12 @@ def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks
             for line in together:
                 for word, verdict in signals[line]:
                     refusing = source.get(word)
-                    if verdict is not Verdict.ALLOW or not refusing or (line, word) in said:
+                    if verdict is not Verdict.ALLOW or not refusing or (line, word) in reported:
                         continue
-                    said.add((line, word))
+                    reported.add((line, word))
                     if line.group in everybodys or line.group < 0 or word.startswith("use-"):
                         continue
-                    column, length = _place(line, word, robots)
+                    column, length = _key_position(line, word, robots)
                     message = (
                         f"`{{}}` is refused by line {refusing.line}, for the same agents: it is refused"
                         if rule == "content-signal.contradiction"

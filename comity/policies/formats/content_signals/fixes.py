@@ -1,4 +1,4 @@
-"""What mends the lines of Content Signals and changes no signal."""
+"""Fixes for the lines of Content Signals, which change no signal."""
 
 from __future__ import annotations
 

@@ -148,8 +148,7 @@ class Signal(NamedTuple):
 
 def line_signals(value: bytes) -> list[Signal]:
     """The signals of one line or field."""
-    read = _read(value, Location(), Findings(""))
-    return [Signal(signal.word, signal.verdict) for signal in read]
+    return [Signal(signal.word, signal.verdict) for signal in _read(value, Location(), Findings(""))]
 
 
 def members(value: bytes) -> list[tuple[str, str]]:

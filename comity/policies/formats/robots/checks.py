@@ -1,4 +1,4 @@
-"""What is probably not meant in a robots.txt, besides its syntax: lines that match nothing, are overruled, or say the same.
+"""Checks of a robots.txt besides its syntax: lines that match nothing, are overruled, or say the same.
 
 Nothing here is asked by a crawler. All is linear in the octets of the file, but for sorting the patterns."""
 
@@ -72,10 +72,12 @@ class _LineCheck:
         """`others`: names of lines that are no records of robots.txt."""
         self._robots = robots
         self._remarks = remarks
-        self._known = {kind.value.decode(): kind.value.decode().capitalize() for kind in Kind if kind is not Kind.ACAP_CRAWLER}
-        self._known |= {name: name.title() for name in sorted(others)}
+        self._spellings = {
+            kind.value.decode(): kind.value.decode().capitalize() for kind in Kind if kind is not Kind.ACAP_CRAWLER
+        }
+        self._spellings |= {name: name.title() for name in sorted(others)}
         self._suspicious = 0  # rules of which something is said
-        self._meanings = dict.fromkeys(self._known, "")  # name -> the known one that it is a misspelling of
+        self._meanings = dict.fromkeys(self._spellings, "")  # name -> the spelling of the one that was meant
 
     def check(self) -> None:
         text = self._robots.text
@@ -116,16 +118,16 @@ class _LineCheck:
                 self._remarks.report("robots.colon", message, name, line=number, column=column, length=len(name))
         elif match := _UNKNOWN.match(line):
             name = match[1].rstrip(b" \t")
-            if spelling := self._meant(name.decode().lower()):
+            if spelling := self._spelling(name.decode().lower()):
                 message, column = "`{}` is no record that is known: write `{}`", match.start(1) + 1
                 self._remarks.report(
                     "robots.unknown", message, name, spelling.encode(), line=number, column=column, length=len(name)
                 )
 
-    def _meant(self, name: str) -> str:
-        """The known name that one is a misspelling of; "": of none."""
+    def _spelling(self, name: str) -> str:
+        """Return the spelling of the known name that this one is a misspelling of; "": of none."""
         if name not in self._meanings and len(self._meanings) < MAX_NAMES:
-            self._meanings[name] = self._known.get(nearest(name, self._known), "")
+            self._meanings[name] = self._spellings.get(nearest(name, self._spellings), "")
         return self._meanings.get(name, "")
 
     def _check_agent(self, record: Record, line: bytes, number: int) -> None:
@@ -188,7 +190,7 @@ class _GroupCheck:
         self._has_acap = has_acap  # then a rule may be replaced, which only one of the same pattern is
         self._groups: dict[str, dict[int, int]] = {}  # token -> its groups, and the line that names it there
         self._bindings: dict[int, set[tuple[int, ...]]] = {}  # group -> with which groups together it binds agents
-        self._said: set[int] = set()  # lines of which something is said
+        self._reported: set[int] = set()  # lines
 
     def check(self) -> None:
         self._check_agents()
@@ -239,10 +241,10 @@ class _GroupCheck:
         if not compiled or max(compiled) in self._speaking:
             return
         group = max(compiled)
-        named = [groups[group] for token, groups in self._groups.items() if group in groups and token != ANY]
-        if named and not (compiled[group].patterns or compiled[group].rate_lines or self._has_rule(group)):
+        agent_lines = [groups[group] for token, groups in self._groups.items() if group in groups and token != ANY]
+        if agent_lines and not (compiled[group].patterns or compiled[group].rate_lines or self._has_rule(group)):
             message = "no rule follows: who is named here may fetch everything, whatever is said to `*`"
-            self._remarks.report("robots.no-rules", message, line=named[0])
+            self._remarks.report("robots.no-rules", message, line=agent_lines[0])
 
     def _has_rule(self, group: int) -> bool:
         """Look for a rule without a path, or a record of other crawlers'."""
@@ -256,22 +258,22 @@ class _GroupCheck:
     def _check_rules(self, combination: tuple[int, ...], compiled: dict[int, RuleLines]) -> None:
         """`combination`: groups that bind an agent together."""
         rules = _Rules([(group, compiled[group]) for group in combination])
-        # The groups that bind nobody otherwise.
-        own = frozenset(group for group in combination if len(self._bindings[group]) == 1)
+        # Groups of no other combination: a rule of theirs that has no effect here has none.
+        exclusive = frozenset(group for group in combination if len(self._bindings[group]) == 1)
         if len(rules.first) < len(rules.patterns):
-            self._check_equals(rules, own)
-        if own and not self._has_acap and len(rules.first) > 1:
-            self._check_covered(rules, own)
-        if own and not self._has_acap:
-            self._check_stars(rules, own)
+            self._check_equals(rules, exclusive)
+        if exclusive and not self._has_acap and len(rules.first) > 1:
+            self._check_covered(rules, exclusive)
+        if exclusive and not self._has_acap:
+            self._check_stars(rules, exclusive)
 
     def _report(self, rule: str, message: str, *quoted: bytes, line: int) -> None:
-        """Of each line one thing is said."""
-        if line not in self._said:
-            self._said.add(line)
+        """Report a line, unless something was reported of it already."""
+        if line not in self._reported:
+            self._reported.add(line)
             self._remarks.report(rule, message, *quoted, line=line)
 
-    def _check_equals(self, rules: _Rules, own: frozenset[int]) -> None:
+    def _check_equals(self, rules: _Rules, exclusive: frozenset[int]) -> None:
         """Rules of one pattern."""
         allowing: dict[str, int] = {}
         for rule in rules.allows:
@@ -284,13 +286,13 @@ class _GroupCheck:
             allowed = allowing.get(pattern)
             if before != rule:
                 self._report("robots.duplicate", f"line {rules.lines[before]} says the same", line=rules.lines[rule])
-            elif first != rule and group in own:
+            elif first != rule and group in exclusive:
                 self._report("robots.repeated", f"line {rules.lines[first]} says the same", line=rules.lines[rule])
-            elif not allows and allowed is not None and (rules.groups[allowed] == group or group in own):
+            elif not allows and allowed is not None and (rules.groups[allowed] == group or group in exclusive):
                 message = f"it has no effect: line {rules.lines[allowed]} allows the same path, and Allow wins"
                 self._report("robots.overruled", message, line=rules.lines[rule])
 
-    def _check_covered(self, rules: _Rules, own: frozenset[int]) -> None:
+    def _check_covered(self, rules: _Rules, exclusive: frozenset[int]) -> None:
         """Rules without which every decision would be the same: the one that would decide then has the same verdict."""
         patterns = sorted(rules.first)
         # All that begins with a pattern stands behind it: where the next one does not, none does.
@@ -310,14 +312,14 @@ class _GroupCheck:
                     len(shorter), most, only_wildcards=only_wildcards
                 ):
                     rule = rules.first[pattern]
-                    if rules.groups[rule] in own and (rule in rules.allows) is allows:
+                    if rules.groups[rule] in exclusive and (rule in rules.allows) is allows:
                         line = rules.lines[rules.first[shorter]]
                         message = f"it has no effect: line {line} says the same of all that begins with `{{}}`"
                         self._report("robots.covered", message, shorter.encode(), line=rules.lines[rule])
             if pattern in covering:
                 prefixes.append(pattern)
 
-    def _check_stars(self, rules: _Rules, own: frozenset[int]) -> None:
+    def _check_stars(self, rules: _Rules, exclusive: frozenset[int]) -> None:
         """Wildcards at the end of patterns that decide the same without them: their length is compared with that of others."""
         starred = [pattern for pattern in rules.first if pattern.endswith("*") and pattern[0] == "/"]
         if not starred:
@@ -336,7 +338,7 @@ class _GroupCheck:
                 once[pattern] == 1
                 and bare[shorter] == 1
                 and shorter not in rules.first
-                and rules.groups[rule] in own
+                and rules.groups[rule] in exclusive
                 and others.isdisjoint(range(len(shorter), len(pattern) + 1))
             ):
                 message = "`*` at the end changes nothing: `{}` matches all that begins with it"
@@ -352,8 +354,8 @@ class _GroupCheck:
                 if delay is not None:
                     delays[line] = delay
             elif kind is Kind.REQUEST_RATE:
-                is_read = bool(read := request_rates([value]))
-                for rate in read:
+                is_read = bool(parsed_rates := request_rates([value]))
+                for rate in parsed_rates:
                     if rate.start is None and rate.requests:
                         rates[line] = rate.seconds / rate.requests
             else:

@@ -1,4 +1,4 @@
-"""What mends findings in robots.txt: other readers then read what comity reads, and comity decides as before."""
+"""Fixes for robots.txt: other readers then read what comity reads, and comity decides as before."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ def _record(draft: Draft, finding: Finding) -> tuple[Record, bytes] | None:
 
 
 def _spelling(draft: Draft, finding: Finding) -> Fix | None:
-    if not (read := _record(draft, finding)):
+    if not (record_and_line := _record(draft, finding)):
         return None
-    record, line = read
+    record, line = record_and_line
     spelling = _SPELLINGS[record.kind]
     column = line.lower().find(record.name) + 1
     return Fix(f"Write `{spelling.decode()}`", (draft.replaced(finding.line, column, len(record.name), spelling),))
 
 
 def _colon(draft: Draft, finding: Finding) -> Fix | None:
-    if not (read := _record(draft, finding)) or read[0].colon:
+    if not (record_and_line := _record(draft, finding)) or record_and_line[0].colon:
         return None
-    record, line = read
+    record, line = record_and_line
     end = line.lower().find(record.name) + len(record.name)
     return Fix("Write a colon", (draft.replaced(finding.line, end + 1, 0, b":"),))
 
 
 def _agent(draft: Draft, finding: Finding) -> Fix | None:
     """Leave a version, or what cannot be seen, out behind a name: nothing by which another agent may be meant."""
-    if not (read := _record(draft, finding)) or read[0].kind is not Kind.AGENT:
+    if not (record_and_line := _record(draft, finding)) or record_and_line[0].kind is not Kind.AGENT:
         return None
-    record, line = read
+    record, line = record_and_line
     token = TOKEN.match(record.value)
     if not token:
         return None
@@ -53,15 +53,15 @@ def _agent(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def _duplicate(draft: Draft, finding: Finding) -> Fix | None:
-    if not (read := _record(draft, finding)) or read[0].kind not in RULE_KINDS:
+    if not (record_and_line := _record(draft, finding)) or record_and_line[0].kind not in RULE_KINDS:
         return None
     return draft.line_out(finding.line)
 
 
 def _star(draft: Draft, finding: Finding) -> Fix | None:
-    if not (read := _record(draft, finding)) or read[0].kind not in RULE_KINDS:
+    if not (record_and_line := _record(draft, finding)) or record_and_line[0].kind not in RULE_KINDS:
         return None
-    record, line = read
+    record, line = record_and_line
     bare = record.value.rstrip(b"*")
     stars = len(record.value) - len(bare)
     edit = draft.replaced(finding.line, record.column(line) + len(bare), stars, b"")

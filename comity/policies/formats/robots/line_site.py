@@ -27,23 +27,23 @@ MOST_TOGETHER = 4  # times as many lines as the file has are looked at, for agen
 
 
 def spoken_together(lines: Sequence[ExtensionLine], robots: Robots) -> Iterator[list[ExtensionLine]]:
-    """Those of the lines that speak to the same agents: of each set of groups that binds any, and of none. A help for authors."""
+    """Yield the lines that speak to the same agents, for checks: of each set of groups that binds any, and of no group."""
     by_group: dict[int, list[ExtensionLine]] = {}
     for line in lines:
         by_group.setdefault(line.group, []).append(line)
     outside = by_group.pop(-1, [])
     sets = dict.fromkeys(tuple(group for group in groups if group in by_group) for groups in robots.combinations)
-    left = MOST_TOGETHER * len(lines)
+    remaining = MOST_TOGETHER * len(lines)
     for groups in sets:
         together = [line for group in groups for line in by_group[group]]
-        left -= len(together) + len(outside)
-        if left < 0:
+        remaining -= len(together) + len(outside)
+        if remaining < 0:
             return
         yield [*outside, *together]
 
 
-def place(line: ExtensionLine, octets: bytes, robots: Robots) -> tuple[int, int]:
-    """Column and length, as of a finding, of octets of the value of a line."""
+def column_and_length(line: ExtensionLine, octets: bytes, robots: Robots) -> tuple[int, int]:
+    """Return column and length, as a finding has them, of octets in the value of a line."""
     return robots.text.find(octets, robots.text.find(b":", line.offset) + 1) - line.offset + 1, len(octets)
 
 

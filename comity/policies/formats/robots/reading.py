@@ -212,7 +212,7 @@ class RobotsReading(AgentReading):
 
     @cached_property
     def _reasons(self) -> Bounded[tuple[str, str, str, int], Reason]:
-        """By rule, its citation, and field of ACAP."""
+        """The reasons by rule, its citation, and field of ACAP."""
         return Bounded(MAX_DECIDED)
 
     def _reason(self, rule: str, field: Field) -> Reason:

@@ -1,4 +1,4 @@
-"""What may be wrong with robots meta elements and X-Robots-Tag fields besides their syntax: contradictions, repetitions, slips.
+"""Checks of robots meta elements and X-Robots-Tag fields besides their syntax: contradictions, repetitions, slips.
 
 check_document(content, url)     the elements of a page, and the fields with which it came"""
 
@@ -35,7 +35,7 @@ class _Directive(NamedTuple):
 
 
 def check_document(content: Content, url: str) -> tuple[Finding, ...]:
-    """What is wrong with the elements of a page, and with the fields with which it came, besides what reading them finds."""
+    """Check the elements of a page, and the fields with which it came, for what reading them does not find."""
     remarks = Remarks(url)
     addressed: dict[str, list[_Directive]] = {}  # agent, in lower case -> what is said to it
     for agent, directive in (*_in_fields(content), *_in_elements(content)):
@@ -46,9 +46,9 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
 
 
 def _in_fields(content: Content) -> Iterator[tuple[str, _Directive]]:
-    left = MAX_CHARS
+    remaining = MAX_CHARS
     for name, value in content.headers:
-        if name.lower() == b"x-robots-tag" and (left := left - len(value)) >= 0:
+        if name.lower() == b"x-robots-tag" and (remaining := remaining - len(value)) >= 0:
             agent = "robots"
             for member in MEMBER.findall(value.decode("utf-8", "replace")):
                 agents, rest = scope(member, "")
@@ -60,9 +60,9 @@ def _in_fields(content: Content) -> Iterator[tuple[str, _Directive]]:
 def _in_elements(content: Content) -> Iterator[tuple[str, _Directive]]:
     if not content.is_markup:
         return
-    left = MAX_CHARS
+    remaining = MAX_CHARS
     for name, text, line in content.metas_by_line():
-        if (name == "robots" or is_for_others(name, text)) and (left := left - len(text)) >= 0:
+        if (name == "robots" or is_for_others(name, text)) and (remaining := remaining - len(text)) >= 0:
             for member in MEMBER.findall(text):
                 for directive in directives_in(member):
                     yield name, _Directive(*directive, line)

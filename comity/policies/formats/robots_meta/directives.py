@@ -83,13 +83,13 @@ _Passage = tuple[str, str, int]  # name of the element, "" for a field; text; li
 
 def _reading(passages: list[_Passage], token: str, now: datetime | None, url: str) -> DirectiveReading:
     is_dated = any(_DATED in _compared(text) for _, text, _ in passages)
-    read = partial(_read, now or datetime.now(UTC)) if is_dated else _undated
-    statements, findings = read((token.lower(), passages))
+    read_passages = partial(_read, now or datetime.now(UTC)) if is_dated else _undated
+    statements, findings = read_passages((token.lower(), passages))
     return statements, tuple(replace(finding, url=url) for finding in findings)
 
 
-def _read(now: datetime, stated: tuple[str, list[_Passage]]) -> DirectiveReading:
-    token, passages = stated
+def _read(now: datetime, token_and_passages: tuple[str, list[_Passage]]) -> DirectiveReading:
+    token, passages = token_and_passages
     reader = _Reader(token, now)
     for name, text, line in passages:
         if name:

@@ -1,4 +1,4 @@
-"""What may be wrong with RSL besides its syntax: what licenses nothing though it seems to, and what contradicts itself.
+"""Checks of RSL besides its syntax: what licenses nothing though it seems to, and what contradicts itself.
 
     check_rsl(body, url)            a document: what reading it finds, and what else is wrong
     check_site(files)               the documents of a site, and the lines of robots.txt that refer to them
@@ -26,13 +26,13 @@ _NAMES = frozenset(VOCABULARY) | VOCABULARY["content"][0] | VOCABULARY["license"
 
 
 def check_rsl(body: bytes, url: str) -> tuple[Finding, ...]:
-    """What is wrong with a document."""
+    """Return the findings of a document, those of reading it among them."""
     document = read(body, url)
     return (*document.findings, *_checked(body, url)) if document.is_valid else document.findings
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """What is wrong with the documents that were had of a site, and with the lines that refer to them."""
+    """Check the documents that were had of a site, and the lines that refer to them."""
     remarks = Remarks(robots_of(files).url)
     for line in lines_of(files):
         if line.name == "license":
@@ -48,7 +48,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
 
 
 def check_document(content: Content, url: str) -> tuple[Finding, ...]:
-    """What is wrong with the links of a page."""
+    """Check the links of a page."""
     remarks = Remarks(url)
     if content.is_markup and content.mentions(b"application/rsl"):
         for tag in content.markup.tags("link"):

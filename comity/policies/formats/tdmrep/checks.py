@@ -1,7 +1,7 @@
-"""What may be wrong with a tdmrep.json besides its syntax: rules that never decide, and what other readers pass over.
+"""Checks of a tdmrep.json besides its syntax: rules that never decide, and what other readers pass over.
 
     check_site(files)     the file of a site
-    check_document(content, url)
+    check_document(content, url)  the elements of a page, and its header fields
     members(text)         the members of the objects in it, with their places
 Everything is linear in the octets, but for the sorting of patterns."""
 
@@ -20,7 +20,7 @@ from comity.policies.syntax.path_patterns import PatternIndex, sample
 from comity.policies.syntax.suspicions import nearest, oddity
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?+|[\[\]{}:,\n]|[^\s"\[\]{}:,]++')
-_MEANT = {  # names that others have for the same
+_SYNONYMS = {  # names that others have for the same
     "policy": POLICY,
     "licence": POLICY,
     "license": POLICY,
@@ -80,9 +80,9 @@ def _octets(text: str, start: int, end: int) -> int:
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """What is wrong with the file of a site besides what reading it finds."""
-    file, read = files.file(files.origin + WELL_KNOWN), tdmrep_of(files)
-    if file is None or read is None:
+    """Check the file of a site for what reading it does not find."""
+    file, tdmrep = files.file(files.origin + WELL_KNOWN), tdmrep_of(files)
+    if file is None or tdmrep is None:
         return ()
     remarks = Remarks(file.url)
     text = file.text.decode("utf-8", "replace")
@@ -91,12 +91,12 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
         by_object.setdefault(member.number, {})[member.name] = member
     for rule in by_object.values():
         _check_object(remarks, rule)
-    _check_rules(remarks, read.rules)
+    _check_rules(remarks, tdmrep.rules)
     return remarks.findings
 
 
 def check_document(content: Content, url: str) -> tuple[Finding, ...]:
-    """What is wrong with the elements of a page, and with the fields with which it came."""
+    """Check the elements of a page, and the fields with which it came."""
     remarks = Remarks(url)
     fields = [(name.decode("latin-1").lower(), 0) for name, _ in content.headers]
     metas = [(name, line) for name, _, line in content.metas_by_line()] if content.mentions(b"tdm-") and content.is_markup else []
@@ -112,7 +112,9 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
     for name, member in rule.items():
         length = len(name.encode("utf-8", "replace")) + 2
         near = (
-            "" if name in MEMBERS else _MEANT.get(name.lower().replace("tdm-", "").replace("tdm_", "")) or nearest(name, MEMBERS)
+            ""
+            if name in MEMBERS
+            else _SYNONYMS.get(name.lower().replace("tdm-", "").replace("tdm_", "")) or nearest(name, MEMBERS)
         )
         if near and near not in rule:
             message = f"`{{}}` is no member of a rule: write `{near}`"

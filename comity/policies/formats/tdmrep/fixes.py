@@ -1,4 +1,4 @@
-"""What mends a tdmrep.json and changes no rule of it."""
+"""Fixes for a tdmrep.json, which change no rule of it."""
 
 from __future__ import annotations
 
