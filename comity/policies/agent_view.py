@@ -1,4 +1,17 @@
-"""The files of one site as one agent has to read them, in all formats."""
+"""The files of one site as one agent has to read them, in all formats.
+
+1. A format takes part as far as it speaks: `SiteReading.for_agent` gives a reading or None, and of a reading only those methods
+   of `AgentReading` are asked that it overrides, as most pages are asked about by the thousand.
+2. A server may take a URL for several targets (`spellings`, docs/robots.md). Each of them is asked about, and all of them have
+   to permit.
+3. A request needs, for every target, the permission of every format that speaks of requests (`AgentView.access`).
+4. What is stated of a target stands in carriers: the files, the header fields, the document, other documents. All of it holds
+   together, unless its format has one carrier come before another (`Format.conclude`): see `concluded`.
+5. What is stated in one vocabulary is one source of decisions, whichever carriers and formats it comes from. Several targets
+   make a joint source, which permits what all of them permit (`AgentView.sources`).
+6. What statements cannot express are sources of their own: permissions that depend on the page or on the date
+   (`AgentView.page_sources`), and rules for parts of a page (`AgentView.element_rules`).
+7. Where sources disagree on a use, any refusal refuses; `page.Uses` asks them."""
 
 from __future__ import annotations
 

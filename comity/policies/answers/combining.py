@@ -1,7 +1,13 @@
-"""The combination of several answers to one question (docs/rules.md).
+"""The combination of several answers to one question: any refusal refuses (docs/rules.md).
 
-Any refusal refuses; else any "not now" defers; else the request is allowed. Silence counts
-only where nothing is stated."""
+    strictest(decisions)           of a request
+    most_restrictive(decisions)    of a use
+
+1. Any refusal refuses. What cannot be evaluated comes here as a refusal; nothing is skipped.
+2. Else any "not now" defers a request, until the last of the moments that it has to wait for.
+3. Else all is permitted: a use with the restrictions of all permissions together.
+4. The reasons of a request are those of the answers that have its verdict, of a use those of all, the deciding ones first.
+5. That nothing is stated is a reason for a request only where there is no other, and then once."""
 
 from __future__ import annotations
 

@@ -2,7 +2,14 @@
 
     parse(text) -> Acap        what the text says in ACAP
 
-Which lines begin a record is told by the parser of conventional records, so that both see the same extents."""
+1. Definitions stand before all records (section-2.2); the fields of records refer to them by name (section-2.7).
+2. A record begins with its ACAP-crawler fields and ends at the next one that follows any other field (section-2.3); a usage
+   purpose begins a sub-record of it (section-2.3.3). Which lines begin a record is told by the parser of conventional records,
+   so that both see the same extents.
+3. A line is read as one `Field` for each usage and each pattern that it stands for (section-2.4.4, section-2.7.2): those who ask
+   know of no names.
+4. What cannot be read permits nothing, and prohibits whatever it may mean: for any crawler, any purpose, the whole site. A
+   permission that cannot be honoured as stated is a field all the same (`Field.unusable`): where it decides, it refuses."""
 
 from __future__ import annotations
 

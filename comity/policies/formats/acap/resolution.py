@@ -1,10 +1,26 @@
 """The choice of the fields of ACAP that decide (ACAP 1.0 section-2.2, section-2.3, section-2.4.5, section-2.5).
 
-addressed(agent, files)            the records that bind one agent
-rules = Rules(agent, files)        their fields, compiled once, whatever the purposes
-rules.for_purposes(purposes)       what they say to requests that are made for these
-PurposeView.matching(target)       the fields that apply to one resource
-Matching.decide(usage)             the one that decides, with what it permits"""
+    addressed(agent, files)            the records that bind one agent
+    rules = Rules(agent, files)        their fields, compiled once, whatever the purposes
+    rules.for_purposes(purposes)       what they say to requests that are made for these
+    PurposeView.matching(target)       the fields that apply to one resource
+    Matching.decide(usage)             the one that decides, with what it permits
+
+Neither the order of the fields nor their qualifiers play a part (section-2.2, section-2.4.5). What does, from the inside out:
+
+1. Records that name the agent are one pool of fields, records for any crawler another (section-2.3.1, ACAP-49). Those of which
+   nobody knows whom they address are in the first.
+2. Of a pool those fields apply whose pattern matches the resource (section-2.8), and whose sub-record is for a purpose of the
+   request, or which stand in none (section-2.3.3). A permission that cannot be honoured is among them: it refuses.
+3. Among the fields of one usage the narrowest pattern decides (section-2.4.5), and with the same pattern those for a purpose
+   (ACAP-16). A prohibition of what cannot be read is of the whole site, and stands before all. Where several decide, any refusal
+   refuses, and the qualifiers of all permissions hold (ACAP-47).
+4. Within a pool the fields of the usage speak; where there are none those of `present`, if the usage begins with that; where
+   there are none those of `other` (section-2.5.5, section-2.5.6, ACAP-28). But a permission of a `present-` usage gives way to a
+   refusal of `present` by a narrower pattern, or one that cannot be compared (ACAP-29).
+5. A refusal by name decides. A permission by name lifts what any crawler is told of the same usage and of more general ones
+   (section-2.2, ACAP-45), for its own purposes and for none (ACAP-46); what is left there holds as well. Where the first pool is
+   silent, the other one speaks (ACAP-11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""The uses of one page that ACAP permits (ACAP 1.0 section-2.5)."""
+"""The uses of one page that ACAP permits (ACAP 1.0 section-2.5).
+
+1. Where a file with fields for the agent cannot be had, every use is refused (section-2.3.2).
+2. A use that is a usage of ACAP is decided by its fields (`resolution`). Any other can be refused by `other`, and is never
+   permitted (section-2.5.6).
+3. A permission holds where its conditions are met: its time is not over, what it asks to use or to include is arranged with the
+   site, and is there (section-2.5.3). Else the use is refused.
+4. Uses of other vocabularies are refused where a usage is to which the table relates them (`RelatedUses`)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,17 @@
     parse(body) -> Robots              what the file says, and what its author should know
     Robots.for_agent(token)            the rules of the agent's groups
     AgentRules.decide(target)          the line that decides
-What is supported, and every reading of an open point, stands in docs/robots.md."""
+
+1. Lines that cannot be read are passed over (section-2.3.1.1). A list of User-agent lines begins a group, and goes on until a
+   rule comes, whatever else stands between (section-2.2.4). Rules before the first group bind nobody.
+2. All groups that name the agent are one, without regard to case; where none does, all groups for `*` are (section-2.2.1).
+3. Rules and targets are compared in one normal form, octet by octet from the start of the path; `*` and a final `$` are special
+   (section-2.2.2, section-2.2.3). A rule without a path states nothing.
+4. Of the rules that match the longest decides, of equally long ones Allow, of equal ones the first line; where none matches,
+   the request is allowed (section-2.2.2).
+5. Of a rule that is too long to be read its beginning refuses, and allows nothing.
+
+By what a rule loses its effect stands in `reading`; what is supported, and every reading of an open point, in docs/robots.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,17 @@
 """The reading of robots.txt for one agent: its conventional records (RFC 9309), and those of ACAP, which may replace these.
 
-Both may stand in files that robots.txt refers to as well (ACAP 1.0 section-2.3.2). All files are read once and compiled once;
-any of them may refuse a request. Where a permission of ACAP has the pattern of a Disallow line, it takes the line's place."""
+Both may stand in files that robots.txt refers to as well (ACAP 1.0 section-2.3.2). All are read once and compiled once. What
+decides on a request:
+
+1. /robots.txt itself is always allowed (RFC 9309 section-2.2.2).
+2. Without a robots.txt all is allowed (section-2.3.1.3); where it cannot be had nothing is (section-2.3.1.4), and neither where a
+   file cannot be had to which a record for the agent refers.
+3. In each file the groups of the agent decide (`grammar`), unless it has its conventional records ignored (ACAP 1.0
+   section-2.9.1). Where Visit-time gives other hours, what they allow is deferred.
+4. The fields on crawling, of all files together, decide beside them (`acap.resolution`).
+5. A line with the pattern of a field on crawling that says otherwise has no effect (ACAP 1.0 section-2.9.2). But no permission
+   for any crawler lifts a Disallow of a group that names the agent (ACAP-27).
+6. Of all these answers any refusal refuses (`combining.strictest`)."""
 
 from __future__ import annotations
 
