@@ -324,6 +324,13 @@ def test_files_and_images_of_a_page_are_bound_by_it(case: Case, of_page: str, of
         assert {use: image.uses[use].verdict for use in page.uses} == {use: page.embedded[use].verdict for use in page.uses}
 
 
+@pytest.mark.requirement("META-3")
+def test_what_acap_refuses_of_a_page_is_refused_of_the_images_in_it() -> None:
+    page = Case(["ACAP-crawler: *", "ACAP-disallow-index: /"], markup=[meta("robots", "noimageai")]).page()
+    for uses in (page.uses, page.embedded):
+        assert [reason.rule for reason in uses["index"].reasons] == ["acap.disallow"]
+
+
 # TDMRep: file, then field, then meta
 
 FIELD0, FIELD1 = [("tdm-reservation", "0")], [("tdm-reservation", "1")]

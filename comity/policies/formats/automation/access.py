@@ -123,6 +123,6 @@ class Annotated:
         self.directives = merged(annotations)
 
     def reason(self, rule: str, number: int) -> Reason:
-        """`at`: which of them states it."""
+        """Return a reason by one of them. `number`: of the one that states it."""
         annotation = self._annotations[number]
         return Reason(rule=rule, source=Source(url=self._url, part=JSON_LD, line=annotation.line, text=annotation.text))

@@ -110,10 +110,13 @@ def test_it_never_widens(methods: list[str], robots: str, method: str) -> None:
     assert both.verdict is (Verdict.ALLOW if permitted else Verdict.DENY)
 
 
+def annotated(annotation: str) -> bytes:
+    return f'<script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", {annotation}}}</script>'.encode()
+
+
 def page_of(automation: str | None, annotation: str, facts: Facts = Facts(), robots: str = "") -> Any:  # noqa: B008
-    body = f'<script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", {annotation}}}</script>'.encode()
     headers = [(b"Content-Type", b"text/html")]
-    return site(automation, robots).page(AGENT, f"{ORIGIN}/x", headers=headers, body=body, facts=facts)
+    return site(automation, robots).page(AGENT, f"{ORIGIN}/x", headers=headers, body=annotated(annotation), facts=facts)
 
 
 @pytest.mark.parametrize(
@@ -145,6 +148,28 @@ def test_an_annotation_speaks_for_its_page(automation: str | None, annotation: s
 def test_an_annotation_does_not_widen_robots_txt() -> None:
     page = page_of(None, '"allowedPurposes": ["news"]', robots="User-agent: *\nDisallow: /")
     assert (page.uses["crawl"].verdict, page.uses["crawl"].reasons[0].rule) == (Verdict.DENY, "robots.disallow")
+
+
+@pytest.mark.requirement("AUTX-11")
+def test_an_annotation_refuses_what_was_permitted_before_the_page_came() -> None:
+    of_site, url = site(None), f"{ORIGIN}/x"
+    access = of_site.access(AGENT, url)
+    page = of_site.page(AGENT, url, body=annotated('"allowedPurposes": []'), access=access)
+    assert (access.verdict, page.uses["crawl"].verdict) == (Verdict.ALLOW, Verdict.DENY)
+
+
+@pytest.mark.requirement("AUTX-11", "META-3")
+def test_an_annotation_speaks_for_the_images_in_its_page() -> None:
+    body = b'<meta name="robots" content="noimageindex">' + annotated('"allowedPurposes": []')
+    page = site(None).page(AGENT, f"{ORIGIN}/x", body=body)
+    assert {reason.rule for reason in page.embedded["preserve"].reasons} == {"automation.purpose"}
+
+
+@pytest.mark.requirement("AUTX-11")
+def test_a_policy_file_that_is_a_page_is_refused_by_its_annotation_alone() -> None:
+    for purpose, verdict in (("news", Verdict.ALLOW), ("spam", Verdict.DENY)):
+        page = site("").page(AGENT, f"{ORIGIN}/robots.txt", body=annotated(f'"allowedPurposes": ["{purpose}"]'))
+        assert page.uses["index"].verdict is verdict
 
 
 @pytest.mark.requirement("AUTX-11")
