@@ -51,6 +51,12 @@ MEMBER = re.compile(
 _AGENT = re.compile(r"([A-Za-z0-9_-]+)(?:/[\d.]*)?")
 _NAME = re.compile(r"[^:=]*+")
 _NUMBER = re.compile(r"-1|\d{1,9}")
+# LENIENT: what configurations and editors leave around directives and between them.
+_QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb[](){}"
+_SEPARATORS = "|/\u3001\u3002\uff0c\uff1b"
+_UNSEEN = "\0\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_MARKS = str.maketrans({**dict.fromkeys(_QUOTES + _SEPARATORS, " "), **dict.fromkeys(_UNSEEN, "")})
+_AROUND = f" \t\r\n\f{_QUOTES}{_UNSEEN}"
 
 # RFC 822 section-5, RFC 850 section-2.1.4. LENIENT: the name of the month in full, no time of day, no zone.
 _DATE = re.compile(
@@ -183,7 +189,10 @@ class _Reader:
         return self._chars_left < 0
 
     def _member(self, text: str, source: Location, member: str) -> None:
-        for directive in directives_in(text):
+        directives = [*directives_in(text)]
+        if text.translate(_MARKS) != text and any(directive.name for directive in directives):
+            self._report("robots-meta.value", "`{}` is read without its marks, which others don't do", member, source)
+        for directive in directives:
             if directive.name in _PLAIN:
                 for word in _PLAIN[directive.name]:
                     self._refuse(word, source, member)
@@ -272,11 +281,12 @@ def scope(member: str, token: str) -> tuple[list[str], str]:
     parts = member.split(":")
     agents: list[str] = []
     for part, after in pairwise(parts):
-        match = _AGENT.fullmatch(part.strip())
-        name = match[1].lower() if match else part.strip()
+        written_name = part.strip(_AROUND)
+        match = _AGENT.fullmatch(written_name)
+        name = match[1].lower() if match else written_name
         if _compared(name) in DIRECTIVE_NAMES:
             break
-        follows = _AGENT.match(after.strip())
+        follows = _AGENT.match(after.strip(_AROUND))
         next_name = follows[1].lower() if follows else ""
         if name == token or name in EVERYBODY or (match and (next_name == token or _compared(next_name) in DIRECTIVE_NAMES)):
             agents.append(name)
@@ -287,7 +297,7 @@ def scope(member: str, token: str) -> tuple[list[str], str]:
 
 def directives_in(text: str) -> Iterator[_Directive]:
     """The directives in one member of a list: the one it is, or all that stand in it without a comma."""
-    words = text.split()
+    words = _words(text)
     starts = [number for number, word in enumerate(words) if _compared(_name(word)) in DIRECTIVE_NAMES]
     ends = [*starts, len(words)]
     if ends[0]:
@@ -296,6 +306,15 @@ def directives_in(text: str) -> Iterator[_Directive]:
         name = _name(words[start])
         directive = " ".join(words[start:end])
         yield _Directive(_compared(name), directive[len(name) :].strip(" :="), directive)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a member. `no index` is `no-index`, as white space parts what a hyphen would join."""
+    words = [word.rstrip(".") or word for word in text.translate(_MARKS).split()]
+    for number in reversed(range(len(words) - 1)):
+        if words[number].lower() == "no" and _compared("no" + _name(words[number + 1])) in _PLAIN:
+            words[number : number + 2] = [f"no{words[number + 1]}"]
+    return words
 
 
 def is_for_others(name: str, text: str) -> bool:

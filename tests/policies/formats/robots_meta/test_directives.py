@@ -61,6 +61,40 @@ def test_what_is_for_another_agent_is_kept_as_it_is_written() -> None:
     assert finding.message == "`otherbot: nofollow, noai` is for another agent"
 
 
+@pytest.mark.requirement("META-1")
+@pytest.mark.parametrize(
+    ("value", "want"),
+    [
+        ('"noindex, nofollow"', {"noindex", "nofollow"}),  # as servers send it that are told to quote twice
+        ("'noindex', 'nofollow'", {"noindex", "nofollow"}),
+        ("\u201cnoai\u201d", {"noai"}),
+        ("[noindex]", {"noindex"}),
+        ("noindex|nofollow", {"noindex", "nofollow"}),
+        ("noindex/nofollow", {"noindex", "nofollow"}),
+        ("noindex\u3001nofollow", {"noindex", "nofollow"}),
+        ("noindex.", {"noindex"}),
+        ("\ufeffnoindex", {"noindex"}),
+        ("no\u200bindex", {"noindex"}),
+        ("no index, no follow", {"noindex", "nofollow"}),
+        ('"mybot: noai"', {"noai"}),
+        ('"otherbot: noai"', set()),
+        ('unavailable_after: "25 Jun 2010 15:00:00 PST"', {"unavailable_after"}),
+        ("no, index", set()),
+        ("index", set()),
+        ('"index"', set()),
+    ],
+)
+def test_marks_around_and_between_directives_hide_none(value: str, want: set[str]) -> None:
+    assert set(said(header(value.encode())[0])) == want
+    if '"' not in value:
+        assert set(said(meta(f'<meta name="robots" content="{value}">'.encode())[0])) == want
+
+
+def test_marks_are_told_to_their_author() -> None:
+    assert [finding.rule for finding in header(b'"noai"')[1]] == ["robots-meta.value"]
+    assert not header(b"noai")[1]
+
+
 SCOPES = [
     ([b"noindex", b"nofollow"], {"noindex", "nofollow"}),
     # A scope lasts until the next agent, or the end of its field.
