@@ -111,10 +111,16 @@ class Document(NamedTuple):
 
 def host_of(url: str) -> str:
     """Host and port, without "www."; "" where the URL has none. LENIENT: the schemes of one host are one site."""
+    return full_host_of(url).removeprefix("www.")
+
+
+def full_host_of(url: str) -> str:
+    """Host and port, without the dot that may end the name of a host; "" where the URL has none."""
     try:
-        return origin_of(url).partition("://")[2].removeprefix("www.")
+        host, colon, port = origin_of(url).partition("://")[2].partition(":")
     except ValueError:
         return ""
+    return host.removesuffix(".") + colon + port
 
 
 _SEPARATOR = re.compile(r"[\s,;]+")
@@ -325,9 +331,13 @@ def _pattern(url: str | None, *, exact: bool = False) -> tuple[str, int] | None:
         return None
     url = url.strip()
     host = ""
+    if url.startswith("//"):  # RFC 3986 section-4.2
+        url = "https:" + url
     if "://" in url:
         host = host_of(url)
         url = target_of(url) if host else "-"
+    elif url.startswith("/"):
+        url = url.partition("#")[0]
     if url and not url.startswith(("/", "*")):
         return None
     path = normal_target(url) + "$" if exact else normal_pattern(url.rstrip("*").encode("utf-8", "replace"))

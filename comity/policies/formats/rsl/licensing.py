@@ -16,7 +16,7 @@ from typing import NamedTuple
 from comity.bounded import Bounded
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.document.document import Content
-from comity.policies.formats.rsl.grammar import GENERAL, Document, License, host_of, parse
+from comity.policies.formats.rsl.grammar import GENERAL, Document, License, full_host_of, host_of, parse
 from comity.policies.formats.rsl.references import MEDIA_TYPE, References, in_fields, in_markup, in_robots
 from comity.policies.syntax.lines import text_of
 from comity.policies.syntax.path_patterns import PatternIndex, normal_target
@@ -90,7 +90,8 @@ class Rsl:
     def _matching(self, url: str) -> list[int]:
         """Numbers of the scopes that the resource is in."""
         path = normal_target(target_of(url))
-        return sorted({*self._index.all(path), *self._index.all(host_of(url) + path)})
+        targets = {path, host_of(url) + path, full_host_of(url) + path}  # `*.example.com` means www.example.com too
+        return sorted({number for target in targets for number in self._index.all(target)})
 
     def _licenses(self, matching: list[int]) -> list[tuple[int, License]]:
         """Each with the octets of its scope."""

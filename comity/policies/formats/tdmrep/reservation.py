@@ -187,6 +187,7 @@ def read(body: bytes, url: str = "", *, cut: bool = False) -> TdmRep:
 
 
 _SPACE = re.compile(r"[\s,]*+")
+_RELATIVE = re.compile(r"\.{1,2}(?:/|$)")  # RFC 3986 section-4.2
 
 
 def tdmrep_of(site: SiteFiles) -> TdmRep | None:
@@ -289,12 +290,14 @@ class _Reader:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A property that stands twice: of two reservations the one that is reserved counts, else the last."""
+    """A property that stands twice: of two reservations the one that is reserved counts, of two locations none, else the last."""
     properties = dict(pairs)
     if len(properties) < len(pairs):
         reservations = [value for key, value in pairs if key == RESERVATION]
         if len(reservations) > 1 and _reserved(reservations, Findings("")):
             properties[RESERVATION] = 1
+        if len({str(value) for key, value in pairs if key == LOCATION}) > 1:
+            properties[LOCATION] = None
     return properties
 
 
@@ -304,6 +307,8 @@ def _location(value: Any, url: str) -> tuple[str, str]:
         return "/", "is no pattern: the rule can only reserve, and everything"
     location = value.strip()
     means = ""
+    if location.startswith("//"):  # RFC 3986 section-4.2
+        location = "https:" + location
     if "://" in location:
         try:
             is_own_host = not url or origin_of(location) == origin_of(url)
@@ -311,7 +316,10 @@ def _location(value: Any, url: str) -> tuple[str, str]:
             is_own_host = False
         location, means = target_of(location), "" if is_own_host else "is on another host: the rule can only reserve"
     elif not location.startswith(("/", "*")):
-        location, means = "/" + location, "is read with a / before it: the rule can only reserve"
+        location, means = "/" + _RELATIVE.sub("", location), "is read with a / before it: the rule can only reserve"
+    path, mark, _ = location.partition("#")
+    if mark:
+        location, means = path, means or "is read without its fragment: the rule can only reserve"
     return normal_pattern(location.encode("utf-8", "replace")), means
 
 
