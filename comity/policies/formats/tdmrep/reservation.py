@@ -70,7 +70,7 @@ def _reserved(values: Iterable[Any], report: Findings, line: int = 0) -> bool | 
     for odd in dict.fromkeys(digit for digit in digits if digit not in ("0", "1")):
         message = "`{}` is neither 0 nor 1: the reservation is not set"
         report.report("tdmrep.value", message, odd[:1000].encode(errors="replace"), line=line)
-    if "1" in digits:
+    if any(digit.strip("\"'") == "1" for digit in digits):  # LENIENT: quotes, which give nothing up
         return True
     return False if digits and set(digits) == {"0"} else None
 
