@@ -12,7 +12,7 @@ from itemadapter import ItemAdapter
 from comity.crawler.item_pages import current_tag, own_copy, tagged
 from comity.dataset.records import SPARE_FIELD
 from comity.dataset.tag_setting import AS_JSON, IN_FIELD, TagSetting
-from comity.dataset.tag_sources import is_tag_like
+from comity.dataset.tag_sources import from_json, is_tag_like
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class ItemTags:
             return self._name
         adapter = ItemAdapter(item)
         value, spare = adapter.get(self._name), adapter.get(SPARE_FIELD)
-        return self._name if self._is_nothing(spare) and (self._is_nothing(value) or is_tag_like(value)) else SPARE_FIELD
+        return self._name if self._is_nothing(spare) and (self._is_nothing(value) or _read(value) is not None) else SPARE_FIELD
 
     def _is_nothing(self, value: Any) -> bool:
         return value is None or (isinstance(value, str if self._is_text else dict) and not value)
@@ -81,7 +81,7 @@ def _read(value: Any) -> dict[str, Any] | None:
     """The tag that is the value of a field; None for what is no tag."""
     if not is_tag_like(value):
         return None
-    tag: dict[str, Any] = json.loads(value) if isinstance(value, str) else value
+    tag: dict[str, Any] | None = from_json(value) if isinstance(value, str) else value
     return tag
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 Record = dict[str, Any]  # as a line of JSON Lines has it: the item's fields and its tag
@@ -39,3 +40,30 @@ class Unreadable(NamedTuple):
 
 
 Batch = list[Record | Unreadable]
+
+
+def parsed(text: str | bytes) -> Any:
+    """Parse the JSON of records or tags. ValueError for what is none, and where a name of a tag, or a tag, stands twice.
+
+    Of names that stand twice JSON says nothing, and of two tags the one that is passed over may refuse."""
+    start: Any = b'"uses' if isinstance(text, bytes) else '"uses'  # of `"uses"`, and of `\\"uses\\"` in a tag that is text
+    is_doubtful = text.count(start) > 1
+    return json.loads(text, object_pairs_hook=_object if is_doubtful else None)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        of_tags = (name for name, value in pairs if name in _OF_TAGS or _may_be_tag(value))
+        if repeated := next((name for name in of_tags if names.count(name) > 1), ""):
+            raise ValueError(f"`{repeated}` stands there twice")
+    return members
+
+
+_OF_TAGS = ("schema", "uses")
+
+
+def _may_be_tag(value: Any) -> bool:
+    is_text = isinstance(value, str)
+    return (is_text or isinstance(value, dict)) and any((f'"{name}"' if is_text else name) in value for name in _OF_TAGS)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 from weakref import finalize
 
-from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, PositionedRecord, Record
+from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, PositionedRecord, Record, parsed
 from comity.dataset.tag_sources import GUESSED, RawTag
 from comity.policies import Agent
 from comity.policies.tag import join_tags, read_tag
@@ -118,6 +118,6 @@ def _key(identity: str) -> int:
 def _tag_of(line: bytes) -> Any:
     """The tag of a row; something that is none, where the row was cut off."""
     try:
-        return json.loads(line).get(FIELD) or {}
+        return parsed(line).get(FIELD) or {}
     except (ValueError, RecursionError):
         return {"cut": "off"}

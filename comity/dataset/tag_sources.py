@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple, Protocol
 
-from comity.dataset.records import FIELD, SPARE_FIELD, TAG_FIELDS, Record
+from comity.dataset.records import FIELD, SPARE_FIELD, TAG_FIELDS, Record, parsed
 from comity.policies.tag import Tag, TagError, read_tag
 
 TEXT_FIELDS = (FIELD, SPARE_FIELD)  # in which JSON text is taken for a tag, without being told so
@@ -66,22 +66,24 @@ class InField(NamedTuple):
 def _raw_tag(field: str, value: Any) -> RawTag:
     if not value:
         raise TagError("no-tag")
-    return RawTag(_from_json(value), field, is_text=True) if isinstance(value, str) else RawTag(value, field)
+    return RawTag(from_json(value), field, is_text=True) if isinstance(value, str) else RawTag(value, field)
 
 
 def is_tag_like(value: Any) -> bool:
     """Return whether a value is meant as a tag, of whatever version, valid or not: an object, or the JSON of one."""
     if isinstance(value, str):
-        if not (value.startswith("{") and '"schema"' in value and '"uses"' in value):
+        if not (value.lstrip().startswith("{") and '"schema"' in value and '"uses"' in value):
             return False
-        value = _from_json(value)
+        value = from_json(value)
+        if value is None:
+            return True  # cut off, or two in one: nobody knows what it would have refused
     return isinstance(value, dict) and "schema" in value and "uses" in value
 
 
-def _from_json(text: str) -> Any:
+def from_json(text: str) -> Any:
     """Parse JSON; None for what is none."""
     try:
-        return json.loads(text)
+        return parsed(text)
     except (ValueError, RecursionError):
         return None
 

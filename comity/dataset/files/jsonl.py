@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple, Self, cast
 from comity.dataset.files.formats import Part
 from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.files.replacement import Replacement
-from comity.dataset.records import Batch, DatasetError, Record, Unreadable
+from comity.dataset.records import Batch, DatasetError, Record, Unreadable, parsed
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -128,7 +128,7 @@ class Reader:
 
 def _record(line: bytes, number: int) -> Record | Unreadable:
     try:
-        record = json.loads(line)
+        record = parsed(line)
     except (ValueError, RecursionError) as error:
         return Unreadable(f"line {number}", line, f"is no JSON: {error}")
     return record if isinstance(record, dict) else Unreadable(f"line {number}", line, "is no object")

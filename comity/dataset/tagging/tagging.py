@@ -6,7 +6,6 @@ left out as no page, or cannot be read: the counts add up."""
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -21,7 +20,7 @@ from comity.dataset.page_fields import Extractor, is_html, links, title
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, Record, Unreadable
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
-from comity.dataset.tag_sources import RawTag, is_tag_like
+from comity.dataset.tag_sources import RawTag, from_json, is_tag_like
 from comity.dataset.tagging import warc
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
 from comity.dataset.tagging.columns import Columns, captured_page, checked, value_of
@@ -144,7 +143,7 @@ class TagPass:
         earlier = []
         for tag in tags:
             try:
-                earlier.append(read_tag(json.loads(tag) if isinstance(tag, str) and is_tag_like(tag) else tag).raw)
+                earlier.append(read_tag(from_json(tag) if isinstance(tag, str) else tag).raw)
             except TagError as error:
                 source = Source(url="", part="item", text=f"it had a tag before: {error}")
                 earlier.append(no_statements(self.judge.question.agent, Reason(rule="comity.no-page", source=source)))

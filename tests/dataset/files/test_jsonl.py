@@ -71,6 +71,9 @@ UNREADABLE = [
     (b'{"a": 1}{"a": 2}', "is no JSON"),
     (b"[" * 100_000, "is no JSON"),
     (b'{"a": ' + b"1" * 5_000 + b"}", "is no JSON"),
+    (b'{"permissions": {"schema": 1, "uses": {}}, "permissions": {"schema": 1, "uses": {}}}', "is no JSON: `permissions` stands"),
+    (rb'{"a": "{\"schema\": 1, \"uses\": {}}", "a": "{\"schema\": 1, \"uses\": {}}"}', "is no JSON: `a` stands there twice"),
+    (b'{"permissions": {"schema": 1, "uses": {}, "uses": {"a": 1}}}', "is no JSON: `uses` stands there twice"),
 ]
 
 
@@ -87,6 +90,12 @@ def test_what_is_no_record_is_kept_with_its_place(
     assert isinstance(bad, Unreadable)
     assert (bad.position, bad.octets) == ("line 3", line)
     assert bad.error.startswith(why)
+
+
+def test_names_that_have_nothing_to_do_with_tags_may_stand_twice(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a": {"uses": 1}, "b": {"uses": 2}, "c": 3, "c": 4}\n')
+    assert everything(open_reader(path)) == [{"a": {"uses": 1}, "b": {"uses": 2}, "c": 4}]
 
 
 def test_a_line_that_a_killed_crawl_left_half_written(tmp_path: Path) -> None:

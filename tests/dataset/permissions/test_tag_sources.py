@@ -93,6 +93,23 @@ def test_data_of_the_items_own_beside_the_tag(make_record: MakeRecord) -> None:
         assert read(record | {"permissions": own}).uses["train"].is_allowed
 
 
+@pytest.mark.parametrize(("start", "end"), [("", ""), (" \n", ""), ("", ', "uses": {}'), ("", ', "cut')])
+def test_a_text_that_is_meant_as_a_tag_is_one_of_two(make_record: MakeRecord, start: str, end: str) -> None:
+    refusal = json.dumps(make_record(train=None)["permissions"])
+    text = start + refusal.removesuffix("}") + (end if "cut" in end else f"{end}}}")
+    record = moved(make_record(train={}), "comity_permissions", as_text=True) | {"permissions": text}
+    with pytest.raises(TagError, match="several-tags"):
+        read(record)
+
+
+def test_a_tag_that_says_two_things_permits_nothing(make_record: MakeRecord) -> None:
+    record = moved(make_record(train=None), "permissions", as_text=True)
+    uses = json.dumps(make_record(train={})["permissions"]["uses"])
+    record["permissions"] = record["permissions"].removesuffix("}") + f', "uses": {uses}}}'
+    with pytest.raises(TagError, match="invalid-tag:keys"):
+        read(record)
+
+
 @pytest.mark.requirement("MEET-3")
 def test_of_two_tags_nobody_knows_which_counts(make_record: MakeRecord) -> None:
     """A site can put one into the data that a spider takes over as they are."""

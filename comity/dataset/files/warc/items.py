@@ -5,11 +5,10 @@ An item is a `metadata` record of JSON. It refers to the record of its response,
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import NamedTuple
 
 from comity.dataset.files.warc.records import Damage, Fields, WarcRecord
-from comity.dataset.records import FIELD, Record
+from comity.dataset.records import FIELD, Record, parsed
 from comity.dataset.tag_sources import is_tag_like
 
 MAX_BLOCK = 128 * 2**20  # octets of a record that are held; a longer body is left out, a longer item cannot be read
@@ -58,7 +57,7 @@ def refers_to(record: WarcRecord) -> str:
 def item_of(record: WarcRecord) -> Record | Damage | None:
     """The item of a record that `is_item`, with its whole block. None where it is something else of another program."""
     try:
-        item = json.loads(record.block)
+        item = parsed(record.block)
     except (ValueError, RecursionError) as error:
         error_text = "is too long" if len(record.block) < record.length else f"is no JSON: {error}"
         return Damage(record.offset, record.end, error_text)
