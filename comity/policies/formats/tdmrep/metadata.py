@@ -17,7 +17,9 @@ from comity.policies.syntax.xml_tree import own_text
 
 MAX_PACKAGE = 4 * 1024 * 1024  # octets of an EPUB file that are looked at; its pages and images need not be
 MAX_PACKAGES = 5  # package documents of an EPUB file
-MAX_PACKETS = 20  # places of a PDF file that are looked at, and of its metadata streams
+MAX_PACKETS = 20  # places of a PDF file that are looked at
+MAX_STREAMS = 500  # metadata streams of a PDF file that are looked at: each of its images may have one
+MAX_STREAMED = 20 * 256 * 1024  # octets of all of these, decompressed
 MAX_PACKET = 256 * 1024  # octets of each, decompressed
 MAX_POLICIES = 100  # addresses that are tried
 
@@ -132,7 +134,8 @@ def _pdf(body: bytes, report: Findings) -> Metadata:
 
 def _uncommented(packet: bytes) -> bytes:
     first, *others = packet.split(b"<!--")
-    return first + b"".join(part.partition(b"-->")[2] for part in others)
+    # One that does not end is none: what stands behind it may reserve.
+    return first + b"".join(part.partition(b"-->")[2] if b"-->" in part else part for part in others)
 
 
 def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
@@ -149,9 +152,10 @@ def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
             break
         yield body[start:end]
         position = body.find(_PROTOCOL, end)
+    octets_left = MAX_STREAMED
     for number, stream in enumerate(_STREAM.finditer(body)):
-        if number == MAX_PACKETS:
-            report.report("tdmrep.limit", f"only {MAX_PACKETS} metadata streams of the PDF file are read")
+        if number == MAX_STREAMS or octets_left <= 0:
+            report.report("tdmrep.limit", f"only {number} metadata streams of the PDF file are read")
             break
         start = body.find(b"stream", stream.end(), stream.end() + 1000)
         if start >= 0 and b"/FlateDecode" in body[max(0, stream.start() - 500) : start]:
@@ -161,4 +165,5 @@ def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
             except zlib.error:
                 report.report("tdmrep.syntax", "a metadata stream of the PDF file cannot be decompressed")
             else:
+                octets_left -= len(packet)
                 yield packet

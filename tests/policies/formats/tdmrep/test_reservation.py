@@ -579,6 +579,7 @@ XMP = [
     ('<tdm:reservation rdf:datatype="x">0</tdm:reservation>', "0"),
     ("<tdm:reservation>x</tdm:reservation>", "?"),
     ("<!-- <tdm:reservation>1</tdm:reservation> -->", "-"),
+    ("<!-- <tdm:reservation>1</tdm:reservation>", "1"),
     ("<!-- <!-- --><tdm:reservation>1</tdm:reservation>", "1"),
     ("<other:reservation>1</other:reservation>", "-"),
 ]
@@ -603,6 +604,12 @@ def test_pdf_with_other_spellings_of_the_same() -> None:
     )
     assert said(document(twice.encode("latin-1"))) == "1"
     assert document(b"<rdf:RDF/> but no PDF") is None
+
+
+@pytest.mark.requirement("TDM-4")
+def test_pdf_with_metadata_of_many_images() -> None:
+    images = b"".join(pdf(RDF % f"<x>{number}</x>", compress=True) for number in range(100))
+    assert said(document(images + pdf(RDF % (DESCRIPTION % "<tdm:reservation>1</tdm:reservation>"), compress=True))) == "1"
 
 
 @pytest.mark.requirement("TDM-4", "SEC-1")
