@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from scrapy import signals
-from scrapy.http import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Request, Response
 from scrapy.utils.asyncio import is_asyncio_available
 
 from comity.crawler.action_requests import Actions
@@ -23,7 +24,7 @@ from comity.crawler.observer import Observer
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace.ledger import Ledger, RateLedger
 from comity.crawler.parts import Parts
-from comity.crawler.scrapy_internals import ScrapyRun, guard_downloads
+from comity.crawler.scrapy_internals import ScrapyRun, guard_downloads, url_as_judged
 from comity.database import log_mode
 from comity.policies import PolicyError
 
@@ -85,7 +86,17 @@ class Crawl(Parts):
 
     def _open(self) -> None:
         self.standstill.open()
-        guard_downloads(self._crawler, self.standstill.guard)
+        guard_downloads(self._crawler, self._send)
+
+    async def _send(self, request: Request, download: Callable[[], Awaitable[Response]]) -> Response:
+        """Have a request downloaded. IgnoreRequest where somebody has changed it, since it was judged, into one that is refused:
+        a downloader middleware behind ours, or a handler of a signal."""
+        refused = self.access.refusal_if_changed(request)
+        if refused is not None:
+            self.access.record(request, refused)
+            raise IgnoreRequest(str(refused))
+        with url_as_judged(request):
+            return await self.standstill.guard(request, download)
 
     async def close(self) -> None:
         await self.actions.close()

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})  # by identity: our scheduler stores it nowhere
 
 
+_VERBATIM = "verbatim_url"  # of request.meta
+
 _SENT = re.compile(r"(?i:https?)://[^\x00-\x20\x7f-\U0010ffff/?#\\]+(?:[/?#][^\x00-\x20\x7f\ud800-\udfff]*)?")
 
 
@@ -103,6 +105,21 @@ def guard_downloads(crawler: Crawler, guard: Callable[[Request, Callable[[], Awa
         return await guard(request, lambda: download(request))
 
     downloader.handlers.download_request_async = guarded  # type: ignore[method-assign]
+
+
+@contextmanager
+def url_as_judged(request: Request) -> Iterator[None]:
+    """While it is open, download handlers send the URL as it is. Scrapy's own for aiohttp writes it anew otherwise: `%2F` in a
+    query becomes `/`, which is another target for patterns."""
+    before = request.meta.get(_VERBATIM)
+    request.meta[_VERBATIM] = True
+    try:
+        yield
+    finally:
+        if before is None:
+            request.meta.pop(_VERBATIM, None)
+        else:
+            request.meta[_VERBATIM] = before
 
 
 def in_progress(crawler: Crawler) -> Container[Request]:

@@ -318,6 +318,19 @@ def test_a_verbatim_url_goes_out_as_it_is_or_not_at_all(serve: Serve, crawl: Cra
     assert "is no verbatim URL that goes out as it is" in crawled.log
 
 
+@pytest.mark.parametrize("verbatim", [{}, {"verbatim_url": False}], ids=["unsaid", "denied"])
+def test_a_handler_that_would_write_the_url_anew_sends_it_as_it_was_judged(
+    serve: Serve, crawl: Crawl, verbatim: dict[str, Any]
+) -> None:
+    """Scrapy's handler for aiohttp decodes what need not be encoded, which is another target for patterns."""
+    server = serve({"/robots.txt": "User-agent: *\nDisallow: /*?to=/\n", "/n": "<p>page</p>"})
+    handler = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
+    settings = {"DOWNLOAD_HANDLERS": {"http": handler, "https": handler}}
+    requests = [{"url": server.url(path), "meta": verbatim} for path in ("/n?to=%2F", "/n?to=/", "?here", "/n?a=|%27")]
+    crawl(Requests, settings, requests=requests)
+    assert sorted(pages(server)) == [("GET", "/?here"), ("GET", "/n?a=%7C%27"), ("GET", "/n?to=%2F")]
+
+
 def started(ago: timedelta) -> str:
     return (datetime.now(UTC) - ago).isoformat()
 

@@ -332,8 +332,22 @@ class Changed(Spider):
         yield {"url": response.url}
 
 
+class ChangedLate(Changed):
+    custom_settings: ClassVar[dict[str, Any]] = {"DOWNLOADER_MIDDLEWARES": {ChangesInPlace: 999}}  # type: ignore[misc]
+
+
+def test_what_was_no_site_s_and_becomes_one_s_does_not_go_out(serve: Serve, crawl: Crawl) -> None:
+    site = serve({"/robots.txt": ROBOTS, "/private": "<p>private</p>"})
+    for changed in (Changed, ChangedLate):
+        crawled = crawl(changed, url="data:,open", meta={"to": site.url("/private")})
+        assert crawled.items == []
+        assert crawled.stats.get("comity/access/deny/comity.changed") == 1, crawled.stats
+    assert site.paths == []
+
+
 @pytest.mark.requirement("RFC-2", "AUTO-9")
-def test_what_is_changed_in_its_place_is_judged_as_it_goes_out(serve: Serve, crawl: Crawl) -> None:
+@pytest.mark.parametrize("position", [543, 999], ids=["before the fields", "after them"])
+def test_what_is_changed_in_its_place_is_judged_as_it_goes_out(serve: Serve, crawl: Crawl, position: int) -> None:
     site = serve(
         {
             "/robots.txt": ROBOTS,
@@ -344,16 +358,17 @@ def test_what_is_changed_in_its_place_is_judged_as_it_goes_out(serve: Serve, cra
         }
     )
     other = serve({"/open": "<p>open</p>"})
+    changed = Changed if position == 543 else ChangedLate
     for meta, rule in (
         ({"to": site.url("/private")}, "robots.disallow"),
         ({"to": other.url("/open")}, "comity.changed"),
         ({"method": "POST"}, "automation.method"),
         ({"host": "other.test"}, "comity.declaration"),
     ):
-        crawled = crawl(Changed, url=site.url("/open"), meta=meta)
+        crawled = crawl(changed, url=site.url("/open"), meta=meta)
         assert crawled.stats.get(f"comity/access/deny/{rule}") == 1, crawled.stats
         assert crawled.items == []
     assert {*site.paths, *other.paths} == {"/robots.txt", "/automation-preferences.txt"}
-    crawled = crawl(Changed, url=site.url("/open"), meta={"to": site.url("/also-open")})
+    crawled = crawl(changed, url=site.url("/open"), meta={"to": site.url("/also-open")})
     assert [item["url"] for item in crawled.items] == [site.url("/also-open")]
     assert crawled.items[0]["permissions"]["uses"]["crawl"]["verdict"] == "allow"

@@ -235,11 +235,13 @@ class Access:
         """The refusal of a request that is another than was admitted; None where it may go out as it is."""
         state = self._requests.get(request)
         outgoing = state.outgoing if state is not None else None
+        answer = state.answer if state is not None else None
+        if answer is not None and answer.site is None and answer.question.url != request.url:  # it was no site's
+            return _changed(request.url, answer.question.url)
         if state is None or outgoing is None or not self._has_changed(outgoing, request):
             return None
         if origin_or_empty(request.url) != outgoing.site.origin:
-            source = Source(url=request.url, part="request", text=f"judged as {outgoing.url}")
-            return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.changed", source=source),))
+            return _changed(request.url, outgoing.url)
         decision = self._decide(outgoing.site, request, state).decision
         if decision.verdict is not Verdict.ALLOW:
             return decision
@@ -337,6 +339,12 @@ def too_slow(
     source = Source(url=url, text=f"{wait:.0f} s to wait, at most {max_delay:g}")
     reasons = (Reason(rule="comity.max-delay", source=source), *causes)
     return Decision(verdict=Verdict.DENY, reasons=reasons, not_before=not_before)
+
+
+def _changed(url: str, before: str) -> Decision:
+    """The refusal of a request that has become another site's. `before`: the URL that was judged."""
+    source = Source(url=url, part="request", text=f"judged as {before}")
+    return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.changed", source=source),))
 
 
 def inner_address(url: str, referrer_reach: Reach, cause: str) -> Decision:
