@@ -152,6 +152,7 @@ class Options:
     def from_settings(cls, settings: BaseSettings) -> Self:
         """PolicyError, with the setting's name and what to write instead, where a value makes no sense."""
         agent = _agent(settings)
+        _check_slots(settings)
         return cls(
             agent=agent,
             sessions=_sessions(settings),
@@ -233,6 +234,27 @@ def _seconds(settings: BaseSettings, name: str, *, zero: bool = True) -> float:
     if not (math.isfinite(seconds) and (seconds >= 0 if zero else seconds > 0)):
         raise _wrong(name, value, f"is not a number of seconds: write a number {'of at least' if zero else 'above'} 0")
     return seconds
+
+
+def _check_slots(settings: BaseSettings) -> None:
+    """PolicyError where DOWNLOAD_SLOTS, of which the pace of hosts is made, makes no sense."""
+    name = "DOWNLOAD_SLOTS"
+    value = settings.get(name)
+    try:
+        slots = [(host, slot.get("delay", 0.0), slot.get("concurrency", 1)) for host, slot in settings.getdict(name).items()]
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        raise _wrong(name, value, 'is not a mapping of hosts: write {"example.com": {"delay": 2}}') from None
+    for host, delay, concurrency in slots:
+        try:
+            is_delay = math.isfinite(float(delay)) and float(delay) >= 0
+        except (TypeError, ValueError, OverflowError):
+            is_delay = False
+        if not is_delay:
+            raise _wrong(name, delay, f"is no `delay` of `{host}`: write a number of seconds, at least 0")
+        try:
+            int(concurrency)
+        except (TypeError, ValueError, OverflowError):
+            raise _wrong(name, concurrency, f"is no `concurrency` of `{host}`: write a whole number") from None
 
 
 def _number(settings: BaseSettings, name: str) -> int:

@@ -145,6 +145,12 @@ def test_header_fields() -> None:
         ("COMITY_ELEMENTS", "remove", "write tag, redact or strip"),
         ("COMITY_STORE", "redis://localhost", "the path of a file"),
         ("COMITY_STORE", "a\0b", "the path of a file"),
+        ("DOWNLOAD_SLOTS", {"example.com": 5}, "is not a mapping of hosts"),
+        ("DOWNLOAD_SLOTS", {"example.com": {"delay": None}}, "`delay` of `example.com`"),
+        ("DOWNLOAD_SLOTS", {"example.com": {"delay": "nan"}}, "`delay` of `example.com`"),
+        ("DOWNLOAD_SLOTS", '{"example.com": {"delay": "1s"}}', "write a number of seconds, at least 0"),
+        ("DOWNLOAD_SLOTS", {"example.com": {"delay": 1, "concurrency": "few"}}, "`concurrency` of `example.com`"),
+        ("DOWNLOAD_SLOTS", {"example.com": {"concurrency": float("inf")}}, "`concurrency` of `example.com`"),
     ],
 )
 def test_nonsense_is_said_in_one_line_with_the_setting(name: str, value: Any, says: str) -> None:

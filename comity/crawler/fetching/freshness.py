@@ -45,15 +45,14 @@ def lifetime(headers: Headers, received_at: float) -> float:
 
 
 def retry_after(headers: Headers, now: float) -> float | None:
-    """Seconds until the server wants to be asked again, from 1 to a DAY; None where it does not say (RFC 9110 section-10.2.3)."""
-    values = _values(headers, b"retry-after")
-    if not values:
-        return None
-    seconds = _number(values[0])
-    if seconds is None:
-        date = _date(values[0])
-        seconds = None if date is None else date - now
-    return None if seconds is None else min(max(seconds, 1.0), DAY)
+    """Seconds until the server wants to be asked again, from 1 to a DAY: the most that it says. None where it does not say (RFC
+    9110 section-10.2.3)."""
+    waits = []
+    for value in _values(headers, b"retry-after"):
+        numbers = [number for word in value.split(b",") if (number := _number(word.strip())) is not None]
+        date = None if numbers else _date(value)
+        waits += numbers if date is None else [date - now]
+    return min(max(*waits, 1.0), DAY) if waits else None
 
 
 def refreshed(headers: Headers, confirming: Headers) -> tuple[tuple[bytes, bytes], ...]:

@@ -150,6 +150,12 @@ def test_retry_after(value: str, want: float | None) -> None:
     assert retry_after(fields(("Retry-After", value)), NOW) == want
 
 
+def test_of_several_retry_after_the_longest_counts() -> None:
+    """One field is all that there may be (RFC 9110 section-10.2.3), and proxies add theirs."""
+    assert retry_after(fields(("Retry-After", "1"), ("retry-after", at(90)), ("Retry-After", "soon")), NOW) == 90
+    assert retry_after(fields(("Retry-After", "1, 120")), NOW) == 120
+
+
 @pytest.mark.requirement("RFC-8")
 def test_refreshed() -> None:
     stored = fields(
