@@ -236,6 +236,15 @@ def test_answer_that_is_not_to_be_retried_is_passed_on_and_the_host_waits(serve:
 
 
 @pytest.mark.requirement("RATE-1")
+def test_none_for_the_number_of_retries_is_that_of_the_project(serve: Serve, crawl: Crawl) -> None:
+    """So Scrapy reads it."""
+    server = serve(site(robots=QUICK) | {"/0": Busy(times=100).page})
+    crawled = crawl(Urls, {"RETRY_TIMES": 1}, urls=[server.url("/0")], meta={"max_retry_times": None})
+    assert server.paths == ["/robots.txt", "/0", "/0"]
+    assert "TypeError" not in crawled.log
+
+
+@pytest.mark.requirement("RATE-1")
 def test_host_that_is_always_busy_is_asked_as_often_as_any_that_fails(serve: Serve, crawl: Crawl) -> None:
     busy = Busy(times=100)
     server = serve(site(robots=QUICK) | {"/0": busy.page})

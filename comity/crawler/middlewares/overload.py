@@ -38,5 +38,5 @@ class RateMiddleware:
         """True where the meta keys of RetryMiddleware permit another try: it counts on from here, and gives up when we do."""
         if not self._retries or request.meta.get("dont_retry"):
             return False
-        most: int = request.meta.get("max_retry_times", self._retry_times)
-        return bool(request.meta.get("retry_times", 0) < most)
+        most: int | None = request.meta.get("max_retry_times")
+        return bool(request.meta.get("retry_times", 0) < (self._retry_times if most is None else most))
