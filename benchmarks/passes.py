@@ -31,7 +31,7 @@ from rich.progress import track
 from rich.table import Table
 
 from comity.dataset import manifest
-from comity.dataset.executors import EXECUTORS, PROCESSES, usable_cores
+from comity.dataset.execution.executors import EXECUTORS, PROCESSES, usable_cores
 from comity.dataset.export.folder_export import export_folder
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms

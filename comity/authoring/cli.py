@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from comity import __version__
-from comity.crawler.console import complain, flush_output, read_or_not
+from comity.crawler.run.console import complain, flush_output, read_or_not
 from comity.dataset.records import DatasetError
 from comity.policies import PolicyError
 

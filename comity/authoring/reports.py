@@ -15,7 +15,7 @@ from rich.text import Text
 
 from comity import __version__
 from comity.authoring.problems import Problem
-from comity.crawler.console import line, open_console, say
+from comity.crawler.run.console import line, open_console, say
 from comity.policies.answers.rule import RULES, Severity
 from comity.policies.syntax.printable import unhidden
 

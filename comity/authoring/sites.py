@@ -23,7 +23,7 @@ from comity.crawler.fetching.redirects import REDIRECTS
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options
 from comity.crawler.request.referrals import KEY as REFERRAL
-from comity.crawler.site_sources import PolicySpider, path_in_folder, read_file, read_folder
+from comity.crawler.sites.sources import PolicySpider, path_in_folder, read_file, read_folder
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict
 from comity.policies.answers.decision import Source as ReasonSource
 from comity.policies.syntax.printable import printable

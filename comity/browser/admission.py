@@ -14,11 +14,11 @@ from scrapy.http import Request
 from comity.browser.kinds import DOCUMENT, DOCUMENTS, Kind
 from comity.crawler.fetching.freshness import TOO_MANY, retry_after
 from comity.crawler.fetching.reach import Reach
-from comity.crawler.flights import ClosingError
 from comity.crawler.parts import Parts
 from comity.crawler.request.facts import KEY
 from comity.crawler.request.referrals import set_referrer_reach
-from comity.crawler.run import Stats
+from comity.crawler.run.flights import ClosingError
+from comity.crawler.run.surroundings import Stats
 from comity.crawler.scrapy_internals import sent_by_others
 from comity.policies import Decision, Reason, Source, Verdict
 from comity.policies.syntax.urls import origin_or_empty

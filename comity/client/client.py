@@ -28,11 +28,11 @@ from comity.client.counts import Counts
 from comity.client.errors import ClosedError, RefusedError
 from comity.client.request import Fields, SessionFacts, declared_meta, scrapy_headers, scrapy_request, word_list
 from comity.crawler.fetching.files import PolicyFiles
-from comity.crawler.flights import ClosingError
 from comity.crawler.options import Options
 from comity.crawler.pace.ledger import RateLedger
 from comity.crawler.parts import Parts
 from comity.crawler.request.referrals import set_referrer_reach
+from comity.crawler.run.flights import ClosingError
 from comity.policies import Agent, Decision, Page, PolicyError, Verdict
 from comity.policies.answers.request import Session
 from comity.policies.syntax.printable import printable
@@ -125,7 +125,7 @@ class Client:
             raise ClosedError("the client is not open: use it within `async with Client(...)`")
         return self._parts
 
-    # As its parts see it: comity/crawler/run.py
+    # As its parts see it: comity/crawler/run/surroundings.py
 
     @property
     def stats(self) -> Counts:

@@ -14,8 +14,8 @@ from scrapy.http import Request
 
 from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.reach import Reach
-from comity.crawler.observer import Observer
 from comity.crawler.request.referrals import set_referrer_reach
+from comity.crawler.run.observer import Observer
 from comity.crawler.scrapy_internals import closing, wake
 from comity.policies import ActionRequest, Agent
 

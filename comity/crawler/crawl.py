@@ -19,11 +19,11 @@ from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.item_pages import ItemPages
 from comity.crawler.item_tags import ItemTags
-from comity.crawler.logs import show_nothing_hidden
-from comity.crawler.observer import Observer
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace.ledger import Ledger, RateLedger
 from comity.crawler.parts import Parts
+from comity.crawler.run.logs import show_nothing_hidden
+from comity.crawler.run.observer import Observer
 from comity.crawler.scrapy_internals import ScrapyRun, guard_downloads, url_as_judged
 from comity.database import log_mode
 from comity.policies import PolicyError

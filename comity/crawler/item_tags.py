@@ -11,8 +11,8 @@ from itemadapter import ItemAdapter
 
 from comity.crawler.item_pages import current_tag, own_copy, tagged
 from comity.dataset.records import SPARE_FIELD
-from comity.dataset.tag_setting import AS_JSON, IN_FIELD, TagSetting
-from comity.dataset.tag_sources import from_json, is_tag_like
+from comity.dataset.tags.setting import AS_JSON, IN_FIELD, TagSetting
+from comity.dataset.tags.sources import from_json, is_tag_like
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from scrapy.utils.project import data_path
 
 from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.request.sessions import DeclaredSession, declared_session
-from comity.dataset.tag_setting import TagSetting
+from comity.dataset.tags.setting import TagSetting
 from comity.policies import Agent, Arrangement, PolicyError, Verdict
 from comity.policies.agent import CONTENT_USAGE, FEATURES
 from comity.policies.answers.request import PURPOSE_HEADER

@@ -11,7 +11,6 @@ from scrapy.settings import BaseSettings
 from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.fetching.freshness import TOO_MANY, Headers, retry_after
-from comity.crawler.observer import Observer
 from comity.crawler.options import Options
 from comity.crawler.pace.gate import Gate
 from comity.crawler.pace.ledger import Ledger
@@ -23,7 +22,8 @@ from comity.crawler.request.access import Access
 from comity.crawler.request.facts import RequestFacts
 from comity.crawler.request.referrals import Referrals
 from comity.crawler.request.sessions import Sessions
-from comity.crawler.run import Run
+from comity.crawler.run.observer import Observer
+from comity.crawler.run.surroundings import Run
 
 
 class Parts:

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 from scrapy import signals
 
-from comity.crawler.console import add_row, plain_console
+from comity.crawler.run.console import add_row, plain_console
 from comity.crawler.scrapy_internals import scheduler_of
 from comity.policies.syntax.printable import unhidden
 

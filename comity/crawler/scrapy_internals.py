@@ -19,7 +19,7 @@ from scrapy.downloadermiddlewares import cookies
 from scrapy.http import Request, Response
 from tldextract import TLDExtract
 
-from comity.crawler.run import Stats
+from comity.crawler.run.surroundings import Stats
 from comity.policies import PolicyError
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import DatasetError, PositionedRecord, Record
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files, side_folder, side_folders
 from comity.dataset.summary import Summary
-from comity.dataset.tag_sources import GUESSED, TagSource
+from comity.dataset.tags.sources import GUESSED, TagSource
 
 UNTAGGED = ("no-tag", "several-tags", "invalid-tag")  # how it begins why a record goes whose limits nobody knows
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from comity.dataset import manifest
-from comity.dataset.executors import PROCESSES, Do
+from comity.dataset.execution.executors import PROCESSES, Do
 from comity.dataset.files.folders import FolderReplacement, open_dataset
 from comity.dataset.files.formats import WRITABLE, Reader, Writer, ending_of, open_writer
 from comity.dataset.files.places import is_local, is_within

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
-from comity.dataset.executors import PROCESSES, Do, in_order, usable_cores
+from comity.dataset.execution.executors import PROCESSES, Do, in_order, usable_cores
 from comity.dataset.files.folders import open_dataset
 from comity.dataset.files.formats import Reader, open_reader
 from comity.dataset.files.places import is_local
@@ -15,7 +15,7 @@ from comity.dataset.passes import Note, Outcome, Sinks, is_small, run
 from comity.dataset.permissions.expiry import NEVER_RECRAWLED, Fetches, Recrawled
 from comity.dataset.permissions.terms import CURRENT
 from comity.dataset.records import DatasetError, Record
-from comity.dataset.tag_sources import TagSource
+from comity.dataset.tags.sources import TagSource
 
 
 class JobOptions(NamedTuple):

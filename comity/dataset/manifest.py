@@ -29,7 +29,7 @@ from comity.dataset.files.formats import format_of, open_reader
 from comity.dataset.files.places import copied, is_local
 from comity.dataset.files.replacement import Replacement, sync
 from comity.dataset.records import DatasetError, Record
-from comity.dataset.tag_sources import RawTag
+from comity.dataset.tags.sources import RawTag
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 ENCODINGS = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet", "warc": "application/warc"}

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple, Protocol, cast
 
-from comity.dataset.executors import PROCESSES, in_order, usable_cores
+from comity.dataset.execution.executors import PROCESSES, in_order, usable_cores
 from comity.dataset.files.formats import Part, Reader, Writer
 from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import Record, Unreadable

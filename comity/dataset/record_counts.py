@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from comity.dataset.permissions.expiry import EXPIRED, has_passed
 from comity.dataset.records import Record
-from comity.dataset.tag_sources import GUESSED, TagSource, read
+from comity.dataset.tags.sources import GUESSED, TagSource, read
 from comity.policies.tag import TagError
 
 SOON = timedelta(days=30)

@@ -20,7 +20,7 @@ from typing import IO, Any
 from weakref import finalize
 
 from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, PositionedRecord, Record, parsed
-from comity.dataset.tag_sources import GUESSED, RawTag
+from comity.dataset.tags.sources import GUESSED, RawTag
 from comity.policies import Agent
 from comity.policies.tag import join_tags, read_tag
 

@@ -11,7 +11,7 @@ from comity.dataset.job import JobOptions, fields_with_tag, open_readers
 from comity.dataset.passes import Outcome, Sinks, Unread, run
 from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import Record
-from comity.dataset.tag_sources import GUESSED, TagSource
+from comity.dataset.tags.sources import GUESSED, TagSource
 
 
 class StatsPass(NamedTuple):

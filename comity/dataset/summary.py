@@ -8,7 +8,7 @@ from comity.dataset.manifest import Composition, Fields
 from comity.dataset.permissions.terms import ARRANGEMENT
 from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import LICENSE, Record
-from comity.dataset.tag_sources import RawTag
+from comity.dataset.tags.sources import RawTag
 
 
 class Summary:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import NoReturn
 
 from comity.crawler import options
-from comity.dataset.page_fields import Extractor, by_trafilatura
+from comity.dataset.tagging.page_fields import Extractor, by_trafilatura
 
 
 def stop(spider: str, message: str) -> NoReturn:

@@ -11,7 +11,7 @@ from scrapy.http import Response, TextResponse
 from scrapy.utils.response import get_base_url
 
 from comity.crawler import elements
-from comity.dataset.page_fields import Extractor, is_html, links, title
+from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
 
 _OF_NO_ELEMENT = {elements.CSS: ""}
 

@@ -16,14 +16,14 @@ from scrapy import Spider
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Policies
-from comity.crawler.flights import ClosingError
-from comity.crawler.survey import Survey
+from comity.crawler.run.flights import ClosingError
+from comity.crawler.sites.survey import Survey
 from comity.dataset.files.formats import ending_of
 from comity.dataset.files.places import path_of
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.job import open_readers
-from comity.dataset.origins import URL_FIELDS, origins_in
 from comity.dataset.records import DatasetError
+from comity.dataset.verify.origins import URL_FIELDS, origins_in
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of

@@ -13,8 +13,8 @@ from scrapy.utils.gz import gunzip, gzip_magic_number
 from scrapy.utils.sitemap import Sitemap
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.flights import ClosingError
 from comity.crawler.request.referrals import set_referrer_reach
+from comity.crawler.run.flights import ClosingError
 from comity.policies.syntax.urls import origin_of
 from comity.spiders.arguments import extractor, flag, number, only, stop
 from comity.spiders.pages import PageItem, page_item

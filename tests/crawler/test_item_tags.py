@@ -26,7 +26,7 @@ from comity.crawler.item_pages import current_tag
 from comity.crawler.item_tags import SWEEP, ItemTags
 from comity.crawler.items.logformatter import shorten
 from comity.crawler.options import Options, SettingsError
-from comity.dataset.tag_setting import TagSetting
+from comity.dataset.tags.setting import TagSetting
 
 TAG: dict[str, Any] = {
     "schema": 1,

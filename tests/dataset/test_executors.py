@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from comity.dataset.executors import EXECUTORS, PROCESSES, in_order
+from comity.dataset.execution.executors import EXECUTORS, PROCESSES, in_order
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder

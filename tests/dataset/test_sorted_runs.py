@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset.sorted_runs import SortedRuns
+from comity.dataset.execution.sorted_runs import SortedRuns
 
 Pairs = st.lists(st.tuples(st.integers(), st.text()), max_size=700)
 

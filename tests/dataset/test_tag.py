@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from comity.bounded import Bounded
-from comity.dataset.tag_sources import read
+from comity.dataset.tags.sources import read
 from comity.policies import Agent, Site
 from comity.policies import tag as tag_module
 from comity.policies.tag import TagError, no_page

@@ -28,7 +28,7 @@ from comity.crawler.fetching.network import Channel, Destination, Network
 from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.fetching.reach import IPAddress, Reach
 from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.flights import ClosingError
+from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import ScrapyRun, closing
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.lines import MAX_BYTES

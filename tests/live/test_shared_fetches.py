@@ -14,7 +14,7 @@ from scrapy.crawler import AsyncCrawlerRunner, Crawler
 from scrapy.http import Request
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.flights import ClosingError
+from comity.crawler.run.flights import ClosingError
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Serve

@@ -26,7 +26,7 @@ from comity.dataset.export.export import export
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.sidecar import Sidecar
 from comity.dataset.stats import stats
-from comity.dataset.tag_sources import GUESSED, InField, TagSource
+from comity.dataset.tags.sources import GUESSED, InField, TagSource
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback

@@ -10,7 +10,7 @@ from parsel import Selector
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from comity.dataset.page_fields import title
+from comity.dataset.tagging.page_fields import title
 from comity.policies.document.main_text import main_text
 from comity.spiders.pages import page_item
 

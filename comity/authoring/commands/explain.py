@@ -11,7 +11,7 @@ from rich.text import Text
 
 from comity.authoring.explaining import Answer, Explanation, Group, explain
 from comity.authoring.sites import DEFAULT_ORIGIN, load, options
-from comity.crawler.console import add_row, complain, line, open_console, read_or_not, say, table
+from comity.crawler.run.console import add_row, complain, line, open_console, read_or_not, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
 

@@ -14,7 +14,7 @@ from comity.authoring.lint import KINDS, Kind, kind_of, lint_file, lint_site
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
 from comity.authoring.sites import DEFAULT_ORIGIN, Source, SourceFile, load
-from comity.crawler.console import complain, say
+from comity.crawler.run.console import complain, say
 from comity.dataset.files.replacement import Replacement
 from comity.policies import Fetched, PolicyError
 from comity.policies.answers.rule import RULES, Severity

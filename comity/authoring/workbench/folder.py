@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from comity.crawler.site_sources import path_in_folder
+from comity.crawler.sites.sources import path_in_folder
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import DatasetError
 from comity.policies import PolicyError

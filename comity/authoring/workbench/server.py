@@ -15,7 +15,7 @@ from nicegui import ui
 from comity.authoring.workbench.access import Access, address
 from comity.authoring.workbench.desk import Desk, Workbench
 from comity.authoring.workbench.page import build
-from comity.crawler.console import say
+from comity.crawler.run.console import say
 from comity.policies import PolicyError
 
 HOST = "127.0.0.1"

@@ -22,11 +22,11 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import dataset_tag, dataset_verify, tag_option
 from comity.crawler.commands.dataset_output import add_output, output_place
-from comity.crawler.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options, parsed_defaults
+from comity.crawler.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.dataset import manifest as croissant
-from comity.dataset.executors import EXECUTORS, PROCESSES
+from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder

@@ -20,20 +20,20 @@ from comity.crawler.captures import open_captures
 from comity.crawler.commands import dataset_verify
 from comity.crawler.commands.dataset_output import add_output, output_place
 from comity.crawler.commands.refresh import refresh
-from comity.crawler.console import add_row, complain, line, open_console, table
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
+from comity.crawler.run.console import add_row, complain, line, open_console, table
 from comity.dataset import manifest
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
-from comity.dataset.executors import EXECUTORS, PROCESSES
+from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.files.folders import APART
 from comity.dataset.job import JobOptions, open_readers
-from comity.dataset.page_fields import by_trafilatura
 from comity.dataset.records import DatasetError
 from comity.dataset.tagging.columns import Columns
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.folder_tagging import tag_folder
 from comity.dataset.tagging.judging import AI_TRAINING, BOTH_DATES, CAPTURE, MISSING, TODAY, Judge, Question
+from comity.dataset.tagging.page_fields import by_trafilatura
 from comity.dataset.tagging.tagging import Making, captures_reader, origins, tag_dataset
 from comity.policies import Agent, PolicyError
 from comity.policies.syntax.printable import unhidden

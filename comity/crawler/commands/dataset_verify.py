@@ -20,17 +20,17 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import tag_option
 from comity.crawler.commands.refresh import StoredSites, refresh
-from comity.crawler.console import add_row, flush_output, line, open_console, say
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
+from comity.crawler.run.console import add_row, flush_output, line, open_console, say
 from comity.dataset import passes
-from comity.dataset.executors import EXECUTORS, PROCESSES
+from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.files.formats import Reader
 from comity.dataset.files.places import path_of
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.job import JobOptions, files_of, first_of, open_readers
-from comity.dataset.origins import origins_in
 from comity.dataset.records import DatasetError
+from comity.dataset.verify.origins import origins_in
 from comity.dataset.verify.report import Host, Report, Verify
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED
 from comity.dataset.verify.today import Today

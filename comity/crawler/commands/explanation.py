@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
-from comity.crawler.console import add_row, line, table
+from comity.crawler.run.console import add_row, line, table
 from comity.policies import Agent, Fetched, Reason, Site
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.request import PLAIN, Facts

@@ -15,9 +15,9 @@ from rich.live import Live
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from comity.crawler.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.crawler.crawl import open_state
 from comity.crawler.options import Options
+from comity.crawler.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.policies import PolicyError
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from comity.crawler.captures import open_captures
 from comity.crawler.commands.explanation import explain, show
 from comity.crawler.commands.policy_history import as_json, history
 from comity.crawler.commands.policy_history import show as show_history
-from comity.crawler.console import complain, open_console
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, Options
-from comity.crawler.site_sources import PolicySpider, read_folder
+from comity.crawler.run.console import complain, open_console
+from comity.crawler.sites.sources import PolicySpider, read_folder
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, instructions
 from comity.policies.answers.request import DOCUMENT, KINDS, Facts
 from comity.policies.answers.rule import RULES

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from comity.crawler.commands.explanation import COLORS, limits_of, location_of, reasons_as_json
-from comity.crawler.console import add_row, line, table
+from comity.crawler.run.console import add_row, line, table
 from comity.dataset.captures.captures import CapturedSite, PolicyCaptures
 from comity.policies import Agent, Reason, Verdict
 from comity.policies.answers.request import Facts

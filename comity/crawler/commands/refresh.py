@@ -15,9 +15,9 @@ from comity.crawler.fetching.fetcher import Sites, policies_of
 from comity.crawler.fetching.files import ROBOTS
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.flights import ClosingError
-from comity.crawler.site_sources import CommandSpider
-from comity.crawler.survey import MAX_SEEN, Survey
+from comity.crawler.run.flights import ClosingError
+from comity.crawler.sites.sources import CommandSpider
+from comity.crawler.sites.survey import MAX_SEEN, Survey
 from comity.dataset.records import DatasetError
 from comity.policies import Site
 from comity.policies.answers.fetched import Fetched

@@ -13,12 +13,12 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler.commands import tag_option
-from comity.crawler.console import add_row, flush_output, line, open_console, say, table
 from comity.crawler.report import needs
 from comity.crawler.report.difference import Section, as_json, difference
 from comity.crawler.report.sources import PAGES, report_from, saved
 from comity.crawler.report.value import ReportError
 from comity.crawler.report.writing import text_of, write_text
+from comity.crawler.run.console import add_row, flush_output, line, open_console, say, table
 from comity.dataset.job import JobOptions
 from comity.dataset.records import DatasetError
 from comity.policies import PolicyError

@@ -10,8 +10,8 @@ from scrapy.settings import BaseSettings
 from comity.crawler.options import tag_setting
 from comity.dataset.records import DatasetError
 from comity.dataset.sidecar import Sidecar
-from comity.dataset.tag_setting import OFF, SIDECAR, TagSetting
-from comity.dataset.tag_sources import GUESSED, InField, TagSource
+from comity.dataset.tags.setting import OFF, SIDECAR, TagSetting
+from comity.dataset.tags.sources import GUESSED, InField, TagSource
 from comity.policies import PolicyError
 
 

@@ -10,7 +10,7 @@ from scrapy.utils.misc import load_object
 from comity.crawler.feeds import parquet
 from comity.crawler.feeds.filters import OPTION, TAG_OPTION, PermittedFor
 from comity.crawler.options import Options, stop
-from comity.dataset.tag_setting import SIDECAR
+from comity.dataset.tags.setting import SIDECAR
 
 __all__ = ["EXPORTERS", "PermittedFor", "add_exporters", "register"]
 

@@ -10,7 +10,7 @@ from scrapy.extensions.feedexport import ItemFilter
 
 from comity.crawler.item_tags import ItemTags
 from comity.crawler.options import NAME, stop
-from comity.dataset.tag_setting import TagSetting
+from comity.dataset.tags.setting import TagSetting
 
 OPTION = "comity_uses"  # of a feed: uses, as a list or with commas between; the add-on fills in COMITY_USES
 TAG_OPTION = "comity_tag"  # the same for COMITY_TAG

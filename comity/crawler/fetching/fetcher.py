@@ -32,9 +32,9 @@ from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, TOO_MANY, retry
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
-from comity.crawler.flights import Flights
-from comity.crawler.observer import Observer
-from comity.crawler.run import Run
+from comity.crawler.run.flights import Flights
+from comity.crawler.run.observer import Observer
+from comity.crawler.run.surroundings import Run
 from comity.policies import Agent, Site
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import WELL_KNOWN

@@ -50,13 +50,13 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.files import ORIGINS_AT_ONCE
-from comity.crawler.flights import ClosingError
 from comity.crawler.frontier.host_queues import HostQueue, HostQueues
 from comity.crawler.frontier.journal import Journal
 from comity.crawler.frontier.queue import Aside, Queue
 from comity.crawler.frontier.scrapy_queues import take_over
 from comity.crawler.options import stop
 from comity.crawler.pace.limiter import Limiter, slowest, windows_for
+from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import WAKE, closing, in_progress, never_opened, wake
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.urls import origin_or_empty

@@ -12,9 +12,9 @@ from scrapy.http import Headers, Request, Response
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.elements import register
-from comity.crawler.flights import ClosingError
 from comity.crawler.frontier.backlog import Backlog
 from comity.crawler.pace.slots import Slots
+from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import engine_of, lent_place
 from comity.policies import Decision, Verdict
 

@@ -9,7 +9,7 @@ from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.elements import register
-from comity.crawler.flights import ClosingError
+from comity.crawler.run.flights import ClosingError
 from comity.policies import Page, Verdict
 from comity.policies.document.nofollow import canonical
 

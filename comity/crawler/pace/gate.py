@@ -11,11 +11,11 @@ from scrapy.http import Request
 
 from comity.crawler.fetching.fetcher import PolicyFetcher
 from comity.crawler.fetching.reach import Reach
-from comity.crawler.flights import ClosingError
 from comity.crawler.pace.pace import TICK, Pace
 from comity.crawler.request.access import Access, too_slow
 from comity.crawler.request.referrals import Referrals
-from comity.crawler.run import Run
+from comity.crawler.run.flights import ClosingError
+from comity.crawler.run.surroundings import Run
 from comity.policies import Decision, Verdict
 
 

@@ -35,11 +35,11 @@ from scrapy.http import Request
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
-from comity.crawler.flights import ClosingError
-from comity.crawler.observer import Observer
 from comity.crawler.pace.ledger import Ledger, Limit
 from comity.crawler.pace.limiter import Limiter, slowest, windows_for
-from comity.crawler.run import Run
+from comity.crawler.run.flights import ClosingError
+from comity.crawler.run.observer import Observer
+from comity.crawler.run.surroundings import Run
 from comity.policies import Agent, Site
 from comity.policies.syntax.windows import Limits, Window
 

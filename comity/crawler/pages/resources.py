@@ -18,14 +18,14 @@ from comity.crawler.fetching.freshness import Headers
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.redirects import Answer, Redirects
-from comity.crawler.flights import ClosingError, Flights
-from comity.crawler.observer import Observer
 from comity.crawler.options import Options
 from comity.crawler.pace.gate import Gate
 from comity.crawler.pace.pace import Pace
 from comity.crawler.request.access import Access
 from comity.crawler.request.facts import KEY
-from comity.crawler.run import Run
+from comity.crawler.run.flights import ClosingError, Flights
+from comity.crawler.run.observer import Observer
+from comity.crawler.run.surroundings import Run
 from comity.policies import Verdict
 from comity.policies.answers.fetched import Fetched
 from comity.policies.syntax.urls import origin_of

@@ -15,7 +15,7 @@ from comity.crawler.pages.resources import Resources
 from comity.crawler.request.access import Access, Outgoing
 from comity.crawler.request.facts import fields_of
 from comity.crawler.request.referrals import Referrals
-from comity.crawler.run import Stats
+from comity.crawler.run.surroundings import Stats
 from comity.policies import Decision, Page, Site
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import PLAIN

@@ -1,6 +1,6 @@
 """The report of a crawl: one page, the same as data, and the same counters as metrics (docs/report.md).
 
-collector.py    hears what a crawl does (comity.crawler.observer) and counts it, in bounded memory
+collector.py    hears what a crawl does (comity.crawler.run.observer) and counts it, in bounded memory
 items.py        counts tags, of a crawl or of a dataset
 value.py        the report as a value, and as JSON (schema 1)
 sources.py      a report out of a file: a saved one, items, a policy store, statistics

@@ -10,11 +10,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from comity.bounded import Bounded
-from comity.crawler.observer import Observer, Paced
 from comity.crawler.report.hosts import Gap, HostCounts
 from comity.crawler.report.items import MAX_NAMES, SHOWN_ROWS, ItemCounts, RuleCount, line_of, ranking_of, refusals_of
 from comity.crawler.report.tallies import Tally
 from comity.crawler.report.value import Action, File, NamedCount, Report, Site, Timeline, Unreachable
+from comity.crawler.run.observer import Observer, Paced
 from comity.policies import ActionRequest, Decision, Reason, Verdict
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import WELL_KNOWN

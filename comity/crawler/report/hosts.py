@@ -14,8 +14,8 @@ from time import time
 from typing import NamedTuple
 from zlib import crc32
 
-from comity.crawler.observer import Paced
 from comity.crawler.report.value import Host, Hosts, Limit, NamedCount, Pace, Series
+from comity.crawler.run.observer import Paced
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.windows import MAX_STAMPS, Window
 

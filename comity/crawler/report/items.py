@@ -12,7 +12,7 @@ from comity.dataset.passes import Outcome
 from comity.dataset.permissions.expiry import EXPIRED, has_passed
 from comity.dataset.permissions.terms import ARRANGEMENT, LICENSES
 from comity.dataset.records import Record, Unreadable
-from comity.dataset.tag_sources import GUESSED, TagSource, read
+from comity.dataset.tags.sources import GUESSED, TagSource, read
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable
 from comity.policies.tag import TagError

@@ -27,7 +27,7 @@ from comity.crawler.report.value import (
 )
 from comity.dataset.job import JobOptions, open_readers
 from comity.dataset.passes import Sinks, Unread, run
-from comity.dataset.tag_sources import GUESSED, TagSource
+from comity.dataset.tags.sources import GUESSED, TagSource
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable

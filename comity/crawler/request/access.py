@@ -26,11 +26,11 @@ from scrapy.http import Headers, Request
 
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach
-from comity.crawler.observer import Observer
 from comity.crawler.request.facts import KEY, RequestFacts, check_target, declaration, fields_of
 from comity.crawler.request.referrals import Referrals
 from comity.crawler.request.sessions import DeclaredSession, Sessions
-from comity.crawler.run import Stats
+from comity.crawler.run.observer import Observer
+from comity.crawler.run.surroundings import Stats
 from comity.policies import Agent, Decision, PolicyError, Reason, Site, Source, Verdict
 from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.syntax.urls import origin_or_empty

@@ -22,8 +22,8 @@ from urllib.parse import quote
 
 from comity.database import checksum, open_database, transaction
 from comity.dataset.captures.sources import Capture, Elsewhere, Entry, Source
+from comity.dataset.execution.sorted_runs import chunks
 from comity.dataset.files.warc.records import Damage
-from comity.dataset.sorted_runs import chunks
 from comity.policies import PolicyError, Site
 from comity.policies.answers.fetched import Fetched
 from comity.policies.syntax.lines import MAX_BYTES

@@ -30,7 +30,7 @@ from comity.dataset.files.arrow_schema import EXTRA, NULLS_ONLY, TAG, decode, ma
 from comity.dataset.files.arrow_types import name_numbers
 from comity.dataset.permissions.terms import CURRENT, LICENSES, Terms, apply_terms
 from comity.dataset.records import Unreadable
-from comity.dataset.tag_sources import InField, TagSource
+from comity.dataset.tags.sources import InField, TagSource
 from comity.policies import tag as tags
 from comity.policies.answers.element_rule import ALL
 from comity.policies.elements.coverage import refusing_actions

@@ -36,7 +36,7 @@ from comity.dataset.files.arrow_types import (
 )
 from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import FIELD, SPARE_FIELD, Batch, Record, Unreadable
-from comity.dataset.tag_sources import TEXT_FIELDS, is_tag_like
+from comity.dataset.tags.sources import TEXT_FIELDS, is_tag_like
 from comity.policies import tag
 from comity.policies.syntax import shapes
 

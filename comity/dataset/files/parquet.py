@@ -31,7 +31,7 @@ from comity.dataset.files.formats import Part
 from comity.dataset.files.places import is_local
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import TAG_FIELDS, Batch, DatasetError, Record, Unreadable
-from comity.dataset.tag_sources import TEXT_FIELDS
+from comity.dataset.tags.sources import TEXT_FIELDS
 
 ROWS = 2_500  # read at once, at most
 OCTETS = 16 * 2**20  # read at once, uncompressed, unless one row alone has more

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 from weakref import finalize
 
+from comity.dataset.execution.sorted_runs import SortedRuns, chunks
 from comity.dataset.records import DatasetError, Record
-from comity.dataset.sorted_runs import SortedRuns, chunks
-from comity.dataset.tag_sources import GUESSED, RawTag, TagSource
+from comity.dataset.tags.sources import GUESSED, RawTag, TagSource
 from comity.policies.syntax.path_patterns import normal_target
 from comity.policies.syntax.urls import origin_of, spellings, target_of
 from comity.policies.tag import TagError, Use, read_tag

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from comity.dataset.permissions.expiry import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, UNKNOWN_RECRAWLED, Recrawled, ended
 from comity.dataset.permissions.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
-from comity.dataset.tag_sources import GUESSED, RawTag, TagSource
+from comity.dataset.tags.sources import GUESSED, RawTag, TagSource
 from comity.policies.answers.decision import UseDecision, Verdict
 from comity.policies.answers.rule import RULES
 from comity.policies.document.nofollow import canonical

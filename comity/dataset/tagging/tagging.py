@@ -16,16 +16,16 @@ from comity.dataset import manifest
 from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
 from comity.dataset.job import JobOptions, files_of, first_of, open_readers
-from comity.dataset.page_fields import Extractor, is_html, links, title
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, Record, Unreadable
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
-from comity.dataset.tag_sources import RawTag, from_json, is_tag_like
 from comity.dataset.tagging import warc
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
 from comity.dataset.tagging.columns import Columns, captured_page, checked, value_of
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge, Judged, Tag
+from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
+from comity.dataset.tags.sources import RawTag, from_json, is_tag_like
 from comity.policies.answers.decision import Reason, Source
 from comity.policies.document.document import Content
 from comity.policies.document.main_text import main_text

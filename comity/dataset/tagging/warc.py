@@ -21,8 +21,8 @@ from comity.dataset.files.warc.items import MAX_BLOCK, POLICY, is_item, item_of,
 from comity.dataset.files.warc.messages import has_head, is_http, message, unchunked
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, fields_at, records
 from comity.dataset.records import Batch, DatasetError, Record, Unreadable
-from comity.dataset.tag_sources import GUESSED
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, moment_of
+from comity.dataset.tags.sources import GUESSED
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty, target_of

@@ -5,9 +5,9 @@ What is judged how, and why the stricter way, stands in docs/datasets.md."""
 
 from __future__ import annotations
 
-from comity.dataset.origins import URL_FIELDS, page_url
 from comity.dataset.records import Record
 from comity.dataset.verify.comparison import Comparison
+from comity.dataset.verify.origins import URL_FIELDS, page_url
 from comity.dataset.verify.policy_copies import newly_unreachable, other_page
 from comity.dataset.verify.replay import Tag
 from comity.dataset.verify.result import Cause, Rechecked

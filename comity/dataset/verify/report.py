@@ -10,9 +10,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from comity.dataset.execution.sorted_runs import SortedRuns
 from comity.dataset.passes import Outcome
 from comity.dataset.records import Record
-from comity.dataset.sorted_runs import SortedRuns
 from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, Cause, Rechecked
 from comity.dataset.verify.today import FIELDS, Sites, Today

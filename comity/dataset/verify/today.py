@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from comity.dataset.origins import URL_FIELDS
-from comity.dataset.tag_sources import GUESSED, TagSource
+from comity.dataset.tags.sources import GUESSED, TagSource
 from comity.dataset.verify.element_changes import DOCUMENT
+from comity.dataset.verify.origins import URL_FIELDS
 from comity.dataset.verify.result import Rechecked
 from comity.dataset.verify.shared_results import Alike
 from comity.policies import Agent, Site

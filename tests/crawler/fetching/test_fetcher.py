@@ -19,7 +19,7 @@ from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.flights import ClosingError
+from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import ScrapyRun
 from comity.policies import Agent, Fetched
 

@@ -16,11 +16,11 @@ import pytest
 from scrapy.http import Request
 from scrapy.settings import Settings
 
-from comity.crawler.flights import ClosingError
 from comity.crawler.pace import pace as module
 from comity.crawler.pace.ledger import Limit, RateLedger
 from comity.crawler.pace.limiter import Limiter, slowest
 from comity.crawler.pace.pace import Pace
+from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import ScrapyRun
 from comity.policies import Agent, Decision, Site, Verdict
 from comity.policies.syntax.windows import Limits, Window

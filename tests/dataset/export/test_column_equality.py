@@ -23,7 +23,7 @@ from comity.dataset.passes import Outcome
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Record, Unreadable
 from comity.dataset.summary import Summary
-from comity.dataset.tag_sources import GUESSED, InField
+from comity.dataset.tags.sources import GUESSED, InField
 from comity.policies.answers.decision import Verdict
 from tests.selection import one_in
 

@@ -24,8 +24,8 @@ from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError, Record, Unreadable
 from comity.dataset.sidecar import Sidecar, item_id, row
 from comity.dataset.stats import stats
-from comity.dataset.tag_setting import TagSetting
-from comity.dataset.tag_sources import GUESSED, InField, TagSource, read
+from comity.dataset.tags.setting import TagSetting
+from comity.dataset.tags.sources import GUESSED, InField, TagSource, read
 from comity.policies import PolicyError
 from comity.policies.tag import TagError
 

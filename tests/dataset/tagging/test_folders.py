@@ -13,7 +13,7 @@ import pytest
 from comity.dataset import manifest
 from comity.dataset.captures.captures import PolicyCaptures
 from comity.dataset.captures.sources import sources_in
-from comity.dataset.executors import PROCESSES
+from comity.dataset.execution.executors import PROCESSES
 from comity.dataset.files.folders import open_dataset
 from comity.dataset.job import JobOptions
 from comity.dataset.records import DatasetError

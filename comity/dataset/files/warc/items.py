@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from comity.dataset.files.warc.records import Damage, Fields, WarcRecord
 from comity.dataset.records import FIELD, Record, parsed
-from comity.dataset.tag_sources import is_tag_like
+from comity.dataset.tags.sources import is_tag_like
 
 MAX_BLOCK = 128 * 2**20  # octets of a record that are held; a longer body is left out, a longer item cannot be read
 POLICY = "Comity-Policy-SHA256"  # field of the records of policy files: what their tags say in `policies`

@@ -15,7 +15,7 @@ from comity.dataset.files.warc.items import MAX_BLOCK, ItemPosition, is_item, it
 from comity.dataset.files.warc.messages import is_http, message
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
 from comity.dataset.records import Batch, DatasetError, PositionedRecord, Record, Unreadable
-from comity.dataset.tag_sources import GUESSED
+from comity.dataset.tags.sources import GUESSED
 from comity.policies.document.document import Content
 from comity.policies.tag import TagError
 

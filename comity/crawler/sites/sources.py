@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 from scrapy import Spider
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from comity.crawler.console import complain
 from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach
-from comity.crawler.flights import ClosingError
+from comity.crawler.run.console import complain
+from comity.crawler.run.flights import ClosingError
 from comity.policies import Agent, Fetched, PolicyError, Site
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.formats.file import MAX_REFERENCES

@@ -20,7 +20,7 @@ from comity.bounded import Bounded
 from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.files import ORIGINS_AT_ONCE
-from comity.crawler.flights import ClosingError
+from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import closing
 
 if TYPE_CHECKING:

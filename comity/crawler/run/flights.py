@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Hashable
 from typing import Any, Generic, TypeVar
 
-from comity.crawler.run import Run
+from comity.crawler.run.surroundings import Run
 
 T = TypeVar("T")
 

@@ -1,0 +1,1 @@
+"""Tags of records: where they are, and how they are read."""
