@@ -165,7 +165,7 @@ class _Line:
     async def _failed(self, calls: list[_Call], error: Exception, *, is_sent: bool) -> None:
         """Fails what was sent, and what has waited too long. The next try comes after a while."""
         self._failures += 1
-        reason = printable(str(error)) or type(error).__name__
+        reason = printable(str(error)).rstrip(".") or type(error).__name__
         now = monotonic()
         late = calls if is_sent else [call for call in calls if call.until <= now]
         if not is_sent:
