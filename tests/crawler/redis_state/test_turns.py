@@ -55,6 +55,7 @@ def clock(server: Server, monkeypatch: pytest.MonkeyPatch) -> Clock:
         for name, value in vars(module).items():
             if isinstance(value, Script) and value.name.startswith("pace"):
                 monkeypatch.setattr(module, name, by_the_clock(value))
+    monkeypatch.setattr(turns_module, "monotonic", lambda: 0.0)  # what passes between an answer and the look at it is no wait
     return Clock(server)
 
 
