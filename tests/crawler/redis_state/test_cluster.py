@@ -140,8 +140,10 @@ def test_a_replica_takes_the_place_of_the_node_that_the_address_names(cluster: C
         for host in HOSTS:
             while (grant := await asked(turns, host)).number is None and grant.due <= FAILING:
                 pass  # nobody has taken its place yet
-            waits[host] = round(grant.due) if grant.number is None else 0
-        assert set(waits.values()) == {0, 60}
+            waits[host] = grant.due if grant.number is None else 0.0
+        whole = [wait for wait in waits.values() if wait]
+        assert 0 < len(whole) < len(HOSTS)
+        assert all(30 < wait <= 60 for wait in whole)  # less what has passed since the answer came, on a busy machine
         leases = await queue.lease(100, 10)
         assert {lease.host for lease in leases} == set(HOSTS)
         turns.close()
