@@ -27,7 +27,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from hypothesis import settings
+from hypothesis import settings, strategies
 from scrapy import Spider
 
 from comity.policies.formats import WELL_KNOWN
@@ -79,6 +79,9 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is collected stays to the end: the garbage collector, which would look through all of it time and again, skips it."""
+    # Hypothesis imports some of itself late. pytest would compile that anew for each process of each run, and while servers run
+    # in threads: CPython 3.11 can fail with a SystemError then (python/cpython#106905).
+    strategies.from_type(int).validate()
     gc.disable()
     try:
         return (yield)
