@@ -89,14 +89,18 @@ class Crawl(Parts):
         guard_downloads(self._crawler, self._send)
 
     async def _send(self, request: Request, download: Callable[[], Awaitable[Response]]) -> Response:
-        """Have a request downloaded. IgnoreRequest where somebody has changed it, since it was judged, into one that is refused:
-        a downloader middleware behind ours, or a handler of a signal."""
+        """Have a request downloaded, as it was judged: a downloader middleware behind ours, or a handler of a signal, may have
+        changed it."""
+        self.refuse_changed(request)
+        with url_as_judged(request):
+            return await self.standstill.guard(request, download)
+
+    def refuse_changed(self, request: Request) -> None:
+        """IgnoreRequest where somebody has changed the request, since it was judged, into one that is refused."""
         refused = self.access.refusal_if_changed(request)
         if refused is not None:
             self.access.record(request, refused)
             raise IgnoreRequest(str(refused))
-        with url_as_judged(request):
-            return await self.standstill.guard(request, download)
 
     async def close(self) -> None:
         await self.actions.close()

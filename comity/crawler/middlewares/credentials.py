@@ -7,7 +7,6 @@ import logging
 from typing import TYPE_CHECKING, Self
 from weakref import WeakKeyDictionary
 
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl
@@ -45,10 +44,7 @@ class FieldsMiddleware:
 
     def process_request(self, request: Request) -> None:
         self._restore(request)
-        refused = self._access.refusal_if_changed(request)
-        if refused is not None:
-            self._access.record(request, refused)
-            raise IgnoreRequest(str(refused))
+        self._crawl.refuse_changed(request)
         outgoing = self._access.outgoing(request)
         if outgoing is None:
             return

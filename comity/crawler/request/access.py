@@ -234,11 +234,12 @@ class Access:
     def refusal_if_changed(self, request: Request) -> Decision | None:
         """The refusal of a request that is another than was admitted; None where it may go out as it is."""
         state = self._requests.get(request)
-        outgoing = state.outgoing if state is not None else None
-        answer = state.answer if state is not None else None
+        if state is None:
+            return None
+        answer, outgoing = state.answer, state.outgoing
         if answer is not None and answer.site is None and answer.question.url != request.url:  # it was no site's
             return _changed(request.url, answer.question.url)
-        if state is None or outgoing is None or not self._has_changed(outgoing, request):
+        if outgoing is None or not self._has_changed(outgoing, request):
             return None
         if origin_or_empty(request.url) != outgoing.site.origin:
             return _changed(request.url, outgoing.url)
