@@ -5,11 +5,13 @@ unhidden(text)      text of any length and of several lines, in logs"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 MAX_SHOWN = 200  # characters of one line that a reason or a finding shows
 
 HIDDEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # Unicode categories
+_PERHAPS_HIDDEN = re.compile(r"[^ -~]")
 
 
 def _visible(char: str) -> str:
@@ -33,4 +35,4 @@ def unhidden(text: str, *, keep: str = "\n\t") -> str:
     """The same characters replaced, but for those to `keep`, and nothing cut."""
     if text.isprintable():
         return text
-    return "".join(char if char in keep else _visible(char) for char in text)
+    return _PERHAPS_HIDDEN.sub(lambda found: found[0] if found[0] in keep else _visible(found[0]), text)
