@@ -1,6 +1,6 @@
 """SQLite files of our own, each with its kind in the header: somebody else's is never written to.
 
-    open_database(path, ...)   the file, checked, with the tables of the newest version
+    open_database(path, kind)  the file, checked, with the tables of the newest version
     transaction(db)            all of what is written in it, or nothing
 
 Disks and copies damage files, and SQLite reads on where it can. So the tables are compared with ours when a file is opened, a
@@ -14,8 +14,9 @@ import logging
 import os
 import random
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
@@ -121,82 +122,92 @@ def _schemas(versions: tuple[str, ...]) -> tuple[Schema, ...]:
     return tuple(schemas)
 
 
-def open_database(
-    path: Path,
-    *,
-    subject: str,
-    kind: str,
-    remedy: str,
-    application_id: int,
-    versions: Sequence[str],
-    synchronous: str,
-    alone: str = "",
-    check_same_thread: bool = True,
-) -> sqlite3.Connection:
-    """The file, made where it is not there, with a write-ahead log and no transaction open.
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file. Its header has the `application_id` and the number of its version."""
 
-    `versions`: what makes each version of the schema out of the one before, the first out of nothing. PolicyError where it
-    cannot be used: the subject, what is wrong, the remedy. It is never repaired or removed. `alone`: this process takes it for
-    itself, and the remedy where another one has it. A new file, its log and the folders that it takes are for this user alone."""
-    file = Path(os.path.realpath(path))
+    subject: str  # what a message about a file begins with
+    name: str
+    remedy: str  # where a file cannot be used
+    application_id: int
+    versions: tuple[str, ...]  # what makes each version of the schema out of the one before, the first out of nothing
+    synchronous: str  # PRAGMA synchronous
 
-    def unusable(cause: str, remedy: str = remedy) -> PolicyError:
-        return PolicyError(f"{subject} `{path}` {printable(' '.join(cause.split()).encode('utf-8', 'replace'))}; {remedy}")
-
-    def check(db: sqlite3.Connection) -> int:
-        """The version of the schema; 0 where the file is new."""
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        (application,) = db.execute("PRAGMA application_id").fetchone()
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != application_id:
-            raise unusable(f"is no {kind}")
-        if version > len(versions):
-            raise unusable("was written by a newer version of comity")
-        if version < 0 or _schema(db) != _schemas(tuple(versions))[version]:
-            raise unusable(f"is damaged or is no {kind}: its tables are not those of version {version}")
-        return int(version)
-
-    def check_pages(db: sqlite3.Connection) -> None:
-        if file.stat().st_size <= CHECKED:
-            (outcome,) = db.execute("PRAGMA quick_check(1)").fetchone()
-            if outcome != "ok":
-                raise unusable(f"is damaged: {outcome}")
-
-    def prepare(db: sqlite3.Connection) -> None:
+    def prepare(self, db: sqlite3.Connection, *, is_small: bool, is_alone: bool) -> None:
+        """Check the file, and bring its tables to the newest version. UnusableError, or what sqlite3 raises."""
         db.create_function("checksum", -1, checksum)
         db.execute("PRAGMA trusted_schema = OFF")
         db.execute("PRAGMA cell_size_check = ON")
-        if alone:
+        if is_alone:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("BEGIN")  # or another process could make the file between the questions
-        check(db)  # before anything is written into what may be somebody else's file
-        check_pages(db)
+        self._version(db)  # before anything is written into what may be somebody else's file
+        if is_small:
+            _check_pages(db)
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode = WAL")
-        db.execute(f"PRAGMA synchronous = {synchronous}")
+        db.execute(f"PRAGMA synchronous = {self.synchronous}")
         with transaction(db):
-            for schema in versions[check(db) :]:
+            for schema in self.versions[self._version(db) :]:
                 for statement in schema.split(";"):
                     db.execute(statement)
-                db.execute(f"PRAGMA application_id = {application_id}")
-                db.execute(f"PRAGMA user_version = {len(versions)}")
+                db.execute(f"PRAGMA application_id = {self.application_id}")
+                db.execute(f"PRAGMA user_version = {len(self.versions)}")
+
+    def _version(self, db: sqlite3.Connection) -> int:
+        """The version of the file's schema; 0 where it is new. UnusableError where it is another's, or not as ours made it."""
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and application != self.application_id:
+            raise UnusableError(f"is no {self.name}")
+        if version > len(self.versions):
+            raise UnusableError("was written by a newer version of comity")
+        if version < 0 or _schema(db) != _schemas(self.versions)[version]:
+            raise UnusableError(f"is damaged or is no {self.name}: its tables are not those of version {version}")
+        return int(version)
+
+
+class UnusableError(Exception):
+    """What is wrong with a file."""
+
+
+def _check_pages(db: sqlite3.Connection) -> None:
+    (outcome,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if outcome != "ok":
+        raise UnusableError(f"is damaged: {outcome}")
+
+
+def open_database(path: Path, kind: Kind, *, alone: str = "", check_same_thread: bool = True) -> sqlite3.Connection:
+    """The file, made where it is not there, with a write-ahead log and no transaction open.
+
+    PolicyError where it cannot be used: the subject, what is wrong, the remedy. It is never repaired or removed. `alone`: this
+    process takes it for itself, and the remedy where another one has it. A new file, its log and the folders that it takes are
+    for this user alone."""
+    file = Path(os.path.realpath(path))
+
+    def prepare(db: sqlite3.Connection) -> None:
+        kind.prepare(db, is_small=file.stat().st_size <= CHECKED, is_alone=bool(alone))
 
     # Of two that want the file alone both may hold a part of it: the one that waits longer gets it.
     busy = random.uniform(0.1, 0.9) if alone else BUSY  # noqa: S311
+    remedy = kind.remedy
     try:
         db = connect(file, prepare, busy=busy, is_patient=not alone, check_same_thread=check_same_thread)
+    except UnusableError as error:
+        cause = str(error)
     except OSError as error:
-        raise unusable(f"cannot be opened: {error}") from None
+        cause = f"cannot be opened: {error}"
     except sqlite3.OperationalError as error:  # locked, read-only, disk full
+        cause = f"cannot be used: {error}"
         if alone and is_busy(error):
-            raise unusable("is in use by another crawl", alone) from None
-        raise unusable(f"cannot be used: {error}") from None
-    except PolicyError:
-        raise
+            cause, remedy = "is in use by another crawl", alone
     except (sqlite3.DatabaseError, TypeError, ValueError) as error:  # not a database, malformed
-        raise unusable(f"is damaged or is no {kind}: {error}") from None
-    log_mode(path)
-    return db
+        cause = f"is damaged or is no {kind.name}: {error}"
+    else:
+        log_mode(path)
+        return db
+    raise PolicyError(f"{kind.subject} `{path}` {printable(' '.join(cause.split()).encode('utf-8', 'replace'))}; {remedy}")
 
 
 def log_mode(path: Path) -> None:

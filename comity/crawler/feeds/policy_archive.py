@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic
 
 from comity.crawler.feeds.warc_records import RecordWriter, head_of
-from comity.database import open_database, transaction
+from comity.database import Kind, open_database, transaction
 from comity.dataset.files.replacement import open_beside, sync
 from comity.dataset.files.warc.items import POLICY
 from comity.policies import PolicyError, Site
@@ -33,6 +33,14 @@ CREATE TABLE archive (end INTEGER NOT NULL);
 INSERT INTO archive VALUES (0);
 """,
 )
+JOURNAL = Kind(
+    subject="warc: the journal",
+    name="journal of an archive",
+    remedy="name another file",
+    application_id=APPLICATION_ID,
+    versions=VERSIONS,
+    synchronous="NORMAL",
+)
 
 
 class PolicyArchive:
@@ -46,15 +54,7 @@ class PolicyArchive:
         self._part = path.with_name(f".{path.name}.part")
         self._journal_path = path.with_name(f".{path.name}.journal")
         self._journal = open_database(
-            self._journal_path,
-            subject="warc: the journal",
-            kind="journal of an archive",
-            remedy="name another file",
-            application_id=APPLICATION_ID,
-            versions=VERSIONS,
-            synchronous="NORMAL",
-            alone="wait until that has ended, or name another file",
-            check_same_thread=False,
+            self._journal_path, JOURNAL, alone="wait until that has ended, or name another file", check_same_thread=False
         )
         try:
             self._file = open_beside(self._part)

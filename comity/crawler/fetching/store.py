@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
-from comity.database import open_database, transaction
+from comity.database import Kind, open_database, transaction
 from comity.policies.answers.fetched import STAND_IN, Fetched
 from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
@@ -65,6 +65,14 @@ UPDATE salt SET sum = checksum(salt);
 UPDATE session SET sum = checksum(host, digest, first);
 """,
 )
+KIND = Kind(
+    subject="COMITY_STORE",
+    name="policy store",
+    remedy="move the file away, or set COMITY_STORE to a path that can be written",
+    application_id=APPLICATION_ID,
+    versions=VERSIONS,
+    synchronous="NORMAL",  # a killed process loses nothing; a power cut may lose the last answers
+)
 DAMAGED = "a row is not as it was written"
 
 
@@ -107,16 +115,7 @@ class PolicyStore:
     def __init__(self, path: Path) -> None:
         """PolicyError, with what to do about it, where the file cannot be used. It is never repaired or removed."""
         self.path = path
-        self._db = open_database(
-            path,
-            subject="COMITY_STORE",
-            kind="policy store",
-            remedy="move the file away, or set COMITY_STORE to a path that can be written",
-            application_id=APPLICATION_ID,
-            versions=VERSIONS,
-            synchronous="NORMAL",  # a killed process loses nothing; a power cut may lose the last answers
-            check_same_thread=False,
-        )
+        self._db = open_database(path, KIND, check_same_thread=False)
 
     def load(self, origin: str) -> dict[str, PolicyFile]:
         try:

@@ -16,7 +16,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
 from comity.crawler.frontier.queue import Taker
-from comity.database import open_database, transaction
+from comity.database import Kind, open_database, transaction
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
@@ -45,6 +45,14 @@ UPDATE waiting SET sum = checksum(id, origin, priority, body);
 """,
     "CREATE TABLE taken_over (mark INTEGER NOT NULL);",
 )
+KIND = Kind(
+    subject="JOBDIR:",
+    name="queue of comity",
+    remedy=REMEDY,
+    application_id=APPLICATION_ID,
+    versions=VERSIONS,
+    synchronous="NORMAL",
+)
 
 
 class Journal:
@@ -67,16 +75,7 @@ class Journal:
         self._new_seen: list[tuple[bytes]] = []
         self._done: list[tuple[int]] = []
         self._warned = False
-        self._db = open_database(
-            self.path,
-            subject="JOBDIR:",
-            kind="queue of comity",
-            remedy=REMEDY,
-            application_id=APPLICATION_ID,
-            versions=VERSIONS,
-            synchronous="NORMAL",
-            alone="set JOBDIR to a folder of this crawl's own",
-        )
+        self._db = open_database(self.path, KIND, alone="set JOBDIR to a folder of this crawl's own")
         try:
             self.seen: set[bytes] = {fingerprint for (fingerprint,) in self._db.execute("SELECT fingerprint FROM seen")}
             (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM waiting").fetchone()

@@ -19,7 +19,7 @@ from pathlib import Path
 from time import time
 from typing import NamedTuple, Protocol
 
-from comity.database import is_busy, open_database, transaction
+from comity.database import Kind, is_busy, open_database, transaction
 from comity.policies.answers.rates import MAX_SECONDS
 from comity.policies.syntax.windows import DAY, MAX_STAMPS, Window, earliest
 
@@ -49,6 +49,14 @@ CREATE TABLE start (
 CREATE TABLE owner (owner INTEGER PRIMARY KEY, beat REAL NOT NULL);
 CREATE TABLE penalty (host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT NULL, step REAL NOT NULL) WITHOUT ROWID;
 """,
+)
+KIND = Kind(
+    subject="pace file",
+    name="pace file",
+    remedy="move the file away, or set COMITY_STORE to a path in a folder that can be written",
+    application_id=APPLICATION_ID,
+    versions=VERSIONS,
+    synchronous="OFF",  # a killed process loses nothing
 )
 
 
@@ -132,15 +140,7 @@ class RateLedger:
         self.on_answer: Callable[[Sequence[Limit]], object] = lambda limits: None  # is never called
         self.rests: Callable[[str, float], object] = lambda host, until: None  # neither
         self.ttl = owner_ttl
-        self._db = open_database(
-            path,
-            subject="pace file",
-            kind="pace file",
-            application_id=APPLICATION_ID,
-            versions=VERSIONS,
-            synchronous="OFF",  # a killed process loses nothing
-            remedy="move the file away, or set COMITY_STORE to a path in a folder that can be written",
-        )
+        self._db = open_database(path, KIND)
         self._db.execute(f"PRAGMA busy_timeout = {BUSY}")
         self._owner = secrets.randbits(62)
         self._beaten = float("-inf")

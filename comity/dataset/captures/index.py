@@ -20,7 +20,7 @@ from time import monotonic
 from typing import NamedTuple
 from urllib.parse import quote
 
-from comity.database import checksum, open_database, transaction
+from comity.database import Kind, checksum, open_database, transaction
 from comity.dataset.captures.sources import Capture, Elsewhere, Entry, Source
 from comity.dataset.execution.sorted_runs import chunks
 from comity.dataset.files.warc.records import Damage
@@ -57,6 +57,14 @@ CREATE TABLE elsewhere (
     url TEXT NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL, PRIMARY KEY (url, source, offset)
 ) WITHOUT ROWID;
 """,
+)
+KIND = Kind(
+    subject="--index",
+    name="index of captures",
+    remedy="name another file",
+    application_id=APPLICATION_ID,
+    versions=VERSIONS,
+    synchronous="NORMAL",
 )
 
 
@@ -97,16 +105,7 @@ class Index:
     def __init__(self, path: Path) -> None:
         """PolicyError, with what to do about it, where the file cannot be used."""
         self._path = path
-        self._db = open_database(
-            path,
-            subject="--index",
-            kind="index of captures",
-            remedy="name another file",
-            application_id=APPLICATION_ID,
-            versions=VERSIONS,
-            synchronous="NORMAL",
-            alone="name another file, or wait until it has ended",
-        )
+        self._db = open_database(path, KIND, alone="name another file, or wait until it has ended")
         self._db.execute(f"PRAGMA cache_size = -{CACHE}")
 
     def take(self, sources: Iterable[Source], progress: Callable[[int], object] = lambda _: None) -> None:
