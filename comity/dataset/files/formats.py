@@ -8,7 +8,9 @@ A Writer does that by comity.dataset.files.replacement."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -39,22 +41,30 @@ class Part(NamedTuple):
     octets: int  # how much of the file that is: all parts together have the file's size
 
 
-class Reader(Protocol):
+class Reader(ABC):
     """A file of records. Picklable, and opens the file anew in every call: parts are read in several processes.
 
     DatasetError where the file as a whole cannot be read; what of it cannot be read is an Unreadable among the records."""
 
-    path: Path
-    size: int  # octets
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
+    @cached_property
+    def size(self) -> int:
+        """Octets."""
+        return self.path.stat().st_size
+
+    @abstractmethod
     def parts(self) -> Iterator[Part]:
         """Yield the parts in the order of the file, each found when it is asked for."""
 
+    @abstractmethod
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         """Tell if a tag may have a key of this name in it, however deep: False where it is certain that none has.
 
         `tags`: the fields that may hold one, TAG_FIELDS among them where that is not known."""
 
+    @abstractmethod
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
         """The records of a part. `fields`: others are not needed, and may be left out where that is faster."""
 

@@ -11,11 +11,12 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NamedTuple, Self, cast
 
+from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.files.replacement import Replacement
@@ -61,16 +62,12 @@ class Lines(NamedTuple):
     length: int  # octets
 
 
-class Reader:
+class Reader(formats.Reader):
     """A file of JSON Lines. What is empty is no record."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         self._codec = _codec_of(path)
-
-    @cached_property
-    def size(self) -> int:
-        return self.path.stat().st_size
 
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         word = key.encode()

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from comity.dataset.files import arrow_schema
+from comity.dataset.files import arrow_schema, formats
 from comity.dataset.files.arrow_schema import (
     EXTRA,
     TAG,
@@ -42,15 +42,8 @@ _FAILURES = (OSError, pa.ArrowException, ValueError)
 COMPRESSION = {"compression": "zstd", "compression_level": 1}
 
 
-class Reader:
+class Reader(formats.Reader):
     """A Parquet file, of ours or of another program. Its parts are its row groups."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    @cached_property
-    def size(self) -> int:
-        return self.path.stat().st_size
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from w3lib.html import get_base_url
 
@@ -184,7 +184,7 @@ def origins(readers: Iterable[Reader], columns: Columns, advance: Callable[[int]
 
 def captures_reader(reader: Reader) -> Reader:
     """The reader of the same file, with the captures of a WARC file as records."""
-    return cast(Reader, warc.Reader(reader.path)) if format_of(reader.path) == "warc" else reader
+    return warc.Reader(reader.path) if format_of(reader.path) == "warc" else reader
 
 
 def check_columns(readers: Iterable[Reader], columns: Columns) -> None:

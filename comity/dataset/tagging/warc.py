@@ -10,12 +10,11 @@ import hashlib
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from comity.bounded import Bounded
+from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, POLICY, is_item, item_of, name_of, refers_to
 from comity.dataset.files.warc.messages import has_head, is_http, message, unchunked
@@ -57,15 +56,8 @@ class Stretch(NamedTuple):
     answered_url: str = ""  # URL of the capture before it, whose request is to come
 
 
-class Reader:
+class Reader(formats.Reader):
     """A WARC file. Picklable, as all Readers are."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    @cached_property
-    def size(self) -> int:
-        return self.path.stat().st_size
 
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         return True

@@ -6,10 +6,10 @@ What no such record stands before is a response of which nobody said what may be
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import IO, NamedTuple, NoReturn
 
+from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, ItemPosition, is_item, item_of, key, name_of, refers_to
 from comity.dataset.files.warc.messages import is_http, message
@@ -36,15 +36,8 @@ class Stretch(NamedTuple):
     before: dict[str, int]  # id of a response that stands before it, and is referred to in it -> where that begins
 
 
-class Reader:
+class Reader(formats.Reader):
     """A WARC file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    @cached_property
-    def size(self) -> int:
-        return self.path.stat().st_size
 
     def parts(self) -> Iterator[Part]:
         start, end, awaited = 0, 0, ""
