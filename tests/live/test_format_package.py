@@ -34,8 +34,16 @@ PAGES = {
     "/about": '<meta name="courtesy" content="learn=no"><p>about</p>',
 }
 
-# What imports formats before a test has installed one cannot show it.
-pytestmark = pytest.mark.usefixtures("new_processes")
+# A forked process has imported comity, and with it the formats, before the test has installed one: it does so again.
+AGAIN = """
+import sys
+for name in [name for name in sys.modules if name.partition(".")[0] == "comity"]:
+    del sys.modules[name]
+"""
+SCRAPY = f"""{AGAIN}
+from runpy import run_module
+run_module("scrapy", run_name="__main__", alter_sys=True)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +67,8 @@ class Tool:
     def scrapy(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         settings = [f"COMITY_STORE={self.folder / 'policies.sqlite'}", "COMITY_AGENT=testbot", "COMITY_MIN_DELAY=0"]
         options = [word for setting in settings for word in ("-s", setting)]
-        return self.run("-m", "scrapy", *arguments, *options)
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, *arguments],
+            [sys.executable, "-c", SCRAPY, *arguments, *options],
             cwd=self.folder,
             env=self.environment,
             capture_output=True,
@@ -188,7 +193,7 @@ def test_records_are_verified(tool: Tool, site: Loopback, crawled: dict[str, dic
     assert listed["url"] == site.url("/news/2")
 
 
-GUARD = """
+GUARD = f"""{AGAIN}
 from wsgiref.simple_server import make_server
 from comity.guard import Guard, WSGIMiddleware
 
@@ -197,7 +202,7 @@ def site(environ, start_response):
     return [b"a page"]
 
 listening = make_server("127.0.0.1", 0, site)
-guard = Guard(f"http://127.0.0.1:{listening.server_port}", {"/courtesy.txt": %r})
+guard = Guard(f"http://127.0.0.1:{{listening.server_port}}", {{"/courtesy.txt": {COURTESY.encode()!r}}})
 listening.set_app(WSGIMiddleware(site, guard))
 print(listening.server_port, flush=True)
 listening.serve_forever()
@@ -207,7 +212,7 @@ listening.serve_forever()
 @pytest.fixture
 def guarded(tool: Tool) -> Iterator[Callable[[str], tuple[int, str, str]]]:
     """Path -> status, media type and body."""
-    command = [sys.executable, "-W", "ignore", "-c", GUARD % COURTESY.encode()]
+    command = [sys.executable, "-W", "ignore", "-c", GUARD]
     with subprocess.Popen(command, env=tool.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout
         port = int(process.stdout.readline())
