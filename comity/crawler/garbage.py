@@ -5,6 +5,9 @@ through all of them again and again, for a fifth of the time of a crawl. So whil
 out, and young objects are looked through every 50,000 instead of every 700. The older generations follow as many times later as
 before: responses and failures that refer to each other are found after some hundred pages.
 
+A process that forks may have frozen what it shares with others. That is left as it is: to look through it once, after the crawl,
+costs more than a short crawl, and copies the memory that is shared.
+
 Twisted drops timers that were cancelled only when another of its timers is due, and nothing of Scrapy or comity sets one that is
 due before four minutes are over: the timers of all connections and responses of that time would be kept. So one is set."""
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 THRESHOLDS = (50_000, 10, 10)  # of gc.set_threshold
 DROP_EVERY = 5.0  # seconds
+FEW = 10_000  # objects; Python 3.12 itself freezes some hundred
 
 
 class GarbageCollection:
@@ -29,6 +33,7 @@ class GarbageCollection:
 
     _crawls: ClassVar[set[GarbageCollection]] = set()
     _thresholds: ClassVar[tuple[int, int, int]]
+    _has_frozen: ClassVar = False
     _timer: ClassVar[LoopingCall | None] = None  # it does nothing but be due
 
     def __init__(self, crawler: Crawler) -> None:
@@ -43,7 +48,9 @@ class GarbageCollection:
         if not self._crawls:
             GarbageCollection._thresholds = gc.get_threshold()
             gc.set_threshold(*THRESHOLDS)
-            gc.freeze()
+            GarbageCollection._has_frozen = gc.get_freeze_count() < FEW
+            if self._has_frozen:
+                gc.freeze()
             if is_reactor_installed():
                 GarbageCollection._timer = LoopingCall(int)
                 GarbageCollection._timer.start(DROP_EVERY, now=False)
@@ -57,5 +64,6 @@ class GarbageCollection:
             if self._timer is not None:
                 self._timer.stop()
                 GarbageCollection._timer = None
-            gc.unfreeze()
+            if self._has_frozen:
+                gc.unfreeze()
             gc.set_threshold(*self._thresholds)

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 def thresholds() -> Iterator[tuple[int, int, int]]:
     before = gc.get_threshold()
     gc.set_threshold(701, 11, 12)
+    gc.unfreeze()  # what conftest.py has frozen
     yield 701, 11, 12
-    gc.unfreeze()
+    gc.freeze()
     gc.set_threshold(*before)
 
 
@@ -37,18 +38,28 @@ def connected() -> Any:
 
 
 def test_it_is_set_back_after_the_last_crawl(thresholds: tuple[int, int, int]) -> None:
-    frozen = gc.get_freeze_count()
     first, second = connected(), connected()
     assert gc.get_threshold() == thresholds
     first.signals.send_catch_log(signals.spider_opened)
     assert gc.get_threshold() == THRESHOLDS
-    assert gc.get_freeze_count() > frozen
+    assert gc.get_freeze_count() > garbage.FEW
     second.signals.send_catch_log(signals.spider_opened)
     first.signals.send_catch_log(signals.spider_closed)
     assert gc.get_threshold() == THRESHOLDS
     second.signals.send_catch_log(signals.spider_closed)
     assert gc.get_threshold() == thresholds
     assert gc.get_freeze_count() == 0
+
+
+def test_what_others_have_frozen_stays_so() -> None:
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    one = connected()
+    one.signals.send_catch_log(signals.spider_opened)
+    assert gc.get_threshold() == THRESHOLDS
+    assert gc.get_freeze_count() <= frozen
+    one.signals.send_catch_log(signals.spider_closed)
+    assert garbage.FEW < gc.get_freeze_count() <= frozen
 
 
 def test_a_crawl_that_ends_without_having_begun_sets_nothing(thresholds: tuple[int, int, int]) -> None:
