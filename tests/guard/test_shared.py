@@ -24,6 +24,7 @@ from comity.guard import Answer, Guard, Incoming, Pass, SharedClients
 from comity.guard.clients import Clients, Limit
 from comity.policies import PolicyError
 from comity.policies.syntax.windows import Window
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.guard.conftest import Client, Servers
@@ -225,7 +226,7 @@ def test_what_is_damaged_permits_nothing(tmp_path: Path, damage: str) -> None:
 
 
 PATIENCE = 60.0  # seconds for a server to do what it is to do
-LIMITED = ["uvicorn-2-workers", "gunicorn-2-workers", "gunicorn-preload"]
+LIMITED = one_in(3, ["gunicorn-2-workers", "gunicorn-preload", "uvicorn-2-workers"])
 
 
 @pytest.fixture(params=LIMITED)

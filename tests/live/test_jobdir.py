@@ -215,19 +215,19 @@ class Follow(Spider):
 @pytest.mark.requirement("SEC-6")
 def test_kill_9_loses_no_page(serve: Serve, project: Project) -> None:
     """Again and again. What is fetched again was in flight, or done since the last 50 ms were written."""
-    server = serve(tree(150))
-    for number in (30, 75):
+    server = serve(tree(90))
+    for number in (20, 50):
         running = project.begin(Follow, urls=server.url("/0"))
         running.until_asked(server, number)
         running.kill()
-    assert len(asked(server)) < 150
+    assert len(asked(server)) < 90
     log = project.crawl(Follow, urls=server.url("/0"))
     assert "the crawl goes on with" in log
-    assert set(asked(server)) == set(numbered(150))
-    assert {item["url"] for item in project.items} == {server.url(path) for path in numbered(150)}
+    assert set(asked(server)) == set(numbered(90))
+    assert {item["url"] for item in project.items} == {server.url(path) for path in numbered(90)}
     # A page takes as long as lies between two writes; so at most two in each place have come to their end since.
-    assert len(asked(server)) - 150 <= 2 * 3 * CONCURRENT
-    assert len(project.items) - 150 <= 2 * 2 * CONCURRENT
+    assert len(asked(server)) - 90 <= 2 * 3 * CONCURRENT
+    assert len(project.items) - 90 <= 2 * 2 * CONCURRENT
 
 
 @pytest.mark.requirement("SEC-6", "RATE-2")
@@ -261,20 +261,21 @@ def test_delay_longer_than_a_restart_is_kept_over_it(serve: Serve, project: Proj
 
 @pytest.mark.requirement("SEC-6")
 def test_ctrl_c_loses_nothing_and_repeats_nothing(serve: Serve, project: Project) -> None:
-    server = serve(tree(120))
-    for number in (20, 60):
+    server = serve(tree(70))
+    for number in (15, 35):
         running = project.begin(Follow, urls=server.url("/0"))
         running.until_asked(server, number)
         running.interrupt()
         assert "JOBDIR keeps them" in running.log
-    assert len(asked(server)) < 120
+    assert len(asked(server)) < 70
     project.crawl(Follow, urls=server.url("/0"))
-    assert Counter(asked(server)) == Counter(numbered(120))
-    assert Counter(item["url"] for item in project.items) == Counter(server.url(path) for path in numbered(120))
+    assert Counter(asked(server)) == Counter(numbered(70))
+    assert Counter(item["url"] for item in project.items) == Counter(server.url(path) for path in numbered(70))
 
 
 @pytest.mark.requirement("SEC-6")
 @ONE_MODE
+@pytest.mark.slow
 def test_page_that_is_held_back_survives_kill_9(serve: Serve, project: Project) -> None:
     """It was out once: its host answered 429. The other host's pages show that the queue was written meanwhile."""
     busy = serve({"/robots.txt": OPEN, "/busy": serve.Answer(status=429, headers={"Retry-After": "60"})})
@@ -363,6 +364,7 @@ def test_all_that_a_request_says_survives(serve: Serve, project: Project) -> Non
 
 @pytest.mark.requirement("SEC-6")
 @ONE_MODE
+@pytest.mark.slow
 def test_request_whose_callback_is_gone_is_said_and_kept(serve: Serve, project: Project) -> None:
     """The crawl goes on without it, and one that knows the callback again takes it up."""
     server, other = serve(manifold(SLOW)), serve(manifold(OPEN), host="127.0.0.2")
@@ -396,6 +398,7 @@ class Inner(Spider):
 
 @pytest.mark.requirement("SEC-6")
 @ONE_MODE
+@pytest.mark.slow
 def test_what_cannot_be_stored_waits_in_memory(serve: Serve, project: Project) -> None:
     """And is asked for in the next crawl, when that is led there, as if it had never been seen."""
     server = serve(tree(5, SLOW))
@@ -428,7 +431,8 @@ class Awkward(Follow):
 
 
 @pytest.mark.requirement("SEC-6")
-@pytest.mark.parametrize("ends", ["kill", pytest.param("interrupt", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ends", ["kill", "interrupt"])
+@pytest.mark.slow
 def test_what_is_done_is_done(serve: Serve, project: Project, ends: str) -> None:
     """Duplicates, start requests, redirects and pages whose callback failed: nothing of it is asked again, in whatever crawl."""
     pages = {"/": links("/moved", "/fails", "/target", "/0"), "/fails": links("/after")}
@@ -453,6 +457,7 @@ def test_what_is_done_is_done(serve: Serve, project: Project, ends: str) -> None
 
 @pytest.mark.requirement("SEC-6")
 @ONE_MODE
+@pytest.mark.slow
 def test_redirect_that_waits_survives(serve: Serve, project: Project) -> None:
     server = serve({"/robots.txt": SLOW, "/old": serve.Answer(status=302, headers={"Location": "/new"}), "/new": "page"})
     running = project.begin(Follow, urls=server.url("/old"))
@@ -483,6 +488,7 @@ class Errbacks(Follow):
 
 @pytest.mark.requirement("SEC-6")
 @ONE_MODE
+@pytest.mark.slow
 def test_each_refusal_is_heard_once(serve: Serve, project: Project) -> None:
     """Also of requests that are known to be refused before they have had their turn."""
     server = serve({"/robots.txt": "User-agent: *\nDisallow: /private\n", "/": links(*(f"/private/{n}" for n in range(200)))})
@@ -497,6 +503,7 @@ def test_each_refusal_is_heard_once(serve: Serve, project: Project) -> None:
 
 @pytest.mark.requirement("RATE-4", "SEC-6")
 @ONE_MODE
+@pytest.mark.slow
 def test_host_that_is_too_slow_waits_for_a_more_patient_crawl(serve: Serve, project: Project) -> None:
     slow = serve(tree(3, "User-agent: *\nCrawl-delay: 0.5\n"))
     fast = serve(tree(3), host="127.0.0.2")
@@ -539,6 +546,7 @@ def test_two_crawls_with_one_jobdir(serve: Serve, project: Project) -> None:
 
 @pytest.mark.requirement("SEC-6")
 @ONE_MODE
+@pytest.mark.slow
 def test_damaged_job_is_said_in_one_line(serve: Serve, project: Project) -> None:
     server = serve(tree(60))
     running = project.begin(Follow, urls=server.url("/0"))
@@ -555,6 +563,7 @@ def test_damaged_job_is_said_in_one_line(serve: Serve, project: Project) -> None
 
 @pytest.mark.requirement("SEC-6")
 @ONE_MODE
+@pytest.mark.slow
 def test_without_jobdir_no_queue_is_written(serve: Serve, project: Project) -> None:
     server = serve(tree(10))
     before = {path.name for path in project.folder.iterdir()}

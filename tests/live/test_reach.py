@@ -122,6 +122,7 @@ def test_workers_share_a_crawl_and_end_by_themselves(serve: Serve, workers: Work
 
 
 @pytest.mark.requirement("REACH-1", "RATE-4")
+@pytest.mark.slow
 def test_nobody_waits_for_a_host_that_is_too_slow_and_what_waits_for_it_is_kept(serve: Serve, workers: Workers) -> None:
     fast, slow = woven(serve, 2, 3)
     slow.routes["/robots.txt"] = b"User-agent: *\nCrawl-delay: 1000\n"
@@ -139,15 +140,15 @@ def test_nobody_waits_for_a_host_that_is_too_slow_and_what_waits_for_it_is_kept(
 
 @pytest.mark.requirement("REACH-2", "REACH-3")
 def test_kill_9_of_a_worker_loses_no_page(serve: Serve, workers: Workers) -> None:
-    servers = woven(serve, 3, 30, "User-agent: *\nCrawl-delay: 0.1\n")
+    servers = woven(serve, 3, 15, "User-agent: *\nCrawl-delay: 0.1\n")
     victim = workers.begin(2, urls=servers[0].url("/0"))
-    victim.until(partial(has_asked, servers, 30))
+    victim.until(partial(has_asked, servers, 15))
     victim.kill()
     workers.end()
     for server in servers:
-        assert set(asked(server)) == set(numbered(30))
+        assert set(asked(server)) == set(numbered(15))
         assert min(gaps(server)) >= 0.095
-    assert {item["url"] for item in workers.project.items} == {server.url(path) for server in servers for path in numbered(30)}
+    assert {item["url"] for item in workers.project.items} == {server.url(path) for server in servers for path in numbered(15)}
 
 
 @pytest.mark.slow
@@ -266,7 +267,7 @@ def test_start_requests_that_are_not_to_be_filtered_go_out_once(serve: Serve, wo
     assert Counter(asked(server)) == {"/a": 1, "/b": 1}
 
 
-@pytest.mark.parametrize("unfiltered", ["", "1"])
+@pytest.mark.parametrize("unfiltered", ["", pytest.param("1", marks=pytest.mark.slow)])
 @pytest.mark.requirement("REACH-2")
 def test_start_request_that_fails_is_tried_again(serve: Serve, workers: Workers, unfiltered: str) -> None:
     """What is tried again has the meta of the first: it is no start request of another worker."""
