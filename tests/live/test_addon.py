@@ -318,6 +318,11 @@ def test_a_component_of_earlier_versions_ends_the_crawl_with_one_line(project: A
 
 COOKIES = """
 import sys
+# Where the list is kept is read from the environment by an import; a forked process has done it already.
+for name in [name for name in sys.modules if name.startswith(("comity", "scrapy.downloadermiddlewares.cookies", "tldextract"))]:
+    del sys.modules[name]
+import scrapy.downloadermiddlewares
+vars(scrapy.downloadermiddlewares).pop("cookies", None)
 from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
@@ -333,7 +338,6 @@ process.start()
 """
 
 
-@pytest.mark.usefixtures("new_processes")  # where the list is kept is read from the environment by an import
 @pytest.mark.parametrize("is_added", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_cookie_makes_nobody_ask_for_the_public_suffix_list(serve: Serve, tmp_path: Path, *, is_added: bool) -> None:
     """Whoever asks for it goes through the proxy. Without the add-on Scrapy does, so that this test can fail."""

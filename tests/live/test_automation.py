@@ -254,7 +254,7 @@ def test_the_purpose_is_declared_to_servers(serve: Serve, crawl: Crawl) -> None:
         ({"COMITY_PURPOSES": "search", "COMITY_PURPOSE_HEADER": "X-Purpose"}, "x-purpose", "search"),
         ({"COMITY_PURPOSES": "search", "COMITY_PURPOSE_HEADER": ""}, "automation-purpose", "anything"),
         ({"COMITY_PURPOSES": "search"}, "automation-purpose", "search"),
-        ({}, "automation-purpose", None),
+        pytest.param({}, "automation-purpose", None, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("mode", ["reactor"])
@@ -307,7 +307,9 @@ def test_a_request_goes_to_the_host_of_its_url(serve: Serve, crawl: Crawl, by: s
     assert "`other.test` as Host asks for another site than the URL" in crawled.log
 
 
-@pytest.mark.parametrize("target", ["/\tno", "/n\no", "/no?", "/n o"])
+@pytest.mark.parametrize(
+    "target", ["/\tno", *(pytest.param(target, marks=pytest.mark.slow) for target in ("/n\no", "/no?", "/n o"))]
+)
 def test_a_verbatim_url_goes_out_as_it_is_or_not_at_all(serve: Serve, crawl: Crawl, target: str) -> None:
     """Scrapy's handlers for aiohttp and Twisted leave out what this one is judged with."""
     server = serve({"/robots.txt": "User-agent: *\nDisallow: /no$\n", "/n": "<p>page</p>"})
@@ -458,11 +460,16 @@ def test_where_no_session_is_wanted_requests_go_without_the_expired_one(serve: S
     [
         ("cookie-based", "cookies", 200),
         ("cookie-based", "token", "automation.session-validation"),
-        ("token-based", "token", 200),
-        ("token-based", "cookies", "automation.session-validation"),
         ("oauth", "bearer", 200),
-        ("oauth", "token", "automation.session-validation"),
-        ("none", "token", 200),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ("token-based", "token", 200),
+                ("token-based", "cookies", "automation.session-validation"),
+                ("oauth", "token", "automation.session-validation"),
+                ("none", "token", 200),
+            )
+        ),
     ],
 )
 def test_what_a_session_has_to_carry(

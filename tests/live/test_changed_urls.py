@@ -91,7 +91,7 @@ def test_what_is_said_of_either_url_holds(sites: Callable[..., tuple[Any, Any]],
 
 
 @pytest.mark.requirement("AIT-10", "MEET-5")
-@pytest.mark.parametrize("mode_of_elements", ["tag", "redact", "strip"])
+@pytest.mark.parametrize("mode_of_elements", ["tag", "strip", pytest.param("redact", marks=pytest.mark.slow)])
 def test_elements_of_either_url_are_cut(sites: Callable[..., tuple[Any, Any]], crawl: Crawl, mode_of_elements: str) -> None:
     first, final = sites(rules("/first", ".a"), rules("/final", ".b"))
     settings = DEFAULTS | {"COMITY_ELEMENTS": mode_of_elements}
@@ -117,7 +117,13 @@ def test_the_robots_txt_of_the_final_url_is_asked(sites: Callable[..., tuple[Any
 
 
 @pytest.mark.requirement("AIT-10")
-@pytest.mark.parametrize(("asked", "to"), [("/first#a", ""), ("/first", "/first#b"), ("/first#a", "/first#b")])
+@pytest.mark.parametrize(
+    ("asked", "to"),
+    [
+        ("/first#a", "/first#b"),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in (("/first#a", ""), ("/first", "/first#b"))),
+    ],
+)
 def test_a_fragment_makes_no_other_page(serve: Serve, crawl: Crawl, asked: str, to: str) -> None:
     site = serve({"/ai.txt": rules("/first", ".a"), "/first": PAGE, "/next": PAGE})
     item = first_item(crawl(Pages, DEFAULTS, asked=site.url(asked), to=site.url(to) if to else ""))

@@ -230,7 +230,13 @@ class TestHeaders:
         assert outcome(used) == {server.url("/a"): "a"}
 
     @pytest.mark.requirement("META-2")
-    @pytest.mark.parametrize("content_type", ["application/xml", "text/xml; charset=utf-8", "application/x-gzip"])
+    @pytest.mark.parametrize(
+        "content_type",
+        [
+            "application/xml",
+            *(pytest.param(other, marks=pytest.mark.slow) for other in ("text/xml; charset=utf-8", "application/x-gzip")),
+        ],
+    )
     def test_sitemaps_are_read(self, serve: Serve, crawl: Crawl, content_type: str) -> None:
         """Nobody wants them in an index, and their links are what a crawl begins with."""
         server = serve({"/robots.txt": OPEN, "/a": answer("<urlset/>", X_Robots_Tag="noindex", Content_Type=content_type)})
@@ -401,7 +407,14 @@ class TestEmbedded:
         return {item["url"].rpartition("/")[2]: len(item["files"]) for item in crawled.items}
 
     @pytest.mark.requirement("META-3")
-    @pytest.mark.parametrize("order", [["/no", "/yes"], ["/yes", "/no"], ["/no", "/yes", "/no"], ["/no"]], ids=" ".join)
+    @pytest.mark.parametrize(
+        "order",
+        [
+            ["/no", "/yes", "/no"],
+            *(pytest.param(order, marks=pytest.mark.slow) for order in (["/no", "/yes"], ["/yes", "/no"], ["/no"])),
+        ],
+        ids=" ".join,
+    )
     @pytest.mark.parametrize("own", [False, True], ids=["files", "own"])
     def test_each_item_is_bound_by_its_own_page(
         self, serve: Serve, crawl: Crawl, tmp_path: Path, order: list[str], own: bool

@@ -192,8 +192,14 @@ def fetched(crawled: Crawled) -> set[str]:
 
 
 @pytest.mark.requirement("SEC-7")
-@pytest.mark.parametrize("spider", [Follows, FollowsWithMeta, FollowsByEngine, FollowsInline, TriesAgain])
-@pytest.mark.parametrize("host", ["127.0.0.1", "2130706433", "[::ffff:127.0.0.1]", "inside.test"])
+@pytest.mark.parametrize(
+    ("spider", "host"),
+    [
+        pytest.param(spider, host, marks=[pytest.mark.slow] * (spider is not Follows and host != "inside.test"))
+        for spider in (Follows, FollowsWithMeta, FollowsByEngine, FollowsInline, TriesAgain)
+        for host in ("127.0.0.1", "2130706433", "[::ffff:127.0.0.1]", "inside.test")
+    ],
+)
 def test_a_public_site_leads_nobody_inside(serve: Serve, crawl: Crawl, spider: type[Follows], host: str) -> None:
     """By links, whatever the spider makes of them. There is no connection, not even for policies."""
     inside = serve({"/secret": "<p>secret</p>"})
@@ -674,7 +680,9 @@ class Claims(Follows):
 
 
 @pytest.mark.requirement("SEC-7")
-@pytest.mark.parametrize("claim", ["operator", "loopback", "", "public"])
+@pytest.mark.parametrize(
+    "claim", ["operator", *(pytest.param(claim, marks=pytest.mark.slow) for claim in ("loopback", "", "public"))]
+)
 def test_nothing_in_meta_gives_rights(serve: Serve, crawl: Crawl, claim: str) -> None:
     inside = serve({"/secret": page()})
     public = serve({"/a": page(inside.url("/secret"))}, host=PUBLIC)

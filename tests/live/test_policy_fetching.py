@@ -197,7 +197,13 @@ OUTCOMES = [
 
 
 @pytest.mark.requirement("RFC-5", "RFC-6", "RFC-7", "RFC-8", "RFC-10", "SEC-2", "SEC-3")
-@pytest.mark.parametrize("outcome", OUTCOMES, ids=[f"{outcome.requirement}-{outcome.name}" for outcome in OUTCOMES])
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        pytest.param(outcome, id=f"{outcome.requirement}-{outcome.name}", marks=[pytest.mark.slow] * (place % 3 > 0))
+        for place, outcome in enumerate(OUTCOMES)
+    ],
+)
 def test_outcomes(serve: Callable[..., Loopback], crawl: Callable[..., Crawled], outcome: Outcome) -> None:
     site = serve({"/robots.txt": outcome.route})
     settings = ALONE | {"COMITY_POLICY_TIMEOUT": 1, "DOWNLOAD_FAIL_ON_DATALOSS": False}
@@ -234,7 +240,7 @@ def test_oversized_file_is_cut(serve: Callable[..., Loopback], crawl: Callable[.
 
 
 @pytest.mark.requirement("RFC-5")
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [301, 308, *(pytest.param(status, marks=pytest.mark.slow) for status in (302, 303, 307))])
 def test_five_hops(serve: Callable[..., Loopback], crawl: Callable[..., Crawled], status: int) -> None:
     """The result holds for the origin that was asked for, not for those on the way."""
     last = serve({"/robots.txt": RULES, "/rules.txt": RULES})
@@ -606,7 +612,11 @@ GUARDED: dict[str, Any] = {"ADDONS": {}}
 
 @pytest.mark.requirement("SEC-2")
 @pytest.mark.parametrize(
-    "host", ["127.0.0.2", "inside.test", "2130706434", "0x7f.2", "[::ffff:127.0.0.2]", "nowhere.test", "0.0.0.0"]
+    "host",
+    [
+        *("127.0.0.2", "inside.test", "[::ffff:127.0.0.2]"),
+        *(pytest.param(host, marks=pytest.mark.slow) for host in ("2130706434", "0x7f.2", "nowhere.test", "0.0.0.0")),
+    ],
 )
 def test_a_public_site_leads_nowhere_else(serve: Callable[..., Loopback], crawl: Callable[..., Crawled], host: str) -> None:
     inside = serve({"/robots.txt": ""}, host="127.0.0.2")

@@ -113,7 +113,7 @@ def test_only_what_addresses_the_agent_is_asked_for(serve: Serve, crawl: Callabl
 
 
 @pytest.mark.requirement("ACAP-14")
-@pytest.mark.parametrize("status", [404, 410, 403])
+@pytest.mark.parametrize("status", [404, *(pytest.param(status, marks=pytest.mark.slow) for status in (410, 403))])
 def test_a_file_that_is_not_there_says_nothing(serve: Serve, crawl: Callable[..., Crawled], status: int) -> None:
     site = serve({"/robots.txt": refers("/more.txt"), "/more.txt": serve.Answer(MORE, status)})
     (item,) = crawl(Asks, steps=steps(site.url("/private"))).items
@@ -285,7 +285,13 @@ def confirmed(serve: Serve, body: str) -> Any:
 
 
 @pytest.mark.requirement("ACAP-14", "SEC-2")
-@pytest.mark.parametrize("host", ["127.0.0.2", "inside.test", "2130706434", "0x7f.2", "[::ffff:127.0.0.2]", "0.0.0.0"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.2", "inside.test"),
+        *(pytest.param(host, marks=pytest.mark.slow) for host in ("2130706434", "0x7f.2", "[::ffff:127.0.0.2]", "0.0.0.0")),
+    ],
+)
 def test_a_public_site_refers_to_no_inner_address(serve: Serve, crawl: Callable[..., Crawled], host: str) -> None:
     """Its crawl is refused, and no connection is made: not at first, not when its robots.txt comes from the store, and not when
     that is confirmed."""
@@ -328,7 +334,7 @@ def test_redirects_of_a_file_lead_no_further_inward(serve: Serve, crawl: Callabl
 
 
 @pytest.mark.requirement("ACAP-12", "ACAP-14", "SEC-2")
-@pytest.mark.parametrize("host", ["127.0.0.3", "localhost"])
+@pytest.mark.parametrize("host", ["127.0.0.3", pytest.param("localhost", marks=pytest.mark.slow)])
 def test_an_inner_site_refers_to_its_own_kind(serve: Serve, crawl: Callable[..., Crawled], host: str) -> None:
     """Also when its robots.txt comes from the store or is confirmed: where it came from is kept with it."""
     inner = serve({"/more.txt": serve.Answer(MORE, headers={"Cache-Control": "no-cache"})}, host="127.0.0.2")

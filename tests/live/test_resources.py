@@ -124,7 +124,16 @@ def test_a_resource_is_fetched_once_for_many_items(serve: Serve, crawl: Crawl) -
 
 
 @pytest.mark.requirement("ACAP-33", "ACAP-36")
-@pytest.mark.parametrize("arrangements", ["", "127.0.0.2:must-use-resource", "127.0.0.1:must-include-resource"])
+@pytest.mark.parametrize(
+    "arrangements",
+    [
+        "",
+        *(
+            pytest.param(said, marks=pytest.mark.slow)
+            for said in ("127.0.0.2:must-use-resource", "127.0.0.1:must-include-resource")
+        ),
+    ],
+)
 def test_without_the_arrangement_nothing_is_asked_for(serve: Serve, crawl: Crawl, arrangements: str) -> None:
     other = serve({"/robots.txt": "", "/short.txt": "In short"}, host="127.0.0.2")
     server = site(serve, indexed(other.url("/short.txt")), "present: / must-use-resource=the-acap:extract:id:summary")
@@ -134,7 +143,7 @@ def test_without_the_arrangement_nothing_is_asked_for(serve: Serve, crawl: Crawl
 
 
 @pytest.mark.requirement("ACAP-33", "ACAP-36")
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2"])
+@pytest.mark.parametrize("host", ["127.0.0.2", pytest.param("127.0.0.1", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rules", ["User-agent: *\nDisallow: /private/", "ACAP-crawler: *\nACAP-disallow-crawl: /private/"])
 def test_a_resource_that_may_not_be_crawled_is_not_asked_for(serve: Serve, crawl: Crawl, host: str, rules: str) -> None:
     """Whether it is named or a redirect leads to it."""
@@ -233,7 +242,10 @@ class ItemsFromOutside(Items):
 
 
 @pytest.mark.requirement("ACAP-33", "SEC-2")
-@pytest.mark.parametrize("host", ["127.0.0.1", "2130706433", "[::ffff:127.0.0.1]", "localhost"])
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", *(pytest.param(host, marks=pytest.mark.slow) for host in ("2130706433", "[::ffff:127.0.0.1]"))],
+)
 def test_a_public_site_leads_to_no_inner_address(serve: Serve, crawl: Crawl, host: str) -> None:
     """Neither by name nor by a redirect, and not to the robots.txt there."""
     inside = serve({"/robots.txt": "", "/short.txt": "secret"})

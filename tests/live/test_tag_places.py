@@ -366,7 +366,13 @@ class Failed(Shop):
 
 
 @pytest.mark.parametrize("setting", ["permissions", "off"])
-@pytest.mark.parametrize(("spider", "said"), [(Dropped, "All items were dropped"), (Failed, "An item failed"), (Shop, "")])
+@pytest.mark.parametrize(
+    ("spider", "said"),
+    [
+        (Dropped, "All items were dropped"),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((Failed, "An item failed"), (Shop, ""))),
+    ],
+)
 def test_pipelines_that_may_not_know_the_field(serve: Serve, crawl: Crawl, spider: type[Spider], said: str, setting: str) -> None:
     server = serve(site())
     log = crawl(spider, {"COMITY_TAG": setting}, urls=[server.url("/0"), server.url("/1")]).log
