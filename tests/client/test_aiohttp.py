@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import product
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -12,6 +13,7 @@ from comity.client import Client
 from comity.client.aiohttp import RefusedError, middleware, page_of
 from comity.policies import PolicyError
 from tests.live.test_inner_addresses import Outside
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
@@ -84,9 +86,17 @@ async def once_more(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandl
 
 
 @pytest.mark.requirement("SEC-7")
-@pytest.mark.parametrize("host", ["127.0.0.1", "LOCALHOST", "[::ffff:127.0.0.1]", "user:secret@127.0.0.1"])
-@pytest.mark.parametrize("is_requoted", [True, False])
-@pytest.mark.parametrize("others", [(), (in_another_task,), (once_more,)], ids=["alone", "task", "again"])
+@pytest.mark.parametrize(
+    ("others", "is_requoted", "host"),
+    one_in(
+        5,  # which has each of them
+        product(
+            [(), (in_another_task,), (once_more,)],
+            [True, False],
+            ["127.0.0.1", "LOCALHOST", "[::ffff:127.0.0.1]", "user:secret@127.0.0.1"],
+        ),
+    ),
+)
 def test_a_redirect_leads_however_it_is_spelt_and_followed(
     serve: Serve, others: tuple[aiohttp.ClientMiddlewareType, ...], is_requoted: bool, host: str
 ) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
 Serve = Callable[..., "Loopback"]
 Crawl = Callable[..., "Crawled"]
 
-PAGES = 40
+PAGES = 24  # more than wait at a time where there is no limit
 CONCURRENT = 4
 
 

@@ -158,8 +158,10 @@ def test_two_crawls_that_share_a_store_share_what_a_host_allows(
 
 
 @pytest.mark.requirement("RATE-1", "RATE-3")
-@pytest.mark.parametrize("retry_after", ["1", "date"])
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("status", "retry_after"),
+    [(429, "1"), (503, "date"), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((429, "date"), (503, "1")))],
+)
 def test_host_that_asks_to_be_left_alone_is(serve: Serve, crawl: Crawl, status: int, retry_after: str) -> None:
     """All its ports are, the other hosts go on, and its requests come back as they were."""
     busy = Busy(status, retry_after)
@@ -186,7 +188,10 @@ def test_host_that_asks_to_be_left_alone_is(serve: Serve, crawl: Crawl, status: 
 
 
 @pytest.mark.requirement("RATE-1", "RATE-4")
-@pytest.mark.parametrize(("headers", "wait"), [({}, 60), ({"Retry_After": "soon"}, 60), ({"Retry_After": "3600"}, 3600)])
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [({"Retry_After": "3600"}, 3600), ({}, 60), pytest.param({"Retry_After": "soon"}, 60, marks=pytest.mark.slow)],
+)
 def test_longer_rest_than_the_operator_waits_sets_the_host_aside(
     serve: Serve, crawl: Crawl, headers: dict[str, str], wait: int
 ) -> None:
@@ -257,7 +262,7 @@ def test_host_that_is_always_busy_is_asked_as_often_as_any_that_fails(serve: Ser
 
 
 @pytest.mark.requirement("RATE-1")
-@pytest.mark.parametrize("robots", [OPEN, QUICK])
+@pytest.mark.parametrize("robots", [QUICK, pytest.param(OPEN, marks=pytest.mark.slow)])
 def test_crawl_that_starts_while_a_host_is_to_be_left_alone_waits(serve: Serve, crawl: Crawl, robots: str) -> None:
     busy = Busy(retry_after="2")
     server = serve(site("/1", robots=robots) | {"/0": busy.page})

@@ -217,9 +217,10 @@ def test_a_project_with_a_store_of_its_own_keeps_it(tmp_path: Path, server: Loop
     ("environment", "said"),
     [
         ({"XDG_DATA_HOME": "/dev/null"}, "COMITY_STORE `/dev/null/comity/policies.sqlite` cannot be opened: "),
-        (
+        pytest.param(
             {"XDG_DATA_HOME": "", "HOME": "/dev/null"},
             "COMITY_STORE `/dev/null/.local/share/comity/policies.sqlite` cannot be opened: ",
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -204,7 +204,7 @@ def test_refused_urls_cost_no_delay(serve: Serve, crawl: Crawl) -> None:
 
 
 @pytest.mark.requirement("RATE-4")
-@pytest.mark.parametrize("line", ["Crawl-delay: 3600", "Request-rate: 1/3600", "VISIT"])
+@pytest.mark.parametrize("line", ["Crawl-delay: 3600", "VISIT", pytest.param("Request-rate: 1/3600", marks=pytest.mark.slow)])
 def test_what_would_wait_longer_than_the_operator_has_is_set_aside(serve: Serve, crawl: Crawl, line: str) -> None:
     if line == "VISIT":
         later = datetime.now(UTC) + timedelta(hours=3)

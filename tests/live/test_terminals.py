@@ -158,7 +158,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
 @pytest.mark.parametrize(
     "words",
     one_in(
-        2,
+        3,
         [
             ((),),
             (("--json",),),
@@ -265,7 +265,7 @@ COMMANDS = {
 @pytest.mark.parametrize(
     ("run", "name", "command"),
     one_in(
-        2,
+        3,
         [
             *(("pipe", "data.jsonl", command) for command in COMMANDS),
             *(

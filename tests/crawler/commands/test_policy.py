@@ -291,7 +291,7 @@ def test_demo_says_when_its_port_is_taken(tmp_path: Path) -> None:
         ("urls", ["-a", "file=missing.txt"], "file `missing.txt` cannot be read: No such file or directory"),
     ],
 )
-@pytest.mark.parametrize("reactor", ["True", "False"])
+@pytest.mark.parametrize("reactor", ["True", pytest.param("False", marks=pytest.mark.slow)])
 def test_spiders_say_what_is_wrong_in_one_line(
     tmp_path: Path, spider: str, arguments: list[str], message: str, reactor: str
 ) -> None:
