@@ -197,7 +197,7 @@ def test_what_a_crawl_leaves_is_for_its_user_alone(site: Loopback, tmp_path: Pat
 
 
 @pytest.mark.requirement("SEC-6")
-@pytest.mark.parametrize("name", CRAWLS)
+@pytest.mark.parametrize("name", one_in(2, CRAWLS))
 def test_files_are_opened_and_checked_once(site: Loopback, tmp_path: Path, name: str) -> None:
     program = Program(name, tmp_path, site)
     program.words[1] = OPENED + program.words[1]
