@@ -10,6 +10,7 @@ from comity.authoring.intents import ELEMENT, FIELD, FORMATS, INTENTS, TRAINING_
 from comity.policies import Agent, Page, Site, Verdict
 from comity.policies.answers.rates import RequestRate
 from comity.policies.vocabulary.known_crawlers import known
+from tests.selection import one_in
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/a/page.html"
@@ -81,7 +82,7 @@ class Published:
         return refused, stated.keys() - refused
 
 
-@pytest.mark.parametrize(("intent", "form"), FORMS)
+@pytest.mark.parametrize(("intent", "form"), one_in(3, FORMS))
 def test_a_form_says_what_the_table_has_and_no_more(intent: Intent, form: Form) -> None:
     published = Published(intent, form)
     assert published.uses("somebot") == STATED[intent.name, form.format]
@@ -90,7 +91,7 @@ def test_a_form_says_what_the_table_has_and_no_more(intent: Intent, form: Form) 
     assert ("ait.format" in findings) == (form.format == "ai.txt of Spawning")
 
 
-@pytest.mark.parametrize(("intent", "form"), FORMS)
+@pytest.mark.parametrize(("intent", "form"), one_in(3, FORMS))
 def test_requests_are_refused_where_the_intent_is_about_them(intent: Intent, form: Form) -> None:
     published = Published(intent, form)
     if intent.name == "nobody-but":

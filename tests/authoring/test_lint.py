@@ -22,6 +22,7 @@ from comity.policies.answers.rule import RULES
 from comity.policies.formats import FORMATS
 from comity.policies.formats.ai_txt import file as ai_txt_file
 from comity.policies.formats.automation import file as automation_file
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
@@ -206,14 +207,12 @@ def test_every_well_known_file_of_every_format_is_known_by_its_name() -> None:
             assert KINDS[kind_of_format.name].file_kind is kind_of_format
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"\xff\xfe", b"\xff\xfeU\0s\0", b"\0" * 100, b"\xef\xbb\xbf", b"\r", b"\n" * 1000, b"<" * 5000]
-)
-@pytest.mark.parametrize("name", sorted(KINDS))
-def test_any_octets_can_be_looked_at(name: str, body: bytes) -> None:
-    for problem in lint_file(KINDS[name], name, body):
-        assert problem.rule in RULES
-        assert problem.message
+@pytest.mark.parametrize("name", one_in(3, sorted(KINDS)))
+def test_any_octets_can_be_looked_at(name: str) -> None:
+    for body in (b"", b"\xff\xfe", b"\xff\xfeU\0s\0", b"\0" * 100, b"\xef\xbb\xbf", b"\r", b"\n" * 1000, b"<" * 5000):
+        for problem in lint_file(KINDS[name], name, body):
+            assert problem.rule in RULES, body[:9]
+            assert problem.message, body[:9]
 
 
 def test_standard_input_is_what_it_is_said_to_be(lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -401,7 +400,6 @@ def test_a_file_that_is_elsewhere_is_said_to_be(serve: Serve, lint: Lint) -> Non
 
 
 @pytest.mark.requirement("SEC-1")
-@pytest.mark.parametrize("text", ["{}", "{0}", "{a}", "{", "}{"])
 @pytest.mark.parametrize(
     ("name", "body"),
     [
@@ -419,9 +417,10 @@ def test_a_file_that_is_elsewhere_is_said_to_be(serve: Serve, lint: Lint) -> Non
         ),
     ],
 )
-def test_braces_in_a_file_are_quoted_as_they_stand(name: str, body: str, text: str) -> None:
-    problems = lint_file(KINDS[name], name, body.replace("{}", text).encode())
-    assert any(text in problem.message for problem in problems) or "https://a" in body
+def test_braces_in_a_file_are_quoted_as_they_stand(name: str, body: str) -> None:
+    for text in ("{}", "{0}", "{a}", "{", "}{"):
+        problems = lint_file(KINDS[name], name, body.replace("{}", text).encode())
+        assert any(text in problem.message for problem in problems) or "https://a" in body, text
 
 
 @pytest.mark.requirement("SEC-1")

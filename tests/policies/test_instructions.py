@@ -17,6 +17,7 @@ from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.prompt import CONSEQUENCES, MAX_LISTED
 from comity.policies.syntax.printable import HIDDEN
 from comity.policies.syntax.quoting import CUT, MAX_QUOTED, quoted
+from tests.selection import one_in
 
 ORIGIN = "https://example.com"
 BOT = Agent("bot")
@@ -53,17 +54,18 @@ def sections(text: str) -> list[list[str]]:
 
 
 @pytest.mark.requirement("AIT-11", "AIT-16")
-@pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.parametrize("listed", ["{}", "{} Crop", "*"])
-def test_a_prohibition_names_the_element_its_consequence_and_its_line(action: str, listed: str) -> None:
-    text = instructions(page_of(ai_txt(f"article > p: Disallow {listed.format(action)}")), action.lower())
+@pytest.mark.parametrize("action", one_in(3, ACTIONS))
+def test_a_prohibition_names_the_element_its_consequence_and_its_line(action: str) -> None:
     told = f'- What the CSS selector "article > p" selects: {CONSEQUENCES[action]} (By "{ORIGIN}/ai.txt" line 4: "Disallow: '
-    whole, prohibitions, guidelines = sections(text)
-    assert [line[: len(told)] for line in prohibitions] == [told]
-    assert guidelines == ["- none"]
-    assert f"\nAction: {action}\n" in text
-    assert [other for other, words in CONSEQUENCES.items() if words in text] == [action]
-    assert whole == ["- The website states nothing of it as a whole. The default of the agent's operator does not permit it."]
+    silent = "- The website states nothing of it as a whole. The default of the agent's operator does not permit it."
+    for listed in (action, f"{action} Crop", "*"):
+        text = instructions(page_of(ai_txt(f"article > p: Disallow {listed}")), action.lower())
+        whole, prohibitions, guidelines = sections(text)
+        assert [line[: len(told)] for line in prohibitions] == [told], listed
+        assert guidelines == ["- none"], listed
+        assert f"\nAction: {action}\n" in text, listed
+        assert [other for other, words in CONSEQUENCES.items() if words in text] == [action], listed
+        assert whole == [silent], listed
 
 
 @pytest.mark.requirement("AIT-11")

@@ -49,14 +49,14 @@ ANNOTATION = '<script type="application/ld+json">{"@type": "AutomationPolicyAnno
 
 
 @pytest.mark.requirement("RFC-11", "AUTX-11")
-@pytest.mark.parametrize("target", ["/a", "/x/../a"])
 @pytest.mark.parametrize("files", SITES.values(), ids=SITES)
 @pytest.mark.parametrize("markup", ["", ANNOTATION], ids=["page", "annotated page"])
-def test_a_page_was_taken_when_it_was_taken(files: Mapping[str, str], target: str, markup: str) -> None:
-    for now, is_late in ((MIDNIGHT, False), (MIDNIGHT + timedelta(hours=12), True)):
-        html = ((b"Content-Type", b"text/html"),)
-        page = site(files).page(AGENT, ORIGIN + target, headers=html, body=f"<p>{markup}".encode(), now=now)
-        assert ("robots.visit-time" in [reason.rule for reason in page.uses["crawl"].reasons]) is is_late
+def test_a_page_was_taken_when_it_was_taken(files: Mapping[str, str], markup: str) -> None:
+    html = ((b"Content-Type", b"text/html"),)
+    for target in ("/a", "/x/../a"):
+        for now, is_late in ((MIDNIGHT, False), (MIDNIGHT + timedelta(hours=12), True)):
+            page = site(files).page(AGENT, ORIGIN + target, headers=html, body=f"<p>{markup}".encode(), now=now)
+            assert ("robots.visit-time" in [reason.rule for reason in page.uses["crawl"].reasons]) is is_late, target
 
 
 @pytest.mark.requirement("AUTX-10", "MEET-6")

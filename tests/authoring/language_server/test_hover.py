@@ -6,6 +6,7 @@ import pytest
 
 from comity.authoring.language_server.words import href
 from tests.authoring.language_server.editing import hovered
+from tests.selection import one_in
 
 CASES = [
     (
@@ -34,7 +35,7 @@ CASES = [
 
 
 @pytest.mark.requirement("IDE-3")
-@pytest.mark.parametrize(("name", "marked", "parts"), CASES)
+@pytest.mark.parametrize(("name", "marked", "parts"), one_in(2, CASES))
 def test_a_line_says_what_it_means_for_whom_and_by_which_section(name: str, marked: str, parts: list[str]) -> None:
     shown = hovered(name, marked)
     for part in parts:

@@ -8,6 +8,7 @@ import pytest
 
 from comity.policies import Agent, Site, Verdict
 from comity.policies.answers.request import API, DOCUMENT, XHR, Facts, Session, credentials, facts_of
+from tests.selection import one_in
 
 ORIGIN = "https://example.com"
 AGENT = Agent("examplebot")
@@ -62,7 +63,7 @@ CARRIED = [
 
 
 @pytest.mark.requirement("AUTX-5", "AUTX-9")
-@pytest.mark.parametrize(("fields", "carried"), CARRIED)
+@pytest.mark.parametrize(("fields", "carried"), one_in(3, CARRIED))
 def test_what_a_request_carries(fields: dict[str, str], carried: str) -> None:
     assert credentials(fields, "X-API-Key") == frozenset(carried.split())
     assert facts(fields).has_key is ("token" in carried)

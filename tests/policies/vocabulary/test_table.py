@@ -19,6 +19,7 @@ from comity.policies.page import Uses
 from comity.policies.vocabulary.preferences import Preferences
 from comity.policies.vocabulary.statement import Location, Statement
 from comity.policies.vocabulary.table import Vocabulary
+from tests.selection import one_in
 
 SHIPPED = Vocabulary.shipped()
 URL = "https://example.com/"
@@ -148,7 +149,7 @@ def reviewed() -> list[tuple[str, str]]:
 
 
 @pytest.mark.requirement("MEET-3", "MEET-4", "USE-3", "PREF-1", "PREF-4", "SIG-1", "META-2", "META-3", "TDM-2", "RSL-2")
-@pytest.mark.parametrize(("said", "want"), reviewed())
+@pytest.mark.parametrize(("said", "want"), one_in(3, reviewed()))
 def test_reviewed(said: str, want: str) -> None:
     text = RSL.format(*said.split()[1:]) if said.startswith("RSL ") else said
     assert "".join(SIGNS[verdict(text, use)] for use in COLUMNS) == want
@@ -178,7 +179,9 @@ PARTS = {  # what is wholly, or for some part of it, done by who does the first
 
 
 @pytest.mark.requirement("MEET-4")
-@pytest.mark.parametrize(("whole", "part"), [(whole, part) for whole, parts in PARTS.items() for part in parts.split()])
+@pytest.mark.parametrize(
+    ("whole", "part"), one_in(3, [(whole, part) for whole, parts in PARTS.items() for part in parts.split()])
+)
 def test_what_refuses_a_part_refuses_the_whole(whole: str, part: str) -> None:
     """ACAP is left out, for it says itself what of its own refuses what; and showing snippets is no mining."""
     ignored = LIMITS | ({"nosnippet"} if whole == "tdm" else set())
@@ -287,7 +290,9 @@ TODAY = {"ai": "train", "genai": "train-genai"}  # what these words of revision 
 
 
 @pytest.mark.requirement("PREF-1")
-@pytest.mark.parametrize(("revision", "label"), [(revision, label) for revision, labels in REVISIONS.items() for label in labels])
+@pytest.mark.parametrize(
+    ("revision", "label"), one_in(3, [(revision, label) for revision, labels in REVISIONS.items() for label in labels])
+)
 def test_labels_by_revision(revision: str, label: str) -> None:
     """What is said of a label, or else of the nearest more general one, is said of the use."""
     use = TODAY.get(label, label)
@@ -396,7 +401,7 @@ MISTAKES = [
 
 
 @pytest.mark.requirement("MEET-4")
-@pytest.mark.parametrize(("text", "says"), MISTAKES)
+@pytest.mark.parametrize(("text", "says"), one_in(3, MISTAKES))
 def test_mistakes(text: str, says: str) -> None:
     with pytest.raises(PolicyError, match=says):
         Vocabulary.from_toml(text)

@@ -12,6 +12,7 @@ import pytest
 
 from comity.policies import Agent, Arrangement, Fetched, Site, Verdict
 from comity.policies.answers.qualifiers import Extract, Resource
+from tests.selection import one_in
 
 ORIGIN = "https://example.com"
 ROBOTS = f"{ORIGIN}/robots.txt"
@@ -519,7 +520,7 @@ ACAP-composite-usage: my-default-present (present-30-word-snippet) present-thumb
 
 @pytest.mark.parametrize(
     "example",
-    [pytest.param(example, id=example.section, marks=pytest.mark.requirement(*example.rows)) for example in EXAMPLES],
+    one_in(2, [pytest.param(example, id=example.section, marks=pytest.mark.requirement(*example.rows)) for example in EXAMPLES]),
 )
 def test_example(example: Example) -> None:
     site = reading("\n".join(filter(None, (example.definitions, "ACAP-crawler: *", example.fields))))

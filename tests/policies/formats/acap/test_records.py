@@ -9,6 +9,7 @@ import pytest
 
 from comity.policies import Agent, Site, Verdict
 from comity.policies.formats.acap import Answer, Rules, addressed, parse
+from tests.selection import one_in
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 
@@ -62,7 +63,7 @@ ADDRESSED = [
 
 
 @pytest.mark.requirement("ACAP-2", "ACAP-10")
-@pytest.mark.parametrize(("crawler", "token", "user_agent", "want"), ADDRESSED)
+@pytest.mark.parametrize(("crawler", "token", "user_agent", "want"), one_in(3, ADDRESSED))
 def test_whom_a_name_addresses(crawler: str, token: str, user_agent: str, want: bool) -> None:
     answer = decide(f"ACAP-crawler: {crawler}\nACAP-disallow-index: /", Agent(token, user_agent=user_agent))
     assert (answer is not None) is want
@@ -180,7 +181,7 @@ MATCHING = [
 
 
 @pytest.mark.requirement("ACAP-2", "ACAP-15")
-@pytest.mark.parametrize(("pattern", "purpose", "want"), MATCHING)
+@pytest.mark.parametrize(("pattern", "purpose", "want"), one_in(3, MATCHING))
 def test_which_purposes_a_pattern_matches(pattern: str, purpose: str, want: bool) -> None:
     text = f"ACAP-crawler: *\nACAP-usage-purpose: {pattern}\nACAP-disallow-index: /"
     assert (decide(text, Agent("me", purposes=(purpose,))) is not None) is want
@@ -289,17 +290,19 @@ NAMED = [
 ]
 
 
-@pytest.mark.requirement(*sorted({row for *_, row in NAMED}))
-@pytest.mark.parametrize("named_first", [True, False])
-@pytest.mark.parametrize(("named", "anybody", "want", "where", "row"), NAMED)
-def test_named_over_any(named: str, anybody: str, want: Verdict, where: str, row: str, named_first: bool) -> None:
+@pytest.mark.parametrize(
+    ("named", "anybody", "want", "where"),
+    one_in(3, [pytest.param(*case, marks=pytest.mark.requirement(row)) for *case, row in NAMED]),
+)
+def test_named_over_any(named: str, anybody: str, want: Verdict, where: str) -> None:
     records = [f"ACAP-crawler: me\nACAP-{named}\n", f"ACAP-crawler: *\nACAP-{anybody}\n"]
-    text = "".join(records if named_first else reversed(records))
-    answer = decide(text, Agent("me", purposes=("news", "pictures")), "present-snippet")
-    assert answer
-    last = text.splitlines().index(f"ACAP-crawler: {'*' if named_first else 'me'}")
-    found = {"named" if (field.line <= last) is named_first else "any" for field in answer.fields}
-    assert (answer.verdict, found) == (want, {"named", "any"} if where == "both" else {where})
+    for named_first in (True, False):
+        text = "".join(records if named_first else reversed(records))
+        answer = decide(text, Agent("me", purposes=("news", "pictures")), "present-snippet")
+        assert answer, text
+        last = text.splitlines().index(f"ACAP-crawler: {'*' if named_first else 'me'}")
+        found = {"named" if (field.line <= last) is named_first else "any" for field in answer.fields}
+        assert (answer.verdict, found) == (want, {"named", "any"} if where == "both" else {where}), text
 
 
 @pytest.mark.requirement("ACAP-11", "ACAP-47")

@@ -20,6 +20,7 @@ from comity.policies.syntax.lines import MAX_LINE, Findings
 from comity.policies.vocabulary.preferences import Preferences
 from comity.policies.vocabulary.statement import Location, Statement
 from comity.policies.vocabulary.table import Vocabulary
+from tests.selection import one_in
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 SHIPPED = Vocabulary.shipped()
@@ -101,7 +102,7 @@ DICTIONARIES: list[tuple[str, Said | None, list[str]]] = [
 
 
 @pytest.mark.requirement("PREF-3", "PREF-6")
-@pytest.mark.parametrize(("value", "want", "found"), DICTIONARIES)
+@pytest.mark.parametrize(("value", "want", "found"), one_in(3, DICTIONARIES))
 def test_dictionaries(value: str, want: Said | None, found: list[str]) -> None:
     findings = Findings("")
     assert verdicts(content_usage.read(value, findings)) == want
@@ -313,7 +314,7 @@ PATHS: list[tuple[str, str, str, Said]] = [  # lines of the group, target, what 
 
 
 @pytest.mark.requirement("PREF-2", "PREF-3")
-@pytest.mark.parametrize(("group", "target", "want"), [row[1:] for row in PATHS], ids=[row[0] for row in PATHS])
+@pytest.mark.parametrize(("group", "target", "want"), one_in(3, [row[1:] for row in PATHS]), ids=[row[0] for row in PATHS])
 def test_paths(group: str, target: str, want: Said) -> None:
     lines = "".join(f"Content-Usage: {line}\n" for line in group.splitlines())
     assert of(rules((ANY + lines + "Disallow: /x\n").encode()).statements(target)) == want

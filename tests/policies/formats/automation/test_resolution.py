@@ -15,6 +15,7 @@ from comity.policies.formats.automation.directives import METHODS, Directives, D
 from comity.policies.formats.automation.grammar import parse
 from comity.policies.formats.automation.resolution import Refusal, Rules, limits, refusals
 from comity.policies.syntax.windows import Limits, Window
+from tests.selection import one_in
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -122,7 +123,7 @@ SPEAKS = [
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split())) for case in SPEAKS]
+    "case", one_in(3, [pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split())) for case in SPEAKS])
 )
 def test_which_group_speaks(case: Speaks) -> None:
     assert line(case.text, case.target, case.token, case.host) == case.line
@@ -322,10 +323,13 @@ CASES = [
 
 @pytest.mark.parametrize(
     "case",
-    [
-        pytest.param(case, id=f"{number}-{case.want}", marks=pytest.mark.requirement(*case.rows.split()))
-        for number, case in enumerate(CASES)
-    ],
+    one_in(
+        3,
+        [
+            pytest.param(case, id=f"{number}-{case.want}", marks=pytest.mark.requirement(*case.rows.split()))
+            for number, case in enumerate(CASES)
+        ],
+    ),
 )
 def test_refusals(case: Case) -> None:
     assert refused(case.directives, case.facts, case.purposes) == case.want
@@ -405,7 +409,7 @@ ANNOTATED: list[tuple[tuple[str, ...], tuple[str, ...], Facts, tuple[str, ...], 
 
 
 @pytest.mark.requirement("AUTX-11")
-@pytest.mark.parametrize(("directives", "annotation", "facts", "purposes", "want"), ANNOTATED)
+@pytest.mark.parametrize(("directives", "annotation", "facts", "purposes", "want"), one_in(3, ANNOTATED))
 def test_annotations(
     directives: tuple[str, ...], annotation: tuple[str, ...], facts: Facts, purposes: tuple[str, ...], want: str
 ) -> None:
