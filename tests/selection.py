@@ -1,4 +1,4 @@
-"""Which cases of a table run in `make test`; `make test-all` runs each."""
+"""Which cases of a table run in `make test`, and how many examples; `make test-all` runs each, and all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 Param = type(pytest.param())
 
@@ -22,3 +23,8 @@ def one_in(number: int, cases: Iterable[Any]) -> list[Any]:
         proved |= proves
         params.append(param._replace(marks=[*param.marks, pytest.mark.slow]) if is_left else param)
     return params
+
+
+def examples(number: int) -> int:
+    """So many of Hypothesis, of which `make test` tries few: as many as of other tests, or one in 25."""
+    return max(settings().max_examples, number // 25) if settings.get_current_profile_name() == "quick" else number

@@ -27,6 +27,7 @@ from comity.crawler.frontier.journal import NAME, Journal
 from comity.crawler.pace.ledger import Limit, RateLedger
 from comity.policies import Fetched, PolicyError
 from comity.policies.syntax.windows import Window
+from tests.selection import examples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +248,7 @@ DAMAGES = st.tuples(
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=5 * settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(250), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(damage=DAMAGES)
 @example(damage=(_with_octets, 0.5258157290562785, b"\x01\x80"))
 def test_damage_anywhere_is_said_and_permits_nothing(

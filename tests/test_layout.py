@@ -71,20 +71,20 @@ def test_every_oldest_version_that_is_promised_is_tested() -> None:
 def texts(path: Path) -> set[str]:
     """The texts in a module, docstrings apart."""
     tree = ast.parse(path.read_bytes())
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings)
+    nodes = [*ast.walk(tree)]
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    constants = (node for node in nodes if isinstance(node, ast.Constant) and id(node) not in docstrings)
     return {node.value for node in constants if isinstance(node.value, str)}
 
 
 def named_rules(paths: Iterable[Path]) -> set[tuple[str, str]]:
     """Each module, by its dotted name, with the rules of formats that it names in a text."""
-    rules = "|".join(re.escape(name) for name in RULES if not name.startswith("comity."))
-    rule = re.compile(rf"(?<![\w.-])(?:{rules})(?![\w.-])")
+    rules = {name for name in RULES if not name.startswith("comity.")}
     return {
         (".".join(path.relative_to(ROOT).with_suffix("").parts), name)
         for path in paths
         for text in texts(path)
-        for name in rule.findall(text)
+        for name in rules.intersection(re.findall(r"[\w.-]+", text))
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.selection import one_in
+from tests.selection import examples, one_in
 
 HERE = Path(__file__).parent
 MADE = runpy.run_path(str(HERE / "targets.py"))
@@ -36,7 +36,7 @@ def test_seeds(name: str) -> None:
 @pytest.mark.requirement("SEC-1")
 @pytest.mark.parametrize("name", one_in(4, TARGETS))
 def test_a_target_for_a_moment(name: str) -> None:
-    @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
     @given(st.binary(max_size=400))
     @example(b"")
     def run(octets: bytes) -> None:

@@ -75,7 +75,7 @@ MARKUP = [
 ]
 MOMENTS = [NOW, NOW + timedelta(hours=12), NOW + timedelta(days=40)]
 FACTS = [PLAIN, PLAIN._replace(method="POST"), PLAIN._replace(automations=("cdp",))]
-REMEMBERED = [value for value in gc.get_objects() if isinstance(value, Remembered)]
+REMEMBERED = [value for value in gc.get_objects() if type(value) is Remembered]
 
 pages = st.tuples(
     st.sampled_from(AGENTS),

@@ -173,12 +173,12 @@ def test_an_action_whose_name_is_none_of_a_use_is_in_no_list_of_uses(name: str) 
 
 @pytest.mark.requirement("AIT-6", "SEC-1")
 def test_of_uses_that_only_the_site_names_there_are_not_too_many() -> None:
-    actions = "\n".join(f"      Disallow: a{number}" for number in range(5000))
+    actions = "\n".join(f"      Disallow: a{number}" for number in range(1000))
     site = Site.from_files("https://example.com", {"/ai.txt": f"User-agent: *\n  Path: /\n    Element: *\n{actions}".encode()})
     page = site.page(AGENT, URL, body=None)
     check(page.permissions)
     assert len(page.permissions["uses"]) == 106
-    assert page.uses["a4999"].verdict is Verdict.DENY
+    assert page.uses["a999"].verdict is Verdict.DENY
 
 
 def robots_meta(value: bytes, agent: Agent, origin: str = "https://one.example") -> dict[str, Any]:

@@ -21,7 +21,7 @@ from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.vocabulary.preferences import Preferences
 from comity.policies.vocabulary.statement import Location, Statement
 from comity.policies.vocabulary.table import Vocabulary
-from tests.selection import one_in
+from tests.selection import examples, one_in
 
 VALIDATOR = Draft202012Validator(json.loads(package_files("comity.policies").joinpath("permissions.schema.json").read_text()))
 ORIGIN = "https://example.com"
@@ -620,7 +620,7 @@ NOTHING: dict[str, st.SearchStrategy[Any]] = {
 }
 NOTHING["own"] = NOTHING["everybodys"]
 
-MANY = settings(max_examples=3 * settings().max_examples // 2, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
 
 
 def with_one_more(data: st.DataObject, site: Site_, additions: Mapping[str, st.SearchStrategy[Any]]) -> Site_:
@@ -688,7 +688,7 @@ def test_what_is_refused_before_the_page_is_refused_of_the_page(site: Site_, age
 
 
 @pytest.mark.requirement("WHY-2")
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(SITES, AGENTS)
 def test_every_tag_is_valid(site: Site_, agent: Agent) -> None:
     VALIDATOR.validate(site.built().page(agent).permissions)

@@ -13,7 +13,7 @@ from comity.policies import Agent, Site, Verdict
 from comity.policies.document.document import Content
 from comity.policies.document.markup import MAX_MERGED, Html, Xhtml, Xml
 from comity.policies.formats.automation.annotation import annotations_in
-from tests.selection import one_in
+from tests.selection import examples, one_in
 
 D = "<!doctype html>"
 
@@ -144,7 +144,7 @@ soup = st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max
 
 
 @pytest.mark.requirement("SEC-5", "AIT-5")
-@settings(max_examples=10 * settings().max_examples, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(soup, st.data())
 def test_whatever_text_it_is_both_trees_have_the_same_elements(text: str, data: st.DataObject) -> None:
     page = Html(text)

@@ -20,7 +20,7 @@ from comity.policies.answers.rule import RULES
 from comity.policies.document.document import Content
 from comity.policies.elements.coverage import Covered, covered, findings, redacted, refuses, refusing_actions, text_with_spans
 from comity.policies.vocabulary.table import Vocabulary
-from tests.selection import one_in
+from tests.selection import examples, one_in
 
 SHIPPED = Vocabulary.shipped()
 TYPES = {"html": "text/html; charset=utf-8", "json": "application/json", "xml": "application/xml"}
@@ -129,7 +129,7 @@ def shown(node: Node, *, within: frozenset[int] | None = None, inside: bool = Fa
 
 
 @pytest.mark.requirement("MEET-5", "AIT-5")
-@settings(max_examples=10 * settings().max_examples, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(pages(), st.lists(st.sampled_from(["", " ", "\n ", "\t", "x"]), min_size=1, max_size=3))
 def test_spans_are_exactly_the_covered_text(page: Node, spaces: list[str]) -> None:
     nodes = {name: frozenset(id(node) for node in nodes_of(page) if name in node.classes) for name in SECRETS}
@@ -157,7 +157,7 @@ def test_each_element_has_its_own_span(page: Node) -> None:
 
 
 @pytest.mark.requirement("MEET-5", "AIT-16")
-@settings(max_examples=10 * settings().max_examples, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(pages(), st.sampled_from([(".a",), (".b",), (".a", ".b"), (".a .b",), ("div > .a", "nav"), ("script",), (".none",)]))
 def test_nothing_of_a_covered_element_stays_and_everything_else_does(page: Node, elements: tuple[str, ...]) -> None:
     body = content(html_of(page))
@@ -243,7 +243,7 @@ def pruned(value: Any, name: str) -> Any:
 
 
 @pytest.mark.requirement("AIT-5", "MEET-5")
-@settings(max_examples=5 * settings().max_examples, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(VALUES, st.lists(st.sampled_from(["a", "b", "a.b", "b.c", "a.b.c", "c.c"]), min_size=1, max_size=3))
 def test_members_of_json_go_and_everything_else_stays(value: Any, names: list[str]) -> None:
     wanted = value
@@ -357,7 +357,7 @@ def documents(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.requirement("AIT-5", "MEET-5")
-@settings(max_examples=3 * settings().max_examples, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(documents(), st.sampled_from(["a", "b", "a.b", "r.a", "r.r.a", "a.a.b", "r.b"]))
 def test_elements_of_xml_go_and_everything_else_stays(document: str, name: str) -> None:
     wanted: list[str] = []

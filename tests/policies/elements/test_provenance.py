@@ -21,6 +21,7 @@ from comity.policies.elements import provenance as tracing
 from comity.policies.elements import text_runs as pieces
 from comity.policies.elements.rules import ElementRules
 from comity.policies.vocabulary.table import Vocabulary
+from tests.selection import examples
 
 TYPES = {"html": b"text/html; charset=utf-8", "json": b"application/json", "xml": b"application/xml"}
 URL = "https://example.com/news/1.html"
@@ -539,7 +540,7 @@ def taken(draw: st.DrawFn, kind: str, root: Any, names: list[str]) -> tuple[Any,
 
 @pytest.mark.requirement("MEET-5", "AIT-5")
 @pytest.mark.parametrize("kind", ["html", "xml"])
-@settings(max_examples=4 * settings().max_examples)
+@settings(max_examples=examples(400))
 @given(data=st.data())
 def test_nothing_that_a_spider_takes_is_missed(kind: str, data: st.DataObject) -> None:
     body, names = data.draw(trees(kind))
@@ -589,7 +590,7 @@ def json_parts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, tu
 
 
 @pytest.mark.requirement("MEET-5", "AIT-5")
-@settings(max_examples=4 * settings().max_examples)
+@settings(max_examples=examples(400))
 @given(json_trees(), st.data())
 def test_nothing_that_a_spider_takes_from_json_is_missed(document: Any, data: st.DataObject) -> None:
     common = {"a", "s"}  # names that are in the document more than once

@@ -195,6 +195,7 @@ def test_programs_end_with_the_name_of_the_format(program: str, tmp_path: Path) 
     assert done.stderr.splitlines()[-1] == f"comity.policies.answers.errors.PolicyError: {message}"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("new_processes")
 def test_a_package_that_is_imported_before_comity_is_told_so(tmp_path: Path) -> None:
     install(tmp_path, ODD + ")")

@@ -15,7 +15,7 @@ from comity.policies import Agent, Verdict
 from comity.policies.formats.acap import Answer, Rules, parse, resolution
 from comity.policies.formats.acap.usages import FieldQualifiers
 from comity.policies.formats.robots import grammar as robots
-from tests.selection import one_in
+from tests.selection import examples, one_in
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 
@@ -553,7 +553,7 @@ def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, FieldQuali
 @pytest.mark.requirement(
     *(f"ACAP-{number}" for number in (11, 15, 16, 23, 24, 25, 26, 28, 29, 38, 45, 46, 47, 48, 49)),
 )
-@settings(max_examples=10 * settings().max_examples)
+@settings(max_examples=examples(1000))
 @given(sites(), st.lists(targets, min_size=1, max_size=3), purposes)
 def test_rules_are_the_rows(site: list[Said], targets: list[str], purposes: frozenset[str]) -> None:
     """Whatever else was asked before."""
@@ -566,7 +566,7 @@ def test_rules_are_the_rows(site: list[Said], targets: list[str], purposes: froz
 
 
 @pytest.mark.requirement("ACAP-11", "ACAP-24", "ACAP-29", "ACAP-45", "ACAP-46")
-@settings(max_examples=10 * settings().max_examples)
+@settings(max_examples=examples(1000))
 @example(
     [
         Said("*", (), "present", False, "/*a", ""),

@@ -13,6 +13,7 @@ from comity.policies.answers.request import PLAIN
 from comity.policies.formats.acap import resolution
 from comity.policies.formats.robots.reading import RobotsReading
 from comity.policies.syntax.path_patterns import PatternIndex
+from tests.selection import examples
 
 ORIGIN = "https://example.com"
 NEWS = Agent("examplebot", purposes=("news",))
@@ -172,7 +173,7 @@ def written(file: tuple[list[tuple[bool, str]], list[tuple[str, list[tuple[str, 
 
 
 @pytest.mark.requirement("ACAP-15", "ACAP-16", "ACAP-27")
-@settings(max_examples=4 * settings().max_examples)
+@settings(max_examples=examples(400))
 @given(files, st.lists(st.frozensets(st.sampled_from(PURPOSES)), min_size=1, max_size=3), st.sampled_from(["/", "/a", "/a/b"]))
 def test_a_request_is_judged_as_a_crawl_with_its_purposes(
     file: tuple[list[tuple[bool, str]], list[tuple[str, list[tuple[str, bool, str, str]]]]],
