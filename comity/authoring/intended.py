@@ -10,7 +10,7 @@ one only where these refuse what they are to refuse, and change nothing else."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
@@ -117,8 +117,8 @@ def _forms_in_file(forms: Iterable[Form], values: Mapping[str, str], path: str, 
         forms_in_file, expected = [], set[Fact]()
         for form in forms:
             form_texts = _texts(form, values)
-            facts = _facts(_site({**form_texts, path: text}), samples)
-            of_form = _facts_of(tuple(form_texts.items()), samples)
+            facts = _facts_of_files(tuple({**form_texts, path: text}.items()), samples)
+            of_form = _facts_of_form(tuple(form_texts.items()), samples)
             if _binding(of_form) <= facts:
                 forms_in_file.append(form)
                 expected |= of_form
@@ -132,12 +132,12 @@ def _binding(facts: Iterable[Fact]) -> set[Fact]:
     return {fact for fact in facts if fact[1]}
 
 
-def _combined(facts: set[Fact]) -> set[Fact]:
+def _combined(facts: Set[Fact]) -> set[Fact]:
     """Return what holds of what several say: who refuses wins."""
     return {fact for fact in facts if fact[1] or (fact[0], True, fact[2]) not in facts}
 
 
-def _is_all(facts: set[Fact], expected: set[Fact], general: str) -> bool:
+def _is_all(facts: Set[Fact], expected: Set[Fact], general: str) -> bool:
     """Return whether what is decided is what is expected, as far as that is spoken of; on a path of which nobody speaks, whether
     nothing else is refused either."""
     kinds = {fact[0] for fact in expected}
@@ -189,7 +189,7 @@ def _added(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
     samples = _samples(existing, form_texts)
     if samples is None:
         return None
-    before, alone, after = (_facts(_site(files), samples) for files in (existing, form_texts, combined))
+    before, alone, after = (_facts_of_files(tuple(files.items()), samples) for files in (existing, form_texts, combined))
     return added if after == _combined(before | alone) else None
 
 
@@ -272,9 +272,12 @@ def _facts(site: Site, samples: _Samples) -> set[Fact]:
     return facts
 
 
-@lru_cache(maxsize=256)
-def _facts_of(texts: tuple[tuple[str, str], ...], samples: _Samples) -> frozenset[Fact]:
+def _facts_of_texts(texts: tuple[tuple[str, str], ...], samples: _Samples) -> frozenset[Fact]:
     return frozenset(_facts(_site(dict(texts)), samples))
+
+
+_facts_of_form = lru_cache(maxsize=256)(_facts_of_texts)
+_facts_of_files = lru_cache(maxsize=8)(_facts_of_texts)  # they may be large, and are asked of for each form in turn
 
 
 def _rules(texts: Texts) -> set[str]:
