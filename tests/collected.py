@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -21,18 +22,27 @@ class Collected:
     """A plugin of pytest that keeps what is collected, before anything is left out."""
 
     def __init__(self) -> None:
-        self.files: set[str] = set()
-        self.proofs: dict[str, set[str]] = {}  # requirement -> the tests that name it
+        self._items: list[pytest.Item] = []
         self.is_whole = False  # all that a plain `pytest` finds
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         self.is_whole = config.args == config.getini("testpaths")
-        self.files = {path.relative_to(ROOT).as_posix() for path in {item.path for item in items}}
-        for item in items:
+        self._items = [*items]
+
+    @cached_property
+    def files(self) -> set[str]:
+        return {path.relative_to(ROOT).as_posix() for path in {item.path for item in self._items}}
+
+    @cached_property
+    def proofs(self) -> dict[str, set[str]]:
+        """Requirement -> the tests that name it. Seldom asked for."""
+        proofs: dict[str, set[str]] = {}
+        for item in self._items:
             for marker in item.iter_markers("requirement"):
                 for requirement in marker.args:
-                    self.proofs.setdefault(requirement, set()).add(item.nodeid.partition("[")[0])
+                    proofs.setdefault(requirement, set()).add(item.nodeid.partition("[")[0])
+        return proofs
 
 
 def collect() -> Collected:

@@ -69,7 +69,7 @@ def test_a_prohibition_names_the_element_its_consequence_and_its_line(action: st
 
 
 @pytest.mark.requirement("AIT-11")
-@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("action", one_in(2, ACTIONS))
 def test_a_prohibition_of_other_actions_is_not_told(action: str) -> None:
     others = " ".join(other for other in ACTIONS if other != action)
     assert sections(instructions(page_of(ai_txt(f"p: Disallow {others}")), action))[1] == ["- none"]
@@ -127,7 +127,7 @@ def test_the_language_tag_of_the_paper_for_the_united_kingdom(lang: str, text: s
 
 
 @pytest.mark.requirement("AIT-11")
-@pytest.mark.parametrize(("lang", "texts"), LANGUAGES)
+@pytest.mark.parametrize(("lang", "texts"), one_in(2, LANGUAGES))
 def test_guidelines_come_in_the_language_that_is_asked_for(lang: str, texts: list[str]) -> None:
     ai = ai_txt("p: Guide Cite|de|Deutsch|en-GB|British|en-US|US 1|En-Us|US 2")
     (line,) = sections(instructions(page_of(ai), "Cite", lang))[2]

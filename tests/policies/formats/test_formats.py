@@ -173,10 +173,9 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.requirement("EXT-2")
+@pytest.mark.slow
 @pytest.mark.usefixtures("new_processes")
-@pytest.mark.parametrize(
-    "command", one_in(3, [["crawl", "site"], ["policy", "http://127.0.0.1:1/"], ["dataset", "stats", "x.jsonl"]])
-)
+@pytest.mark.parametrize("command", [["crawl", "site"], ["policy", "http://127.0.0.1:1/"], ["dataset", "stats", "x.jsonl"]])
 def test_commands_end_at_their_start_with_one_line(command: list[str], tmp_path: Path) -> None:
     install(tmp_path, ODD + ', files=(WellKnown("/ai.txt"),))')
     done = run(tmp_path, "-m", "scrapy", *command)
@@ -414,7 +413,7 @@ def test_a_part_that_tells_of_uses_and_raises_refuses_all(part: str, how: str, f
     assert failing["headers"] is (part == "read_headers")
 
 
-@pytest.mark.parametrize("part", NEITHER)
+@pytest.mark.parametrize("part", one_in(2, NEITHER))
 def test_a_part_that_permits_nothing_and_raises_changes_no_refusal(part: str, failures: Mapping[str, Mapping[str, Any]]) -> None:
     failing, well = failures[f"{part}:"], failures[":"]
     assert [failing[of] for of in ("no", "yes", "train", "tag")] == [well[of] for of in ("no", "yes", "train", "tag")]

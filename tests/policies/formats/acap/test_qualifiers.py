@@ -53,7 +53,7 @@ def refuses(usage: str, qualifiers: str, quoted: str) -> None:
 
 
 @pytest.mark.requirement("ACAP-30", "ACAP-48")
-@pytest.mark.parametrize("usage", USAGES)
+@pytest.mark.parametrize("usage", one_in(2, USAGES))
 def test_usage_is_known_and_unrestricted_without_a_qualifier(usage: str) -> None:
     assert read(usage, "") == (NONE, "", [])
     assert not NONE.restrictions()

@@ -117,7 +117,7 @@ DETERMINATIONS = [  # expression, then tdm, ai, genai, search
 
 
 @pytest.mark.requirement("USE-3", "USE-4", "USE-8")
-@pytest.mark.parametrize(("expression", "want"), [(row[0], row[1:]) for row in DETERMINATIONS])
+@pytest.mark.parametrize(("expression", "want"), one_in(2, [(row[0], row[1:]) for row in DETERMINATIONS]))
 def test_determinations(expression: str, want: tuple[str, ...]) -> None:
     assert tuple(decided(expression, label) for label in LABELS) == want
 
@@ -366,7 +366,7 @@ COVERS: list[tuple[str, str, list[str], list[str]]] = [  # rules of the group; c
 
 
 @pytest.mark.requirement("USE-10")
-@pytest.mark.parametrize(("group", "covered", "left"), [row[1:] for row in COVERS], ids=[row[0] for row in COVERS])
+@pytest.mark.parametrize(("group", "covered", "left"), one_in(2, [row[1:] for row in COVERS]), ids=[row[0] for row in COVERS])
 def test_what_a_line_covers(group: str, covered: list[str], left: list[str]) -> None:
     found = lines(f"{ANY}Usage: tdm=n, search=y\n{group}\n".encode())
     assert [of(found.statements(target)) for target in covered] == [{"tdm": "n", "search": "y"}] * len(covered)

