@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from multiprocessing import forkserver
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from comity.dataset.execution import executors
 from comity.dataset.files.places import path_of
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -79,6 +83,27 @@ def make_record() -> MakeRecord:
         return copy.deepcopy(page | (fields or {}) | {"permissions": tag})
 
     return make
+
+
+# Processes
+
+
+@pytest.fixture(scope="session")
+def _forks() -> BaseContext:
+    """Has a server that was started with the environment of all tests, and has imported what all passes need."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["comity.dataset.expire", "comity.dataset.export.folder_export", "comity.dataset.stats"])
+    forkserver.ensure_running()
+    return context
+
+
+@pytest.fixture
+def processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, *, in_full: bool) -> None:
+    """The processes of a pass are forked, or new ones as ever. Both get all that they do pickled, and no memory of this one; but
+    to import takes new ones longer than the work of most tests."""
+    if not in_full:
+        forks = request.getfixturevalue("_forks")
+        monkeypatch.setattr(executors, "get_context", lambda _: forks)
 
 
 # Engines

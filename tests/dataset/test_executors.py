@@ -51,6 +51,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.requirement("REACH-5")
 @pytest.mark.parametrize("started", [PROCESSES, *ENGINES], indirect=True)
+@pytest.mark.usefixtures("processes")
 def test_the_outcome_is_that_of_one_process(tmp_path: Path, tasks: Any, crawled: Path, started: str) -> None:
     """One test for all: some engines take long to start."""
     # Of a process that is killed another one does the task.
@@ -82,6 +83,7 @@ def test_an_engine_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, execut
         next(in_order(abs, [1], executor))
 
 
+@pytest.mark.usefixtures("processes")
 def test_answers_come_in_order_and_few_are_ahead() -> None:
     given: list[int] = []
 

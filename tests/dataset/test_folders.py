@@ -87,6 +87,7 @@ def test_one_file_of_a_folder(tmp_path: Path, crawled: Path) -> None:
     ("had", "ending"),
     one_in(3, [(".jsonl", ".parquet"), (".jsonl", ""), (".jsonl", ".jsonl.gz"), (".parquet", ""), (".jsonl", ".jsonl.zst")]),
 )
+@pytest.mark.usefixtures("processes")
 def test_a_folder_of_a_folder(tmp_path: Path, make_record: MakeRecord, workers: int, had: str, ending: str) -> None:
     source, out = folder_of(make_record, tmp_path / "crawled", had), tmp_path / "out"
     exported = export_folder([source], out, TRAIN, JobOptions(workers), ending=ending)
@@ -220,6 +221,7 @@ def test_which_files_are_of_a_folder(tmp_path: Path, crawled: Path) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+@pytest.mark.usefixtures("processes")
 def test_a_folder_expires(tmp_path: Path, crawled: Path, ending: str, workers: int) -> None:
     out = tmp_path / "out"
     export_folder([crawled], out, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)), ending=ending)

@@ -53,6 +53,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 @pytest.mark.requirement("MEET-3")
 @pytest.mark.parametrize("workers", one_in(2, [2, 1, 3]))
 @pytest.mark.parametrize("name", one_in(2, ["out.jsonl", "out.jsonl.gz"]))
+@pytest.mark.usefixtures("processes")
 def test_an_export_has_what_is_permitted_in_the_order_of_the_records(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path, workers: int, name: str
 ) -> None:
@@ -66,6 +67,7 @@ def test_an_export_has_what_is_permitted_in_the_order_of_the_records(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.usefixtures("processes")
 def test_several_inputs_stand_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path, workers: int
 ) -> None:
@@ -79,6 +81,7 @@ def test_several_inputs_stand_one_after_the_other(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.usefixtures("processes")
 def test_what_cannot_be_read_is_counted_and_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path, workers: int
 ) -> None:
@@ -194,6 +197,7 @@ class Kills:
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_process_that_is_killed_is_an_error_and_no_wait(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path) -> None:
     """As the kernel does where memory runs out."""
     (tmp_path / "kills.py").write_text(KILLS)
@@ -204,6 +208,7 @@ def test_a_process_that_is_killed_is_an_error_and_no_wait(monkeypatch: pytest.Mo
         run(kills.Kills(), [open_reader(crawled)], Sinks(lambda _: None), workers=2)
 
 
+@pytest.mark.usefixtures("processes")
 def test_an_error_in_another_process_is_the_same_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path) -> None:
     monkeypatch.setattr(jsonl, "PART", 1000)
     reader = open_reader(crawled)
@@ -314,6 +319,7 @@ def test_the_manifest_follows(tmp_path: Path, crawled: Path) -> None:
 # constant memory
 
 
+@pytest.mark.usefixtures("processes")
 def test_no_more_parts_are_read_than_are_needed_ahead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path) -> None:
     monkeypatch.setattr(jsonl, "PART", 1000)
     asked = taken = most = 0

@@ -205,6 +205,7 @@ def test_a_row_that_was_cut_off_permits_nothing(tmp_path: Path, make_record: Mak
     assert read(record, Sidecar(path)).uses["train"].is_allowed
 
 
+@pytest.mark.usefixtures("processes")
 def test_several_processes_read_it(tmp_path: Path, make_record: MakeRecord) -> None:
     pairs = [apart(make_record(fields={"text": str(n)}, train={} if n % 2 else None)) for n in range(200)]
     source = sidecar(tmp_path / "tags.jsonl", *((record, "u", tag) for record, tag in pairs))
