@@ -152,7 +152,7 @@ class _PageColumns:
         """The fields of a row that may hold something of the page, by the names that they will have."""
         text = _text_name(self._batch.schema.names, self._work)
         names = [name for name in self._batch.schema.names if name not in IDENTITY and name not in (FIELD, SPARE_FIELD)]
-        present = {name: True for name in names if name != EXTRA and self._batch.column(name)[row].is_valid}
+        present = {name: True for name in names if name != EXTRA and self._batch.column(name)[row].as_py()}
         extra = self._batch.column(EXTRA)[row].as_py() if EXTRA in names else None
         rest = dict.fromkeys(_names_in(extra), True) if extra else {}
         return {

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from comity.dataset import manifest, tagger
@@ -258,8 +258,11 @@ def test_header_fields_in_a_column_count(tmp_path: Path) -> None:
         max_size=12,
     )
 )
-@settings(max_examples=40)
+@example([{"url": URLS[5], "date": DATE, "text": "", "n": 0}])  # of empty fields an element covers nothing
+@settings(max_examples=min(40, settings().max_examples))
 def test_columns_are_tagged_as_records_are(records: list[dict[str, Any]]) -> None:
+    names = dict.fromkeys(name for one in records for name in one)  # columns have one order, and so has what a tag says of them
+    records = [{name: one[name] for name in names if name in one} for one in records]
     with tempfile.TemporaryDirectory() as folder:
         for form, make in (("jsonl", jsonl), ("parquet", parquet)):
             path = make(Path(folder) / f"in.{form}", records)
