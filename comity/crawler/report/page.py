@@ -92,7 +92,7 @@ def _finalized(value: Any) -> Any:
     """Each value as it is shown: no character that hides or turns others (SEC-4), and no text without end."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    text = unhidden(value, keep="\n")
+    text = unhidden(value[: MAX_TEXT + 1], keep="\n")  # it has as many characters as it is given
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
