@@ -34,6 +34,8 @@ from tests.selection import one_in
 MakeRecord = Callable[..., dict[str, Any]]
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
+EACH = 40  # records of each file of a folder
+NUMBER = 5 * EACH
 TIMES = 50  # in all; a fifth of it without --all
 WAYS = [("export", "jsonl"), ("export", "parquet"), ("expire", "jsonl"), ("expire", "parquet"), ("expire", "warc.gz")]
 
@@ -88,7 +90,7 @@ def starter() -> Iterator[subprocess.Popen[str]]:
 def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
     path = tmp_path / "crawled.jsonl"
     with path.open("w") as file:
-        for number in range(500):
+        for number in range(NUMBER):
             until = {"until": "2026-11-21T23:59:59Z"} if number % 5 == 0 else {}
             url = f"https://example.com/{number}"
             file.write(json.dumps(make_record(train=until, fields={"url": url, "final_url": url, "number": number})) + "\n")
@@ -153,7 +155,7 @@ def test_the_dataset_is_whole(
         archive(crawled, before)
     else:
         export([crawled], before, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
-    old, new = list(range(500)), [number for number in range(500) if number % 5]
+    old, new = list(range(NUMBER)), [number for number in range(NUMBER) if number % 5]
     log = tmp_path / f"dataset.{format}.expired.jsonl"
 
     def begin() -> None:
@@ -189,7 +191,7 @@ def test_the_dataset_is_whole(
             expire([path], NOW)
             assert numbers(path) == new
             gone = {_url(line) for line in log.read_bytes().splitlines()}
-            assert gone >= {f"https://example.com/{number}" for number in range(0, 500, 5)}
+            assert gone >= {f"https://example.com/{number}" for number in range(0, NUMBER, 5)}
         if format == "warc.gz":
             assert UNTAGGED in gzip.decompress(Path(f"{path}.unreadable.warc.gz").read_bytes())
     assert killed >= times / 2  # a run may have some steps less than the first
@@ -210,7 +212,7 @@ def test_the_folder_is_whole(
     source.mkdir()
     lines = crawled.read_bytes().splitlines(keepends=True)
     for place in range(4):
-        (source / f"{place}.jsonl").write_bytes(b"".join(lines[place * 100 : place * 100 + 100]))
+        (source / f"{place}.jsonl").write_bytes(b"".join(lines[place * EACH : place * EACH + EACH]))
     export_folder([source], before, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
 
     def begin() -> None:
@@ -225,7 +227,7 @@ def test_the_folder_is_whole(
         assert sorted(file.name for file in path.iterdir() if file.name[0] != ".") == [f"{place}.jsonl" for place in range(4)]
         return [numbers(path / f"{place}.jsonl") for place in range(4)]
 
-    old = [list(range(place * 100, place * 100 + 100)) for place in range(4)]
+    old = [list(range(place * EACH, place * EACH + EACH)) for place in range(4)]
     new = [[number for number in some if number % 5] for some in old]
     begin()
     all_of_them = steps(starter, kind, source, path)

@@ -450,7 +450,7 @@ def everything(path: Path) -> bytes:
 
 
 @pytest.mark.requirement("MEET-3", "MEET-5", "AIT-5", "AIT-7", "AIT-16")
-def test_what_is_refused_is_in_no_file_that_comes_out(planted: Loopback, crawl: Crawl, tmp_path: Path) -> None:
+def test_what_is_refused_is_in_no_file_that_comes_out(planted: Loopback, crawl: Crawl, tmp_path: Path, *, in_full: bool) -> None:
     settings: dict[str, Any] = {"FEEDS": feeds(tmp_path), "COMITY_USES": ",".join(USES)}
     settings |= {"COMITY_DEFAULTS": ",".join(f"{use}:allow" for use in USES)}
     crawled = crawl(Taking, settings, urls=[planted.url(path) for path in DOCUMENTS])
@@ -461,7 +461,7 @@ def test_what_is_refused_is_in_no_file_that_comes_out(planted: Loopback, crawl: 
         letters = {USES[use] for use in asked.split(",")}
         permitted = {mark for mark in fetched if not letters & set(mark)}
         for name in INPUTS:
-            for form in ("jsonl", "jsonl.gz", "parquet"):
+            for form in ("jsonl", "parquet", "jsonl.gz") if in_full else ("jsonl", "parquet"):
                 folder = tmp_path / f"{asked} {name} {form}"
                 folder.mkdir()
                 export([tmp_path / name], folder / f"out.{form}", Terms.of(asked.split(",")), HOW)
@@ -532,9 +532,9 @@ def limits(serve: Serve) -> Limits:
     return made
 
 
-def exported(datasets: list[Path], now: datetime, limits: Limits, folder: Path) -> list[str]:
+def exported(datasets: list[Path], now: datetime, limits: Limits, folder: Path, *forms: str) -> list[str]:
     found = set()
-    for name in ("now.jsonl", "now.parquet"):
+    for name in (f"now.{form}" for form in forms or ("jsonl", "parquet")):
         export(datasets, folder / name, Terms.of(["index"], now=now), HOW)
         found.add(tuple(limits.paths(folder / name)))
     (paths,) = found
@@ -542,7 +542,8 @@ def exported(datasets: list[Path], now: datetime, limits: Limits, folder: Path) 
 
 
 @pytest.mark.requirement("ACAP-32", "META-2", "MEET-3", "SEC-6")
-def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Crawl, tmp_path: Path) -> None:
+def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Crawl, tmp_path: Path, *, in_full: bool) -> None:
+    forms = () if in_full else ("jsonl",)
     began = datetime.now(UTC)
     crawl(Dated, INDEX | {"FEEDS": feeds(tmp_path)}, urls=limits.urls)
     ended = datetime.now(UTC)
@@ -556,13 +557,13 @@ def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Cra
         "/kept.html": (began + 20 * DAY - SECOND, ended + 20 * DAY + SECOND, "expired:preserve"),
     }
     for path, (before, behind, why) in ends.items():
-        assert [sorted(exported([one], before, limits, tmp_path)) for one in datasets] == [left] * 3
+        assert [sorted(exported([one], before, limits, tmp_path, *forms)) for one in datasets] == [left] * 3
         unchanged = [one.read_bytes() for one in datasets]
         assert not expire(datasets, before, options=HOW).causes
         assert [one.read_bytes() for one in datasets] == unchanged
 
         left.remove(path)
-        assert [sorted(exported([one], behind, limits, tmp_path)) for one in datasets] == [left] * 3
+        assert [sorted(exported([one], behind, limits, tmp_path, *forms)) for one in datasets] == [left] * 3
         told: list[tuple[str, str]] = []
         options = JobOptions(workers=1, removed=lambda note, told=told: told.append((note["url"], note["why"])))  # type: ignore[misc]
         assert expire(datasets, behind, dry_run=True, options=HOW).causes == {why: 3}

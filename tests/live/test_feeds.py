@@ -487,12 +487,12 @@ def test_kill_9_leaves_every_whole_record(serve: Serve, tmp_path: Path) -> None:
         (tmp_path / "log").open("wb") as log,
         subprocess.Popen(arguments, cwd=tmp_path, env=environment(), stderr=log) as process,
     ):
-        while len(server.seen) < 100 and process.poll() is None:
+        while len(server.seen) < 40 and process.poll() is None:
             time.sleep(0.01)  # between two looks at another process
         process.kill()
     reader = open_reader(path)
     found = [record for part in reader.parts() for batch in reader.read(part) for record in batch]
     items = [record for record in found if isinstance(record, dict)]
-    assert len(items) >= 90
+    assert len(items) >= 30
     assert len(found) - len(items) <= 1  # what was being written
     assert all(item["permissions"]["uses"]["crawl"]["verdict"] == "allow" and item["html"] for item in items[:-1])

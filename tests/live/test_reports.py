@@ -274,7 +274,6 @@ def test_kill_9_leaves_a_whole_page(serve: Serve, tmp_path: Path, in_full: bool)
         assert page(path).state == "running"
 
 
-@pytest.mark.usefixtures("new_processes")
 @pytest.mark.parametrize(
     ("settings", "missing", "message"),
     [
@@ -291,8 +290,10 @@ def test_kill_9_leaves_a_whole_page(serve: Serve, tmp_path: Path, in_full: bool)
     ],
 )
 def test_what_is_missing_ends_the_crawl_before_it_begins(
-    serve: Serve, tmp_path: Path, settings: list[str], missing: str, message: str
+    request: pytest.FixtureRequest, serve: Serve, tmp_path: Path, settings: list[str], missing: str, message: str
 ) -> None:
+    if missing:  # which a fork would have already
+        request.getfixturevalue("new_processes")
     server = serve(site("/"))
     hidden = f"import sys; sys.modules[{missing!r}] = None\n" if missing else ""
     program = f"{hidden}from scrapy.cmdline import execute; execute()"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
+from comity.crawler.report.items import ItemsPass
 from comity.crawler.report.sources import of_items, report_from
-from comity.crawler.report.value import ReportError
+from comity.crawler.report.value import Report, ReportError
 from comity.crawler.report.writing import write
-from comity.dataset.job import JobOptions
+from comity.dataset.job import JobOptions, open_readers
 from comity.dataset.records import DatasetError
 from comity.policies.answers.fetched import Fetched
 from tests.crawler.report.made_reports import crawled, tag
@@ -50,12 +52,26 @@ def test_of_items_uses_lines_licences_attributions_and_elements(tmp_path: Path) 
     ]
 
 
+@pytest.mark.slow
 def test_of_several_files_in_several_processes_the_counts_are_the_same(tmp_path: Path) -> None:
     paths = [items(tmp_path / f"{number}.jsonl", 12) for number in range(2)]
     alone, together = (of_items(paths, JobOptions(workers)) for workers in (1, 2))
     alone.until = together.until = ""
     assert alone == together
     assert alone.counts["items"] == 26
+
+
+def test_another_process_could_do_it(tmp_path: Path) -> None:
+    [reader] = open_readers([items(tmp_path / "items.jsonl", 12)])
+    [batch] = [batch for part in reader.parts() for batch in reader.read(part)]
+    records = [record for record in batch if isinstance(record, dict)]
+    work = ItemsPass(datetime.now(UTC))
+    here, there = work(records), pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(work))(records)))
+    reports = [Report(source="items", title="") for _ in range(2)]
+    for outcome, report in zip((here, there), reports, strict=True):
+        outcome.result.fill(report)
+    assert reports[0] == reports[1]
+    assert reports[0].counts["items"] == 13
 
 
 def test_of_a_store_sites_files_and_take_downs(tmp_path: Path) -> None:

@@ -209,30 +209,33 @@ def test_of_records(path: Path, first: list[Record], later: list[Record], size: 
 
 @pytest.mark.parametrize(
     "array",
-    [
-        pa.array(["MIT", None, 'b"'], pa.large_string()),
-        pa.array([["a"], None, ["b", None]], pa.large_list(pa.string())),
-        pa.array([["a"], None, ["b", None]]),
-        pa.array([[None], None, []], pa.list_(pa.string())),
-        pa.array([[["a"]], None, []]),
-        pa.array([[1], None, [2]]),
-        pa.array([{"x": 1}, None, {"x": None}]),
-        pa.array([1.5, None, float("nan")]),
-        pa.array([1, None, 2**64 - 1], pa.uint64()),
-        pa.array([1, None, 2], pa.float32()),
-        pa.array([b"a", None, b"\xff"]),
-        pa.array([date(2026, 12, 1), None, date(1, 1, 1)]),
-        pa.array([datetime(2026, 12, 1, tzinfo=UTC), None, datetime(1, 1, 1, tzinfo=UTC)]),
-        pa.array([Decimal("1.5"), None, Decimal("2.0")]),
-        pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int64())),
-        pa.array(["a", None, "2026-12-01"]).dictionary_encode(),
-        pa.array(["2026-12-01", None, "MIT"]),
-        pa.array(["2026-12-01", None, "2026-12-01"]),
-        pa.nulls(3),
-    ],
+    one_in(
+        2,
+        [
+            pa.array(["MIT", None, 'b"'], pa.large_string()),
+            pa.array([["a"], None, ["b", None]], pa.large_list(pa.string())),
+            pa.array([["a"], None, ["b", None]]),
+            pa.array([[None], None, []], pa.list_(pa.string())),
+            pa.array([[["a"]], None, []]),
+            pa.array([[1], None, [2]]),
+            pa.array([{"x": 1}, None, {"x": None}]),
+            pa.array([1.5, None, float("nan")]),
+            pa.array([1, None, 2**64 - 1], pa.uint64()),
+            pa.array([1, None, 2], pa.float32()),
+            pa.array([b"a", None, b"\xff"]),
+            pa.array([date(2026, 12, 1), None, date(1, 1, 1)]),
+            pa.array([datetime(2026, 12, 1, tzinfo=UTC), None, datetime(1, 1, 1, tzinfo=UTC)]),
+            pa.array([Decimal("1.5"), None, Decimal("2.0")]),
+            pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+            pa.array(["a", None, "2026-12-01"]).dictionary_encode(),
+            pa.array(["2026-12-01", None, "MIT"]),
+            pa.array(["2026-12-01", None, "2026-12-01"]),
+            pa.nulls(3),
+        ],
+    ),
     ids=lambda array: str(array.type),
 )
-@pytest.mark.parametrize("name", one_in(4, ["license", "fetched_at", "attribution", "comity_permissions", "a"]))
+@pytest.mark.parametrize("name", one_in(5, ["license", "fetched_at", "attribution", "comity_permissions", "a"]))
 def test_of_columns_of_other_programs(path: Path, array: pa.Array, name: str) -> None:
     """Of the rows all but the last one, which gets a licence, stay as they are."""
     uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "train"), ALLOW)

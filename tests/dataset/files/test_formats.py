@@ -103,7 +103,8 @@ def room_for(octets: int) -> Iterator[None]:
 def test_no_room_is_told_and_leaves_the_old_file(name: str, octets: int, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(b"old")
-    records = [{"text": random.Random(number).randbytes(60).hex()} for number in range(20_000)]
+    chance = random.Random(1)
+    records = [{"text": chance.randbytes(60).hex()} for _ in range(20_000)]
 
     def write() -> None:
         with room_for(octets), open_writer(path) as writer:

@@ -38,7 +38,7 @@ def write(path: Path, *batches: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("name", one_in(2, ["a.jsonl", "A.JL", "a.jsonl.gz", "a.jl.gz", "a.jsonl.zst", "A.JL.ZST"]))
-@settings(max_examples=40, deadline=None)  # each makes a file durable
+@settings(max_examples=min(40, settings().max_examples), deadline=None)  # each makes a file durable
 @given(records=RECORDS, part=st.sampled_from([1, 7, 100, 10_000]))
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, name: str, part: int, records: list[Record]) -> None:
     path = tmp_path_factory.mktemp("dataset") / name

@@ -399,7 +399,7 @@ def test_records_are_not_written_as_warc(tmp_path: Path) -> None:
 @pytest.mark.requirement("SEC-6")
 def test_what_others_have_is_not_held(tmp_path: Path) -> None:
     archive = Archive(tmp_path / "pages.warc.gz")
-    archive.response("http://a.test/", bytes(64 * 2**20))
+    archive.response("http://a.test/", bytes(16 * 2**20))
     path = archive.close()
     tracemalloc.start()
     found = read(path)
@@ -457,5 +457,5 @@ def test_what_pretends_to_be_records_is_read_once(tmp_path: Path, unit: bytes) -
             assert sum(1 for _ in records(file, 0, path.stat().st_size)) < size
         return total
 
-    once, twice = octets_read(150_000), octets_read(300_000)
+    once, twice = octets_read(30_000), octets_read(60_000)
     assert twice <= 2.4 * once
