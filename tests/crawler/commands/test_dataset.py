@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -30,14 +31,23 @@ ACAP-allow-index: /brief/ time-limit=1-days
 ACAP-allow-index: /news/ time-limit=20-days
 """
 # The command as it is found by its entry point, whether the package was installed with it or before it had one.
+# The processes that it starts load this file, too, and import nothing by it.
 RUN = """
-from scrapy import cmdline
-from comity.crawler.commands.dataset import Command
-
-found = cmdline._get_commands_dict
-cmdline._get_commands_dict = lambda *arguments: {**found(*arguments), "dataset": Command()}
 if __name__ == "__main__":
+    from scrapy import cmdline
+    from comity.crawler.commands.dataset import Command
+
+    found = cmdline._get_commands_dict
+    cmdline._get_commands_dict = lambda *arguments: {**found(*arguments), "dataset": Command()}
     cmdline.execute()
+"""
+
+
+# By itself, as `start_new_session` would do: thus it can be forked.
+NEW_SESSION = """
+if __name__ == "__main__":
+    import os
+    os.setsid()
 """
 
 
@@ -284,18 +294,13 @@ def test_what_is_hostile_is_shown_as_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_ctrl_c(tmp_path: Path, crawled: Path, workers: str) -> None:
-    out, big = tmp_path / "out.jsonl", tmp_path / "big.jsonl"
+    out, big = tmp_path / "out.jsonl", tmp_path / "big.jsonl.gz"
     out.write_text("old\n")
-    big.write_bytes(crawled.read_bytes() * 30_000)
-    words = ("export", "big.jsonl", "--for", "train-ai", "-o", "out.jsonl", "--workers", workers)
-    process = subprocess.Popen(
-        arguments(tmp_path, *words),
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    big.write_bytes(gzip.compress(crawled.read_bytes() * 1000) * 30)  # what takes long to read takes no time to write
+    words = ("export", "big.jsonl.gz", "--for", "train-ai", "-o", "out.jsonl", "--workers", workers)
+    command = arguments(tmp_path, *words)
+    (tmp_path / "scrapy").write_text(f"{NEW_SESSION}{RUN}")
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     give_up = time.monotonic() + 60
     part = tmp_path / ".out.jsonl.part"
     while not (part.exists() and part.stat().st_size):
