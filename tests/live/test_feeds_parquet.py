@@ -161,7 +161,7 @@ def test_without_pyarrow_it_says_what_to_install(serve: Callable[..., Any], tmp_
     )
 
 
-@pytest.mark.parametrize("where", ["stdout", "compressed"])
+@pytest.mark.parametrize("where", ["stdout", pytest.param("compressed", marks=pytest.mark.slow)])
 def test_a_feed_needs_no_file_that_can_be_sought(where: str, serve: Callable[..., Any], tmp_path: Path) -> None:
     server = serve(dict(PAGES))
     if where == "stdout":

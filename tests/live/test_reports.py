@@ -290,10 +290,8 @@ def test_kill_9_leaves_a_whole_page(serve: Serve, tmp_path: Path, in_full: bool)
     ],
 )
 def test_what_is_missing_ends_the_crawl_before_it_begins(
-    request: pytest.FixtureRequest, serve: Serve, tmp_path: Path, settings: list[str], missing: str, message: str
+    serve: Serve, tmp_path: Path, settings: list[str], missing: str, message: str
 ) -> None:
-    if missing:  # which a fork would have already
-        request.getfixturevalue("new_processes")
     server = serve(site("/"))
     hidden = f"import sys; sys.modules[{missing!r}] = None\n" if missing else ""
     program = f"{hidden}from scrapy.cmdline import execute; execute()"

@@ -31,6 +31,7 @@ from comity.dataset.tagging.judging import Judge, Question
 from comity.dataset.tagging.tagging import Making, tag_dataset
 from comity.policies import Agent, Verdict
 from tests.dataset.tagging.archives import NOW, Policies, http, page, record, write
+from tests.selection import one_in
 
 OWN = Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW})
 SITES = {
@@ -94,7 +95,7 @@ SHAPES: dict[str, Any] = {
 
 
 @pytest.mark.requirement("TAG-1")
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", one_in(3, SHAPES))
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 @pytest.mark.parametrize("output", ["out.jsonl", "out.parquet"])
 def test_usual_sets(tmp_path: Path, shape: str, form: str, output: str) -> None:
