@@ -2,6 +2,7 @@
 
     normal_target(target)      path and query as they are compared
     normal_pattern(octets)     a pattern as it is compared
+    escaped_text(octets)       text in which patterns stand, whatever octets they have
     foldings(normal)           either of them, as it is compared without regard to case
     covers(pattern, target)    whether one pattern matches
     sample(pattern)            a target by which it is told which patterns cover others
@@ -61,6 +62,16 @@ def normal_pattern(octets: bytes) -> str:
     if _PLAIN_PATTERN(octets):
         return octets.decode("ascii")
     return _normal(octets[:-1]) + "$" if octets.endswith(b"$") else _normal(octets)
+
+
+_NOT_UTF_8 = re.compile("[\udc80-\udcff]")  # as "surrogateescape" has it
+
+
+def escaped_text(octets: bytes, length: int | None = None) -> str:
+    """Return the text, with octets that are not UTF-8 as escapes: in the patterns that stand in it they are equal to these, and
+    stay distinct (RFC-13). `length`: characters that are read."""
+    text = octets.decode("utf-8", "surrogateescape")[:length]
+    return _NOT_UTF_8.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", text)
 
 
 _OTHER_CHARACTERS = re.compile(r"(?:%[89A-F][0-9A-F])+")  # in escapes: none of ASCII

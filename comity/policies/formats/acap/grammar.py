@@ -22,7 +22,7 @@ from typing import NamedTuple
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.acap.usages import NONE, USAGES, FieldQualifiers, QualifierError, read_qualifiers
 from comity.policies.syntax.lines import EOL, MAX_FINDINGS, MAX_LINE, Findings, Lines
-from comity.policies.syntax.path_patterns import normal_pattern
+from comity.policies.syntax.path_patterns import escaped_text, normal_pattern
 from comity.policies.syntax.records import Kind, read_record
 
 MAX_RECORDS = 10_000  # of one file
@@ -185,8 +185,8 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
             value = record.value.decode("utf-8", "replace")
             yield FieldLine(lines.number, lines.line_start, octets, record.kind, "", value, 0, record.colon, record.overlong)
         elif match := _FIELD.match(octets):
-            name, colon, value = (part.decode("utf-8", "replace") for part in match.groups())
-            value, is_overlong = value[:MAX_LINE].strip(" \t"), len(match[0]) > MAX_LINE
+            name, colon = match[1].decode("utf-8", "replace"), match[2]
+            value, is_overlong = escaped_text(match[3], MAX_LINE).strip(" \t"), len(match[0]) > MAX_LINE
             # Whom a crawler field addresses that is no line of a record to both parsers: nobody knows.
             kind, name, value = (Kind.ACAP_CRAWLER, "", "") if name.lower() == "crawler" else (None, name.lower(), value)
             yield FieldLine(lines.number, lines.line_start, octets, kind, name, value, match.start(3), bool(colon), is_overlong)

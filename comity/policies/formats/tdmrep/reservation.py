@@ -20,7 +20,7 @@ from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.tdmrep import metadata as tdmrep_metadata
 from comity.policies.syntax.lines import Findings, text_of
-from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
+from comity.policies.syntax.path_patterns import PatternIndex, escaped_text, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, resolved, target_of
 from comity.policies.vocabulary.statement import Location, Statement
@@ -200,7 +200,7 @@ class _Reader:
     """The state of reading one file: object by object, so that one that is malformed takes none before it along."""
 
     def __init__(self, octets: bytes, url: str) -> None:
-        self._text = octets.decode("utf-8", "replace")
+        self._text = escaped_text(octets)
         self._url = url
         self._findings = Findings(url)
         self._rules: list[TdmRule] = []

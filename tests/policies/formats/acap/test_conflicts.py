@@ -274,6 +274,16 @@ def test_answers_do_not_depend_on_what_was_asked_before() -> None:
             assert answer.verdict is want
 
 
+@pytest.mark.requirement("ACAP-22", "ACAP-23", "RFC-13")
+@pytest.mark.parametrize("crawler", ["*", "me"])
+@pytest.mark.parametrize("spec", [b"/caf\xe9/", b"caf\xe9", b"/*\xe9/$", b"/caf%E9/", b"the-acap:resource-set:cafes"])
+def test_octets_that_are_no_utf_8_are_those_of_the_url(spec: bytes, crawler: str) -> None:
+    text = b"ACAP-resource-set: cafes /tea /caf\xe9/\nACAP-crawler: %s\nACAP-allow-index: /\nACAP-disallow-index: %s\n"
+    rules = Rules(Agent("me"), [parse(text % (crawler.encode(), spec))]).for_purposes()
+    answers = [rules.matching(target).decide("index") for target in ("/caf%E9/", "/CAF%e9/", "/caf%C3%A9/", "/caf%E8/")]
+    assert [answer and answer.verdict for answer in answers] == [DENY, DENY, ALLOW, ALLOW]
+
+
 @pytest.mark.requirement("RFC-3", "RFC-13")
 def test_robots_txt_tells_cases_apart() -> None:
     rules = robots.parse("User-agent: *\nDisallow: /É/".encode()).for_agent("me")

@@ -234,6 +234,12 @@ def test_utf_16_file_is_read() -> None:
     assert said(tdmrep.read('[{"location": "/", "tdm-reservation": 1}]'.encode("utf-16")).reservation("/")) == "1"
 
 
+@pytest.mark.requirement("TDM-1", "RFC-13")
+def test_octets_that_are_no_utf_8_are_those_of_the_url() -> None:
+    rules = tdmrep.read(b'[{"location": "/caf\xe9/", "tdm-reservation": 1}]', URL)
+    assert [said(rules.reservation(target)) for target in ("/caf%E9/", "/caf%e9/a", "/caf%C3%A9/")] == ["1", "1", "-"]
+
+
 @pytest.mark.requirement("TDM-3", "SEC-1")
 def test_what_lies_past_a_limit_gives_nothing_up() -> None:
     many = read([rule(f"/{number}/", 0) for number in range(tdmrep.MAX_RULES + 1)])
