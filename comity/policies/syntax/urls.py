@@ -19,6 +19,9 @@ from comity.policies.syntax.path_patterns import normal_target
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
+_NO_HOST = re.compile(r"[\x00-\x20#%/<>?@\[\\\]^|\x7f]")  # URL Standard, forbidden domain code points
+
+
 @lru_cache(maxsize=4096)
 def _origin(scheme: str, netloc: str) -> str:
     parts = urlsplit(f"{scheme}://{netloc}")
@@ -29,6 +32,8 @@ def _origin(scheme: str, netloc: str) -> str:
         host = host.encode("idna").decode("ascii")
     if ":" in host:
         host = f"[{host}]"
+    elif _NO_HOST.search(host):  # to browsers `https://host\path` and `https://h%6Fst` are the URLs of another
+        raise ValueError(f"`{scheme}://{netloc}` names no host")
     return f"{scheme}://{host}" if port in (None, DEFAULT_PORTS[scheme]) else f"{scheme}://{host}:{port}"
 
 
@@ -56,10 +61,17 @@ def origin_or_empty(url: str) -> str:
         return ""
 
 
+# What parsers of URLs leave out: at the ends, and anywhere (URL Standard, basic URL parser). `urlsplit` does so for `origin_of`.
+_ENDS = "".join(map(chr, range(0x21)))
+_LINE_ENDS = re.compile(r"[\t\n\r]+")
+
+
 def target_of(url: str) -> str:
     """Return path and query as they go into the request line, without the fragment; at least "/".
 
     An empty query keeps its "?", which patterns ask for. A URL without scheme and host is taken for a target."""
+    if url[:1] != "/" and (url[:1] == " " or url[-1:] == " " or not url.isprintable()):
+        url = _LINE_ENDS.sub("", url.strip(_ENDS))
     if "#" in url:
         url = url.partition("#")[0]
     colon = url.find("://")

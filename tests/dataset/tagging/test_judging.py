@@ -233,10 +233,27 @@ def test_no_date_is_needed_for_policies_of_today() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["https://user:secret@a.test/secret", "HTTPS://A.TEST:443/secret", "https://a.test/x/../secret", "https://a.test/%73ecret"],
+    [
+        "https://user:secret@a.test/secret",
+        "HTTPS://A.TEST:443/secret",
+        "https://a.test/x/../secret",
+        "https://a.test/%73ecret",
+        " https://a.test/secret",
+        "\x0b\r\nhttps://a.test/secret",
+        "https://a.test/\tsec\r\nret",
+        "ht\ntps://a.test/secret",
+    ],
 )
 def test_other_spellings_of_a_url_are_the_same_page(url: str) -> None:
     assert verdict(tag(SECRET._replace(url=url), Policies({ORIGIN: NAMED}), captured_by="CCBot")) == "deny"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://a.test\\secret", "https://a%2Etest/secret", "https://a .test/secret", "https://a.test|x/"]
+)
+def test_a_url_of_no_host_is_no_site_of_which_nothing_is_known(url: str) -> None:
+    made = tag(PAGE._replace(url=url), Policies({ORIGIN: OPEN}), missing="allow")
+    assert (verdict(made), deciding(made)["rule"]) == ("deny", "comity.no-url")
 
 
 # Parts of pages

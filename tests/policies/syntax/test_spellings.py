@@ -58,6 +58,19 @@ TAKEN_FOR = [
 
 
 @pytest.mark.requirement("MEET-6")
+@pytest.mark.parametrize(
+    "url", [" https://a.test/b$", "https://a.test/b$\n", "https://a.test/\tb\r\n$ ", "\x00ht\ntps://a.test/b$\x1f", " /b$"]
+)
+def test_what_parsers_of_urls_leave_out(url: str) -> None:
+    assert spellings(url) == ("/b$",)
+
+
+def test_what_is_within_a_target_is_a_part_of_it() -> None:
+    assert spellings("/a\tb\n") == ("/a\tb\n",)  # as a server decodes it
+    assert spellings("https://a.test/a b #c") == ("/a b ",)
+
+
+@pytest.mark.requirement("MEET-6")
 @pytest.mark.parametrize(("target", "others"), one_in(3, TAKEN_FOR))
 def test_what_a_server_may_take_a_target_for(target: str, others: list[str]) -> None:
     taken = spellings(f"https://example.com{target}")
