@@ -25,7 +25,7 @@ from comity.policies.elements.text_runs import OUTSIDE, UNKNOWN, Pieces
 
 LEAST = 4  # characters, white space aside, of a text whose being found within another says where it was taken from
 MAX_SPANS = 10_000  # of one field; where there are more they are not told apart
-MAX_SCOPES = 1000  # in which a text is looked for one by one; beyond it may come from any
+MAX_SCOPES = 1000  # in which a text, or an element, is looked for one by one; beyond it may come from any
 MAX_STEPS = 200_000_000  # characters that are looked through for one field: less than half a second
 
 FieldSpan = tuple[str] | tuple[str, int] | tuple[str, int, int]  # a value; a member of a list; characters of a text
@@ -40,6 +40,7 @@ _ATTRIBUTE = re.compile(r"::attr\(([^()]*)\)(?=\s*(?:,|$))")  # of parsel
 _TAG = re.compile(r"<([A-Za-z][\w.-]*(?::[\w.-]+)?)")
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _BREAK = "\0"  # what no text goes across
+_IMPLIED = frozenset(("html", "head", "body", "tbody", "thead", "tfoot", "tr", "colgroup"))  # readers add them, or leave them out
 
 
 StartTag = tuple[str, tuple[tuple[str, str], ...]]
@@ -51,24 +52,64 @@ def _start_tag(node: Any) -> StartTag:
     return str(node.tag).rpartition("}")[2].lower(), tuple(sorted((name, value) for name, value in attributes if name != "xmlns"))
 
 
-class _Numbers:
-    """The number of each element of a tree among those of the same start tag."""
+class _Tree:
+    """The elements of a tree: the number of each among those of the same start tag, where it stands, and its text."""
 
     def __init__(self, root: Any) -> None:
-        self._alive = [*root.iter("*")]  # lxml makes its elements anew each time unless somebody has them
-        self._counts: dict[StartTag, int] = defaultdict(int)
+        self._text, self._extents = _squeezed_text(root)
+        self.alike: dict[StartTag, list[Any]] = defaultdict(list)
         self._number_of: dict[Any, int] = {}
-        for node in self._alive:
+        self._surroundings_of: dict[Any, int] = {}
+        self._place_of: dict[Any, int] = {}
+        self._at: dict[int, Any] = {}  # place -> element
+        children: dict[Any, int] = defaultdict(int)
+        for node in root.iter():
+            parent = node.getparent()
+            place = hash((self._place_of.get(parent, 0), children[parent]))
+            children[parent] += 1
+            if not isinstance(node.tag, str):
+                continue
             tag = _start_tag(node)
-            self._number_of[node] = self._counts[tag]
-            self._counts[tag] += 1
+            self._number_of[node] = len(self.alike[tag])
+            self.alike[tag].append(node)
+            around = self._surroundings_of.get(parent, 0)
+            self._surroundings_of[node] = around if tag[0] in _IMPLIED else hash((around, tag))
+            self._place_of[node] = place
+            self._at[place] = node
+
+    def at_the_place_of(self, node: Any, theirs: _Tree) -> Any:
+        """Return the element at the same place as one of another tree; None: there is none."""
+        return self._at.get(theirs._place_of.get(node, -1))
 
     def number(self, node: Any) -> int:
         return self._number_of[node]
 
+    def surroundings(self, node: Any) -> int:
+        """Return a key of the start tags around it and its own, those aside that not every reader puts there."""
+        return self._surroundings_of[node]
+
+    def text(self, node: Any) -> int:
+        """Return a key of its text, white space aside: of elements in each other the texts would take a lot of memory."""
+        start, end = self._extents[node]
+        return hash(self._text[start:end])
+
     def count(self, node: Any) -> int:
         """Return how many of its start tag there are; 0: the tree had no such element."""
-        return self._counts.get(_start_tag(node), 0) if node in self._number_of else 0
+        return len(self.alike.get(_start_tag(node), ())) if node in self._number_of else 0
+
+
+def _squeezed_text(root: Any) -> tuple[str, dict[Any, tuple[int, int]]]:
+    """The text of a tree without its white space, and where it begins and ends in each element."""
+    texts, starts, extents, length = [], list[int](), dict[Any, tuple[int, int]](), 0
+    for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
+        if event == "end":
+            extents[node] = starts.pop(), length
+        elif event == "start":
+            starts.append(length)
+        text = _squeezed((node.text if event == "start" else node.tail) or "")
+        texts.append(text)
+        length += len(text)
+    return "".join(texts), extents
 
 
 class Origins:
@@ -79,7 +120,9 @@ class Origins:
         self._content = content
         self._kind = content.kind
         self._pieces = pieces
-        self._numbers: dict[Any, _Numbers] = {}  # root of another reading -> its elements
+        self._trees: dict[Any, _Tree] = {}  # root of a reading -> its elements
+        self._by_text: dict[StartTag, dict[int, list[Any]]] = {}  # start tag -> text -> elements of the document
+        self._scopes_of_twins: dict[int, set[int]] = {}  # id of one of these lists -> their scopes
         self._nodes: dict[str, Sequence[Any] | None] = {}  # selector -> what it finds; None: nobody can tell
 
     def elements(self, value: Any) -> frozenset[int]:
@@ -190,7 +233,7 @@ class Origins:
 
     def _of_node(self, node: Any) -> Scopes:
         if twins := self._twins(node):
-            return {scope for twin in twins for scope in self._pieces.touched(twin)}
+            return self._touched_by_any(twins)
         scopes: set[int] = set()
         for inner in node.iter():
             texts = (
@@ -202,48 +245,51 @@ class Origins:
                 scopes.update(self._of_single(text))
         return scopes
 
+    def _touched_by_any(self, twins: Sequence[Any]) -> Scopes:
+        """The scopes of nodes, each of which a node may be. Many may be the same ones."""
+        if len(twins) == 1:
+            return set(self._pieces.touched(twins[0]))
+        if len(twins) > MAX_SCOPES:
+            return _ANY
+        scopes = self._scopes_of_twins.get(id(twins))
+        if scopes is None:
+            scopes = self._scopes_of_twins[id(twins)] = {scope for twin in twins for scope in self._pieces.touched(twin)}
+        return scopes if len(scopes) <= MAX_SCOPES else _ANY
+
     def _twins(self, node: Any) -> Sequence[Any]:
         """The node in the document, of another reading of the same document: all that it may be, none where there is none.
 
         Readers put the same start tags into other places. So it is the one at the same place, if that has the same markup, else
-        the one of the same number among those of the same tag."""
+        the one of the same number among those of the same tag, if that has the same text between the same tags: what browsers
+        move out of a table comes before what stands in it. Else it is any with the same tag and text."""
         if self._kind == "json":
             return ()
         root = node.getroottree().getroot()
         if root is self._pieces.root:
             return (node,)
-        if (twin := self._at_the_same_place(node)) is not None:
+        theirs, own = self._tree(root), self._tree(self._pieces.root)
+        twin = own.at_the_place_of(node, theirs)
+        if twin is not None and self._markup(twin) == self._markup(node):
             return (twin,)
-        alike = self._alike.get(_start_tag(node), ())
-        if len(alike) < 2:
-            return alike
-        if root not in self._numbers:
-            self._numbers[root] = _Numbers(root)
-        numbers = self._numbers[root]
-        if len(alike) == numbers.count(node):
-            return (alike[numbers.number(node)],)
-        text = _squeezed("".join(node.itertext()))
-        return [twin_node for twin_node in alike if _squeezed("".join(twin_node.itertext())) == text] or alike
+        tag = _start_tag(node)
+        alike = own.alike.get(tag, ())
+        if not alike or not theirs.count(node):
+            return ()
+        text = theirs.text(node)
+        if len(alike) == theirs.count(node):
+            twin = alike[theirs.number(node)]
+            if (own.surroundings(twin), own.text(twin)) == (theirs.surroundings(node), text):
+                return (twin,)
+        if tag not in self._by_text:
+            by_text = self._by_text[tag] = defaultdict(list)
+            for twin in alike:
+                by_text[own.text(twin)].append(twin)
+        return self._by_text[tag].get(text, ())
 
-    def _at_the_same_place(self, node: Any) -> Any:
-        twin, steps = self._pieces.root, []
-        step_node = node
-        while (parent := step_node.getparent()) is not None:
-            steps.append(parent.index(step_node))
-            step_node = parent
-        for step in reversed(steps):
-            if step >= len(twin):
-                return None
-            twin = twin[step]
-        return twin if self._markup(twin) == self._markup(node) else None
-
-    @cached_property
-    def _alike(self) -> Mapping[StartTag, Sequence[Any]]:
-        """The elements of the document by their start tags."""
-        alike: dict[StartTag, list[Any]] = defaultdict(list)
-        for node in self._pieces.root.iter("*"):
-            alike[_start_tag(node)].append(node)
-        return alike
+    def _tree(self, root: Any) -> _Tree:
+        if root not in self._trees:
+            self._trees[root] = _Tree(root)
+        return self._trees[root]
 
     def _markup(self, node: Any) -> str:
         """Return the markup of a node as parsel writes it."""

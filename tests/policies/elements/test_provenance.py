@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urljoin
@@ -638,6 +639,41 @@ def test_nodes_of_another_tree_are_those_of_the_document(body: str, selector: st
     outside = [one for one in theirs.css("p, b, i, td") if "q" not in {*one.xpath("ancestor-or-self::*/@class").getall()}]
     if "section" not in selector:  # which is in the paragraph there
         assert [found(rules, node) for node in outside] == [set()] * len(outside)
+
+
+MOVED = [
+    # Browsers put what cannot stand in a table before it: the one that is refused is the second there.
+    "<table><tr><td><p>Refused</p></td></tr><p>Free</p></table>",
+    "<table><tr><td><div><p>Refused</p></div></td></tr><div><p>Free</p></div></table>",
+    "<table><tr><td><p>Refused</p></td></tr><p>Free</p></table><p>Other</p></p>",
+    "<table><tr><td><p>Refused <i>at all</i></p></td></tr><p>Free <!-- of it --><i>of it</i></p></table>",
+]
+
+
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize("body", MOVED)
+def test_nodes_that_browsers_move(body: str) -> None:
+    rules, theirs = rules_of(f"<!doctype html><body>{body}", "td p"), Selector(body, type="html")
+    assert [found(rules, node) for node in theirs.css("p")][:2] == [{"td p"}, set()]
+    assert found(rules, theirs.css("p:contains(Refused)").get()) == {"td p"}
+
+
+@pytest.mark.requirement("MEET-5")
+def test_a_node_that_may_be_one_that_was_moved() -> None:
+    body = "<!doctype html><body><table><tr><td><p>Yes</p></td></tr><p>Yes</p></table>"
+    assert [found(rules_of(body, "td p"), node) for node in Selector(body, type="html").css("p")] == [{"td p"}, {"td p"}]
+
+
+@pytest.mark.requirement("MEET-5", "SEC-5")
+@pytest.mark.parametrize("inner", ["{}", "yes", "<b>{}</b>", "<b>yes</b>", ""])
+def test_many_nodes_of_another_tree(inner: str) -> None:
+    """The end tag makes a paragraph more in browsers. It took the square of their number: a minute."""
+    paragraphs = "".join(f"<p>{inner.format(number)}</p>" for number in range(5000))
+    body = f"<!doctype html><body><table><tr><td><p>No</p></table>{paragraphs}</p>"
+    rules, selection = rules_of(body, "td p"), Selector(body, type="html").css("p, b")
+    began = time.process_time()
+    assert found(rules, selection) == {"td p"}
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.requirement("MEET-5")
