@@ -39,6 +39,7 @@ _STEPS_OF_MARKUP = 10  # for a character
 _ATTRIBUTE = re.compile(r"::attr\(([^()]*)\)(?=\s*(?:,|$))")  # of parsel
 _TAG = re.compile(r"<([A-Za-z][\w.-]*(?::[\w.-]+)?)")
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_EMPTY_VALUE = '=""'
 _BREAK = "\0"  # what no text goes across
 _IMPLIED = frozenset(("html", "head", "body", "tbody", "thead", "tfoot", "tr", "colgroup"))  # readers add them, or leave them out
 
@@ -292,18 +293,19 @@ class Origins:
         return self._trees[root]
 
     def _markup(self, node: Any) -> str:
-        """Return the markup of a node as parsel writes it."""
+        """Return the markup of a node as parsel writes it, but for empty values of attributes: where no value is written, as in
+        `<p hidden>`, some readers have none and others an empty one."""
         method = "html" if self._kind == "html" else "xml"
         markup: str = etree.tostring(node, method=method, encoding="unicode", with_tail=False)
         self._budget -= _STEPS_OF_MARKUP * len(markup)
-        return markup
+        return markup.replace(_EMPTY_VALUE, "")
 
     def _of_markup(self, text: str) -> Scopes:
         """Return the scopes of a text that is the markup of an element."""
         tag = _TAG.match(text)
         if self._kind == "json" or not tag or not text.endswith(">"):
             return _ANY
-        scopes: set[int] = set()
+        text, scopes = text.replace(_EMPTY_VALUE, ""), set[int]()
         for node in self._pieces.root.iter("{*}" + tag[1].rpartition(":")[2]):
             if self._budget < 0:
                 return _ANY

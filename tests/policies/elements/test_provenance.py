@@ -641,6 +641,15 @@ def test_nodes_of_another_tree_are_those_of_the_document(body: str, selector: st
         assert [found(rules, node) for node in outside] == [set()] * len(outside)
 
 
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize("attribute", ["hidden", "hidden=''", "data-x", "Disabled='disabled'"])
+def test_markup_of_attributes_without_values(attribute: str) -> None:
+    body = f"<!doctype html><body><div class=q>No</div><p {attribute}>Yes <i>indeed</i></p>"
+    rules, theirs = rules_of(body, ".q"), Selector(body, type="html")
+    assert [found(rules, value) for value in (theirs.css("p").get(), theirs.css("p")[0])] == [set(), set()]
+    assert found(rules, theirs.css("body").get()) == {".q"}
+
+
 MOVED = [
     # Browsers put what cannot stand in a table before it: the one that is refused is the second there.
     "<table><tr><td><p>Refused</p></td></tr><p>Free</p></table>",
