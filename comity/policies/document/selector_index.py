@@ -13,10 +13,11 @@ MAX_ELEMENTS = 200_000  # of a page
 
 # Attributes of SVG and MathML that have a namespace (HTML Standard section-13.2.6.1, adjust foreign attributes).
 _XML, _XLINK = "{http://www.w3.org/XML/1998/namespace}", "{http://www.w3.org/1999/xlink}"
+XLINK_HREF = f"{_XLINK}href"
 _FOREIGN = {
     "xml:lang": f"{_XML}lang",
     "xml:space": f"{_XML}space",
-    "xlink:href": f"{_XLINK}href",
+    "xlink:href": XLINK_HREF,
     "xlink:title": f"{_XLINK}title",
 }
 

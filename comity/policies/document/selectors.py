@@ -21,7 +21,7 @@ import tinycss2  # type: ignore[import-untyped]  # it ships no types
 from cssselect2 import parser  # type: ignore[import-untyped]  # nor does it
 from tinycss2.nth import parse_nth  # type: ignore[import-untyped]
 
-from comity.policies.document.selector_index import Outline, Positions
+from comity.policies.document.selector_index import XLINK_HREF, Outline, Positions
 
 MAX_CHARS = 2000  # of a selector
 MAX_FUNCTIONS = 20  # of a selector, "(" that is
@@ -285,7 +285,8 @@ def _link(outline: Outline, positions: Positions) -> Positions:
     return [
         position
         for position in positions
-        if elements[position].tag in ("a", "area") and elements[position].get("href") is not None
+        if elements[position].tag in ("a", "area")
+        and (elements[position].get("href") is not None or elements[position].get(XLINK_HREF) is not None)  # the second in SVG
     ]
 
 

@@ -104,6 +104,12 @@ SELECTED = [
 
 
 @pytest.mark.requirement("AIT-5")
+def test_links_of_svg() -> None:
+    page = """<!doctype html><a n=1></a><svg><a xlink:href=/x n=2></a><a href=/x n=3></a><a n=4></a></svg>"""
+    assert [selected(page, css) for css in ("a:link", ":any-link", "a:not(:link)")] == [["2", "3"], ["2", "3"], ["1", "4"]]
+
+
+@pytest.mark.requirement("AIT-5")
 @pytest.mark.parametrize(("css", "found"), one_in(3, SELECTED))
 def test_what_a_selector_selects(css: str, found: str) -> None:
     assert selected(PAGE, css) == found.split()
