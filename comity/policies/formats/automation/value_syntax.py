@@ -123,7 +123,7 @@ def _tokens(value: bytes) -> ParsedValue:
 
 
 def _methods(value: bytes) -> ParsedValue:
-    methods = {item: _text(item).upper() for item in items(value)}
+    methods = {item: item.upper().decode("latin-1") for item in items(value)}  # of ASCII: to Unicode `poſt` is POST
     return frozenset(methods.values()).intersection(METHODS), next(
         (item for item in methods if methods[item] not in METHODS), None
     )

@@ -270,6 +270,7 @@ VALUES = values(
     ("AUTO-6 AUTX-14", "allowed-methods: GET, BREW", "GET", "!"),
     ("AUTO-6 AUTX-14", "allowed-methods: GET HEAD", "-", "!"),
     ("AUTO-6 AUTX-14", "allowed-methods: *", "-", "!"),
+    ("AUTO-6 AUTX-14", "allowed-methods: GET, poſt, optıons", "GET", "!"),  # to Unicode their capitals are those of ASCII
     ("AUTO-13", "allowed-purposes: Archive, SEARCH-index", "archive,search-index", ""),
     ("AUTX-1 AUTO-13", "allowed-purposes:", "-", ""),
     ("AUTO-13 AUTX-14", "allowed-purposes: a b, c", "c", "!"),
