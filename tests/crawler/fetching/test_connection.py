@@ -30,6 +30,7 @@ from comity.crawler.fetching.connection import (
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.reach import Reach
 from comity.policies.syntax.lines import MAX_BYTES
+from comity.policies.syntax.urls import target_of
 from tests.crawler.fetching.conftest import PATHS, Peer, Script, Server, answer, get, get_all, options, says
 
 Serving = Callable[..., Server]
@@ -418,13 +419,21 @@ def test_what_is_sent(serving: Serving) -> None:
 
 
 @pytest.mark.requirement("SEC-2")
-@pytest.mark.parametrize("path", ["/a b", "/a\r\nX: y", "/\x00\n", "/\u2460"])
+@pytest.mark.parametrize("path", ["/a b", "/a\r\nX: y", "/\x00\nb", "/\u2460"])
 def test_no_url_smuggles_anything_into_a_request(serving: Serving, path: str) -> None:
     server = serving(says(answer()))
     got = get_all(server.origin, paths=("/robots.txt", path, "/c.txt"))
     assert got.bodies[1] is None
     assert "cannot be asked for" in got.errors[0]
     assert all(peer.paths in (["/robots.txt"], ["/c.txt"], ["/robots.txt", "/c.txt"]) for peer in server.peers)
+
+
+@pytest.mark.requirement("SEC-2")
+def test_what_is_asked_for_is_what_is_judged(serving: Serving) -> None:
+    server = serving(says(answer()))
+    url = f"{server.origin}/b\tc\r\nd \x00\n"
+    get_all(server.origin, paths=(url.removeprefix(server.origin),))
+    assert [path for peer in server.peers for path in peer.paths] == [target_of(url)] == ["/bcd"]
 
 
 # TLS
