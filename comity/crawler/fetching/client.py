@@ -155,7 +155,7 @@ class Server:
             last = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode("latin-1")
         except UnicodeError:
             first = last = b""
-        if " " in target or len((first + last).splitlines()) != 2 + len(fields):
+        if " " in target or not target.isprintable() or len((first + last).splitlines()) != 2 + len(fields):
             raise TransferError(f"`{printable(url.encode(errors='replace'))}` cannot be asked for")
         return b"%s%s%s\r\n" % (first, self._client.fields, last)
 
