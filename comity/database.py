@@ -169,7 +169,7 @@ class Kind:
 
 
 class UnusableError(Exception):
-    """What is wrong with a file."""
+    """A file cannot be used, and this is why."""
 
 
 def _check_pages(db: sqlite3.Connection) -> None:

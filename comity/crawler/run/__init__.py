@@ -1,1 +1,1 @@
-"""What all parts of a crawl, or of a client without one, stand on: its surroundings, tasks, observer, logs and output."""
+"""Surroundings, tasks, observer, logs and output: all other parts of a crawl, or of a client without one, stand on them."""

@@ -61,12 +61,12 @@ class _Tree:
         self.alike: dict[StartTag, list[Any]] = defaultdict(list)
         self._number_of: dict[Any, int] = {}
         self._surroundings_of: dict[Any, int] = {}
-        self._place_of: dict[Any, int] = {}
-        self._at: dict[int, Any] = {}  # place -> element
+        self._positions: dict[Any, int] = {}
+        self._elements: dict[int, Any] = {}  # position -> element
         children: dict[Any, int] = defaultdict(int)
         for node in root.iter():
             parent = node.getparent()
-            place = hash((self._place_of.get(parent, 0), children[parent]))
+            position = hash((self._positions.get(parent, 0), children[parent]))
             children[parent] += 1
             if not isinstance(node.tag, str):
                 continue
@@ -75,12 +75,12 @@ class _Tree:
             self.alike[tag].append(node)
             around = self._surroundings_of.get(parent, 0)
             self._surroundings_of[node] = around if tag[0] in _IMPLIED else hash((around, tag))
-            self._place_of[node] = place
-            self._at[place] = node
+            self._positions[node] = position
+            self._elements[position] = node
 
-    def at_the_place_of(self, node: Any, theirs: _Tree) -> Any:
+    def counterpart(self, node: Any, other: _Tree) -> Any:
         """Return the element at the same place as one of another tree; None: there is none."""
-        return self._at.get(theirs._place_of.get(node, -1))
+        return self._elements.get(other._positions.get(node, -1))
 
     def number(self, node: Any) -> int:
         return self._number_of[node]
@@ -268,23 +268,23 @@ class Origins:
         root = node.getroottree().getroot()
         if root is self._pieces.root:
             return (node,)
-        theirs, own = self._tree(root), self._tree(self._pieces.root)
-        twin = own.at_the_place_of(node, theirs)
+        other_tree, page_tree = self._tree(root), self._tree(self._pieces.root)
+        twin = page_tree.counterpart(node, other_tree)
         if twin is not None and self._markup(twin) == self._markup(node):
             return (twin,)
         tag = _start_tag(node)
-        alike = own.alike.get(tag, ())
-        if not alike or not theirs.count(node):
+        alike = page_tree.alike.get(tag, ())
+        if not alike or not other_tree.count(node):
             return ()
-        text = theirs.text(node)
-        if len(alike) == theirs.count(node):
-            twin = alike[theirs.number(node)]
-            if (own.surroundings(twin), own.text(twin)) == (theirs.surroundings(node), text):
+        text = other_tree.text(node)
+        if len(alike) == other_tree.count(node):
+            twin = alike[other_tree.number(node)]
+            if (page_tree.surroundings(twin), page_tree.text(twin)) == (other_tree.surroundings(node), text):
                 return (twin,)
         if tag not in self._by_text:
             by_text = self._by_text[tag] = defaultdict(list)
             for twin in alike:
-                by_text[own.text(twin)].append(twin)
+                by_text[page_tree.text(twin)].append(twin)
         return self._by_text[tag].get(text, ())
 
     def _tree(self, root: Any) -> _Tree:

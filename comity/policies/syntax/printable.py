@@ -35,4 +35,4 @@ def unhidden(text: str, *, keep: str = "\n\t") -> str:
     """The same characters replaced, but for those to `keep`, and nothing cut."""
     if text.isprintable():
         return text
-    return _PERHAPS_HIDDEN.sub(lambda found: found[0] if found[0] in keep else _visible(found[0]), text)
+    return _PERHAPS_HIDDEN.sub(lambda match: match[0] if match[0] in keep else _visible(match[0]), text)
