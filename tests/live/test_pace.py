@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from email.utils import formatdate
 from itertools import pairwise
 from pathlib import Path
@@ -65,11 +65,13 @@ def most_within(times: list[float], seconds: float) -> int:
 
 
 class Urls(Spider):
-    """Asks for URLs and says what came of each. `then`: URLs to ask after the first page came."""
+    """Asks for URLs and says what came of each. `then`: URLs to ask after the first page came. `later`: several of them, each to
+    ask after a page of those before came."""
 
     name = "urls"
     urls: list[str]
-    then: tuple[str, ...] = ()
+    then: Sequence[str] = ()
+    later: Sequence[Sequence[str]] = ()
     meta: dict[str, Any] = {}  # noqa: RUF012
 
     async def start(self) -> AsyncIterator[Any]:
@@ -81,8 +83,9 @@ class Urls(Spider):
 
     def parse(self, response: Response, asked: str) -> Any:
         yield {"url": response.url, "asked": asked, "status": response.status}
-        yield from map(self.request, self.then)
-        self.then = ()
+        asked = self.then
+        self.then, self.later = (self.later[0], self.later[1:]) if self.later else ((), ())
+        yield from map(self.request, asked)
 
     def failed(self, failure: Any) -> Any:
         yield {"asked": failure.request.cb_kwargs["asked"], "error": str(failure.value)}
@@ -146,8 +149,9 @@ def test_two_crawls_that_share_a_store_share_what_a_host_allows(
 
     paths = [[f"/{crawl}/{n}" for n in range(pages)] for crawl in (1, 2)]
     server = serve(site(*paths[0], *paths[1], robots=f"User-agent: *\n{line}"))
-    gate = serve(site() | {"/go": go}, host="127.0.0.2")
-    arguments = [{"urls": [gate.url("/go")], "then": [server.url(path) for path in own]} for own in paths]
+    gate = serve(site() | {"/go": go, "/go/on": go}, host="127.0.0.2")
+    urls = [[server.url(path) for path in own] for own in paths]
+    arguments = [{"urls": [gate.url("/go")], "then": own[:1], "later": [[gate.url("/go/on")], own[1:]]} for own in urls]
     crawled = crawl_together(Urls, None, *arguments)
     assert sorted(server.paths) == sorted([*paths[0], *paths[1], *["/robots.txt"] * server.paths.count("/robots.txt")])
     assert most_within(starts(server), seconds) == requests
