@@ -83,9 +83,9 @@ class Urls(Spider):
 
     def parse(self, response: Response, asked: str) -> Any:
         yield {"url": response.url, "asked": asked, "status": response.status}
-        asked = self.then
+        urls = self.then
         self.then, self.later = (self.later[0], self.later[1:]) if self.later else ((), ())
-        yield from map(self.request, asked)
+        yield from map(self.request, urls)
 
     def failed(self, failure: Any) -> Any:
         yield {"asked": failure.request.cb_kwargs["asked"], "error": str(failure.value)}
