@@ -101,7 +101,7 @@ class Project:
 
     def __init__(self, folder: Path, *, reactor: bool) -> None:
         self.folder = folder
-        (folder / "scrapy.cfg").write_text("[settings]\ndefault = project_settings\n")
+        (folder / "scrapy.cfg").write_text("[settings]\ndefault = settings_0\n")
         self._settings = {
             "ADDONS": {"comity.crawler.addon.Addon": 100},
             "AUTOTHROTTLE_ENABLED": False,
@@ -122,12 +122,13 @@ class Project:
 
     def begin(self, spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: str) -> Running:
         stated = self._settings | (settings or {})
-        (self.folder / "project_settings.py").write_text("".join(f"{name} = {value!r}\n" for name, value in stated.items()))
+        module = f"settings_{len(self._running)}"  # of this crawl alone: one that was just begun may be reading its own
+        (self.folder / f"{module}.py").write_text("".join(f"{name} = {value!r}\n" for name, value in stated.items()))
         command = [sys.executable, "-W", "error", "-m", "scrapy", "crawl", spider.name]
         command += [part for name, value in arguments.items() for part in ("-a", f"{name}={value}")]
         path = self.folder / f"{len(self._running)}.log"
         places = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
-        environment = {**os.environ, "PYTHONPATH": places, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": places, "SCRAPY_SETTINGS_MODULE": module}
         with path.open("wb") as log:
             process = subprocess.Popen(command, cwd=self.folder, env=environment, stderr=log)
         self._running.append(Running(process, path))
@@ -569,7 +570,7 @@ def test_without_jobdir_no_queue_is_written(serve: Serve, project: Project) -> N
     before = {path.name for path in project.folder.iterdir()}
     log = project.crawl(Follow, {"JOBDIR": None}, urls=server.url("/0"))
     written = {path.name for path in project.folder.iterdir()} - before
-    assert written == {"project_settings.py", "0.log", "items.jsonl", "policies.sqlite", "pace.sqlite"}
+    assert written == {"settings_0.py", "0.log", "items.jsonl", "policies.sqlite", "pace.sqlite"}
     assert "'scheduler/enqueued/memory': 10" in log
     assert "/disk'" not in log
     project.crawl(Follow, {"JOBDIR": None}, urls=server.url("/0"))
