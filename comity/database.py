@@ -131,14 +131,15 @@ class Kind:
     remedy: str  # where a file cannot be used
     application_id: int
     versions: tuple[str, ...]  # what makes each version of the schema out of the one before, the first out of nothing
-    synchronous: str  # PRAGMA synchronous
+    synchronous: str = "NORMAL"  # a killed process loses nothing; a power cut may lose what was written last
+    alone: str = ""  # one process takes a file for itself, and this is the remedy where another one has it
 
-    def prepare(self, db: sqlite3.Connection, *, is_small: bool, is_alone: bool) -> None:
+    def prepare(self, db: sqlite3.Connection, *, is_small: bool) -> None:
         """Check the file, and bring its tables to the newest version. UnusableError, or what sqlite3 raises."""
         db.create_function("checksum", -1, checksum)
         db.execute("PRAGMA trusted_schema = OFF")
         db.execute("PRAGMA cell_size_check = ON")
-        if is_alone:
+        if self.alone:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("BEGIN")  # or another process could make the file between the questions
         self._version(db)  # before anything is written into what may be somebody else's file
@@ -178,30 +179,29 @@ def _check_pages(db: sqlite3.Connection) -> None:
         raise UnusableError(f"is damaged: {outcome}")
 
 
-def open_database(path: Path, kind: Kind, *, alone: str = "", check_same_thread: bool = True) -> sqlite3.Connection:
+def open_database(path: Path, kind: Kind, *, check_same_thread: bool = True) -> sqlite3.Connection:
     """The file, made where it is not there, with a write-ahead log and no transaction open.
 
-    PolicyError where it cannot be used: the subject, what is wrong, the remedy. It is never repaired or removed. `alone`: this
-    process takes it for itself, and the remedy where another one has it. A new file, its log and the folders that it takes are
-    for this user alone."""
+    PolicyError where it cannot be used: the subject, what is wrong, the remedy. It is never repaired or removed. A new file, its
+    log and the folders that it takes are for this user alone."""
     file = Path(os.path.realpath(path))
 
     def prepare(db: sqlite3.Connection) -> None:
-        kind.prepare(db, is_small=file.stat().st_size <= CHECKED, is_alone=bool(alone))
+        kind.prepare(db, is_small=file.stat().st_size <= CHECKED)
 
     # Of two that want the file alone both may hold a part of it: the one that waits longer gets it.
-    busy = random.uniform(0.1, 0.9) if alone else BUSY  # noqa: S311
+    busy = random.uniform(0.1, 0.9) if kind.alone else BUSY  # noqa: S311
     remedy = kind.remedy
     try:
-        db = connect(file, prepare, busy=busy, is_patient=not alone, check_same_thread=check_same_thread)
+        db = connect(file, prepare, busy=busy, is_patient=not kind.alone, check_same_thread=check_same_thread)
     except UnusableError as error:
         cause = str(error)
     except OSError as error:
         cause = f"cannot be opened: {error}"
     except sqlite3.OperationalError as error:  # locked, read-only, disk full
         cause = f"cannot be used: {error}"
-        if alone and is_busy(error):
-            cause, remedy = "is in use by another crawl", alone
+        if kind.alone and is_busy(error):
+            cause, remedy = "is in use by another crawl", kind.alone
     except (sqlite3.DatabaseError, TypeError, ValueError) as error:  # not a database, malformed
         cause = f"is damaged or is no {kind.name}: {error}"
     else:

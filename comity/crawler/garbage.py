@@ -33,7 +33,7 @@ class GarbageCollection:
 
     _crawls: ClassVar[set[GarbageCollection]] = set()
     _thresholds: ClassVar[tuple[int, int, int]]
-    _has_frozen: ClassVar = False
+    _has_frozen: ClassVar[bool] = False
     _timer: ClassVar[LoopingCall | None] = None  # it does nothing but be due
 
     def __init__(self, crawler: Crawler) -> None:

@@ -39,7 +39,7 @@ JOURNAL = Kind(
     remedy="name another file",
     application_id=APPLICATION_ID,
     versions=VERSIONS,
-    synchronous="NORMAL",
+    alone="wait until that has ended, or name another file",
 )
 
 
@@ -53,9 +53,7 @@ class PolicyArchive:
         self._path = path
         self._part = path.with_name(f".{path.name}.part")
         self._journal_path = path.with_name(f".{path.name}.journal")
-        self._journal = open_database(
-            self._journal_path, JOURNAL, alone="wait until that has ended, or name another file", check_same_thread=False
-        )
+        self._journal = open_database(self._journal_path, JOURNAL, check_same_thread=False)
         try:
             self._file = open_beside(self._part)
             (end,) = self._journal.execute("SELECT end FROM archive").fetchone()

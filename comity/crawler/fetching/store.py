@@ -71,7 +71,6 @@ KIND = Kind(
     remedy="move the file away, or set COMITY_STORE to a path that can be written",
     application_id=APPLICATION_ID,
     versions=VERSIONS,
-    synchronous="NORMAL",  # a killed process loses nothing; a power cut may lose the last answers
 )
 DAMAGED = "a row is not as it was written"
 

@@ -51,7 +51,7 @@ KIND = Kind(
     remedy=REMEDY,
     application_id=APPLICATION_ID,
     versions=VERSIONS,
-    synchronous="NORMAL",
+    alone="set JOBDIR to a folder of this crawl's own",
 )
 
 
@@ -75,7 +75,7 @@ class Journal:
         self._new_seen: list[tuple[bytes]] = []
         self._done: list[tuple[int]] = []
         self._warned = False
-        self._db = open_database(self.path, KIND, alone="set JOBDIR to a folder of this crawl's own")
+        self._db = open_database(self.path, KIND)
         try:
             self.seen: set[bytes] = {fingerprint for (fingerprint,) in self._db.execute("SELECT fingerprint FROM seen")}
             (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM waiting").fetchone()

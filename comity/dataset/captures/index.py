@@ -64,7 +64,7 @@ KIND = Kind(
     remedy="name another file",
     application_id=APPLICATION_ID,
     versions=VERSIONS,
-    synchronous="NORMAL",
+    alone="name another file, or wait until it has ended",
 )
 
 
@@ -105,7 +105,7 @@ class Index:
     def __init__(self, path: Path) -> None:
         """PolicyError, with what to do about it, where the file cannot be used."""
         self._path = path
-        self._db = open_database(path, KIND, alone="name another file, or wait until it has ended")
+        self._db = open_database(path, KIND)
         self._db.execute(f"PRAGMA cache_size = -{CACHE}")
 
     def take(self, sources: Iterable[Source], progress: Callable[[int], object] = lambda _: None) -> None:
