@@ -30,10 +30,13 @@ SLOW = "User-agent: *\nCrawl-delay: 100\n"  # after its first page a host keeps 
 PATIENCE = 60  # seconds; after them what should have happened has not
 ANSWER = 0.05  # seconds that a page takes, so that several are in flight at a time
 CONCURRENT = 4
+END = " end"  # of the line of an item that was kept
 
 
 class Lines:
-    """Pipeline: an item is kept when it stands in the file. Like a database it takes a while, in which the crawl may end."""
+    """Pipeline: an item is kept when it stands in the file. Like a database it takes a while, in which the crawl may end, and
+    keeps an item whole or not at all: `kill -9` can end a write where a page of the file ends, and a line is left without its
+    end."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Lines:
@@ -48,7 +51,7 @@ class Lines:
 
         await asyncio.sleep(ANSWER / 2)
         with self.path.open("a") as file:
-            file.write(json.dumps(item) + "\n")
+            file.write(f"\n{json.dumps(item)}{END}\n")
         return item
 
 
@@ -144,7 +147,8 @@ class Project:
     @property
     def items(self) -> list[dict[str, Any]]:
         path = self.folder / "items.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [json.loads(line.removesuffix(END)) for line in lines if line.endswith(END)]
 
     def close(self) -> None:
         for running in self._running:
