@@ -49,7 +49,7 @@ MEMBER = re.compile(
     re.IGNORECASE,
 )
 _AGENT = re.compile(r"([A-Za-z0-9_-]+)(?:/[\d.]*)?")
-_NAME = re.compile(r"[^:=]*+")
+_NAME = re.compile(r"[^:= ]*+")
 _NUMBER = re.compile(r"-1|\d{1,9}")
 # LENIENT: what configurations and editors leave around directives and between them.
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb[](){}"
@@ -272,6 +272,7 @@ _VALUED: Mapping[str, Callable[[_Reader, _Directive, Location, str], None]] = {
     _DATED: _Reader._unavailable_after,
 }
 DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
+_NAMES_AS_VALUES = frozenset(("none", *_SILENT))  # behind a colon; what refuses by itself is lost in no value
 
 
 def scope(member: str, token: str) -> tuple[list[str], str]:
@@ -309,12 +310,24 @@ def directives_in(text: str) -> Iterator[_Directive]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a member. `no index` is `no-index`, as white space parts what a hyphen would join."""
-    words = [word.rstrip(".") or word for word in text.translate(_MARKS).split()]
+    """Return the words of a member. `no index` is `no-index`, as white space parts what a hyphen would join; a colon is one word
+    with the name before it, and with the name of a directive behind it that is a value (`max-image-preview : none`)."""
+    words: list[str] = []
+    for marked_word in text.translate(_MARKS).split():
+        word = marked_word.rstrip(".") or marked_word
+        if words and (not word.strip(":=") or (_compared(_name(word)) in _NAMES_AS_VALUES and _lacks_value(words[-1]))):
+            words[-1] += f" {word}"
+        else:
+            words.append(word)
     for number in reversed(range(len(words) - 1)):
         if words[number].lower() == "no" and _compared("no" + _name(words[number + 1])) in _PLAIN:
             words[number : number + 2] = [f"no{words[number + 1]}"]
     return words
+
+
+def _lacks_value(word: str) -> bool:
+    name = word.rstrip(":= ")
+    return name != word and _compared(name) in _VALUED
 
 
 def is_for_others(name: str, text: str) -> bool:
