@@ -118,6 +118,13 @@ def _metas_pattern(token: str) -> re.Pattern[bytes]:
     return re.compile(rb"name\s*+=\s*+[\"']?\s*+(?:robots|%s)[\"'\s/>]" % re.escape(token.encode()))
 
 
+@cache
+def _own_names(token: str) -> re.Pattern[str]:
+    """Pattern of the agent's name, and of those of everybody, that begin a scope behind what parts directives."""
+    before, behind = re.escape(_AROUND + _SEPARATORS), re.escape(_AROUND)
+    return re.compile(rf"(?<=[{before}])(?:{re.escape(token)}|robots|\*)(?:/[\d.]*+)?[{behind}]*+:", re.IGNORECASE)
+
+
 class _Directive(NamedTuple):
     name: str  # as it is compared
     value: str
@@ -156,6 +163,10 @@ class _Reader:
                 self._report_others(for_others)
                 ours = any(agent == self._token or agent in EVERYBODY for agent in agents)
                 for_others = []
+            if not ours and (own_name := _own_names(self._token).search(member, len(member) - len(rest))):
+                self._report_others([*for_others, member[: own_name.start()].strip()])
+                member, rest = member[own_name.start() :], member[own_name.end() :]
+                ours, for_others = True, []
             if ours:
                 self._member(rest, source, member.strip())
             else:

@@ -60,6 +60,9 @@ def test_known_traps(value: bytes, want: Said, rules: list[str]) -> None:
 def test_what_is_for_another_agent_is_kept_as_it_is_written() -> None:
     _, (finding,) = header(b"otherbot: nofollow, noai, mybot: nofollow")
     assert finding.message == "`otherbot: nofollow, noai` is for another agent"
+    (statement,), (finding,) = header(b"otherbot: nofollow, noai | mybot: nofollow")
+    assert finding.message == "`otherbot: nofollow, noai |` is for another agent"
+    assert statement.location.text == "mybot: nofollow"
 
 
 @pytest.mark.requirement("META-1")
@@ -121,6 +124,15 @@ SCOPES = [
     ([b"otherbot: mybot: noai"], {"noai"}),
     ([b"otherbot: noindex, mybot: soon, noai"], {"noai"}),
     ([b"otherbot: noindex, thirdbot: mybot: noai"], {"noai"}),
+    # Our name, and those of everybody, begin one wherever a directive could.
+    ([b"otherbot: noindex mybot: noai"], {"noai"}),
+    ([b"otherbot: noindex\tMyBot/1.0 : noai, nofollow"], {"noai", "nofollow"}),
+    ([b"otherbot: noindex|mybot: noai"], {"noai"}),
+    ([b"otherbot: noindex / robots: noai"], {"noai"}),
+    ([b"otherbot: noindex, nofollow *: noai"], {"noai"}),
+    ([b'otherbot: noindex "mybot": noai'], {"noai"}),
+    ([b"otherbot: noindex mybot: max-snippet:0, thirdbot: noai"], {"nosnippet"}),
+    ([b"otherbot: noindex mybot noai", b"otherbot: noindex, noai notmybot: nofollow"], set()),
     # Names are compared whole.
     ([b"mybot-news: noindex"], set()),
     ([b"bot: noindex"], set()),
