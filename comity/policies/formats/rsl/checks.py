@@ -37,7 +37,10 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     for line in lines_of(files):
         if line.name == "license":
             address = line.value.decode("utf-8", "replace")
-            if is_address(address) and "://" not in address:
+            if is_address(address) and len(address.split()) > 1:
+                message = "more than the address of a document: nothing is licensed by it"
+                remarks.report("rsl.reference", message, line=line.line)
+            elif is_address(address) and "://" not in address:
                 message = "the address is not absolute: other readers may pass over it"
                 remarks.report("rsl.reference", message, line=line.line)
     findings = [*remarks.findings]

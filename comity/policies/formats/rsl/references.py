@@ -56,13 +56,20 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
     # LENIENT: at the end of a file a line stands in the group above it, though an empty line sets it apart.
     deciding = in_groups or ((line, address) for line, address in addresses if line.group < 0 or _is_set_apart(text, line.offset))
     return _references(
-        (address, Location(line=line.line, text=f"License: {printable(line.value)}", url=url), url) for line, address in deciding
+        (_alone(address), Location(line=line.line, text=f"License: {printable(line.value)}", url=url), url)
+        for line, address in deciding
     )
 
 
 def is_address(text: str) -> bool:
-    """Tell an address from prose: `License: MIT` and its like have nothing to do with RSL."""
-    return not re.search(r"\s", text) and ("://" in text or text.startswith("/") or text.lower().endswith(".xml"))
+    """Tell an address, whatever stands behind it, from prose: `License: MIT` and its like have nothing to do with RSL."""
+    word = next(iter(text.split(maxsplit=1)), "")
+    return "://" in word or word.startswith("/") or word.lower().endswith(".xml")
+
+
+def _alone(address: str) -> str | None:
+    """The address; None where more stands behind it, of which nobody knows what it says."""
+    return None if re.search(r"\s", address) else address
 
 
 _OF_NO_GROUP = (b"#", b"sitemap", b"license")
@@ -121,18 +128,18 @@ def _is_rsl(media_type: str, address: str) -> bool:
         return False
 
 
-def _references(links: Iterable[tuple[str, Location, str]]) -> References:
-    """LENIENT: relative addresses."""
+def _references(links: Iterable[tuple[str | None, Location, str]]) -> References:
+    """`links`: addresses (None: one that cannot be read), where they stand and to what they are relative, which is LENIENT."""
     urls: dict[str, None] = {}
     unread: list[Location] = []
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str | None, str]] = set()
     for address, source, base in links:
         if (address, base) in seen:
             continue
         if len(urls) == len(unread) == MAX_REFERENCES:  # more of them change nothing
             break
         try:
-            url = resolved(base, address)
+            url = "" if address is None else resolved(base, address)
         except ValueError:
             url = ""
         if url and (url in urls or len(urls) < MAX_REFERENCES):

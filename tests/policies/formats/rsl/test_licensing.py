@@ -591,6 +591,13 @@ IN_ROBOTS: list[tuple[str, str, list[int], list[str]]] = [
     ("other-scheme", "License: ftp://example.com/a.xml", [], ["unread 1"]),
     ("no-host", "License: https:///a.xml", [], ["unread 1"]),
     (
+        "more-behind",
+        f"License: {A} type=application/rsl+xml\nLicense: {A}, {B}\nLicense: /a.xml b",
+        [],
+        [f"unread {n}" for n in (1, 2, 3)],
+    ),
+    ("more-behind-in-a-group", f"License: {A}\nUser-agent: *\nLicense: <{B}> c", [0], ["unread 3"]),
+    (
         "too-many",
         "\n".join(f"License: /{number}.xml" for number in range(7)),
         [],

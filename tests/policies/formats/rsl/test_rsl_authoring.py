@@ -67,12 +67,13 @@ def test_what_can_be_meant_is_left_alone(body: bytes) -> None:
 
 
 def test_references_that_others_pass_over_are_found() -> None:
-    robots = b"License: /rsl.xml\nLicense: https://example.com/rsl.xml\nLicense: MIT\n"
+    robots = b"License: /rsl.xml\nLicense: https://example.com/rsl.xml\nLicense: MIT\nLicense: https://example.com/rsl.xml b\n"
     document = Fetched(status=200, body=rsl(content(), content()))
     files = {f"{ORIGIN}/robots.txt": Fetched(status=200, body=robots), f"{ORIGIN}/rsl.xml": document}
     findings = check_site(SiteFiles(ORIGIN, files, robots_lines=ROBOTS_LINES))
     assert [(finding.rule, finding.url, finding.line) for finding in findings] == [
         ("rsl.reference", f"{ORIGIN}/robots.txt", 1),
+        ("rsl.reference", f"{ORIGIN}/robots.txt", 4),
         ("rsl.repeated", f"{ORIGIN}/rsl.xml", 4),
     ]
     page = (
