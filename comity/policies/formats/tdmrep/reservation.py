@@ -206,17 +206,18 @@ class _Reader:
         self._rules: list[TdmRule] = []
         self._decode = json.JSONDecoder(object_pairs_hook=_object).raw_decode
         self._line, self._line_position = 1, 0
+        self._complete = True  # False where there is more than is read
 
     def read(self, cut: bool) -> TdmRep:
-        complete = not cut
         if cut:
+            self._complete = False
             self._report("tdmrep.limit", f"only the whole lines in the first {len(self._text)} characters are read")
         position = self._skipped(0)
         if self._text.startswith("[", position):
-            complete &= self._read_rules(position + 1, cut)
+            self._read_rules(position + 1, cut)
         else:
             self._read_other(position)
-        return TdmRep(tuple(self._rules), tuple(self._findings), self._url, complete=complete)
+        return TdmRep(tuple(self._rules), tuple(self._findings), self._url, complete=self._complete)
 
     def _skipped(self, position: int) -> int:
         match = _SPACE.match(self._text, position)
@@ -234,31 +235,33 @@ class _Reader:
     def _value(self, position: int) -> tuple[Any, int] | None:
         try:
             return self._decode(self._text, position)
-        except (ValueError, RecursionError) as error:
-            error_position = max(position, getattr(error, "pos", position))
-            problem = getattr(error, "msg", "values are too deep within each other, or too long")
-            self._report("tdmrep.syntax", f"this is no JSON: {problem}", line=self._line_of(error_position))
-            return None
+        except json.JSONDecodeError as error:
+            line = self._line_of(max(position, error.pos))
+            self._report("tdmrep.syntax", f"this is no JSON: {error.msg}", line=line)
+        except (ValueError, RecursionError):  # limits of the decoder
+            self._complete = False
+            message = "a number is too long, or values are too deep within each other: the rest is not read"
+            self._report("tdmrep.limit", message, line=self._line_of(position))
+        return None
 
-    def _read_rules(self, position: int, cut: bool) -> bool:
-        """False where there are more than the limit."""
+    def _read_rules(self, position: int, cut: bool) -> None:
         position, count = self._skipped(position), 0
         while not self._text.startswith("]", position):
             if cut and position == len(self._text):
-                return True
+                return
             if count == MAX_RULES:
                 self._report("tdmrep.limit", f"there are more than {MAX_RULES} rules", line=self._line_of(position))
-                return False
+                self._complete = False
+                return
             line = self._line_of(position)
             decoded = self._value(position)
             if decoded is None:
-                return True
+                return
             value, end = decoded
             self._read_rule(value, line, self._text[position:end])
             position, count = self._skipped(end), count + 1
         if self._text[position + 1 :].strip():
             self._report("tdmrep.syntax", "text after the end of the array is not read", line=self._line_of(position + 1))
-        return True
 
     def _read_rule(self, rule: Any, line: int, source: str) -> None:
         if not isinstance(rule, dict) or (RESERVATION not in rule and LOCATION not in rule):
