@@ -208,6 +208,7 @@ def test_no_more_references_are_read_than_by_a_crawl(tmp_path: Path) -> None:
 CHUNKED = {"Transfer-Encoding": "chunked", "Content-Length": ""}
 READ = [
     pytest.param(Answered(ROBOTS, gzip.compress(CLOSED), headers={"Content-Encoding": "gzip"}), id="gzip"),
+    pytest.param(Answered(ROBOTS, gzip.compress(CLOSED)), id="gzip without its field"),
     pytest.param(Answered(ROBOTS, b"1b\r\n%s\r\n0\r\n\r\n" % CLOSED, headers=CHUNKED), id="chunks"),
     pytest.param(Answered(ROBOTS, CLOSED, headers=CHUNKED), id="chunks that were taken away"),
     pytest.param(Answered(ROBOTS, CLOSED, kind="resource", fields={"Content-Type": "text/plain"}), id="resource"),
