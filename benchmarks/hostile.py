@@ -127,6 +127,7 @@ ROBOTS: dict[str, Callable[[int], bytes]] = {
     "content-signal in groups": lambda n: numbered("User-agent: b{}\ncontent-signal: search=yes\nAllow: /\n", n),
     "licenses": lambda n: numbered("License: https://example.com/{}.xml\n", n),
     "licenses and comments": lambda n: repeated(b"#\nLicense: /a.xml\n", n, b"User-agent: *\nAllow: /\n\n"),
+    "licenses of others": lambda n: repeated(b"License:/a\n", n, b"User-agent: other\nDisallow: /x\n"),
     "acap fields": lambda n: numbered("ACAP-disallow-index: /{}\n", n, ACAP),
     "acap stars": lambda n: numbered("ACAP-disallow-index: *{}\n", n, ACAP),
     "acap deep": lambda n: ACAP.encode() + b"".join(b"ACAP-allow-index: /%s\n" % (b"a" * k) for k in range(int((2 * n) ** 0.5))),

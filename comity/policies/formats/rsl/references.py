@@ -20,6 +20,7 @@ from comity.policies.vocabulary.statement import Location
 MEDIA_TYPE = "application/rsl+xml"
 WORDS = (b"application/rsl", b"rsl.xml")  # one of which stands in a page that has a document or refers to one
 MAX_REFERENCES = 5  # documents of one carrier
+MAX_BETWEEN = 4096  # octets between an empty line and the License line that it sets apart, or between two such lines
 
 _XML = ("", "application/xml", "text/xml")  # media types that say less than the name of the file
 
@@ -53,8 +54,7 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
     addresses = [(line, line.value.decode("utf-8", "replace")) for line in lines if line.name == "license"]
     addresses = [(line, address) for line, address in addresses if is_address(address)]
     in_groups = [(line, address) for line, address in addresses if line.group in groups]
-    # LENIENT: at the end of a file a line stands in the group above it, though an empty line sets it apart.
-    deciding = in_groups or ((line, address) for line, address in addresses if line.group < 0 or _is_set_apart(text, line.offset))
+    deciding = in_groups or _of_no_group(addresses, text)
     return _references(
         (_alone(address), Location(line=line.line, text=f"License: {printable(line.value)}", url=url), url)
         for line, address in deciding
@@ -75,13 +75,24 @@ def _alone(address: str) -> str | None:
 _OF_NO_GROUP = (b"#", b"sitemap", b"license")
 
 
-def _is_set_apart(text: bytes, offset: int) -> bool:
-    """True where an empty line stands before the offset, with nothing between them but lines that belong to no group."""
-    for line in reversed(text[max(0, offset - 4096) : offset].splitlines()):
+def _of_no_group(addresses: Iterable[tuple[_Line, str]], text: bytes) -> Iterator[tuple[_Line, str]]:
+    """LENIENT: at the end of a file a line stands in the group above it, though an empty line sets it apart."""
+    offset_before, is_apart = 0, False  # of the line of another address that stands last before
+    for line, address in addresses:
+        start = max(offset_before, line.offset - MAX_BETWEEN)
+        is_apart = _is_set_apart(text[start : line.offset], otherwise=is_apart and start == offset_before)
+        offset_before = line.offset
+        if line.group < 0 or is_apart:
+            yield line, address
+
+
+def _is_set_apart(before: bytes, *, otherwise: bool) -> bool:
+    """True where an empty line ends the octets, but for lines of no group behind it. `otherwise`: where all are such lines."""
+    for line in reversed(before.splitlines()):
         word = line.strip().lower()
         if not word.startswith(_OF_NO_GROUP):
             return not word
-    return False
+    return otherwise
 
 
 # RFC 8288 section-3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -612,6 +612,35 @@ IN_ROBOTS: list[tuple[str, str, list[int], list[str]]] = [
 )
 def test_license_lines_of_robots_txt(text: str, groups: list[int], want: list[str]) -> None:
     assert in_robots(text, groups) == want
+
+
+@pytest.mark.requirement("RSL-1")
+def test_many_license_lines_are_set_apart_together() -> None:
+    """All of them by the empty line before the first."""
+    lines = [f"License: {A}" for _ in range(1000)]
+    text = "\n".join(["User-agent: x", "Disallow: /", "", *lines, f"License: {B}"])
+    assert in_robots(text, []) == [A, B]
+    assert in_robots(text.replace("\n\n", "\n"), []) == []
+
+
+@pytest.mark.requirement("SEC-1", "RSL-1")
+def test_what_stands_before_license_lines_is_walked_once() -> None:
+    """Twice the lines, about twice the octets that are looked at."""
+
+    class Text(bytes):
+        looked_at = 0
+
+        def __getitem__(self, part: Any) -> Any:
+            octets = bytes.__getitem__(self, part)
+            self.looked_at += len(octets)
+            return octets
+
+    line = b"License:/a\n"
+    for count in (500, 1000):
+        text = Text(b"User-agent: x\nDisallow: /\n" + line * count)
+        lines = [Line("license", b"/a", 3 + number, 26 + number * len(line), 0) for number in range(count)]
+        rsl.in_robots(lines, [], text, ROBOTS)
+        assert 0 < text.looked_at <= 3 * len(text)
 
 
 FIELDS: list[tuple[list[tuple[str, str]], list[str]]] = [
