@@ -209,21 +209,23 @@ class _Prefixes:
 
 
 class _Wildcards:
-    """The wildcard patterns of one prefix, the longest first: tried by one substring test each."""
+    """The wildcard patterns of one prefix, the longest first: tried by one substring test each, and equal ones once."""
 
     def __init__(self, ranked: list[tuple[int, int, str]]) -> None:
         """`ranked`: -rank, number, and what follows the prefix, in order."""
-        self.rank = array("I", (-rank for rank, _, _ in ranked))
-        self.number = array("I", (number for _, number, _ in ranked))
+        equals: dict[str, list[tuple[int, int]]] = {}  # what follows the prefix -> rank and number of those with it
+        for negative_rank, number, rest in ranked:
+            equals.setdefault(_STARS.sub("*", rest) if "**" in rest else rest, []).append((-negative_rank, number))
+        self.rank = array("I", (ranks[0][0] for ranks in equals.values()))
+        self.number = array("I", (ranks[0][1] for ranks in equals.values()))
+        self.others = {index: ranks[1:] for index, ranks in enumerate(equals.values()) if len(ranks) > 1}
         self._needles: list[str] = []  # the longest literal piece after the prefix
         self._rests: list[str] = []  # what a needle alone doesn't tell: several pieces, or the end; "" where it tells all
-        for _, _, rest in ranked:
-            if "**" in rest:
-                rest = _STARS.sub("*", rest)
+        for rest in equals:
             needle = max(rest.removesuffix("$").split("*"), key=len)
             self._needles.append(intern(needle))
             self._rests.append("" if rest == "*" + needle else intern(rest))
-        self._grams = self._by_gram() if len(ranked) > _MANY else None  # gram -> its patterns; "" for short needles
+        self._grams = self._by_gram() if len(equals) > _MANY else None  # gram -> its patterns; "" for short needles
 
     def _by_gram(self) -> dict[str, list[int]]:
         grams: dict[str, list[int]] = {}
@@ -234,7 +236,7 @@ class _Wildcards:
         return grams
 
     def hits(self, target: str, start: int) -> Iterator[int]:
-        """Return those that match, by rank. `start`: where the prefix ends."""
+        """Return those that match, by rank, and of equal ones the first. `start`: where the prefix ends."""
         if self._grams is None:
             indices = [index for index, needle in enumerate(self._needles) if needle in target]
         else:
@@ -340,5 +342,6 @@ class PatternIndex:
         matching = [(self._rank(number, length), number) for number, length in literals]
         for entry, length in self._prefixes.matching(target):
             wildcards = self._wildcards(entry, length)
-            matching += ((wildcards.rank[index], wildcards.number[index]) for index in wildcards.hits(target, length))
+            for index in wildcards.hits(target, length):
+                matching += [(wildcards.rank[index], wildcards.number[index]), *wildcards.others.get(index, ())]
         return [number for _, number in sorted(matching, key=lambda item: (-item[0], item[1]))]

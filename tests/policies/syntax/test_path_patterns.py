@@ -153,6 +153,20 @@ def test_a_wildcard_pattern_costs_no_more_than_its_length_and_the_targets(pieces
     assert Counting.steps <= len(target) + 3 * pieces + 2
 
 
+@pytest.mark.requirement("SEC-1", "RFC-4")
+def test_equal_wildcards_are_tried_once() -> None:
+    """RFC 9309 section-2.2.2: "Duplicate rules in a group MAY be deduplicated"; each of them is among those that match."""
+    target = Counting("/" + "a" * 5_000)
+    rules = ["/*aa*ab", "/*aa*aa"] * 1_000 + ["/**aa*aa"]
+    index = PatternIndex(rules, [1_001, 1_003])
+    Counting.steps = 0
+    assert index.best(target) == 2_000
+    assert Counting.steps <= 2 * len(target)
+    Counting.steps = 0
+    assert index.all(target) == [2_000, 1_001, 1_003, *(number for number in range(1, 2_000, 2) if number not in (1_001, 1_003))]
+    assert Counting.steps <= 2 * len(target)
+
+
 @pytest.mark.requirement("SEC-1")
 def test_a_literal_costs_the_same_among_many() -> None:
     """Counted by the blocks of prefixes that are looked at."""
