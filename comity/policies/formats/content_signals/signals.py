@@ -22,6 +22,7 @@ from comity.policies.vocabulary.statement import Location, Statement
 SPEC = "https://datatracker.ietf.org/doc/draft-romm-aipref-contentsignals/"
 NAMES = ("content-signal", "content-signals")  # of lines and of fields
 MAX_WORDS = 100  # words of one line or field that no specification has: further ones state nothing
+MAX_UNKNOWN = 1000  # the same, of one file
 
 # section usage-category-labels
 LABELS = ("search", "ai-input", "ai-train")
@@ -55,12 +56,15 @@ class Signals:
         self._token = token
         self._findings = Findings(url)
         self._signals: list[_Signal] = []
+        words = set(_WORDS)  # that are kept, whatever else is said of them
         for line in lines:
             if line.name in NAMES:
                 octets = line.name.title().encode() + b": " + line.value
                 source = Location(line=line.line, text=printable(octets), url=url)
-                signals = _read(line.value, source, self._findings)
-                self._signals += (signal._replace(group=line.group) for signal in signals)
+                for signal in _read(line.value, source, self._findings):
+                    if signal.word in words or len(words) < len(_WORDS) + MAX_UNKNOWN:
+                        words.add(signal.word)
+                        self._signals.append(signal._replace(group=line.group))
 
     def statements(self) -> tuple[Statement, ...]:
         """One for each word of which something is said that counts: the first line that decides."""

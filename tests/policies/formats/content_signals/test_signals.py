@@ -325,3 +325,15 @@ def test_unknown_words_are_bounded() -> None:
     assert len(statements) == content_signal.MAX_WORDS + 1
     assert statements[-1].term == "content-signal:ai-train"
     assert len(findings) == 101
+
+
+@pytest.mark.requirement("SEC-1", "SIG-1")
+def test_unknown_words_of_a_file_are_bounded() -> None:
+    """Of a word that is kept all lines count, and of the known words too."""
+    lines = [b"Content-Signal: x%d=yes, y%d=no" % (number, number) for number in range(1_000)]
+    body = b"\n".join([b"User-agent: *", *lines, b"Content-Signal: x0=no, search=yes, ai-train=no, use=reference"])
+    found = verdicts(signals(body).statements())
+    unknown = [word for word in found if word[0] in "xy"]
+    assert len(unknown) == content_signal.MAX_UNKNOWN
+    assert (found["x0"], found["y0"], found["x1"], found["search"], found["ai-train"]) == (False, False, True, True, False)
+    assert found["use-full"] is False
