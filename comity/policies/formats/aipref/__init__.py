@@ -2,41 +2,91 @@
 
 What is supported, and every reading of an open point, stands in docs/usage-preferences.md."""
 
+from itertools import chain
+
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.aipref import content_usage, short_strings
 from comity.policies.formats.aipref.authoring import AUTHORING
 from comity.policies.formats.aipref.rules import RULES
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import Format, Headers, Resource, Response, Statements
+from comity.policies.formats.robots.extension_lines import ExtensionLine, in_ended_lists
 from comity.policies.formats.robots.file import lines_of, robots_of
+from comity.policies.formats.robots.grammar import Robots
 from comity.policies.formats.robots.line_site import LineReading, line_site_reader
+from comity.policies.syntax.lines import Findings
 from comity.policies.vocabulary.statement import Statement
+
+Grouping = tuple[Robots, tuple[ExtensionLine, ...]]
+
+
+def _groupings(site: SiteFiles) -> list[Grouping]:
+    """Groups with their lines, as RFC-12 has them, and where that differs, as they are if a preference ends a list of agents."""
+    robots = robots_of(site).robots
+    assert robots
+    lines = tuple(line for line in lines_of(site) if line.name in LINES)
+    ended, lines_in_ended = in_ended_lists(robots, lines)
+    return [(robots, lines)] if len(ended.groups) == len(robots.groups) else [(robots, lines), (ended, lines_in_ended)]
 
 
 class PreferenceLines(LineReading):
-    """The preferences that the lines of one robots.txt state to an agent; "*": to anybody."""
+    """The preferences that the lines of one robots.txt state to an agent; "*": to anybody.
+
+    Where its groups can be read in two ways, what either reading refuses is refused, and what both permit is permitted."""
 
     def __init__(self, site: SiteFiles, token: str) -> None:
-        file = robots_of(site)
-        assert file.robots
-        self.strings = short_strings.Lines(lines_of(site), file.robots, token, url=file.url)
-        self.dictionaries = content_usage.Rules(lines_of(site), file.robots, token, url=file.url)
+        self._url = robots_of(site).url
+        self._groupings = site.once(PreferenceLines, lambda: _groupings(site))
+        self._readings = [
+            (short_strings.Lines(lines, robots, token, url=self._url), content_usage.Rules(lines, robots, token, url=self._url))
+            for robots, lines in self._groupings
+        ]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return (*self.strings.findings, *self.dictionaries.findings)
+        strings, dictionaries = self._readings[0]
+        return (*strings.findings, *dictionaries.findings, *self._joined())
+
+    def _joined(self) -> Findings:
+        """Report the first preference of each list of agents that goes on after it, where reading robots.txt has not."""
+        (robots, lines), *others = self._groupings
+        findings = Findings(self._url)
+        reported = {finding.line for finding in robots.findings if finding.rule == "robots.joined"}
+        for ended, lines_in_ended in others:
+            first: dict[int, int] = {}  # group -> the number of a line
+            for line, line_in_ended in zip(lines, lines_in_ended, strict=True):
+                group = line_in_ended.group
+                if group >= 0 and ended.lines_of(group).stop < robots.lines_of(line.group).stop:
+                    first.setdefault(group, line.line)
+            message = "the agents named after this line may share it: write a rule before them, if only `Disallow:`"
+            for number in first.values():
+                if number not in reported:
+                    findings.report("robots.joined", message, line=number)
+        return findings
 
     def statements(self, resource: Resource) -> Statements:
         """Content-Usage lines say nothing of what robots.txt disallows (draft-ietf-aipref-attach section robots), but their
         refusals hold where it is fetched all the same."""
-        dictionaries = self.dictionaries.statements(resource.target)
+        strings = _agreed([strings.statements(resource.target) for strings, _ in self._readings])
+        dictionaries = _agreed([dictionaries.statements(resource.target) for _, dictionaries in self._readings])
         if resource.is_disallowed:
             refused = (statement for statement in dictionaries if statement.verdict is Verdict.DENY)
             dictionaries = tuple(refused) if resource.is_fetched else ()
-        return Statements((*self.strings.statements(resource.target), *dictionaries))
+        return Statements((*strings, *dictionaries))
 
     def everywhere(self) -> tuple[Statement, ...]:
-        return (*self.strings.everywhere(), *self.dictionaries.everywhere())
+        return _agreed([(*strings.everywhere(), *dictionaries.everywhere()) for strings, dictionaries in self._readings])
+
+
+def _agreed(readings: list[tuple[Statement, ...]]) -> tuple[Statement, ...]:
+    if len(readings) == 1:
+        return readings[0]
+    agreed = content_usage.agreed([{each.term: each.verdict for each in reading if each.verdict} for reading in readings])
+    statements: dict[str, Statement] = {}
+    for statement in chain.from_iterable(readings):
+        if statement.verdict is agreed.get(statement.term):
+            statements.setdefault(statement.term, statement)
+    return tuple(statements.values())
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:

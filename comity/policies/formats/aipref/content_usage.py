@@ -96,13 +96,13 @@ def _read_field(field_lines: tuple[Sequence[bytes], Collection[str]]) -> tuple[t
         readings["aipref"] = refusals(dictionary) if overlong else dictionary
     if "usage" in readers:
         readings["usage"] = usage.field(values)
-    agreed = _agreed(readings.values())
+    verdicts = agreed(readings.values())
     source = Location(part="header Content-Usage", text=printable(value))
     rules = {"aipref": RULES, "usage": usage.RULES}
     statements = (
         Statement(f"{reader}:{label}", verdict, rules[reader][verdict], source)
         for reader in readings
-        for label, verdict in agreed.items()
+        for label, verdict in verdicts.items()
     )
     return tuple(statements), tuple(findings)
 
@@ -110,15 +110,16 @@ def _read_field(field_lines: tuple[Sequence[bytes], Collection[str]]) -> tuple[t
 _field = Remembered(_read_field, most=MAX_REMEMBERED)
 
 
-def _agreed(readings: Collection[Preferences]) -> Preferences:
-    agreed: Preferences = {}
+def agreed(readings: Collection[Preferences]) -> Preferences:
+    """What any reading refuses, and what each of them permits."""
+    preferences: Preferences = {}
     for label in dict.fromkeys(chain.from_iterable(readings)):
         verdicts = [reading.get(label) for reading in readings]
         if Verdict.DENY in verdicts:
-            agreed[label] = Verdict.DENY
+            preferences[label] = Verdict.DENY
         elif None not in verdicts:
-            agreed[label] = Verdict.ALLOW
-    return agreed
+            preferences[label] = Verdict.ALLOW
+    return preferences
 
 
 def _condensed(lines: list[_LinePreferences]) -> list[_LinePreferences]:

@@ -1,10 +1,12 @@
 """The lines of robots.txt by which other formats speak in it: neither RFC 9309's nor ACAP's.
 
-extension_lines(robots, names) -> the lines, and the group in which each stands"""
+extension_lines(robots, names) -> the lines, and the group in which each stands
+in_ended_lists(robots, lines)  -> the same, where these lines end a list of agents"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -59,3 +61,10 @@ def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLin
             )
         )
     return tuple(lines)
+
+
+def in_ended_lists(robots: Robots, lines: Iterable[ExtensionLine]) -> tuple[Robots, tuple[ExtensionLine, ...]]:
+    """The file as it is where each of these lines ends a list of agents, as a rule does, and the lines in its groups."""
+    lines = tuple(lines)
+    ended = robots.ended_at(line.offset for line in lines if line.group >= 0)
+    return ended, lines if ended is robots else tuple(line._replace(group=ended.group_at(line.offset)) for line in lines)

@@ -83,6 +83,8 @@ class Robots:
         sitemaps: tuple[bytes, ...],
         acap: list[int],
         findings: tuple[Finding, ...],
+        *,
+        is_joined: bool,
     ) -> None:
         self.findings = findings
         self.text = text  # the octets that were read: without a BOM, cut at the limit
@@ -91,6 +93,7 @@ class Robots:
         self._agents = agents  # for each agent line, "\n" token "\t" group
         self._sitemaps = sitemaps
         self._acap = array("I", acap)  # by turns where ACAP records begin and where they end
+        self._is_joined = is_joined  # a list of agents goes on after a record of another kind
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -149,6 +152,10 @@ class Robots:
         end = self._numbers[group + 1] if group + 1 < len(self._numbers) else len(self.text) + 1
         return range(self._numbers[group], end)
 
+    def ended_at(self, offsets: Iterable[int]) -> Robots:
+        """The file as it is where the lines at these offsets of the text end a list of agents, as a rule does."""
+        return _FileReader(self.text, Findings(""), frozenset(offsets)).read() if self._is_joined else self
+
     def _naming(self, token: bytes) -> list[int]:
         _, *entries = self._agents.split(b"\n%s\t" % token)
         return [int(group) for group in dict.fromkeys(entry.partition(b"\n")[0] for entry in entries)]
@@ -166,7 +173,9 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
 class _FileReader:
     """Reads a file once: its groups, and what its author should know. Most lines are stepped over."""
 
-    def __init__(self, text: bytes, findings: Findings) -> None:
+    def __init__(self, text: bytes, findings: Findings, ends: frozenset[int] = frozenset()) -> None:
+        """`ends`: where the lines start that end a list of agents besides the rules."""
+        self._ends = ends
         self._lines = Lines(text)
         self._findings = findings
         self._groups: list[tuple[int, int]] = []
@@ -177,13 +186,16 @@ class _FileReader:
         self._is_naming = False  # in a list of agent lines that has no rule yet
         self._interrupted_at = 0  # line of a record of another kind within the list; 0: there is none
         self._joined_at = 0  # the same, once an agent line came after it
+        self._is_joined = False  # some list is so
         self._in_acap = False  # in an ACAP record, in which conventional records have no effect (ACAP 1.0 section-2.9.2)
 
     def read(self) -> Robots:
         while line := self._next_line():
             record = read_record(line)
             if record is None:
-                if self._is_naming and b":" in line.partition(b"#")[0]:
+                if self._lines.line_start in self._ends:
+                    self._is_naming = False
+                elif self._is_naming and b":" in line.partition(b"#")[0]:
                     self._interrupt_list()
             elif self._in_acap and (record.kind in RULE_KINDS or record.kind in RATE_KINDS):
                 message = "`{}` has no effect within an ACAP record: a User-agent line begins a conventional one"
@@ -194,11 +206,13 @@ class _FileReader:
                     self._report_spelling(record, line)
                 self._read_record(record, line)
         sitemaps = tuple(self._sitemaps[:MAX_SITEMAPS])
-        return Robots(self._lines.text, self._groups, bytes(self._agents), sitemaps, self._acap, tuple(self._findings))
+        findings = tuple(self._findings)
+        agents = bytes(self._agents)
+        return Robots(self._lines.text, self._groups, agents, sitemaps, self._acap, findings, is_joined=self._is_joined)
 
     def _next_line(self) -> bytes:
         """The next line that may matter; b"" at the end."""
-        if self._is_naming and not self._interrupted_at:
+        if self._is_naming and (self._ends or not self._interrupted_at):
             self._lines.skip(_BLANKS)
         elif self._is_naming or self._joined_at or self._in_acap or not self._groups:
             self._lines.skip(_UNKNOWNS)
@@ -252,6 +266,7 @@ class _FileReader:
             self._is_naming, self._interrupted_at = True, 0
             self._groups.append((self._lines.line_start, self._lines.number))
         self._joined_at = self._interrupted_at
+        self._is_joined |= self._joined_at > 0
         match = TOKEN.match(value)
         token = match[0] if match else b""
         if token != value or not token:
