@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding, Verdict
-from comity.policies.formats.robots.extension_lines import ExtensionLine
+from comity.policies.formats.robots.extension_lines import ExtensionLine, in_ended_lists
 from comity.policies.formats.robots.grammar import Robots
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.printable import printable
@@ -46,6 +46,7 @@ class _Signal(NamedTuple):
     verdict: Verdict
     source: Location
     group: int = -1
+    own_group: int = -1  # where each such line ends a list of agents
 
 
 class Signals:
@@ -56,15 +57,14 @@ class Signals:
         self._token = token
         self._findings = Findings(url)
         self._signals: list[_Signal] = []
+        lines = [line for line in lines if line.name in NAMES]
+        self._ended, in_ended = in_ended_lists(robots, lines)
         words = set(_WORDS)  # that are kept, whatever else is said of them
-        for line in lines:
-            if line.name in NAMES:
-                octets = line.name.title().encode() + b": " + line.value
-                source = Location(line=line.line, text=printable(octets), url=url)
-                for signal in _read(line.value, source, self._findings):
-                    if signal.word in words or len(words) < len(_WORDS) + MAX_UNKNOWN:
-                        words.add(signal.word)
-                        self._signals.append(signal._replace(group=line.group))
+        for line, line_in_ended in zip(lines, in_ended, strict=True):
+            for signal in _read(line.value, line.source(url), self._findings):
+                if signal.word in words or len(words) < len(_WORDS) + MAX_UNKNOWN:
+                    words.add(signal.word)
+                    self._signals.append(signal._replace(group=line.group, own_group=line_in_ended.group))
 
     def statements(self) -> tuple[Statement, ...]:
         """One for each word of which something is said that counts: the first line that decides."""
@@ -80,7 +80,9 @@ class Signals:
             return ()
         bound, has_own = self._bound
         everybodys = frozenset(self._robots.groups_naming("*"))
-        # The readings: only the agent's groups speak; those for `*` do where its own have no such line; all lines speak.
+        own = frozenset(self._ended.groups_naming(self._token))
+        # The readings: only the agent's groups speak, of which such a line may end the list of agents; those for `*` do where its
+        # own have no such line; all lines speak.
         fallback = [signal for signal in self._signals if signal.group in everybodys and not has_own]
         readings = (
             ("content-signal.disallow", bound),
@@ -89,12 +91,12 @@ class Signals:
         )
         statements: dict[str, Statement] = {}
         for rule, signals in readings:
-            for word, verdict, source, _ in signals:
+            for word, verdict, source, *_ in signals:
                 if verdict is Verdict.DENY:
                     statements.setdefault(word, Statement(f"content-signal:{word}", verdict, rule, source))
         # What the agent's groups permit, every other reading permits too: each has their lines, and none refuses it here.
-        for word, verdict, source, _ in bound:
-            if verdict is Verdict.ALLOW:
+        for word, verdict, source, _, own_group in bound:
+            if verdict is Verdict.ALLOW and (own_group < 0 or own_group in own):
                 statements.setdefault(word, Statement(f"content-signal:{word}", verdict, "content-signal.allow", source))
         return tuple(statements.values())
 
@@ -113,7 +115,7 @@ class Signals:
         if not self._signals:
             return tuple(self._findings)
         refused = {statement.term: statement for statement in self._statements if statement.verdict is Verdict.DENY}
-        for word, verdict, source, _ in self._bound[0]:
+        for word, verdict, source, *_ in self._bound[0]:
             refusal = refused.get(f"content-signal:{word}")
             if refusal and verdict is Verdict.ALLOW:
                 message = f"`{word}` is permitted here and refused by line {refusal.location.line}: it is refused"
@@ -135,7 +137,7 @@ def field(
     findings = Findings(url)
     statements: dict[str, Statement] = {}
     for value in values:
-        for word, verdict, source, _ in _read(value, Location(part=f"header {name}", text=printable(value)), findings):
+        for word, verdict, source, *_ in _read(value, Location(part=f"header {name}", text=printable(value)), findings):
             rule = "content-signal.disallow" if verdict is Verdict.DENY else "content-signal.allow"
             statement = Statement(f"content-signal:{word}", verdict, rule, source)
             if verdict is Verdict.DENY and (word not in statements or statements[word].verdict is Verdict.ALLOW):

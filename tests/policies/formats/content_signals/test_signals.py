@@ -108,6 +108,12 @@ SCOPES: list[tuple[str, bytes, Said]] = [
     ("for all, yes", ANY + YES, {"ai-train": ("allow", 2)}),
     ("own, no", OWN + NO, {"ai-train": ("disallow", 2)}),
     ("own, yes", OWN + YES, {"ai-train": ("allow", 2)}),
+    # A list of agents ends at a signal by one more.
+    ("before own, yes", OTHER + YES + OWN + RULE, {}),
+    ("before own, no", OTHER + NO + OWN + RULE, {"ai-train": ("disallow", 2)}),
+    ("below own, yes", OWN + b"Content-Signal: search=yes\n" + OTHER + YES + RULE, {"search": ("allow", 2)}),
+    ("before own and below it", OTHER + YES + OWN + YES, {"ai-train": ("allow", 4)}),
+    ("before all, of one list", YES + OTHER + b"Content-Signal: search=yes\n" + OWN, {"ai-train": ("allow", 1)}),
     ("own of two agents", OTHER + OWN + YES, {"ai-train": ("allow", 3)}),
     # For `*`, where the agent has a group without such a line: not by the reading as a group.
     ("fallback, no", ANY + NO + RULE + OWN + RULE, {"ai-train": ("fallback", 2)}),
