@@ -15,9 +15,15 @@ from comity.policies.answers.qualifiers import Extract
 from comity.policies.document.json_documents import Json
 from comity.policies.document.markup import Html, Markup, Tag, Xhtml, Xml, with_end_tags
 
-# Codecs that Python has and browsers have not: they raise, make half surrogate pairs, or take minutes (punycode).
-_CODECS = "base64|bz2|hex|idna|punycode|quopri|raw-unicode-escape|rot-13|undefined|unicode-escape|utf-7|uu|zlib"
-_NO_CHARSETS = frozenset(_CODECS.split("|"))
+# The encodings of browsers (Encoding Standard section-4.2), as Python names the codecs. Of all others that Python has some raise,
+# take minutes (punycode), or make other characters of ASCII.
+_CODECS = (
+    "utf-8|cp866|iso8859-2|iso8859-3|iso8859-4|iso8859-5|iso8859-6|iso8859-7|iso8859-8|iso8859-10|iso8859-13|iso8859-14|iso8859-15"
+    "|iso8859-16|koi8-r|koi8-u|mac-roman|mac-cyrillic|cp874|cp1250|cp1251|cp1252|cp1253|cp1254|cp1255|cp1256|cp1257|cp1258"
+    "|gb18030|big5hkscs|euc_jp|iso2022_jp|cp932|cp949"
+)
+CHARSETS = frozenset(_CODECS.split("|"))
+_UTF_16 = ("utf-16-le", "utf-16-be")  # these count in the header alone
 
 _WORD = re.compile(r"[a-z0-9]+")  # of a media type
 _SPACE = b"\xef\xbb\xbf\xff\xfe \t\r\n\x1e"  # and byte order marks
@@ -117,8 +123,13 @@ class Content:
     def _decoded(self) -> tuple[str, str]:
         if not self.is_html and not self.media_type.startswith("text/"):
             return "utf-8", ""
-        declared = http_content_type_encoding(self._content_type) or html_body_declared_encoding(self.body)
-        return html_to_unicode("; charset=utf-8" if declared in _NO_CHARSETS else self._content_type, self.body)
+        charset = http_content_type_encoding(self._content_type)
+        if charset == "utf-16":  # little-endian; LENIENT: big-endian by its octets, which browsers do not look at
+            charset = "utf-16-be" if self.body.startswith(b"\0") else "utf-16-le"
+        elif charset not in CHARSETS and charset not in _UTF_16:
+            charset = html_body_declared_encoding(self.body)
+            charset = charset if charset in CHARSETS else "utf-8"  # UTF-16 too: HTML Standard section-13.2.3.2
+        return html_to_unicode(f"; charset={charset}", self.body)
 
     @cached_property
     def markup(self) -> Markup:
