@@ -97,9 +97,8 @@ def merged(annotations: Iterable[Annotation]) -> Directives:
 
 def _names_type(content: Content) -> bool:
     """True where there can be an annotation in the page, by a search of its octets."""
-    if b"\0" in content.body[:64]:  # UTF-16
-        return _has_name(_octets(content.text))
-    return _has_name(content.body)
+    octets = _octets(content.text) if b"\0" in content.body[:64] else content.body  # of UTF-16 the text
+    return _has_name(octets) or content.has_written_letters
 
 
 def _has_name(octets: bytes) -> bool:

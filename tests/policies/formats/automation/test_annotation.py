@@ -273,6 +273,18 @@ def test_where_scripts_are_none(page: str, content_type: str) -> None:
 
 
 @pytest.mark.requirement("AUTX-11")
+@pytest.mark.parametrize("letter", ["&#65;", "&#x41;", "&#0065;"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_character_reference_hides_no_type(letter: str, encoding: str) -> None:
+    hidden = f"<script type='application/ld+json'>{NODE.replace('Automation', f'{letter}utomation')}</script>"
+    page = f"<html xmlns='http://www.w3.org/1999/xhtml'><head><title>x</title>{hidden}</head><body/></html>"
+    (annotation,), _ = read(page.encode(encoding), content_type="application/xhtml+xml")
+    assert annotation.text == NODE
+    assert len(read(f"<!doctype html><svg>{hidden}</svg>".encode(encoding))[0]) == 1
+    assert read(f"<!doctype html>{hidden}".encode(encoding)) == ((), ())  # in a script of HTML it is none
+
+
+@pytest.mark.requirement("AUTX-11")
 @pytest.mark.parametrize("content_type", ["text/plain", "application/octet-stream", "application/xhtml+xml", ""])
 def test_a_page_is_one_by_its_octets_too(content_type: str) -> None:
     assert len(read(f"<!doctype html><p>{script(NODE)}", content_type=content_type)[0]) == 1
