@@ -11,7 +11,17 @@ from enum import Enum
 
 from comity.policies.answers.element_rule import ALL, ElementRule, Guideline
 from comity.policies.formats.ai_txt.kinds import INDENTATION, kind_of
-from comity.policies.formats.ai_txt.reading import KNOWN_ACTIONS, NAME, UNDETERMINED, Path, Position, RuleList, Values, everywhere
+from comity.policies.formats.ai_txt.reading import (
+    KNOWN_ACTIONS,
+    NAME,
+    UNDETERMINED,
+    Path,
+    Position,
+    RuleList,
+    Values,
+    everywhere,
+    spaced,
+)
 from comity.policies.formats.ai_txt.values import AiTxt
 from comity.policies.syntax.lines import EOL, Findings, Lines
 
@@ -92,7 +102,7 @@ def is_meant(keyword: Keyword, value: bytes) -> bool:
     if keyword is Keyword.PATH:
         return value[:1] in (b"/", b"*")
     if keyword in (Keyword.DISALLOW, Keyword.GUIDE):
-        names = [name.decode("latin-1").lower() for name in NAME.findall(value)]
+        names = [name.decode("latin-1").lower() for name in NAME.findall(spaced(value))]
         return bool(names) and all(name == ALL or name in KNOWN_ACTIONS for name in names)
     return keyword is not Keyword.GUIDELINE and len(value.split()) == 1
 

@@ -26,6 +26,10 @@ SELECTOR = "ait.selector"  # rule of the finding that more is covered than an el
 UNDETERMINED = "und"  # RFC 5646 section-4.1
 _OVERHEAD = 100  # characters that a rule counts for besides its texts
 
+# LENIENT: what looks like a space, or like nothing, is one: NO-BREAK SPACE, ZERO WIDTH SPACE and a stray BOM.
+_ODD_SPACE = re.compile(rb"\xc2\xa0|\xe2\x80\x8b|\xef\xbb\xbf")
+_STRING_OR_NO_BREAK_SPACE = re.compile(rb"(\"(?:[^\"\\]|\\.)*+\"?|'(?:[^'\\]|\\.)*+'?|\\.)|\xc2\xa0", re.DOTALL)
+
 _URL = re.compile(rb"(?i:https?)://")
 _WORD = re.compile(rb"[^ \t]++")
 NAME = re.compile(rb"[^ \t,;]++")  # LENIENT: commas between names
@@ -42,12 +46,24 @@ KNOWN_ACTIONS = frozenset(action.lower() for action in ACTIONS)
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0 section-2.2 has no such characters
 _LINE_ENDS = re.compile(r"[\r\n]+")
 
+_ODD_SPACES = "`{}` has spaces that are none of ASCII: they are read as such"
 _NO_TYPE = "`{}` is no file type: every type is meant"
 
 
 def _text(octets: bytes) -> str:
     """One line that can stand in either form."""
     return _LINE_ENDS.sub(" ", _UNFIT.sub("\ufffd", octets.decode("utf-8", "replace")))
+
+
+def spaced(value: bytes) -> bytes:
+    """The value with spaces for all that are meant as such, as many octets."""
+    return _ODD_SPACE.sub(lambda match: b" " * len(match[0]), value)
+
+
+def trimmed(value: bytes) -> bytes:
+    """The value without what is meant as white space around it."""
+    plain = spaced(value)
+    return value[len(plain) - len(plain.lstrip(b" \t")) : len(plain.rstrip(b" \t"))]
 
 
 class Path(NamedTuple):
@@ -75,7 +91,9 @@ class Values:
     def agents(self, value: bytes, position: Position) -> tuple[str, ...]:
         """Names without repetition; ("*",) for any; () where nobody is named."""
         names: dict[str, None] = {}
-        for word in NAME.finditer(value):
+        if spaced(value) != value:
+            self._report("ait.agent", _ODD_SPACES, value, position=position)
+        for word in NAME.finditer(spaced(value)):
             name = word[0].decode("utf-8", "replace")
             match = _AGENT.match(name)
             token = ALL if ALL in name else match[0] if match else ""
@@ -101,7 +119,9 @@ class Values:
 
     def typed_path(self, value: bytes, position: Position) -> Path | None:
         """A path and the file type after it; None for no path."""
-        words = list(_WORD.finditer(value))
+        words = list(_WORD.finditer(spaced(value)))
+        if not words or words[-1][0].rstrip(b",").decode("latin-1").lower() not in FILE_TYPES:
+            words = list(_WORD.finditer(value))  # a path may have such characters
         types = set()
         while words and (word := words[-1][0].rstrip(b",").decode("latin-1").lower()) in FILE_TYPES:
             types.add(word)
@@ -123,7 +143,8 @@ class Values:
 
         LENIENT: URLs, which name the site needlessly; no `/` at the start; a query, which is left out; the wildcards of
         robots.txt, which the grammar has not."""
-        path = target_of(value.decode("latin-1")).encode("latin-1") if _URL.match(value) else value
+        path = trimmed(value)
+        path = target_of(path.decode("latin-1")).encode("latin-1") if _URL.match(path) else path
         path = path.partition(b"?")[0]
         if path and path[:1] not in (b"/", b"*"):
             path = b"/" + path
@@ -148,7 +169,14 @@ class Values:
 
     def element(self, value: bytes, position: Position, file_types: Iterable[str] = ()) -> str:
         """A selector or name; "*" for what cannot be read. `file_types`: of the paths that it is for."""
-        element = _text(value)
+        file_types = {*file_types}
+        is_name = bool(file_types) and {"json", "xml"}.issuperset(file_types)
+        plain = trimmed(value)
+        if not is_name:
+            plain = _STRING_OR_NO_BREAK_SPACE.sub(lambda match: match[1] or b" ", plain)
+        if plain != value:
+            self._report(SELECTOR, _ODD_SPACES, value, position=position)
+        element = _text(plain)
         if not element:
             self._report("ait.empty", "no element is named: the whole document is meant", position=position)
         elif len(value) > MAX_LINE:
@@ -158,7 +186,7 @@ class Values:
         elif "\ufffd" in element:
             self._report(SELECTOR, "`{}` has odd characters: the whole document is meant", value, position=position)
         else:
-            if element != ALL and {*file_types} and {"json", "xml"}.issuperset(file_types):
+            if element != ALL and is_name:
                 self._check_name(element, value, position)
             return element
         return ALL
@@ -174,7 +202,9 @@ class Values:
     def actions(self, value: bytes, position: Position) -> frozenset[str]:
         """Lower case; "*" for every action, also where there are too many."""
         actions = set()
-        for word in NAME.finditer(value):
+        if spaced(value) != value:
+            self._report("ait.action", _ODD_SPACES, value, position=position)
+        for word in NAME.finditer(spaced(value)):
             spelling = _text(word[0]).lower()
             action = ACTION_SPELLINGS.get(spelling, spelling)
             if action != spelling:

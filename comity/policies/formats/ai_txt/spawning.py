@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.ai_txt.kinds import kind_of
+from comity.policies.formats.ai_txt.reading import trimmed
 from comity.policies.syntax.lines import Findings, Lines
 from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
@@ -151,9 +152,11 @@ def _names(value: bytes) -> Iterator[str]:
 def _patterns(record: Record, group: int, source: Location, findings: Findings) -> Iterator[Pattern]:
     """The patterns of a line. What cannot be read refuses everything, and permits nothing."""
     verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
-    words = _PATTERN.findall(record.value)
+    written = words = _PATTERN.findall(record.value)
+    if verdict is Verdict.DENY:
+        words = [word for word in map(trimmed, written) if word]
     odd = record.overlong or any(word[:1] not in (b"/", b"*") and not _TYPE.fullmatch(word) for word in words)
-    if odd or len(words) > 1:
+    if odd or len(words) > 1 or words != written:
         means = "it permits nothing" if verdict is Verdict.ALLOW else "it refuses everything" if odd else "each is read"
         findings.report("spawning.pattern", f"`{{}}` is no single path or file type: {means}", record.value, line=source.line)
     if odd or (len(words) > 1 and verdict is Verdict.ALLOW):

@@ -66,6 +66,45 @@ CASES = [
         ["* /a html h1: deny train"],
         ["ait.keyword 3:12"],
     ),
+    # Characters that look like a space, or like nothing, are one.
+    ("odd-agents", f"User-agent: \u00a0a\u00a0b\ufeff\n{BLOCK}", ["a,b /a html p: deny train"], ["ait.agent 1:13"]),
+    (
+        "odd-actions",
+        f"{HEAD}      Disallow: \u00a0Train\u00a0Cite\u200b\n",
+        ["* /a html p: deny cite train"],
+        ["ait.action 4:17"],
+    ),
+    ("odd-path", f"User-agent: *\n  Path: \u00a0/a\u00a0html\u00a0\n{ELEMENT}{DISALLOW}", [USUAL], ["ait.path 2:9"]),
+    (
+        "odd-path-without-type",
+        f"User-agent: *\n  Path: /a\u00a0\n{ELEMENT}{DISALLOW}",
+        ["* /a - p: deny train"],
+        ["ait.file-type 2:9", "ait.path 2:9"],
+    ),
+    (
+        "part-of-a-path",
+        f"User-agent: *\n  Path: /a\u00a0b html\n{ELEMENT}{DISALLOW}",
+        ["* /a%C2%A0b html p: deny train"],
+        [],
+    ),
+    (
+        "odd-element",
+        f"{HEAD[: HEAD.rindex('    Element')]}    Element: \ufeffmain\u00a0\u00a0p\u00a0[title='a\u00a0b']\u00a0\n{DISALLOW}",
+        ["* /a html main  p [title='a\u00a0b']: deny train"],
+        ["ait.selector 3:14"],
+    ),
+    (
+        "quoted-element",
+        f'User-agent: *\n  Path: /a html\n    Element: p[title="a\u00a0b"]\n{DISALLOW}',
+        ['* /a html p[title="a\u00a0b"]: deny train'],
+        [],
+    ),
+    (
+        "odd-name",
+        f"User-agent: *\n  Path: /a json\n    Element: \u00a0a.b\u00a0c\u00a0\n{DISALLOW}",
+        ["* /a json a.b\u00a0c: deny train"],
+        ["ait.selector 3:14"],
+    ),
     ("space-before-colon", f"User-agent : *\n{BLOCK}", [USUAL], []),
     # AIT-14: unknown keywords.
     ("unknown", f"Version: 1\nUser-agent: *\n  Allow: /\n{BLOCK}", [USUAL], ["ait.keyword 1:1", "ait.keyword 3:3"]),

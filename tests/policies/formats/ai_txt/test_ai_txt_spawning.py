@@ -35,6 +35,9 @@ def lines(text: str, *targets: str, token: str = "ours") -> list[int]:
         ("/*.jpg", ["/a.jpg", "/a.jpgx"], ["/a.png"]),
         ("/a$", ["/a"], ["/a?", "/ab"]),
         ("/caf\u00e9", ["/caf%c3%a9s"], ["/cafe"]),
+        ("/\u00a0", ["/", "/a"], []),
+        ("\u00a0*.jpg\u200b, \ufeff/b\u00a0", ["/a.jpg", "/b"], ["/a"]),
+        ("/a\u00a0b", ["/a%C2%A0b"], ["/a", "/"]),
         ("*.jpg, *.png", ["/a.jpg", "/a.png"], ["/a.gif"]),
         ("images", ["/", "/a"], []),
         ("Train", ["/", "/a"], []),
@@ -46,6 +49,13 @@ def test_what_a_pattern_refuses(pattern: str, refused: list[str], left: list[str
     text = f"User-Agent: *\nDisallow: {pattern}\n"
     assert lines(text, *refused) == [2] * len(refused)
     assert lines(text, *left) == [0] * len(left)
+
+
+@pytest.mark.requirement("SPAWN-2", "AIT-14")
+def test_odd_spaces_are_reported_and_permit_nothing() -> None:
+    file = spawning("User-Agent: *\nDisallow: /\u00a0\nAllow: /a\u00a0\n".encode())
+    assert [(finding.rule, finding.line) for finding in file.findings] == [("spawning.pattern", 2)]
+    assert file.for_agent("comity").statements("/a")
 
 
 @pytest.mark.requirement("SPAWN-2")
