@@ -38,7 +38,7 @@ _AS_XML = turbohtml.Html(xml=True)
 
 _XHTML, _SVG, _MATHML = "http://www.w3.org/1999/xhtml", "http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"
 _OF_HTML = tuple(f"{{{name}}}*" for name in (_XHTML, _SVG, _MATHML, "http://www.w3.org/XML/1998/namespace"))
-_DECLARATION = re.compile(r"\s*<\?xml\s[^>]*\?>")
+_DECLARATION = re.compile(r"\s*+<\?xml\s[^>]*+(?<=\?)>")
 _REFERENCE = re.compile(r"&([A-Za-z][A-Za-z0-9]*;)")
 _OF_XML = frozenset(("amp;", "lt;", "gt;", "quot;", "apos;"))
 _EMPTY_TAG = re.compile(r"<([A-Za-z][\w:.-]*+)((?:\s[^<>]*?)?)/>")
@@ -206,7 +206,7 @@ class Xhtml(Xml):
         """ValueError where the root is no `html`."""
         declaration = _DECLARATION.match(text)
         self._declaration = declaration[0].strip() + "\n" if declaration else ""
-        text = _REFERENCE.sub(_character, _DECLARATION.sub("", text, count=1))
+        text = _REFERENCE.sub(_character, text[declaration.end() :] if declaration else text)
         super().__init__(text.encode("utf-8", "replace"))
         _as_in_html(self.root)
         if self.root.tag != "html":

@@ -243,6 +243,19 @@ def test_xhtml_is_read_as_xml() -> None:
         Xhtml("<r/>")
 
 
+@pytest.mark.requirement("AIT-5")
+def test_what_looks_like_a_declaration_within_a_document_is_its_text() -> None:
+    assert Xhtml("<html><p><![CDATA[ <?xml a?> b]]></p></html>").root[0].text == " <?xml a?> b"
+
+
+@pytest.mark.requirement("SEC-5")
+@pytest.mark.parametrize("unit", [" ", "\n", " <?xml a", "<?xml "])
+def test_a_declaration_is_looked_for_at_the_start_alone(unit: str) -> None:
+    """From every place of the page it would be half an hour."""
+    text = unit * 300_000
+    assert Xhtml(f"{unit if unit.isspace() else ''}<html><![CDATA[{text}]]></html>").root.text == text
+
+
 @pytest.mark.requirement("META-1")
 @pytest.mark.parametrize(
     ("media_type", "body"),
