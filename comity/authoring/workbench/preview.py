@@ -17,6 +17,7 @@ from comity.policies.document.document import Content
 from comity.policies.elements.coverage import refused_for
 from comity.policies.elements.rules import Element
 from comity.policies.syntax.printable import printable, unhidden
+from comity.policies.syntax.xml_tree import attributes
 
 MAX_NODES = 20_000  # of a page that is rendered; those after them are left out
 MAX_TEXT = 256 * 1024  # characters of JSON and XML that are shown
@@ -156,14 +157,14 @@ class _Writer:
     def _tags(self, node: Any) -> tuple[str, str]:
         tag = _local(node)
         name = tag if tag in ALLOWED else "div" if tag in _BLOCKS else "span"
-        attributes = [(key, value) for key, value in node.items() if key in _KEPT_ATTRIBUTES]
+        kept = [(key, value) for key, value in attributes(node) if key in _KEPT_ATTRIBUTES]
         replaced = _replaced(node, tag)
         if node in self._marks:
             verdict, label = self._marks[node]
-            attributes += [("data-part", verdict), ("data-label", label)]
+            kept += [("data-part", verdict), ("data-label", label)]
         if replaced:
-            attributes.append(("class", "replaced"))
-        attribute_text = "".join(f' {key}="{_visible(value)}"' for key, value in attributes)
+            kept.append(("class", "replaced"))
+        attribute_text = "".join(f' {key}="{_visible(value)}"' for key, value in kept)
         if name in _EMPTY:
             return f"<{name}{attribute_text}>", ""
         return f"<{name}{attribute_text}>{_visible(replaced)}", f"</{name}>"

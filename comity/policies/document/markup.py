@@ -21,6 +21,8 @@ from typing import Any, NamedTuple, Protocol
 import turbohtml
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
+from comity.policies.syntax.xml_tree import local_name, plain_attributes
+
 SPEC = "https://html.spec.whatwg.org/multipage/parsing.html"
 
 MAX_MERGED = 20_000  # characters of the `html` and `body` tags of a page, where there are several of one kind
@@ -86,9 +88,12 @@ class Html:
 
     def tags(self, *names: str) -> Iterator[Tag]:
         for element in self._document.find_all([*names]):
-            attributes = {name: element.attr(name) or "" for name in element.attrs}
+            # What is a list of words is there as that, and only `attr` has it as it is written, by a search.
+            values = {
+                name: value if isinstance(value, str) else element.attr(name) or "" for name, value in element.attrs.items()
+            }
             start = element.source_location.start_tag if element.source_location else None
-            yield Tag(element.tag, attributes, element.text, *((start.start_line, start.end_line) if start else (0, 0)))
+            yield Tag(element.tag, values, element.text, *((start.start_line, start.end_line) if start else (0, 0)))
 
     @cached_property
     def is_quirky(self) -> bool:
@@ -181,9 +186,8 @@ class Xml:
 
     def tags(self, *names: str) -> Iterator[Tag]:
         for element in self.root.iter(*(f"{{*}}{name}" for name in names)):
-            attributes = {name.lower(): value for name, value in element.items() if name[0] != "{"}
-            name = element.tag.rpartition("}")[2]
-            yield Tag(name, attributes, "".join(element.itertext()), element.sourceline or 0, 0)
+            values = {name.lower(): value for name, value in plain_attributes(element).items()}
+            yield Tag(local_name(element), values, "".join(element.itertext()), element.sourceline or 0, 0)
 
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
         document = self._without(nodes).getroottree()

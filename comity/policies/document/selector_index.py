@@ -136,7 +136,7 @@ class Outline:
     def attribute(self, name: str) -> dict[int, str]:
         """Return the values of an attribute, by position. Attributes of SVG may have capitals in their names."""
         if name not in self._attributes:
-            self.budget.spend(len(self.elements) // 8)
+            self.budget.spend(len(self.elements) // 8 + self._attribute_count // 16)  # each element looks through its own
             lower, foreign = name.lower(), _FOREIGN.get(name.lower(), name)
             values = {
                 position: text for position, element in enumerate(self.elements) if (text := element.get(lower)) is not None
@@ -148,6 +148,10 @@ class Outline:
                 values |= {position: text for position, text in others if text is not None}
             self._attributes[name] = values
         return self._attributes[name]
+
+    @cached_property
+    def _attribute_count(self) -> int:
+        return sum(len(element.attrib) for element in self.elements)
 
     @cached_property
     def languages(self) -> dict[int, str]:

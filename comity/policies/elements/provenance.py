@@ -22,6 +22,7 @@ from comity.policies.answers.element_rule import ElementRule
 from comity.policies.document.document import Content
 from comity.policies.elements.coverage import covered
 from comity.policies.elements.text_runs import OUTSIDE, UNKNOWN, Pieces
+from comity.policies.syntax.xml_tree import attributes
 
 LEAST = 4  # characters, white space aside, of a text whose being found within another says where it was taken from
 MAX_SPANS = 10_000  # of one field; where there are more they are not told apart
@@ -49,8 +50,8 @@ StartTag = tuple[str, tuple[tuple[str, str], ...]]
 
 def _start_tag(node: Any) -> StartTag:
     """The local name of an element (lxml) and its attributes."""
-    attributes = ((name.rpartition("}")[2].rpartition(":")[2].lower(), value) for name, value in node.items())
-    return str(node.tag).rpartition("}")[2].lower(), tuple(sorted((name, value) for name, value in attributes if name != "xmlns"))
+    pairs = ((name.rpartition("}")[2].rpartition(":")[2].lower(), value) for name, value in attributes(node))
+    return str(node.tag).rpartition("}")[2].lower(), tuple(sorted((name, value) for name, value in pairs if name != "xmlns"))
 
 
 class _Tree:
@@ -212,12 +213,12 @@ class Origins:
 
     def _selected(self, selector: str) -> Sequence[Any] | None:
         if selector not in self._nodes:
-            element, attributes = _ATTRIBUTE.sub("", selector).strip(), [name.strip() for name in _ATTRIBUTE.findall(selector)]
+            element, names = _ATTRIBUTE.sub("", selector).strip(), [name.strip() for name in _ATTRIBUTE.findall(selector)]
             rule = ElementRule(agents=(), path="/", file_type=self._kind, element=element, verdict=None, actions=frozenset())
             (coverage,) = covered(self._content, [rule])
             nodes = coverage.nodes
-            if attributes and self._kind != "json":
-                nodes = tuple(node for node in nodes if any(name in node.attrib for name in attributes))
+            if names and self._kind != "json":
+                nodes = tuple(node for node in nodes if any(name in node.attrib for name in names))
             self._nodes[selector] = None if coverage.is_whole else nodes
         return self._nodes[selector]
 
@@ -240,7 +241,7 @@ class Origins:
             texts = (
                 inner.text,
                 inner.tail if inner is not node else None,
-                *(inner.values() if isinstance(inner.tag, str) else ()),
+                *(value for _, value in attributes(inner)),
             )
             for text in texts:
                 scopes.update(self._of_single(text))

@@ -17,6 +17,7 @@ from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from w3lib.html import get_base_url
 
 from comity.policies.document.document import Content
+from comity.policies.syntax.xml_tree import attributes
 
 MAX_URLS = 50_000  # that are named, of all elements of a page
 
@@ -215,7 +216,7 @@ class Pieces:
                 scope = scopes[-1]
                 if node in numbers:
                     scope = self._scopes[node] = self._begin(scope, numbers[node])
-                for name, value in node.items():
+                for name, value in attributes(node):
                     yield scope, value, "apart"
                     if name not in _PLAIN_NAMES:
                         for address in _addresses(name, value):

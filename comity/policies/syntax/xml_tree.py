@@ -2,7 +2,7 @@
 
     read(body)              the tree
     root_name(body)         what the root element is called, without a tree
-    local_name(element)     and namespace, own_text, plain_attributes: what those who read an element need of it
+    local_name(element)     and namespace, own_text, attributes, plain_attributes: what those who read an element need of it
 
 libxml2 expands entities, reads files and lets declarations add attributes, so nothing behind `<!DOCTYPE` is ever read: a first
 look ends there, or at the root. The second one builds the tree, stopped where there is too much of it. Lines are counted here:
@@ -23,9 +23,10 @@ from comity.policies.syntax.lines import MAX_BYTES
 
 MAX_ELEMENTS = 20_000  # of a document
 MAX_DEPTH = 50  # elements within each other
-MAX_ATTRIBUTES = 250  # of an element; to read them takes lxml the square of their number
+MAX_ATTRIBUTES = 250  # of an element
 MAX_NAMESPACE = 1000  # characters; each element has a copy
 
+_FEW = 100  # attributes, that are read sooner than looked for
 _CHUNK = 64 * 1024  # octets between two looks at the limits
 _OPTIONS = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
 _LINE_END = re.compile(r"\r\n?")
@@ -73,9 +74,18 @@ def namespace(element: Any) -> str:
     return name.rpartition("}")[0].removeprefix("{")
 
 
+def attributes(element: Any) -> list[tuple[str, str]]:
+    """The names of its attributes, as lxml writes them, and their values, in their order; none of a comment. Linear in their
+    number: `items()` and `values()` of lxml look for each value by its name, which takes the square of it."""
+    if len(element.attrib) <= _FEW:
+        pairs: list[tuple[str, str]] = element.items()
+        return pairs
+    return [(value.attrname, str(value)) for value in element.xpath("@*")]
+
+
 def plain_attributes(element: Any) -> dict[str, str]:
     """The attributes in no namespace."""
-    return {name: value for name, value in element.items() if not name.startswith("{")}
+    return {name: value for name, value in attributes(element) if not name.startswith("{")}
 
 
 def own_text(element: Any) -> str:

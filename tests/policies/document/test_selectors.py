@@ -334,6 +334,13 @@ def test_long_attributes_cost() -> None:
 
 
 @pytest.mark.requirement("SEC-5")
+def test_many_attributes_cost() -> None:
+    outline = Outline(Html(f"{ONE}<p {' '.join(f'a{number}' for number in range(20_000))}>").root, Budget(5_000))
+    with pytest.raises(CostError):
+        select(",".join(f"[b{number}]" for number in range(20)), outline)
+
+
+@pytest.mark.requirement("SEC-5")
 def test_a_page_of_too_many_elements_is_not_read() -> None:
     root = Selector(ONE + "<br>" * (MAX_ELEMENTS + 1), type="html").root
     budget = Budget(PLENTY)

@@ -13,9 +13,10 @@ from xml.sax.xmlreader import AttributesNSImpl, Locator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
 from comity.policies.syntax import xml_tree
-from comity.policies.syntax.xml_tree import XmlError, local_name, namespace, own_text, plain_attributes, read
+from comity.policies.syntax.xml_tree import XmlError, attributes, local_name, namespace, own_text, plain_attributes, read
 from tests.selection import one_in
 
 Seen = list[tuple[str, str, int, dict[str, str], str]]  # namespace, name, line, attributes, own text
@@ -105,6 +106,17 @@ PROLOGUES = st.sampled_from(["", '<?xml version="1.0"?>\n', "<!-- <a>\n -->\r\n"
 def test_the_tree_and_its_lines_are_those_of_another_parser(prologue: str, content: list[str], space: str, codec: str) -> None:
     body = f'{prologue}<x:root{space}xmlns:x="urn:x">{"".join(content)}</x:root>{space}'.encode(codec)
     assert seen(body) == by_python(body)
+
+
+@pytest.mark.requirement("SEC-5")
+@pytest.mark.parametrize("number", [0, 1, 100, 101, 1000])
+@pytest.mark.parametrize("parser", [etree.XMLParser(resolve_entities=False), etree.HTMLParser()], ids=["xml", "html"])
+def test_attributes_are_those_of_lxml_however_many_there_are(number: int, parser: etree._FeedParser) -> None:
+    many = " ".join(f"a{index}='{index}'" for index in range(number))
+    text = f"<r><?p {many}?><!-- {many} --><p {many} xmlns:q='u' q:b='&amp;' xml:lang='de' xlink:href='é' xmlns:xlink='v'/></r>"
+    for node in etree.fromstring(text, parser).iter():
+        assert attributes(node) == node.items()
+        assert all(type(word) is str for pair in attributes(node) for word in pair)
 
 
 @pytest.mark.requirement("RSL-3")
