@@ -75,8 +75,8 @@ def of_action(rules: Iterable[ElementRule], action: str) -> tuple[ElementRule, .
     return tuple(rule for rule in speaking if rule.verdict is Verdict.DENY) or tuple(speaking)
 
 
-# Forms of other languages: JSON Pointer (RFC 6901) and XPath, JSONPath (RFC 9535), and lists.
-_OF_OTHERS = re.compile(r"^[/$@]|[\[\]*,]|\s\.|\.\s")
+# Forms of other languages: JSON Pointer (RFC 6901), XPath and JSONPath (RFC 9535), CSS, names in quotation marks, and lists.
+_OF_OTHERS = re.compile(r"^[/$@'\"]|[\[\]*,/>|]|::|\.@|\s\.|\.\s")
 
 
 def is_dotted_name(name: str) -> bool:

@@ -293,6 +293,21 @@ def test_numbers_beside_names_in_json() -> None:
     ]
 
 
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize("name", ["a/b", "'a'", "a>b", "@a", "a|b", "a::b", "a b", "dc:a", "a-b", "a\u2019b"])
+def test_members_may_be_called_anything(name: str) -> None:
+    """What has the form of another language is a name all the same, where something is called so."""
+    (one,) = covered(content(json.dumps({"x": {name: 1}}), TYPES["json"]), [rule(f"x.{name}", "json")])
+    assert (one.nodes, one.is_whole) == ((("x", name),), False)
+
+
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize("name", ["b", "a.b", "dc:a", "a b", "a-b", "it's", "a@b"])
+def test_names_of_nothing_cover_nothing(name: str) -> None:
+    (one,) = covered(content('{"x": 1}', TYPES["json"]), [rule(name, "json")])
+    assert (one.nodes, one.is_whole) == ((), False)
+
+
 @pytest.mark.requirement("AIT-5", "SEC-5")
 def test_arrays_within_one_another() -> None:
     (one,) = covered(content("[" * 60 + '{"a": 1}' + "]" * 60, TYPES["json"]), [rule("a", "json")])
@@ -394,6 +409,15 @@ WHOLE = [
     ("json", '{"a": 1}', "/a"),
     ("json", '{"a": 1}', "a, b"),
     ("xml", "<r><a>x</a></r>", "/r/a"),
+    ("xml", "<r><a>x</a></r>", "r/a"),
+    ("xml", "<r><a b='x'/></r>", "a/@b"),
+    ("xml", "<r><a b='x'/></r>", "a.@b"),
+    ("xml", "<r><a>x</a></r>", "r > a"),
+    ("xml", "<r><a>x</a></r>", "a|b"),
+    ("xml", "<r><a>x</a></r>", "child::a"),
+    ("json", '{"a": {"b": 1}}', "'a.b'"),
+    ("json", '{"a": {"b": 1}}', '"a.b"'),
+    ("json", '{"a": {"b": 1}}', "a/b"),
     ("json", "[" * 100_000, "a"),
     ("json", b'{"a": "\xff"}', "a"),
     pytest.param("json", "[" + ",".join(["[1]"] * 1_100_000) + "]", "a", marks=pytest.mark.slow),
