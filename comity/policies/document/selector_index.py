@@ -4,6 +4,8 @@ All of it is linear in the page. What takes time is paid for out of a budget, fo
 
 from __future__ import annotations
 
+import re
+import string
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import islice
@@ -21,7 +23,16 @@ _FOREIGN = {
     "xlink:title": f"{_XLINK}title",
 }
 
+_TO_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+words = re.compile(r"[^ \t\n\f\r]+").findall  # of an attribute that is a list of them: white space is that of ASCII
+
 Positions = list[int]  # of elements in the order of the page, ascending
+
+
+def lower(text: str) -> str:
+    """Return the text with its letters of ASCII in lower case: no others are the same to HTML and CSS."""
+    return text.lower() if text.isascii() else text.translate(_TO_LOWER)
 
 
 class CostError(Exception):
@@ -131,17 +142,18 @@ class Outline:
         return frozenset(position for position, tag in enumerate(tags) if tag == "tr" and self.parents[position] in bodies)
 
     def cased(self, name: str) -> str:
-        return name.lower() if self._any_case else name
+        return lower(name) if self._any_case else name
 
     def attribute(self, name: str) -> dict[int, str]:
         """Return the values of an attribute, by position. Attributes of SVG may have capitals in their names."""
         if name not in self._attributes:
             self.budget.spend(len(self.elements) // 8 + self._attribute_count // 16)  # each element looks through its own
-            lower, foreign = name.lower(), _FOREIGN.get(name.lower(), name)
+            lower_name = lower(name)
+            foreign = _FOREIGN.get(lower_name, name)
             values = {
-                position: text for position, element in enumerate(self.elements) if (text := element.get(lower)) is not None
+                position: text for position, element in enumerate(self.elements) if (text := element.get(lower_name)) is not None
             }
-            if foreign != lower:
+            if foreign != lower_name:
                 others = (
                     (position, element.get(foreign)) for position, element in enumerate(self.elements) if position not in values
                 )
@@ -169,7 +181,7 @@ class Outline:
     def by_tag(self) -> dict[str, Positions]:
         positions: dict[str, Positions] = {}
         for position, element in enumerate(self.elements):
-            positions.setdefault(element.tag.lower(), []).append(position)  # those of SVG have capitals
+            positions.setdefault(lower(element.tag), []).append(position)  # those of SVG have capitals
         return positions
 
     @cached_property
@@ -186,7 +198,7 @@ class Outline:
         names: dict[str, tuple[str, ...]] = {}  # of each value of the attribute
         for position, value in self.attribute("class").items():
             if value not in names:
-                names[value] = tuple(dict.fromkeys(self.cased(value).split()))
+                names[value] = tuple(dict.fromkeys(words(self.cased(value))))
             for name in names[value]:
                 positions.setdefault(name, []).append(position)
         return positions

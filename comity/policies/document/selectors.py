@@ -21,7 +21,7 @@ import tinycss2  # type: ignore[import-untyped]  # it ships no types
 from cssselect2 import parser  # type: ignore[import-untyped]  # nor does it
 from tinycss2.nth import parse_nth  # type: ignore[import-untyped]
 
-from comity.policies.document.selector_index import XLINK_HREF, Outline, Positions
+from comity.policies.document.selector_index import XLINK_HREF, Outline, Positions, lower, words
 
 MAX_CHARS = 2000  # of a selector
 MAX_FUNCTIONS = 20  # of a selector, "(" that is
@@ -33,7 +33,7 @@ _TO_COMPILE = 16  # steps for a character of a selector
 _OPERATORS: dict[str | None, Callable[[str, str], bool]] = {
     None: lambda actual, value: True,
     "=": eq,
-    "~=": lambda actual, value: value in actual.split(),
+    "~=": lambda actual, value: value in words(actual),
     "|=": lambda actual, value: actual == value or actual.startswith(f"{value}-"),
     "^=": lambda actual, value: bool(value) and actual.startswith(value),
     "$=": lambda actual, value: bool(value) and actual.endswith(value),
@@ -239,7 +239,7 @@ def _attribute(node: Any) -> Test:
     name, matches = node.lower_name, _OPERATORS[node.operator]
     value = node.value or ""
     any_case = name in _ANY_CASE if node.case_sensitive is None else not node.case_sensitive
-    value = value.lower() if any_case else value
+    value = lower(value) if any_case else value
 
     def test(outline: Outline, positions: Positions) -> Positions:
         texts = outline.attribute(node.name)
@@ -247,7 +247,7 @@ def _attribute(node: Any) -> Test:
         actual = [*map(texts.__getitem__, having)]
         outline.budget.spend(len(positions) + sum(map(len, actual)) // _COMPARED)
         if any_case:
-            actual = [*map(str.lower, actual)]
+            actual = [*map(lower, actual)]
         return [position for position, text in zip(having, actual, strict=True) if matches(text, value)]
 
     return test

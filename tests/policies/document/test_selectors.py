@@ -207,6 +207,32 @@ def test_case_is_of_no_account_in_a_page_without_a_doctype() -> None:
         assert selected(f"{doctype}<p id=Secret n=1>x", "#secret") == found
 
 
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize(
+    ("css", "found"),
+    [
+        (".a", "1"),
+        (".x", "1"),
+        ("p:not(.x)", "2 3 4"),
+        ("p:not([class~=x])", "2 3 4"),
+        ("[class~='a\u00a0x']", "2"),
+        (".a\u3000x", "3"),
+    ],
+)
+def test_classes_are_parted_by_white_space_of_ascii(css: str, found: str) -> None:
+    """DOM, section 3.5: others are letters of a class."""
+    page = f"{ONE}<p class='a\n\f x' n=1><p class='a\u00a0x' n=2><p class='a\u3000x' n=3><p class='a\u0085x' n=4>"
+    assert selected(page, css) == found.split()
+
+
+@pytest.mark.requirement("AIT-5")
+def test_case_is_that_of_ascii() -> None:
+    """The Kelvin sign is no K."""
+    page = "<p class=\u212a type=\u212a n=1><p class=K type=K n=2>"
+    for css in (".k", "[type=k]", "[class=k i]"):
+        assert (selected(page, css), selected(page, f"p:not({css})")) == (["2"], ["1"])
+
+
 TABLE = f"{ONE}<table n=t><caption n=c>x</caption><tr n=1><td>1<tr n=2><td>2<tfoot n=f><tr n=3><td>3</tfoot><tr n=4><td>4</table>"
 
 
