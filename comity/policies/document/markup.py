@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import turbohtml
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
+from comity.policies.document.selector_index import PLAIN_NAME, tree_name
 from comity.policies.syntax.xml_tree import local_name, plain_attributes
 
 SPEC = "https://html.spec.whatwg.org/multipage/parsing.html"
@@ -34,8 +35,6 @@ _START_TAG = re.compile(  # section-13.2.5.32 and those after it
     r"<[a-z]++(?:[\s/]++|=?[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>\"'][^\s>]*+)?)?)*+", re.IGNORECASE
 )
 _FORM_FEED = re.compile(r"\f|&#(?:0*+12(?!\d)|[xX]0*+[cC](?![0-9a-fA-F]));?")  # white space in HTML, and no character of XML
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?::[A-Za-z_][A-Za-z0-9_.-]*)?")  # names that need no look in XML
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 _AS_XML = turbohtml.Html(xml=True)
 
 _XHTML, _SVG, _MATHML = "http://www.w3.org/1999/xhtml", "http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"
@@ -104,10 +103,10 @@ class Html:
     def root(self) -> Any:
         document = self._document
         elements = [*document.iter_elements()]
-        if not all(map(_NAME.fullmatch, {element.tag for element in elements})):
+        if not all(map(PLAIN_NAME.fullmatch, {element.tag for element in elements})):
             for element in elements:
-                if not _NAME.fullmatch(element.tag):
-                    element.tag = "_" + _NOT_IN_NAMES.sub("-", element.tag)
+                if not PLAIN_NAME.fullmatch(element.tag):
+                    element.tag = tree_name(element.tag)
         if "xmlns" in self._text.lower():
             for element in elements:
                 for name in [name for name in element.attrs if name.startswith("xmlns")]:

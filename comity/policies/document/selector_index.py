@@ -27,12 +27,22 @@ _TO_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 words = re.compile(r"[^ \t\n\f\r]+").findall  # of an attribute that is a list of them: white space is that of ASCII
 
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?::[A-Za-z_][A-Za-z0-9_.-]*)?")  # of an element, that is one in any tree
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]")
+
 Positions = list[int]  # of elements in the order of the page, ascending
 
 
 def lower(text: str) -> str:
     """Return the text with its letters of ASCII in lower case: no others are the same to HTML and CSS."""
     return text.lower() if text.isascii() else text.translate(_TO_LOWER)
+
+
+def tree_name(name: str) -> str:
+    """Return the name of an element as trees of XML can have it. No two names of HTML become the same."""
+    if PLAIN_NAME.fullmatch(name):
+        return name
+    return "_" + _NOT_IN_NAMES.sub(lambda match: f"-{ord(match[0]):x}-", name)
 
 
 class CostError(Exception):
@@ -179,9 +189,12 @@ class Outline:
 
     @cached_property
     def by_tag(self) -> dict[str, Positions]:
+        """The positions of each name: without its prefix, in lower case, for those of SVG have capitals, and as in any tree."""
+        tags = [element.tag for element in self.elements]
+        names = {tag: tree_name(lower(tag.rpartition("}")[2])) for tag in {*tags}}
         positions: dict[str, Positions] = {}
-        for position, element in enumerate(self.elements):
-            positions.setdefault(lower(element.tag), []).append(position)  # those of SVG have capitals
+        for position, tag in enumerate(tags):
+            positions.setdefault(names[tag], []).append(position)
         return positions
 
     @cached_property

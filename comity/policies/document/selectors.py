@@ -21,7 +21,7 @@ import tinycss2  # type: ignore[import-untyped]  # it ships no types
 from cssselect2 import parser  # type: ignore[import-untyped]  # nor does it
 from tinycss2.nth import parse_nth  # type: ignore[import-untyped]
 
-from comity.policies.document.selector_index import XLINK_HREF, Outline, Positions, lower, words
+from comity.policies.document.selector_index import XLINK_HREF, Outline, Positions, lower, tree_name, words
 
 MAX_CHARS = 2000  # of a selector
 MAX_FUNCTIONS = 20  # of a selector, "(" that is
@@ -46,7 +46,12 @@ disabled enctype face frame hreflang http-equiv lang language link media method 
 readonly rel rev rules scope scrolling selected shape target text type valign valuetype vlink
 """
 _ANY_CASE = frozenset(_ATTRIBUTES.split())
-_XML_NAME = re.compile(r"[^\W\d][\w.-]*(?::[^\W\d][\w.-]*)?")  # of an attribute, as the tree can have it
+# Names of attributes, as the tree can have them: NameStartChar and NameChar of XML section-2.3, and one colon at most. Those of
+# namespaces are not in the tree.
+_START = "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
+_START += "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+_LOCAL_NAME = rf"[{_START}][{_START}0-9.\xb7\u0300-\u036f\u203f\u2040-]*+"
+_XML_NAME = re.compile(rf"(?!(?i:xmlns)){_LOCAL_NAME}(?::{_LOCAL_NAME})?")
 # Pseudo-classes and pseudo-elements of CSS that are not read; what begins with `-` is a browser's own. Those that are functions
 # have "()". Selectors Level 4, HTML Standard section-4.16.3, CSS Pseudo-Elements Level 4, CSS View Transitions, WebVTT, CSS
 # Overflow Level 5, CSS Forms, CSS Shadow; `::text` and `::attr()` are parsel's.
@@ -77,7 +82,7 @@ class Compound(NamedTuple):
     """A compound selector: the conditions on one element."""
 
     combinator: str  # to the compound before it; "": it is the first
-    tag: str  # lower case; "": any
+    tag: str  # lower case, as trees have it; "": any
     ids: tuple[str, ...]
     classes: tuple[str, ...]
     tests: tuple[Test, ...]
@@ -137,7 +142,7 @@ class _Compiler:
         tag, ids, classes, tests = "", [], [], []
         for simple in node.simple_selectors:
             if isinstance(simple, parser.LocalNameSelector):
-                tag = simple.lower_local_name
+                tag = tree_name(simple.lower_local_name)
             elif isinstance(simple, parser.IDSelector):
                 ids.append(simple.ident)
             elif isinstance(simple, parser.ClassSelector):

@@ -8,7 +8,7 @@ Where it cannot be told what a rule covers, it covers the whole document (AIT-13
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
@@ -19,7 +19,7 @@ from comity.policies.answers.element_rule import ALL, ElementRule, is_dotted_nam
 from comity.policies.document.document import Content, file_types
 from comity.policies.document.json_documents import JsonPath
 from comity.policies.document.main_text import Span, main_text_with_spans
-from comity.policies.document.selector_index import Budget, CostError, Outline
+from comity.policies.document.selector_index import Budget, CostError, Outline, lower, tree_name
 from comity.policies.document.selectors import MAX_CHARS, SelectorError, compiled, select
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.table import Vocabulary
@@ -136,12 +136,14 @@ class _Document:
             parts = name.split(".")
             self._budget.spend(2 * len(parts))
             if all(parts) and len(parts) <= MAX_PARTS:
-                names.add(name, [part.lower() for part in parts] if self._kind == "html" else parts)
+                names.add(name, [*map(_as_in_html, parts)] if self._kind == "html" else parts)
         if self._kind == "json":
             document = self._json
             return (), _in_json(document, names, self._budget) if isinstance(document, dict | list) else {}
-        root = self._content.markup.root if self._kind == "html" else self._xml  # XHTML is XML too
-        return root, _in_xml(root, names, self._budget)
+        if self._kind == "html":  # XHTML is XML too
+            root = self._content.markup.root
+            return root, _in_xml(root, names, self._budget, _as_in_html)
+        return self._xml, _in_xml(self._xml, names, self._budget, str)
 
     @staticmethod
     def _proper(nodes: list[Any], root: Any, name: str = "") -> list[Any]:
@@ -234,22 +236,28 @@ def _in_json(document: Any, names: _Names, budget: Budget) -> Meanings:
     return meanings
 
 
-def _in_xml(root: Any, names: _Names, budget: Budget) -> Meanings:
-    """Names count from below the root; those that begin with its own are accepted."""
+def _in_xml(root: Any, names: _Names, budget: Budget, as_named: Callable[[str], str]) -> Meanings:
+    """Names count from below the root; those that begin with its own are accepted. `as_named`: makes the same names equal."""
     meanings: Meanings = {}
-    pending: deque[tuple[Any, NameNodes]] = deque([(root, [names, *_behind([names], root, meanings)])])
+    pending: deque[tuple[Any, NameNodes]] = deque([(root, [names, *_behind([names], root, meanings, as_named)])])
     while pending:
         node, name_nodes = pending.popleft()
         budget.spend(2 * _STEPS_OF_MEMBER * len(node))
-        pending.extend((child, behind) for child in node if (behind := _behind(name_nodes, child, meanings)))
+        pending.extend((child, behind) for child in node if (behind := _behind(name_nodes, child, meanings, as_named)))
     return meanings
 
 
-def _behind(name_nodes: NameNodes, node: Any, meanings: Meanings) -> NameNodes:
-    behind = [node_behind for name_node in name_nodes for key in _names(node) if (node_behind := name_node.after(key))]
+def _behind(name_nodes: NameNodes, node: Any, meanings: Meanings, as_named: Callable[[str], str]) -> NameNodes:
+    keys = [*map(as_named, _names(node))]
+    behind = [node_behind for name_node in name_nodes for key in keys if (node_behind := name_node.after(key))]
     for name in (name for node_behind in behind for name in node_behind.ends):
         meanings.setdefault(name, {})[node] = None
     return behind
+
+
+def _as_in_html(name: str) -> str:
+    """Return a name as that of an element of HTML, whatever its case, as its tree has it."""
+    return tree_name(lower(name))
 
 
 def _names(element: Any) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parsel import Selector
 
-from comity.policies.document.markup import Html
+from comity.policies.document.markup import Html, Xhtml
 from comity.policies.document.selector_index import MAX_ELEMENTS, Budget, CostError, Outline
 from comity.policies.document.selectors import MAX_CHARS, MAX_FUNCTIONS, SelectorError, compiled, select
 from tests.selection import one_in
@@ -173,6 +173,11 @@ LEFT_OUT = [
     ("|p", "5 7 14", ["|"]),
     ("p[svg|href]", "5 7 14", ["[href]"]),
     (r"p[\@click]", "5 7 14", ["[@click]"]),
+    ("p[x\u00b2]", "5 7 14", ["[x\u00b2]"]),
+    (r"p[a\:b\:c]", "5 7 14", ["[a:b:c]"]),
+    ("p[xmlns]", "5 7 14", ["[xmlns]"]),
+    (r"p[xmlns\:x='a']", "5 7 14", ["[xmlns:x]"]),
+    ("p[x\u00e9]", "", []),
     # Numbers would be others without what is left out.
     ("li:nth-child(2 of .b:hover)", "9 10 11", [":nth-child()"]),
     # Within a negation less would be selected: it holds of every element.
@@ -231,6 +236,36 @@ def test_case_is_that_of_ascii() -> None:
     page = "<p class=\u212a type=\u212a n=1><p class=K type=K n=2>"
     for css in (".k", "[type=k]", "[class=k i]"):
         assert (selected(page, css), selected(page, f"p:not({css})")) == (["2"], ["1"])
+
+
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize(
+    ("name", "css"),
+    [
+        ("math-\u03b1", "math-\u03b1"),  # HTML Standard section-4.13.3
+        ("math-\u03b1", "MATH-\u03b1"),
+        ("emotion-\U0001f60d", "emotion-\U0001f60d"),
+        ("a\u00e9", "a\u00e9"),
+        ("a\u00c9", "a\u00c9"),
+        ("a\u00aa", "a\u00aa"),
+        ("foo@bar", r"foo\@bar"),
+        ("c:d+e", r"c\:d\+e"),
+        ("a:b:c", r"a\:b\:c"),
+        ("o:p", r"o\:p"),
+    ],
+)
+def test_elements_may_be_called_what_xml_has_no_names_for(name: str, css: str) -> None:
+    page = f"{ONE}<{name} n=1>x</{name}><math-\u03b2 n=2>y</math-\u03b2><a-e9- n=3>z</a-e9-><p n=4>"
+    assert selected(page, css) == ["1"]
+    assert selected(page, f"body > :not({css})") == ["2", "3", "4"]
+
+
+@pytest.mark.requirement("AIT-5")
+def test_names_of_xhtml_are_those_without_prefixes() -> None:
+    page = "<x:p n='1'/><math-\u03b1 n='2'/><p n='3'/><x:\u00c9 n='4'/>"
+    outline = Outline(Xhtml(f"<html xmlns='http://www.w3.org/1999/xhtml' xmlns:x='u'>{page}</html>").root, Budget(PLENTY))
+    css = ("p", "math-\u03b1", ":not(p)", "\u00c9", "\u00e9")
+    assert [[one.get("n") for one in select(name, outline)] for name in css] == [["1", "3"], ["2"], [None, "2", "4"], ["4"], []]
 
 
 TABLE = f"{ONE}<table n=t><caption n=c>x</caption><tr n=1><td>1<tr n=2><td>2<tfoot n=f><tr n=3><td>3</tfoot><tr n=4><td>4</table>"

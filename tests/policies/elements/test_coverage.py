@@ -536,6 +536,18 @@ def test_xhtml_is_xml_too() -> None:
         assert (b"one" in left) is (file_type == "xml" and element == "p")
 
 
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize("element", ["body.svg.foreignObject", "Body.SVG.foreignobject", "body.math-\u03b1"])
+@pytest.mark.parametrize("end", ["", "</b>"], ids=["well-formed", "not well-formed"])
+def test_names_of_xhtml_have_any_case(element: str, end: str) -> None:
+    within = "one" if element[5:8].lower() == "svg" else "two"
+    page = f"<svg><foreignObject>one</foreignObject></svg><math-\u03b1>two</math-\u03b1><p>three</p>{end}"
+    left = without(f"<html><body>{page}</body></html>", element, file_type="xml", media_type="application/xhtml+xml").decode()
+    assert [word for word in ("one", "two", "three") if word in left] == [
+        word for word in ("one", "two", "three") if word != within
+    ]
+
+
 def test_a_rule_of_every_type_is_read_as_the_document_asks() -> None:
     assert without('{"a": {"b": 1}, "b": 2}', "a.b", file_type="", media_type=TYPES["json"]) == b'{"a": {}, "b": 2}'
     assert b"<a/>" in without("<r><a><b>1</b></a></r>", "a.b", file_type="", media_type=TYPES["xml"])
