@@ -8,7 +8,7 @@ import re
 import string
 from collections.abc import Collection, Iterator
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NoReturn
 
 MAX_ELEMENTS = 200_000  # of a page
@@ -22,6 +22,9 @@ _FOREIGN = {
     "xlink:href": XLINK_HREF,
     "xlink:title": f"{_XLINK}title",
 }
+
+# DOM section-4.9, attach a shadow root: elements that may be hosts, besides custom ones.
+_HOSTS = frozenset("article aside blockquote body div footer h1 h2 h3 h4 h5 h6 header main nav p section span".split())  # noqa: SIM905
 
 _TO_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
@@ -100,7 +103,8 @@ class Outline:
         if combinator == "~":
             first: dict[int, int] = {}  # parent -> first child found
             for position in selected:
-                first.setdefault(parents[position], position)
+                if position not in self.shadow_roots:
+                    first.setdefault(parents[position], position)
             return [position for position in positions if first.get(parents[position], position) < position]
         among = frozenset(selected)
         if combinator == "+":
@@ -130,9 +134,14 @@ class Outline:
             return sorted({self._previous[position] for position in selected if self._previous[position] >= 0})
         last: dict[int, int] = {}  # parent -> last child found
         for position in selected:
-            last[parents[position]] = position
+            if position not in self.shadow_roots:
+                last[parents[position]] = position
         self.budget.spend(len(self.elements))
-        return [position for position, parent in enumerate(parents) if parent >= 0 and last.get(parent, -1) > position]
+        return [
+            position
+            for position, parent in enumerate(parents)
+            if parent >= 0 and last.get(parent, -1) > position and position not in self.shadow_roots
+        ]
 
     def _within(self, selected: Positions, positions: Positions) -> Iterator[int]:
         ancestors = iter(selected)
@@ -217,19 +226,37 @@ class Outline:
         return positions
 
     @cached_property
+    def shadow_roots(self) -> frozenset[int]:
+        """The templates that browsers make the shadow roots of their parents (HTML Standard section-13.2.6.4.4, "template"): what
+        is in them stands in the tree, but they are no siblings of what else is in the parent."""
+        templates = self.by_tag.get("template", ())
+        modes = self.attribute("shadowrootmode") if templates else {}
+        roots: dict[int, int] = {}  # host -> the first of them
+        for position in templates:
+            host = self.parents[position]
+            if lower(modes.get(position, "")) in ("open", "closed") and host >= 0 and _may_be_host(self.elements[host].tag):
+                roots.setdefault(host, position)
+        return frozenset(roots.values())
+
+    @cached_property
     def _previous(self) -> list[int]:
         """The sibling before each element; -1: none."""
         last: dict[int, int] = {}
         previous = []
         for position, parent in enumerate(self.parents):
             previous.append(last.get(parent, -1))
-            last[parent] = position
+            if position not in self.shadow_roots:
+                last[parent] = position
         return previous
 
     @cached_property
     def empty(self) -> frozenset[int]:
         """The elements without elements and text in them."""
-        childless = ((position, self.elements[position]) for position, end in enumerate(self.ends) if end == position + 1)
+        hosts = (
+            root - 1 for root in self.shadow_roots if self.parents[root] == root - 1 and self.ends[root] == self.ends[root - 1]
+        )
+        positions = chain(hosts, (position for position, end in enumerate(self.ends) if end == position + 1))
+        childless = ((position, self.elements[position]) for position in positions)
         return frozenset(
             position for position, element in childless if not element.text and not any(comment.tail for comment in element)
         )
@@ -247,6 +274,12 @@ class Outline:
             numbers = [0] * len(kinds)
             for position in range(len(kinds))[:: -1 if from_end else 1]:
                 kind = kinds[position]
-                numbers[position] = seen[kind] = seen.get(kind, 0) + 1
+                numbers[position] = seen.get(kind, 0) + 1
+                if position not in self.shadow_roots:
+                    seen[kind] = numbers[position]
             self._numbered[key] = numbers
         return self._numbered[key]
+
+
+def _may_be_host(tag: str) -> bool:
+    return tag in _HOSTS or ("-2d-" in tag if tag.startswith("_") else "-" in tag)  # as `tree_name` writes a hyphen

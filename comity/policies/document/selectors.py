@@ -356,7 +356,9 @@ def _series_among(chains: Sequence[Chain], step: int, offset: int, *, from_end: 
         numbers: dict[int, int] = {}
         for position in selected:
             parent = outline.parents[position]
-            numbers[position] = seen[parent] = seen.get(parent, 0) + 1
+            numbers[position] = seen.get(parent, 0) + 1
+            if position not in outline.shadow_roots:
+                seen[parent] = numbers[position]
         return [position for position in positions if position in numbers and _is_in_series(numbers[position], step, offset)]
 
     return test

@@ -289,6 +289,52 @@ def test_rows_without_tbody_stand_in_one_as_in_browsers(css: str, found: str) ->
     assert selected(TABLE, css) == found.split()
 
 
+SHADOW = """<div n=1><template shadowrootmode=open n=2><slot n=3></slot><p n=4>s</p></template><p n=5>x</p><b n=6></b></div>
+<x-y n=7><template shadowrootmode=CLOSED n=8></template></x-y>"""
+
+
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize(
+    ("css", "found"),
+    [
+        ("div > p:first-child", "5"),
+        ("p:nth-child(2)", "4"),
+        ("p:not(:first-child)", "4"),
+        ("p:first-of-type", "4 5"),
+        ("div > p:nth-last-child(2)", "5"),
+        ("p:not(* + p)", "5"),
+        ("div > * + *", "6"),
+        ("div > p:not(template ~ p)", "5"),
+        ("div:has(> :nth-child(1 of :not(x)) + b)", "1"),
+        ("div > :nth-child(1 of :not(i)):not(template)", "5"),
+        ("div:not(:has(template ~ p))", "1"),
+        ("x-y:empty", "7"),
+        ("template", "2 8"),
+        ("div > template p", "4"),
+    ],
+)
+def test_a_declarative_shadow_root_is_no_child_of_its_host(css: str, found: str) -> None:
+    """HTML Standard section-13.2.6.4.4, a start tag whose tag name is "template": it is no sibling of what the host has."""
+    assert selected(f"{ONE}{SHADOW}", css) == found.split()
+
+
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div><template>a</template><p n=1>",
+        "<div><template shadowrootmode=none>a</template><p n=1>",
+        "<ul><template shadowrootmode=open>a</template><p n=1></ul>",
+        "<svg><g><template shadowrootmode=open></template></g></svg><template></template><p n=1>",
+        "<div><template shadowrootmode=open>a</template><template shadowrootmode=open>a</template><p n=1>",
+    ],
+)
+def test_other_templates_are_children(html: str) -> None:
+    parsed = turbohtml.parse(ONE + html)
+    assert [element.matches("p:first-child") for element in parsed.iter_elements() if element.tag == "p"] == [False]
+    assert selected(ONE + html, "p:first-child") == []
+
+
 @st.composite
 def trees(draw: st.DrawFn) -> str:
     """Elements that the parser leaves where they stand."""
