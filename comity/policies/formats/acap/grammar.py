@@ -431,7 +431,9 @@ class _Reader:
         elif not locator:
             self._report("acap.syntax", "the reference names no resource")
         else:
-            is_unreadable = record.is_unreadable or self._line.is_overlong
+            if self._open_purposes:  # section-2.3: the grammar has none there, and its fields would hold for any purpose
+                self._report("acap.reference", "a sub-record cannot refer to a file: it counts as one that cannot be had")
+            is_unreadable = record.is_unreadable or self._line.is_overlong or bool(self._open_purposes)
             record.references.append(Reference("" if is_unreadable else locator, self._line.number, self._line.offset))
 
     def _purpose(self, pattern: str) -> None:

@@ -55,7 +55,7 @@ class RobotsFile(File):
 
     def _odd_references(self, parsed: acap.Acap) -> Iterator[Finding]:
         for reference in (reference for record in parsed.records for reference in record.references):
-            messages = {"": "this is no http or https URL: everything is refused", self.url: "the file refers to itself"}
+            messages = {"": "it leads to no http or https URL: everything is refused", self.url: "the file refers to itself"}
             if message := messages.get(self.referred(reference)):
                 yield Finding(rule="acap.reference", message=message, url=self.url, line=reference.line)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pytest
 
 from comity.policies import Agent, Site, Verdict
@@ -9,8 +12,8 @@ from comity.policies import Agent, Site, Verdict
 NEWSBOT = Agent("newsbot", purposes=("news",))
 
 
-def crawl(text: str, path: str, agent: Agent = NEWSBOT) -> Verdict:
-    site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
+def crawl(text: str, path: str, agent: Agent = NEWSBOT, files: Mapping[str, bytes] = MappingProxyType({})) -> Verdict:
+    site = Site.from_files("https://example.com", {"/robots.txt": text.encode(), **files})
     return site.access(agent, f"https://example.com{path}").verdict
 
 
@@ -50,3 +53,14 @@ def test_a_reference_that_leads_nowhere(locator: str, verdict: Verdict, findings
     assert site.access(NEWSBOT, "https://example.com/").verdict is verdict
     assert [finding.line for finding in site.findings if finding.rule == "acap.reference"] == findings
     assert site.references(NEWSBOT) == ()
+
+
+@pytest.mark.requirement("ACAP-4", "ACAP-12", "ACAP-14")
+def test_a_reference_in_a_sub_record() -> None:
+    """The grammar has none there: what the file says would hold for any purpose."""
+    text = "ACAP-crawler: *\nACAP-disallow-crawl: /\nACAP-usage-purpose: news\nACAP-permissions-reference: /news.txt\n"
+    files = {"/news.txt": b"ACAP-allow-crawl: /news/\n"}
+    assert crawl(text, "/news/1", Agent("newsbot"), files) is Verdict.DENY
+    assert crawl(text, "/news/1", NEWSBOT, files) is Verdict.DENY
+    general = text.replace("ACAP-usage-purpose: news\n", "")
+    assert crawl(general, "/news/1", Agent("newsbot"), files) is Verdict.ALLOW
