@@ -57,10 +57,10 @@ def _check_crawler(line: FieldLine, name: bytes, remarks: Remarks) -> None:
         message = "`{}` is one name to ACAP, and means nobody: write an ACAP-crawler line for each"
         remarks.report("acap.several-crawlers", message, name, line=line.number, column=column, length=len(name))
     elif unquoted(name) != name:
-        message = "the quotes are taken for a part of the name, which means nobody: write `{}`"
+        message = "with quotes around it the name cannot be read: write `{}`"
         remarks.report("acap.quotes", message, unquoted(name), line=line.number, column=column, length=len(name))
     elif match := INVISIBLE.search(name):
-        message = "a character that cannot be seen is taken for a part of the name: write `{}`"
+        message = "with a character that cannot be seen the name cannot be read: write `{}`"
         column += match.start()
         remarks.report("acap.invisible", message, INVISIBLE.sub(b"", name), line=line.number, column=column, length=len(match[0]))
 

@@ -46,6 +46,13 @@ _LIMIT = "comity, docs/acap.md"
 #   name-char       = ALPHA / DIGIT / "-" / "_" / "."
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
+# section-3
+#   crawler-name = name-start-char *(WSP / VCHAR-excluding-hash)
+# LENIENT: letters of all scripts, digits, and `+` or `(` before them, as the names of others have them in real files. No octet at
+# the end that is no UTF-8: it may be a space that cannot be seen.
+_CRAWLER = re.compile(r"\*|[+(]?\w.*(?<!\ufffd)")
+#   usage-purpose-pattern-field = "ACAP-usage-purpose:" *WSP (name / URI-pattern) field-end
+_PURPOSE = re.compile(r"(?![^:/]*[,;%])[\w*]\S*")
 _SPACE = re.compile(r"[ \t]+")
 SCHEMES = ("the-acap:", "acap:")  # the second in versions before 1.0 ("Changes relative to previous version", 1.1)
 _SET = "resource-set:"
@@ -397,7 +404,7 @@ class _Reader:
                 self._report("acap.fused", message)
             record.crawlers.append(name or "*")
         self._crawler_line = self._line.number
-        if not name or self._line.is_overlong:
+        if self._line.is_overlong or not _is_readable(name, _CRAWLER):
             self._report("acap.syntax", "the crawler has no name that can be read: the record refuses any and permits nothing")
             record.is_unreadable = True
 
@@ -441,7 +448,7 @@ class _Reader:
             return
         if self._purposes is not None:
             self._end_purposes()
-        if not pattern or self._line.is_overlong:
+        if self._line.is_overlong or not _is_readable(pattern, _PURPOSE):
             self._report("acap.syntax", "the purpose cannot be read: its prohibitions hold for any, its permissions for none")
             self._is_purpose_unreadable = True
         self._open_purposes.append(pattern.lower())
@@ -583,6 +590,11 @@ class _Reader:
 
 def _unqualified(usages: Iterable[Usage]) -> tuple[Usage, ...]:
     return tuple(Usage(usage) for usage in dict.fromkeys(usage.usage for usage in usages))
+
+
+def _is_readable(text: str, written: re.Pattern[str]) -> bool:
+    """Return whether a name or purpose is written so, in characters that can be seen."""
+    return bool(written.fullmatch(text)) and text.replace("\t", " ").isprintable()
 
 
 def _words(value: str) -> tuple[str, str]:

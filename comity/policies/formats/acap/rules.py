@@ -93,7 +93,12 @@ RULES = {
     "acap.overruled": Rule(
         FINDING, "ACAP 1.0 section-2.4.5", "a permission of what its record prohibits too: the prohibition holds"
     ),
-    "acap.quotes": Rule(FINDING, "ACAP 1.0 section-3", "quotes around a path or name are taken for a part of it", severity=ERROR),
+    "acap.quotes": Rule(
+        FINDING,
+        "ACAP 1.0 section-3",
+        "quotes around a path are taken for a part of it, and a name cannot be read with them",
+        severity=ERROR,
+    ),
     "acap.regex": Rule(FINDING, "ACAP 1.0 section-2.8", "a sign of regular expressions has no meaning in a pattern"),
     "acap.repeated": Rule(FINDING, "ACAP 1.0 section-2.4", "a field says what another of its record says", severity=INFO),
     "acap.second-path": Rule(

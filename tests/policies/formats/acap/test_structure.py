@@ -78,8 +78,8 @@ CASES = [
     Case("2.2-white-space", "ACAP-1", " \tACAP-crawler \t:\t a \t\n  ACAP-allow-crawl\t:/x \t", "[a]; 2 allow crawl /x"),
     Case("2.2-bom", "ACAP-1", b"\xef\xbb\xbf" + f"{A}ACAP-allow-crawl: /x".encode(), "[a]; 2 allow crawl /x"),
     Case("2.2-utf16", "ACAP-1", f"{A}ACAP-allow-crawl: /x".encode("utf-16"), "[a]; 2 allow crawl /x"),
-    Case("2.2-not-utf8", "ACAP-1", b"ACAP-crawler: \xff\nACAP-allow-crawl: /\nACAP-allow-\xff: /", "[\ufffd]; 2 allow crawl /",
-         "acap.unknown-usage 3:0"),
+    Case("2.2-not-utf8", "ACAP-1", b"ACAP-crawler: \xff\nACAP-allow-crawl: /\nACAP-allow-\xff: /", "[\ufffd]",
+         "acap.syntax 1:0; acap.unknown-usage 3:0"),
     # section-3: names are case-insensitive
     Case("3-case", "ACAP-2", "acap-CRAWLER: SearchBot\nAcap-Allow-Crawl: /X\nACAP-DISALLOW-PRESENT-Link: /Y",
          "[SearchBot]; 2 allow crawl /X; 3 deny present-link /Y"),

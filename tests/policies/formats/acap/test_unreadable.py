@@ -13,7 +13,7 @@ NEWSBOT = Agent("newsbot", purposes=("news",))
 
 
 def crawl(text: str, path: str, agent: Agent = NEWSBOT, files: Mapping[str, bytes] = MappingProxyType({})) -> Verdict:
-    site = Site.from_files("https://example.com", {"/robots.txt": text.encode(), **files})
+    site = Site.from_files("https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape"), **files})
     return site.access(agent, f"https://example.com{path}").verdict
 
 
@@ -25,6 +25,55 @@ def test_a_record_for_nobody_knows_whom(crawler: str) -> None:
     assert crawl(text, "/x/y") is Verdict.DENY
     assert crawl(text, "/z") is Verdict.ALLOW
     assert crawl(f"{crawler}\nACAP-allow-crawl: /y\n", "/y") is Verdict.ALLOW  # by nobody's word
+
+
+EXAMPLEBOT = Agent("examplebot", user_agent="Mozilla/5.0 (compatible; examplebot/1.2; +https://example.org/)")
+
+
+@pytest.mark.requirement("ACAP-3", "ACAP-10")
+@pytest.mark.parametrize(
+    "crawler",
+    ["**", "***", "/", "(", ";", "*,", '"*"', "* (all)", "*\u00a0", "\u00a0*", "*\u200b", "*\x0b", '"examplebot"', "<examplebot>",
+     "\u201cexamplebot\u201d", "examplebot\u00a0", "examplebot\u200b", "\ufeffexamplebot", "*\udca0", "examplebot\udca0"],
+)  # fmt: skip
+def test_a_name_that_cannot_be_read(crawler: str) -> None:
+    """It may mean the crawler or any: its prohibitions hold, and its permission lifts nothing of what others say."""
+    assert crawl(f"ACAP-crawler: {crawler}\nACAP-disallow-crawl: /p/\n", "/p/1", EXAMPLEBOT) is Verdict.DENY
+    named = "User-agent: examplebot\nDisallow: /p/\n"
+    general = "ACAP-crawler: *\nACAP-disallow-crawl: /p/\n"
+    for other in (named, general):
+        assert crawl(f"{other}ACAP-crawler: {crawler}\nACAP-allow-crawl: /p/\n", "/p/1", EXAMPLEBOT) is Verdict.DENY
+
+
+@pytest.mark.requirement("ACAP-3", "ACAP-10")
+@pytest.mark.parametrize(
+    "crawler",
+    ["+otherbot", "+otherbot/2.0;++https://example.net/", "(compatible; otherbot/3.5; https://example.net/~bot/)", "360bot",
+     "otherbot\u00ae", "Der gro\u00dfe Bot", "\u0431\u043e\u0442", "H\udce4m\udce4bot", "_bot", "other\tbot", "other, bot", "bot!", "bot*"],
+)  # fmt: skip
+def test_a_name_of_another_that_the_grammar_does_not_have(crawler: str) -> None:
+    """It can be seen that it means another."""
+    assert crawl(f"ACAP-crawler: {crawler}\nACAP-disallow-crawl: /p/\n", "/p/1", EXAMPLEBOT) is Verdict.ALLOW
+
+
+@pytest.mark.requirement("ACAP-4", "ACAP-15", "ACAP-16")
+@pytest.mark.parametrize(
+    "purpose",
+    ["news\u00a0", "news\u200b", "\ufeffnews", "news,ads", "ads;news", "news ads", "ads\tnews", '"news"', "<news>", "news\udca0"],
+)
+def test_a_purpose_that_the_grammar_does_not_have(purpose: str) -> None:
+    """It may mean that of the request: the prohibition holds, the permission does not."""
+    assert crawl(f"ACAP-crawler: *\nACAP-usage-purpose: {purpose}\nACAP-disallow-crawl: /p/\n", "/p/1") is Verdict.DENY
+    text = f"ACAP-crawler: *\nACAP-disallow-crawl: /p/\nACAP-usage-purpose: {purpose}\nACAP-allow-crawl: /p/\n"
+    assert crawl(text, "/p/1") is Verdict.DENY
+
+
+@pytest.mark.requirement("ACAP-4", "ACAP-15")
+@pytest.mark.parametrize(
+    "purpose", ["ads", "*ads", "ads$", "https://example.com/a,b;c/*", "k\u00fcnste", "text-and-data_mining.1"]
+)
+def test_a_purpose_of_another(purpose: str) -> None:
+    assert crawl(f"ACAP-crawler: *\nACAP-usage-purpose: {purpose}\nACAP-disallow-crawl: /p/\n", "/p/1") is Verdict.ALLOW
 
 
 @pytest.mark.requirement("ACAP-4", "ACAP-15", "ACAP-16")
