@@ -111,6 +111,11 @@ class Record:
     requests: list[Request] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
 
+    @property
+    def has_content(self) -> bool:
+        """True where it has more than crawlers, as the grammar of section-3 asks for."""
+        return bool(self.fields or self.requests or self.references)
+
 
 class Usage(NamedTuple):
     """One usage that a permission stands for (section-2.4.1)."""
@@ -245,6 +250,8 @@ class _Reader:
             elif name == _IGNORE:
                 if has_record or has_definition:
                     self._report("acap.ignored", "the field has an effect before all definitions and records only")
+                elif self._line.value:
+                    self._report("acap.ignored", "the field has no value: with `{}` it has no effect", self._line.value)
                 elif not ignores:
                     ignores, ignores_offset = self._line.number, self._line.offset
             elif name in DEFINITIONS:
@@ -253,13 +260,15 @@ class _Reader:
         for composite, names in self._composites.items():
             for broken in (f"usage {name}" for name in names if f"usage {name}" in self._definitions.broken):
                 self._definitions.broken.setdefault(f"usage {composite}", self._definitions.broken[broken])
-        if ignores and not has_record:
-            self._findings.report("acap.ignored", "without an ACAP record the field has no effect", line=ignores)
         if crawlers:
             self._open(crawlers)
             self._has_fields = True
         for self._line in lines:
             self._read()
+        own_records = self._records[1:] if crawlers else self._records
+        has_record = any(record.has_content for record in own_records if not record.is_unreadable)
+        if ignores and not has_record:
+            self._findings.report("acap.ignored", "without an ACAP record the field has no effect", line=ignores)
         self._findings.sort(key=lambda finding: (finding.line or maxsize, finding.column))
         return Acap(
             version=version,

@@ -378,28 +378,30 @@ def test_version_after_a_bom() -> None:
 # Ignoring conventional records: section-2.9.1
 
 IGNORE = "ACAP-ignore-conventional-records"
+RECORD = f"{A}ACAP-allow-crawl: /\n"
 
 IGNORING = [
     # text, line that says so with effect, findings
-    pytest.param(f"{IGNORE}\n{A}", 1, "", id="alone"),
-    pytest.param(f"# c\n {IGNORE.upper()} # c\n{A}", 2, "", id="any-case"),
-    pytest.param(f"{IGNORE}:\n{A}", 1, "", id="colon"),
-    pytest.param(f"{IGNORE} : yes\n{A}", 1, "", id="value"),
-    pytest.param(f"{IGNORE}\n{IGNORE}\n{A}", 1, "", id="twice"),
-    pytest.param(f"{IGNORE}\n{QUALIFIED}{A}", 1, "", id="before-definitions"),
-    pytest.param(f"User-agent: *\nDisallow: /\n{IGNORE}\n{A}", 3, "", id="after-conventional"),
-    pytest.param(f"{QUALIFIED}{IGNORE}\n{A}", 0, "acap.ignored 2:0", id="after-a-definition"),
-    pytest.param(f"ACAP-resource-set: s /\n{IGNORE}\n{A}", 0, "acap.ignored 2:0", id="after-a-set"),
-    pytest.param(f"{A}{IGNORE}\n", 0, "acap.ignored 2:0", id="after-a-record"),
-    pytest.param(f"{IGNORE}\n{A}{IGNORE}\n", 1, "acap.ignored 3:0", id="before-and-after"),
+    pytest.param(f"{IGNORE}\n{RECORD}", 1, "", id="alone"),
+    pytest.param(f"# c\n {IGNORE.upper()} # c\n{RECORD}", 2, "", id="any-case"),
+    pytest.param(f"{IGNORE}:\n{RECORD}", 1, "", id="colon"),
+    pytest.param(f"{IGNORE} : yes\n{RECORD}", 0, "acap.ignored 1:36", id="value"),
+    pytest.param(f"{IGNORE}\n{IGNORE}\n{RECORD}", 1, "", id="twice"),
+    pytest.param(f"{IGNORE}\n{QUALIFIED}{RECORD}", 1, "", id="before-definitions"),
+    pytest.param(f"User-agent: *\nDisallow: /\n{IGNORE}\n{RECORD}", 3, "", id="after-conventional"),
+    pytest.param(f"{QUALIFIED}{IGNORE}\n{RECORD}", 0, "acap.ignored 2:0", id="after-a-definition"),
+    pytest.param(f"ACAP-resource-set: s /\n{IGNORE}\n{RECORD}", 0, "acap.ignored 2:0", id="after-a-set"),
+    pytest.param(f"{RECORD}{IGNORE}\n", 0, "acap.ignored 3:0", id="after-a-record"),
+    pytest.param(f"{IGNORE}\n{RECORD}{IGNORE}\n", 1, "acap.ignored 4:0", id="before-and-after"),
     pytest.param(f"{IGNORE}\n", 0, "acap.ignored 1:0", id="no-record"),
+    pytest.param(f"{IGNORE}\n{A}", 0, "acap.ignored 1:0", id="no-field"),
     pytest.param(f"{IGNORE}\n{QUALIFIED}", 0, "acap.ignored 1:0", id="no-record-but-definitions"),
     pytest.param(
         f"{IGNORE}\nUser-agent: *\nACAP-allow-crawl: /", 0, "acap.ignored 1:0; acap.outside-record 3:0", id="no-crawler"
     ),
-    pytest.param(f"# {IGNORE}\n{A}", 0, "", id="comment"),
-    pytest.param(f"{IGNORE}-x\n{A}", 0, "acap.syntax 1:1; acap.unknown-field 1:1", id="another-name"),
-    pytest.param(f"{A}ACAP-allow-crawl: /", 0, "", id="not-said"),
+    pytest.param(f"# {IGNORE}\n{RECORD}", 0, "", id="comment"),
+    pytest.param(f"{IGNORE}-x\n{RECORD}", 0, "acap.syntax 1:1; acap.unknown-field 1:1", id="another-name"),
+    pytest.param(RECORD, 0, "", id="not-said"),
 ]
 
 

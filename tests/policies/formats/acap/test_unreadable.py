@@ -49,7 +49,8 @@ def test_a_name_that_cannot_be_read(crawler: str) -> None:
 @pytest.mark.parametrize(
     "crawler",
     ["+otherbot", "+otherbot/2.0;++https://example.net/", "(compatible; otherbot/3.5; https://example.net/~bot/)", "360bot",
-     "otherbot\u00ae", "Der gro\u00dfe Bot", "\u0431\u043e\u0442", "H\udce4m\udce4bot", "_bot", "other\tbot", "other, bot", "bot!", "bot*"],
+     "otherbot\u00ae", "Der gro\u00dfe Bot", "\u0431\u043e\u0442", "H\udce4m\udce4bot", "_bot", "other\tbot",
+     "other, bot", "bot!", "bot*"],
 )  # fmt: skip
 def test_a_name_of_another_that_the_grammar_does_not_have(crawler: str) -> None:
     """It can be seen that it means another."""
@@ -113,3 +114,37 @@ def test_a_reference_in_a_sub_record() -> None:
     assert crawl(text, "/news/1", NEWSBOT, files) is Verdict.DENY
     general = text.replace("ACAP-usage-purpose: news\n", "")
     assert crawl(general, "/news/1", Agent("newsbot"), files) is Verdict.ALLOW
+
+
+CLOSED = "User-agent: *\nDisallow: /p/\n"
+OPEN = "ACAP-crawler: *\nACAP-allow-index: /\n"
+
+
+@pytest.mark.requirement("ACAP-7")
+@pytest.mark.parametrize("value", [": no", ": false", ": 0", " are not ignored", ": yes"])
+def test_a_field_that_ignores_conventional_records_has_no_value(value: str) -> None:
+    text = f"{CLOSED}ACAP-ignore-conventional-records{value}\n{OPEN}"
+    assert crawl(text, "/p/1") is Verdict.DENY
+    site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
+    assert [(finding.rule, finding.line) for finding in site.findings] == [("acap.ignored", 3)]
+    for written in ("", ":", " \t: # as is meant"):
+        assert crawl(f"{CLOSED}ACAP-ignore-conventional-records{written}\n{OPEN}", "/p/1") is Verdict.ALLOW
+
+
+@pytest.mark.requirement("ACAP-7")
+@pytest.mark.parametrize(
+    ("record", "verdict"),
+    [
+        ("ACAP-crawler: *\n", Verdict.DENY),
+        ("ACAP-crawler: *\nACAP-bogus: /x\n", Verdict.DENY),
+        ("ACAP-crawler:\nACAP-disallow-crawl: /x\n", Verdict.DENY),
+        ("ACAP-crawler: *\nACAP-usage-purpose: news\n", Verdict.DENY),
+        ("ACAP-crawler: *\nACAP-allow-index:\n", Verdict.DENY),
+        ("ACAP-crawler: *\nACAP-disallow-crawl: /x\n", Verdict.ALLOW),
+        ("ACAP-crawler: otherbot\nACAP-request-re-crawl: /x\n", Verdict.ALLOW),
+        ("ACAP-crawler: otherbot\nACAP-permissions-reference: /x.txt\n", Verdict.ALLOW),
+    ],
+)
+def test_conventional_records_are_ignored_beside_a_record_only(record: str, verdict: Verdict) -> None:
+    """One with a field of its own, as the grammar asks for."""
+    assert crawl(f"{CLOSED}ACAP-ignore-conventional-records\n{record}", "/p/1") is verdict
