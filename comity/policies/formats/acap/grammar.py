@@ -53,6 +53,9 @@ _LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
 _CRAWLER = re.compile(r"\*|[+(]?\w.*(?<!\ufffd)")
 #   usage-purpose-pattern-field = "ACAP-usage-purpose:" *WSP (name / URI-pattern) field-end
 _PURPOSE = re.compile(r"(?![^:/]*[,;%])[\w*]\S*")
+#   permissions-reference-field = "ACAP-permissions-reference:" *WSP (URI / relative-part) field-end
+# LENIENT: letters of all scripts, which URLs have escaped.
+_URI = re.compile(r"[!$-;=?-\[\]~\w]+")
 _SPACE = re.compile(r"[ \t]+")
 SCHEMES = ("the-acap:", "acap:")  # the second in versions before 1.0 ("Changes relative to previous version", 1.1)
 _SET = "resource-set:"
@@ -449,7 +452,11 @@ class _Reader:
         else:
             if self._open_purposes:  # section-2.3: the grammar has none there, and its fields would hold for any purpose
                 self._report("acap.reference", "a sub-record cannot refer to a file: it counts as one that cannot be had")
-            is_unreadable = record.is_unreadable or self._line.is_overlong or bool(self._open_purposes)
+            octets = self._line.octets[self._line.value_at :].partition(b"#")[0].strip(b" \t\r\n")
+            is_uri = _URI.fullmatch(octets.decode("utf-8", "replace"))
+            if not is_uri:
+                self._report("acap.syntax", "`{}` is no URL and no path: it counts as a file that cannot be had", locator)
+            is_unreadable = record.is_unreadable or self._line.is_overlong or bool(self._open_purposes) or not is_uri
             record.references.append(Reference("" if is_unreadable else locator, self._line.number, self._line.offset))
 
     def _purpose(self, pattern: str) -> None:

@@ -105,6 +105,29 @@ def test_a_reference_that_leads_nowhere(locator: str, verdict: Verdict, findings
     assert site.references(NEWSBOT) == ()
 
 
+@pytest.mark.requirement("ACAP-12", "ACAP-14")
+@pytest.mark.parametrize(
+    "locator",
+    ['"/a.txt"', "/a.txt /b.txt", "/a.txt\u00a0", "/a.txt\udca0", "\\a.txt", "<a.txt>", "/{a}.txt",
+     "/a\u200b.txt", "/\udce9.txt", "/a.txt\x0b"],
+)  # fmt: skip
+def test_a_reference_that_is_no_uri(locator: str) -> None:
+    """It would be asked for as something else, and what is not there states nothing."""
+    text = f"ACAP-crawler: *\nACAP-permissions-reference: {locator}\n"
+    for files in ({"/a.txt": b"ACAP-disallow-crawl: /\n"}, {}):
+        assert crawl(text, "/p", NEWSBOT, files) is Verdict.DENY
+    site = Site.from_files("https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape")})
+    assert site.references(NEWSBOT) == ()
+    assert "acap.syntax" in {finding.rule for finding in site.findings if finding.line == 2}
+
+
+@pytest.mark.requirement("ACAP-12")
+def test_a_reference_with_all_that_a_uri_may_have() -> None:
+    text = b"ACAP-crawler: *\nACAP-permissions-reference: http://a@[::1]:8/b;c=d,e/~f!$&'()*+-._%20?g=\xc3\xa9 # \xa0\n"
+    site = Site.from_files("https://example.com", {"/robots.txt": text})
+    assert len(site.references(NEWSBOT)) == 1
+
+
 @pytest.mark.requirement("ACAP-4", "ACAP-12", "ACAP-14")
 def test_a_reference_in_a_sub_record() -> None:
     """The grammar has none there: what the file says would hold for any purpose."""
