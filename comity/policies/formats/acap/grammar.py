@@ -59,6 +59,9 @@ _URI = re.compile(r"[!$-;=?-\[\]~\w]+")
 _SPACE = re.compile(r"[ \t]+")
 SCHEMES = ("the-acap:", "acap:")  # the second in versions before 1.0 ("Changes relative to previous version", 1.1)
 _SET = "resource-set:"
+# RFC 3986 section-4.2: the first segment of a relative-part has no colon. A pattern that begins with `*` is one all the same.
+_NO_PATH = re.compile(r"(?![/*?])[^/?]*:")
+_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.*-]*://[^/?]*")  # with its scheme, before the path of a URL
 _RESOURCE = re.compile(r"/(?!/)[^*\s]*")  # the path of an action request; two slashes would begin a host
 _VERSION = re.compile(rb"##ACAP[ \t]+version=([!-~]{1,40})", re.IGNORECASE)
 
@@ -329,7 +332,11 @@ class _Reader:
 
     def _define_set(self, name: str, words: str) -> None:
         patterns = self._definitions.sets.setdefault(name.lower(), [])
-        patterns += (path_pattern(word) for word in words.split())
+        for word in words.split():
+            patterns.append(_meant_path(word) if _NO_PATH.match(word) else path_pattern(word))
+            if _NO_PATH.match(word):
+                self._report("acap.syntax", "`{}` is no path: permissions by its set grant nothing", word)
+                self._definitions.broken.setdefault(f"set {name.lower()}", _SETS)
         if not words:
             self._report("acap.syntax", "set `{}` has no pattern", name)
         if len(words.split()) != len([word for word in _SPACE.split(words) if word]):
@@ -557,10 +564,13 @@ class _Reader:
             self._report("acap.empty", "the field names no resource: it states nothing")
             return (), ""
         scheme = next((scheme for scheme in SCHEMES if spec.lower().startswith(scheme)), "")
-        if not scheme:
-            if "://" in spec:
-                self._report("acap.syntax", "`{}` is no path: it is compared with paths all the same", spec)
+        if not scheme and not _NO_PATH.match(spec):
             return (path_pattern(spec),), ""
+        if not scheme:
+            path = _meant_path(spec)
+            effect = consequence if path == WHOLE_SITE else "it prohibits its path whichever host it names, and permits nothing"
+            self._report("acap.syntax", f"`{{}}` is no path: {effect}", spec)
+            return (None, "") if path == WHOLE_SITE else ((path,), _SYNTAX)
         is_set, name = spec[len(scheme) :].lower().startswith(_SET), spec[len(scheme) + len(_SET) :].lower()
         patterns = self._definitions.sets.get(name) if is_set else None
         if not patterns:
@@ -606,6 +616,12 @@ class _Reader:
 
 def _unqualified(usages: Iterable[Usage]) -> tuple[Usage, ...]:
     return tuple(Usage(usage) for usage in dict.fromkeys(usage.usage for usage in usages))
+
+
+def _meant_path(text: str) -> str:
+    """The pattern that is meant by what is no path: that of a URL; WHOLE_SITE where it is none, for nobody knows."""
+    host = _HOST.match(text)
+    return path_pattern(text[host.end() :] or "/") if host else WHOLE_SITE
 
 
 def _is_readable(text: str, written: re.Pattern[str]) -> bool:

@@ -189,7 +189,7 @@ CASES = [
          "ACAP-disallow-index: acap:resource-set:t",
          "[a]; 3 deny crawl /x; 4 allow index /x unusable; 5 deny index (all)",
          "acap.syntax 3:22; acap.syntax 4:19; acap.unknown-set 5:22"),
-    Case("2.4.3-url", "ACAP-23", f"{A}ACAP-disallow-crawl: http://e.com/x", "[a]; 2 deny crawl /http://e.com/x",
+    Case("2.4.3-url", "ACAP-23", f"{A}ACAP-disallow-crawl: http://e.com/x", "[a]; 2 deny crawl /x",
          "acap.syntax 2:22"),
     Case("2.4.2-words", "ACAP-20", f"{A}ACAP-disallow-crawl: /x /y", "[a]; 2 deny crawl /x", "acap.prohibition 2:25"),
     Case("2.4.2-qualified-usage", "ACAP-20", f"{QUALIFIED}{A}ACAP-disallow-(q): /x", "[a]; 3 deny index /x",

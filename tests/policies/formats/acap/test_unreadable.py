@@ -171,3 +171,70 @@ def test_a_field_that_ignores_conventional_records_has_no_value(value: str) -> N
 def test_conventional_records_are_ignored_beside_a_record_only(record: str, verdict: Verdict) -> None:
     """One with a field of its own, as the grammar asks for."""
     assert crawl(f"{CLOSED}ACAP-ignore-conventional-records\n{record}", "/p/1") is verdict
+
+
+SET = "the-acap:resource-set:"
+
+
+@pytest.mark.requirement("ACAP-22", "ACAP-23")
+@pytest.mark.parametrize(
+    ("resource", "prohibited"),
+    [
+        ("https://example.com/private/", ["/private/x"]),
+        ("HTTP://other.example:8080/private/*.html$", ["/private/x.html"]),
+        ("http*://*.example.com/private/", ["/private/x"]),
+        ("https://example.com", ["/", "/private/x"]),
+        ("https://example.com?private", ["/?private"]),
+        (f"{SET}s", ["/private/x", "/a/x"]),
+        (f"{SET}t", ["/", "/private/x"]),
+        (f"{SET}u", ["/private/x", "/b/x"]),
+        ("the-acap:x", ["/"]),
+        ("private:x", ["/"]),
+        ("mailto:a@example.com", ["/"]),
+        ("localhost:8080/private/", ["/"]),
+    ],
+)
+def test_a_resource_that_is_no_path(resource: str, prohibited: list[str]) -> None:
+    """A URL means its path, on whichever host; of anything else nobody knows what it means."""
+    sets = (
+        "ACAP-resource-set: s /a/ https://example.com/private/\nACAP-resource-set: t the-acap:resource-set:s /b/\n"
+        "ACAP-resource-set: u http://example.com/private/ /b/\n"
+    )
+    text = f"{sets}ACAP-crawler: *\nACAP-allow-crawl: /\nACAP-disallow-crawl: {resource}\n"
+    for path in prohibited:
+        assert crawl(text, path) is Verdict.DENY
+    if "/" not in prohibited:
+        assert crawl(text, "/elsewhere") is Verdict.ALLOW
+    site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
+    assert {finding.rule for finding in site.findings} <= {"acap.syntax", "acap.unknown-set"}
+    assert site.findings
+
+
+@pytest.mark.requirement("ACAP-22", "ACAP-23")
+@pytest.mark.parametrize("resource", ["/a:b", "/a/b:c/", "*Special:", "*.gif:x", "a/b:c", "?a:b", "/x?http://example.com/"])
+def test_a_colon_that_begins_no_scheme(resource: str) -> None:
+    site = Site.from_files("https://example.com", {"/robots.txt": f"ACAP-crawler: *\nACAP-disallow-crawl: {resource}\n".encode()})
+    assert site.findings == ()
+    assert site.access(NEWSBOT, "https://example.com/elsewhere").verdict is Verdict.ALLOW
+
+
+@pytest.mark.requirement("ACAP-23", "ACAP-38")
+@pytest.mark.parametrize("resource", ["https://example.com/news/", f"{SET}s"])
+def test_a_permission_of_a_url(resource: str) -> None:
+    """It keeps its place, and the wider one without its limit does not step in."""
+    text = (
+        f"ACAP-resource-set: s /x/ https://example.com/news/\nACAP-crawler: *\n"
+        f"ACAP-allow-index: /\nACAP-allow-index: {resource} time-limit=1-days\n"
+    )
+    site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
+    assert site.page(NEWSBOT, "https://example.com/news/1").uses["index"].verdict is Verdict.DENY
+    assert site.page(NEWSBOT, "https://example.com/1").uses["index"].verdict is Verdict.ALLOW
+
+
+@pytest.mark.requirement("ACAP-22", "ACAP-23")
+def test_a_permission_of_what_cannot_be_read() -> None:
+    """It grants nothing, and takes nothing from the others."""
+    for resource in ("private:x", "the-acap:x"):
+        text = f"ACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-disallow-crawl: /\nACAP-allow-crawl: {resource}\n"
+        assert crawl(text, "/a/1") is Verdict.ALLOW
+        assert crawl(text, "/private:x") is Verdict.DENY
