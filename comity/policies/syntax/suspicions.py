@@ -1,4 +1,5 @@
-"""Signs that an author meant another path or another name, whatever the format. No parser asks this: `comity lint` does."""
+"""Signs that an author meant another path or another name, whatever the format. Parsers ask
+for nothing but INVISIBLE; `comity lint` does."""
 
 from __future__ import annotations
 

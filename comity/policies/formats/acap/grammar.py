@@ -24,6 +24,7 @@ from comity.policies.formats.acap.usages import NONE, USAGES, FieldQualifiers, Q
 from comity.policies.syntax.lines import EOL, MAX_FINDINGS, MAX_LINE, Findings, Lines
 from comity.policies.syntax.path_patterns import escaped_text, normal_pattern
 from comity.policies.syntax.records import Kind, read_record
+from comity.policies.syntax.suspicions import INVISIBLE
 
 MAX_RECORDS = 10_000  # of one file
 MAX_FIELDS = 50_000  # permissions and prohibitions of one file, one for each usage and pattern that a line stands for
@@ -69,10 +70,14 @@ _IGNORE = "ignore-conventional-records"
 _REFERENCE = "permissions-reference"
 DEFINITIONS = ("qualified-usage", "composite-usage", "resource-set")
 
+# Spaces, tabs, control characters and what else cannot be seen, as a BOM between two files that are now one.
+_UNSEEN = rb"(?:[\x00-\x09\x0b\x0c\x0e-\x20\x7f]|%s)" % INVISIBLE.pattern
+
 # Lines that say nothing in ACAP and begin no record.
-_OTHERS = re.compile(rb"(?:(?![ \t]*+(?i:acap-|##acap|user[ -]?agent))[^\r\n]*+%s)++" % EOL)
-# LENIENT: white space instead of the colon, and before it.
-_FIELD = re.compile(rb"[ \t]*+(?i:acap)-([^:#\s]++)[ \t]*+(:?)[ \t]*+([^#\r\n]*+)")
+_OTHERS = re.compile(rb"(?:(?!%s*+(?i:acap-|##acap|user[ -]?agent))[^\r\n]*+%s)++" % (_UNSEEN, EOL))
+# LENIENT: white space instead of the colon, and before it. For fear of prohibiting less than is meant, anything that cannot be
+# seen, and further colons.
+_FIELD = re.compile(rb"(%s*+)(?i:acap)-((?:(?!%s)[^:#\s])++)((?:%s|:)*+)([^#\r\n]*+)" % (_UNSEEN, _UNSEEN, _UNSEEN))
 
 
 class Field(NamedTuple):
@@ -188,6 +193,12 @@ class FieldLine(NamedTuple):
     value_at: int  # octets of the line before the value of a field
     has_colon: bool
     is_overlong: bool  # the value is cut at MAX_LINE
+    is_odd: bool = False  # besides spaces and tabs, something that cannot be seen or a further colon stands around its name
+
+    @property
+    def is_doubtful(self) -> bool:
+        """True where it can prohibit, but permits nothing."""
+        return self.is_overlong or self.is_odd
 
 
 def field_lines(text: bytes) -> Iterator[FieldLine]:
@@ -203,11 +214,13 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
             value = record.value.decode("utf-8", "replace")
             yield FieldLine(lines.number, lines.line_start, octets, record.kind, "", value, 0, record.colon, record.overlong)
         elif match := _FIELD.match(octets):
-            name, colon = match[1].decode("utf-8", "replace"), match[2]
-            value, is_overlong = escaped_text(match[3], MAX_LINE).strip(" \t"), len(match[0]) > MAX_LINE
+            name, separator = match[2].decode("utf-8", "replace"), match[3].translate(None, b" \t")
+            value, is_overlong = escaped_text(match[4], MAX_LINE).strip(" \t"), len(match[0]) > MAX_LINE
+            is_odd = separator not in (b"", b":") or bool(match[1].strip(b" \t"))
             # Whom a crawler field addresses that is no line of a record to both parsers: nobody knows.
             kind, name, value = (Kind.ACAP_CRAWLER, "", "") if name.lower() == "crawler" else (None, name.lower(), value)
-            yield FieldLine(lines.number, lines.line_start, octets, kind, name, value, match.start(3), bool(colon), is_overlong)
+            at, has_colon = match.start(4), b":" in separator
+            yield FieldLine(lines.number, lines.line_start, octets, kind, name, value, at, has_colon, is_overlong, is_odd)
         elif _VERSION.match(octets):
             yield FieldLine(lines.number, lines.line_start, octets, None, "", "", 0, True, False)
 
@@ -254,6 +267,8 @@ class _Reader:
                 assert match
                 version = version or match[1].decode("ascii")
             elif name == _IGNORE:
+                if self._line.is_odd:
+                    continue
                 if has_record or has_definition:
                     self._report("acap.ignored", "the field has an effect before all definitions and records only")
                 elif self._line.value:
@@ -321,6 +336,8 @@ class _Reader:
             self._report(
                 "acap.limit", f"the definition of `{{}}` has over {MAX_LINE} octets: permissions by it grant nothing", name
             )
+        elif self._line.is_odd:
+            broken = _SYNTAX
         if broken:
             self._definitions.broken[f"{kind} {name.lower()}"] = broken
         if kind == "set":
@@ -391,8 +408,11 @@ class _Reader:
             self._record = None  # ACAP-9: a conventional record begins
         elif line.kind is Kind.ACAP_CRAWLER:
             self._crawler(line.value)
-        elif line.name and line.name != _IGNORE:
-            if not line.has_colon:
+        elif line.name:
+            if line.is_odd:
+                message = "something that cannot be seen, or a second colon, stands beside the field's name: it permits nothing"
+                self._report("acap.syntax", message)
+            elif not line.has_colon and line.name != _IGNORE:
                 self._report("acap.syntax", "`{}` is written without its colon", f"acap-{line.name}", in_name=True)
             self._field(line.name, line.value)
 
@@ -408,7 +428,7 @@ class _Reader:
                 self._purpose(value)
             case _ if name == _REFERENCE:
                 self._reference(value)
-            case _ if name not in DEFINITIONS:
+            case _ if name not in (_IGNORE, *DEFINITIONS):
                 self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{name}", in_name=True)
 
     def _crawler(self, name: str) -> None:
@@ -463,7 +483,7 @@ class _Reader:
             is_uri = _URI.fullmatch(octets.decode("utf-8", "replace"))
             if not is_uri:
                 self._report("acap.syntax", "`{}` is no URL and no path: it counts as a file that cannot be had", locator)
-            is_unreadable = record.is_unreadable or self._line.is_overlong or bool(self._open_purposes) or not is_uri
+            is_unreadable = record.is_unreadable or self._line.is_doubtful or bool(self._open_purposes) or not is_uri
             record.references.append(Reference("" if is_unreadable else locator, self._line.number, self._line.offset))
 
     def _purpose(self, pattern: str) -> None:
@@ -471,7 +491,7 @@ class _Reader:
             return
         if self._purposes is not None:
             self._end_purposes()
-        if self._line.is_overlong or not _is_readable(pattern, _PURPOSE):
+        if self._line.is_doubtful or not _is_readable(pattern, _PURPOSE):
             self._report("acap.syntax", "the purpose cannot be read: its prohibitions hold for any, its permissions for none")
             self._is_purpose_unreadable = True
         self._open_purposes.append(pattern.lower())
@@ -487,7 +507,7 @@ class _Reader:
             self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{self._line.name}", in_name=True)
         elif self._open_purposes:
             self._report("acap.action", "a sub-record cannot request an action: it has no effect")
-        elif not _RESOURCE.fullmatch(path) or self._line.is_overlong:
+        elif not _RESOURCE.fullmatch(path) or self._line.is_doubtful:
             self._report("acap.action", "`{}` is no path of one resource: the request has no effect", path)
         else:
             record.requests.append(Request(action, path, self._line.number, self._line.offset))
@@ -501,9 +521,14 @@ class _Reader:
         if self._purposes is None:
             self._purposes = tuple(self._open_purposes)
         spec, qualifiers = _words(value)
-        unusable = ""
+        unusable = _SYNTAX if self._line.is_odd else ""
+        words = value.split()  # at white space of any kind
+        if len(words) > 1 and words[0] != spec:
+            spec, unusable = words[0], _SYNTAX
+            self._report("acap.syntax", "white space that is no space or tab follows `{}`: the permission grants nothing", spec)
         if local := _LOCAL.fullmatch(name):
-            usages, unusable = self._local(local[1])
+            usages, broken = self._local(local[1])
+            unusable = unusable or broken
             if qualifiers and not unusable:
                 unusable = _LOCAL_USAGES
                 message = "`{}`: a usage of the file's own takes no qualifiers, the permission grants nothing"

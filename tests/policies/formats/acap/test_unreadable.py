@@ -238,3 +238,69 @@ def test_a_permission_of_what_cannot_be_read() -> None:
         text = f"ACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-disallow-crawl: /\nACAP-allow-crawl: {resource}\n"
         assert crawl(text, "/a/1") is Verdict.ALLOW
         assert crawl(text, "/private:x") is Verdict.DENY
+
+
+UNSEEN = ["\ufeff", "\u00a0", "\u200b", "\u3000", "\x0b", "\x0c", "\x00", "\udca0", " \ufeff\t"]
+
+
+@pytest.mark.requirement("ACAP-1", "ACAP-3", "ACAP-10")
+@pytest.mark.parametrize("unseen", UNSEEN)
+def test_a_line_that_begins_with_what_cannot_be_seen(unseen: str) -> None:
+    """It can prohibit and end a record; it permits nothing, and hands nothing to the record above."""
+    text = (
+        "ACAP-crawler: *\nACAP-disallow-crawl: /\nACAP-crawler: examplebot\nACAP-allow-crawl: /a/\n"
+        f"{unseen}ACAP-crawler: otherbot\nACAP-allow-crawl: /p/\nACAP-disallow-crawl: /a/b/\n"
+    )
+    assert crawl(text, "/a/1", EXAMPLEBOT) is Verdict.ALLOW
+    assert crawl(text, "/p/1", EXAMPLEBOT) is Verdict.DENY
+    assert crawl(text, "/a/b/1", EXAMPLEBOT) is Verdict.DENY
+    site = Site.from_files("https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape")})
+    assert [finding.line for finding in site.findings if finding.rule == "acap.syntax"] == [5]
+
+
+@pytest.mark.requirement("ACAP-1", "ACAP-38")
+@pytest.mark.parametrize(
+    "field",
+    [*(f"{unseen}ACAP-{{}}-crawl: /p/" for unseen in UNSEEN), "ACAP-{}-crawl\u00a0: /p/", "ACAP-{}-crawl\x0b: /p/",
+     "ACAP-{}-crawl:: /p/", "ACAP-{}-crawl : : /p/", "ACAP-{}-crawl:\u200b/p/", "ACAP-{}-crawl\ufeff:\u00a0/p/"],
+)  # fmt: skip
+def test_a_field_with_what_cannot_be_seen(field: str) -> None:
+    text = f"ACAP-crawler: *\n{field.format('disallow')}\n"
+    assert crawl(text, "/p/1") is Verdict.DENY
+    assert crawl(text, "/q/1") is Verdict.ALLOW
+    site = Site.from_files("https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape")})
+    assert {(finding.rule, finding.line) for finding in site.findings} == {("acap.syntax", 2)}
+    text = f"ACAP-crawler: *\nACAP-allow-crawl: /\n{field.format('allow')}\n"
+    assert crawl(text, "/p/1") is Verdict.DENY
+    assert crawl(text, "/q/1") is Verdict.ALLOW
+
+
+@pytest.mark.requirement("ACAP-1", "ACAP-38")
+def test_other_fields_with_what_cannot_be_seen() -> None:
+    """They lift nothing, and narrow nothing."""
+    closed = "ACAP-crawler: *\nACAP-disallow-crawl: /p/\n"
+    assert crawl(f"{CLOSED}\ufeffACAP-ignore-conventional-records\n{OPEN}", "/p/1") is Verdict.DENY
+    assert crawl("ACAP-crawler: *\n\ufeffACAP-usage-purpose: ads\nACAP-disallow-crawl: /p/\n", "/p/1") is Verdict.DENY
+    assert crawl(f"{closed}\ufeffACAP-usage-purpose: news\nACAP-allow-crawl: /p/\n", "/p/1") is Verdict.DENY
+    files = {"/r.txt": b"ACAP-allow-crawl: /p/\n"}
+    assert (
+        crawl(f"{closed}ACAP-crawler: newsbot\n\ufeffACAP-permissions-reference: /r.txt\n", "/p/1", NEWSBOT, files)
+        is Verdict.DENY
+    )
+    for verb, verdict in (("allow", Verdict.DENY), ("disallow", Verdict.DENY)):
+        defined = f"#\n\ufeffACAP-resource-set: s /p/\nACAP-crawler: *\nACAP-allow-crawl: /\nACAP-{verb}-crawl: {SET}s\n"
+        assert crawl(defined, "/p/1") is verdict
+        assert crawl(defined, "/q/1") is Verdict.ALLOW
+    text = "ACAP-crawler: newsbot\n\ufeffACAP-request-take-down: /x\n"
+    assert Site.from_files("https://example.com", {"/robots.txt": text.encode()}).requests(NEWSBOT) == ()
+
+
+@pytest.mark.requirement("ACAP-1", "ACAP-38")
+@pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\x0b", "\u00a0 "])
+def test_a_qualifier_after_a_space_that_is_none(space: str) -> None:
+    """The permission keeps its place, and the wider one without its limit does not step in."""
+    text = f"ACAP-crawler: *\nACAP-allow-index: /\nACAP-allow-index: /news/{space}time-limit=3-days\n"
+    site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
+    assert site.page(NEWSBOT, "https://example.com/news/1").uses["index"].verdict is Verdict.DENY
+    assert site.page(NEWSBOT, "https://example.com/1").uses["index"].verdict is Verdict.ALLOW
+    assert [(finding.rule, finding.line) for finding in site.findings] == [("acap.syntax", 3)]
