@@ -189,7 +189,7 @@ class PurposeView:
         self._has_ambiguous = by_name.has_ambiguous or anybody.has_ambiguous
         # By the patterns of both that match.
         self._matched: Bounded[tuple[tuple[int, ...], tuple[int, ...], str], Matching] = Bounded(MAX_MATCHED)
-        self._on_crawling: dict[tuple[str, bool], Verdict | None] = {}
+        self._on_crawling: dict[tuple[str, bool, str], Verdict | None] = {}
 
     def matching(self, target: str) -> Matching:
         """`target`: path and query."""
@@ -208,15 +208,15 @@ class PurposeView:
         """The refusals of all resources, and the permissions of any."""
         return Matching(self._by_name.everywhere(), self._anybody.everywhere())
 
-    def on_crawling(self, pattern: str, *, by_name: bool) -> Verdict | None:
+    def on_crawling(self, pattern: str, *, by_name: bool, url: str) -> Verdict | None:
         """The verdict on a pattern, in normal form, of the fields on crawling; records by name before those for any. None: none.
 
-        `by_name`: a permission of the records for any crawler does not count."""
-        key = pattern, by_name
+        `by_name`: a permission of the records for any crawler does not count. `url`: of the file whose permissions count."""
+        key = pattern, by_name, url
         if key not in self._on_crawling:
-            verdict = self._by_name.on_crawling(pattern)
+            verdict = self._by_name.on_crawling(pattern, url)
             if verdict is None:
-                verdict = self._anybody.on_crawling(pattern)
+                verdict = self._anybody.on_crawling(pattern, url)
                 verdict = None if by_name and verdict is Verdict.ALLOW else verdict
             self._on_crawling[key] = verdict
         return self._on_crawling[key]
@@ -264,7 +264,8 @@ class _Pool:
                 sub_record = len(self.sub_records) if field.purposes else 0
                 if field.purposes:
                     self.sub_records.append(field.purposes)
-            says = (*field[:4], bool(field.unusable), sub_record)
+            # What is said of crawling counts for each file by itself.
+            says = (*field[:4], bool(field.unusable), sub_record, field.usage == "crawl" and field.url)
             if says not in seen:
                 seen.add(says)
                 grants = field.verdict is Verdict.ALLOW and not field.unusable
@@ -301,8 +302,9 @@ class _PoolView:
         granting = {usage: [field for field in bound if field.grants] or bound for usage, bound in by_usage.items()}
         return _Speaking({usage: {WHOLE_SITE: bound} for usage, bound in granting.items() if bound})
 
-    def on_crawling(self, pattern: str) -> Verdict | None:
-        binding = _preferred(self._binding(self.pool.on_crawling.get(pattern, []), ""))
+    def on_crawling(self, pattern: str, url: str) -> Verdict | None:
+        fields = [bound for bound in self.pool.on_crawling.get(pattern, []) if not bound.grants or bound.field.url == url]
+        binding = _preferred(self._binding(fields, ""))
         if not binding:
             return None
         return Verdict.ALLOW if all(bound.grants for bound in binding) else Verdict.DENY

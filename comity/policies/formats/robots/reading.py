@@ -10,7 +10,7 @@ decides on a request:
    section-2.9.1). Where Visit-time gives other hours, what they allow is deferred.
 4. The fields on crawling, of all files together, decide beside them (`acap.resolution`).
 5. A line with the pattern of a field on crawling that says otherwise has no effect (ACAP 1.0 section-2.9.2). But no permission
-   for any crawler lifts a Disallow of a group that names the agent (ACAP-27).
+   for any crawler lifts a Disallow of a group that names the agent (ACAP-27), and none one of another file (ACAP-12).
 6. Of all these answers any refusal refuses (`combining.strictest`)."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Groups:
 
     def access(self, target: str, sent: str, now: datetime | None, acap: PurposeView | None = None) -> Decision:
         """`sent`: the URL's target as it is sent; `target` is one of its `spellings`. `acap`: what replaces lines."""
-        replaced = partial(acap.on_crawling, by_name=self.by_name) if acap else None
+        replaced = partial(acap.on_crawling, by_name=self.by_name, url=self._file.url) if acap else None
         line = self.rules.deciding_line(target, replaced) or (0 if self.rules.has_group else -1)
         if target != sent and line > 0 and merges_slashes_only(sent, target) and line in self._lines(sent):
             return self.access(sent, sent, now, acap)  # there the line has been overcome

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import count, permutations
 from typing import Any, NamedTuple
+from urllib.parse import urljoin
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from comity.policies import Agent, Verdict
+from comity.policies import Agent, Fetched, Site, Verdict
 from comity.policies.formats.acap import Answer, Rules, parse, resolution
 from comity.policies.formats.acap.usages import FieldQualifiers
 from comity.policies.formats.robots import grammar as robots
@@ -604,3 +605,25 @@ def test_order_is_nothing(orders: tuple[list[Said], list[Said]], target: str, pu
     """Of records, of sub-records and of the fields in each; nor which fields share a record."""
     site, mixed = orders
     assert answers(mixed, target, purposes) == answers(site, target, purposes)
+
+
+@pytest.mark.requirement("ACAP-12", "ACAP-27")
+@pytest.mark.parametrize("reference", ["/r.txt", "http://other.example/r.txt"])
+def test_a_field_replaces_no_line_of_another_file(reference: str) -> None:
+    """No line of one file takes away what another refuses."""
+    record = f"ACAP-crawler: *\nACAP-permissions-reference: {reference}\n"
+    url = urljoin("https://example.com/", reference)
+    conventional, allow, disallow = "User-agent: *\nDisallow: /x/\n", "ACAP-allow-crawl: /x/\n", "ACAP-disallow-crawl: /x/\n"
+
+    def crawl(robots: str, referred: str) -> Verdict:
+        files = {"https://example.com/robots.txt": robots.encode(), url: referred.encode()}
+        fetched = {file: Fetched(status=200, body=body) for file, body in files.items()}
+        return Site("https://example.com", fetched).access(Agent("examplebot"), "https://example.com/x/1").verdict
+
+    assert crawl(f"{conventional}{record}", allow) is Verdict.DENY
+    assert crawl(f"{record}{allow}", conventional) is Verdict.DENY
+    assert crawl(f"{conventional}{record}{allow}", "") is Verdict.ALLOW
+    assert crawl(record, f"{allow}{conventional}") is Verdict.ALLOW
+    assert crawl(f"{record}{allow}", f"{allow}{conventional}") is Verdict.ALLOW  # each its own
+    assert crawl(f"{conventional}{record}{allow}", f"{allow}{conventional}") is Verdict.ALLOW
+    assert crawl(f"{conventional}{record}{allow}", disallow) is Verdict.DENY
