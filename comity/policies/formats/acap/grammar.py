@@ -240,7 +240,7 @@ class _Reader:
                 dict(definitions.broken),
             )
             self._inherited = set(definitions.sets)
-        self._prohibited: dict[str, tuple[Usage, ...]] = {}  # what _prohibited_by has answered
+        self._constituents: dict[str, tuple[Usage, ...]] = {}  # what _made_of has answered
         self._composites: dict[str, list[str]] = {}  # of this file: name -> the qualified usages that it lists
         self._qualified: set[str] = set()  # of this file
         self._findings = Findings(url)
@@ -253,6 +253,7 @@ class _Reader:
         self._open_purposes: list[str] = []  # the purposes of the open sub-record
         self._purposes: tuple[str, ...] | None = None  # the same, once a permission or prohibition has followed them
         self._is_purpose_unreadable = False  # of one of them
+        self._past_limit: set[tuple[str, Verdict]] = set()  # what the open sub-record refuses there
 
     def read(self, lines: list[FieldLine], crawlers: list[str]) -> Acap:
         version = ""
@@ -498,6 +499,7 @@ class _Reader:
 
     def _end_purposes(self) -> None:
         self._open_purposes, self._purposes, self._is_purpose_unreadable = [], None, False
+        self._past_limit = set()
 
     def _request(self, action: str, path: str) -> None:
         record = self._in_record()
@@ -544,7 +546,7 @@ class _Reader:
         if record.is_unreadable or self._is_purpose_unreadable:
             return  # it may be meant for others
         patterns, broken = self._patterns(spec, "the permission grants nothing")
-        self._add(record, Verdict.ALLOW, usages, patterns or (), unusable or broken)
+        self._add(record, Verdict.ALLOW, usages, patterns or (), unusable or broken, local[1] if local else "")
 
     def _local(self, name: str) -> tuple[tuple[Usage, ...], str]:
         """The usages that one of the file's own stands for, and the section by which a permission by it grants nothing."""
@@ -567,7 +569,7 @@ class _Reader:
         if qualifiers:
             self._report("acap.prohibition", "`{}`: a prohibition takes no qualifiers, it prohibits without them", qualifiers[0])
         if local := _LOCAL.fullmatch(name):
-            usages = self._prohibited_by(local[1])
+            usages = self._made_of(local[1])
             if usages:
                 message = "`{}` is a usage of the file's own: what it is made of is prohibited without its qualifiers"
                 self._report("acap.prohibition", message, name, in_name=True)
@@ -577,11 +579,11 @@ class _Reader:
         patterns, _ = self._patterns(spec, "the whole site is meant")
         self._add(record, Verdict.DENY, usages, (WHOLE_SITE,) if patterns is None else patterns)
 
-    def _prohibited_by(self, name: str) -> tuple[Usage, ...]:
+    def _made_of(self, name: str) -> tuple[Usage, ...]:
         """The usages that a usage of the file's own is made of. All definitions are read when the first is asked for."""
-        if name not in self._prohibited:
-            self._prohibited[name] = _unqualified(self._definitions.usages.get(name, ()))
-        return self._prohibited[name]
+        if name not in self._constituents:
+            self._constituents[name] = _unqualified(self._definitions.usages.get(name, ()))
+        return self._constituents[name]
 
     def _patterns(self, spec: str, consequence: str) -> tuple[Sequence[str] | None, str]:
         """The patterns of a resource specification (section-2.4.3), None: unreadable; and why permissions by it grant nothing."""
@@ -606,9 +608,15 @@ class _Reader:
         return patterns or None, self._definitions.broken.get(f"set {name}", "")
 
     def _add(
-        self, record: Record, verdict: Verdict, usages: tuple[Usage, ...], patterns: Sequence[str], unusable: str = ""
+        self,
+        record: Record,
+        verdict: Verdict,
+        usages: tuple[Usage, ...],
+        patterns: Sequence[str],
+        unusable: str = "",
+        local: str = "",
     ) -> None:
-        """`unusable`: the section by which permissions grant nothing."""
+        """`unusable`: the section by which permissions grant nothing. `local`: the usage of the file's own, where it is one."""
         if not usages:
             return
         if len(patterns) * len(usages) > self._fields_left:
@@ -617,6 +625,8 @@ class _Reader:
             )
             self._report("acap.limit", message)
             patterns, unusable = (WHOLE_SITE,), _LIMIT if verdict is Verdict.ALLOW else ""
+            usages = tuple(usage for usage in self._made_of(local) or usages if (usage.usage, verdict) not in self._past_limit)
+            self._past_limit |= {(usage.usage, verdict) for usage in usages}
         else:
             self._fields_left -= len(patterns) * len(usages)
         # A prohibition with a purpose that cannot be read holds for none in particular and for each.

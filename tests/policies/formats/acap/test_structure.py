@@ -604,6 +604,25 @@ class TestLimits:
         unread = ["4 allow crawl (all) unusable", "4 allow index (all) unusable"]
         assert said(read(text, max_fields=3)) == ["[a]", *unread, "5 deny crawl /z", "5 deny index /z"]
 
+    def test_fields_past_the_limit_are_each_there_once(self) -> None:
+        """For each usage, verdict and set of purposes of a record: so many of a composite usage would be there for each line."""
+        usages = range(50)
+        text = "".join(f"ACAP-qualified-usage: q{number} index time-limit={number}-days\n" for number in usages)
+        text += f"ACAP-composite-usage: c crawl {' '.join(f'(q{number})' for number in usages)}\n"
+        fields = "ACAP-allow-(c): /x\n" * 20 + "ACAP-disallow-(c): /x\n" * 20
+        record = f"{A}{fields}ACAP-usage-purpose: p\n{fields}ACAP-usage-purpose:\n{fields}"
+        acap = read(text + record + record, max_fields=1)
+        general = {(usage, verdict, ()) for usage in ("crawl", "index") for verdict in (Verdict.ALLOW, Verdict.DENY)}
+        for each in acap.records:
+            stated = [(field.usage, field.verdict, field.purposes) for field in each.fields]
+            assert set(stated[:4]) == general
+            assert set(stated[4:8]) == {(usage, verdict, ("p",)) for usage, verdict, _ in general}
+            # for a purpose that cannot be read, to none and to any
+            assert set(stated[8:]) == {(usage, Verdict.DENY, purposes) for usage, _, _ in general for purposes in ((), ("*",))}
+            assert len(stated) == 12
+            assert {(field.pattern, field.qualifiers) for field in each.fields} == {("", FieldQualifiers())}
+        assert len(acap.records) == 2
+
     def test_octets_past_the_limit_are_cut_at_a_line(self) -> None:
         fields = "ACAP-disallow-crawl: /x\n" * (MAX_BYTES // 24)
         acap = read(f"{A}{fields}ACAP-allow-crawl: /y")
