@@ -88,30 +88,30 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
 def _check_overruled(acap: Acap, remarks: Remarks) -> None:
     """Fields of one record, or one sub-record, about one usage and pattern."""
     reported: set[int] = set()
+    folded = {pattern: foldings(pattern) for pattern in {field.pattern for record in acap.records for field in record.fields}}
+
+    def subject(field: Field) -> tuple[object, ...]:
+        return field.usage, folded[field.pattern], field.purposes
+
+    def sentence(field: Field) -> tuple[object, ...]:
+        return *subject(field), field.verdict, field.pattern, field.qualifiers, field.unusable
+
     for record in acap.records:
         firsts: dict[tuple[object, ...], Field] = {}
         prohibited: dict[tuple[object, ...], Field] = {}
         for field in record.fields:
             if field.verdict is Verdict.DENY:
-                prohibited.setdefault(_subject(field), field)
-        new = {field.line for field in record.fields if firsts.setdefault(_sentence(field), field) is field}
+                prohibited.setdefault(subject(field), field)
+        new = {field.line for field in record.fields if firsts.setdefault(sentence(field), field) is field}
         for field in record.fields:
             if field.line in reported:
                 continue
-            over = prohibited.get(_subject(field))
+            over = prohibited.get(subject(field))
             if field.verdict is Verdict.ALLOW and over:
                 reported.add(field.line)
                 message = f"it permits nothing: line {over.line} prohibits the same"
                 remarks.report("acap.overruled", message, line=field.line)
             elif field.line not in new:
                 reported.add(field.line)
-                message = f"line {firsts[_sentence(field)].line} says the same"
+                message = f"line {firsts[sentence(field)].line} says the same"
                 remarks.report("acap.repeated", message, line=field.line)
-
-
-def _subject(field: Field) -> tuple[object, ...]:
-    return field.usage, foldings(field.pattern), field.purposes
-
-
-def _sentence(field: Field) -> tuple[object, ...]:
-    return *_subject(field), field.verdict, field.pattern, field.qualifiers, field.unusable

@@ -258,6 +258,7 @@ class _Pool:
     def _bound(self, records: Iterable[Record]) -> Iterator[_Bound]:
         """The fields of records; of those that say the same, the first."""
         seen: set[tuple[object, ...]] = set()
+        folded: dict[str, tuple[str, str]] = {}  # a long pattern may be that of many fields
         sub_record = 0
         for field in (field for record in records for field in record.fields):
             if field.purposes is not self.sub_records[sub_record]:  # most follow one of the same sub-record
@@ -269,7 +270,9 @@ class _Pool:
             if says not in seen:
                 seen.add(says)
                 grants = field.verdict is Verdict.ALLOW and not field.unusable
-                yield _Bound(field, *foldings(field.pattern), sub_record, grants)
+                if field.pattern not in folded:
+                    folded[field.pattern] = foldings(field.pattern)
+                yield _Bound(field, *folded[field.pattern], sub_record, grants)
 
 
 class _PoolView:
@@ -392,13 +395,17 @@ class _Speaking:
         present = self.decide_by_own_fields("present") if answer.usage in PRESENT_USAGES else None
         if present is None or present.verdict is Verdict.ALLOW or answer.verdict is Verdict.DENY:
             return answer
-        refusing = {foldings(field.pattern)[0] for field in present.fields}
-        permitting = {foldings(field.pattern)[0] for field in answer.fields}
+        refusing, permitting = _folded(present.fields), _folded(answer.fields)
         if WHOLE_SITE in refusing or len(refusing) * len(permitting) > MAX_COMPARED:
             return present
         # ACAP-29: unless the permission is narrower, or by the same pattern.
         pairs = ((refusal, permission) for refusal in refusing for permission in permitting)
         return present if any(pattern != other and pattern in narrowest((pattern, other)) for pattern, other in pairs) else answer
+
+
+def _folded(fields: Iterable[Field]) -> set[str]:
+    """The patterns of fields, as they are compared."""
+    return {foldings(pattern)[0] for pattern in {field.pattern for field in fields}}
 
 
 class Matching:

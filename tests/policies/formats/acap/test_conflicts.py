@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count, permutations
 from typing import Any, NamedTuple
@@ -13,9 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Fetched, Site, Verdict
-from comity.policies.formats.acap import Answer, Rules, parse, resolution
+from comity.policies.formats.acap import Answer, Rules, checks, parse, resolution
 from comity.policies.formats.acap.usages import FieldQualifiers
+from comity.policies.formats.authoring import Remarks
 from comity.policies.formats.robots import grammar as robots
+from comity.policies.syntax.path_patterns import foldings
 from tests.selection import examples, one_in
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
@@ -627,3 +630,31 @@ def test_a_field_replaces_no_line_of_another_file(reference: str) -> None:
     assert crawl(f"{record}{allow}", f"{allow}{conventional}") is Verdict.ALLOW  # each its own
     assert crawl(f"{conventional}{record}{allow}", f"{allow}{conventional}") is Verdict.ALLOW
     assert crawl(f"{conventional}{record}{allow}", disallow) is Verdict.DENY
+
+
+@pytest.mark.requirement("ACAP-23", "ACAP-29", "SEC-1")
+def test_a_pattern_is_folded_once_for_all_of_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 32 KB may be that of thousands of fields."""
+    folded: list[str] = []
+
+    def counted(normal: str) -> tuple[str, str]:
+        folded.append(normal)
+        return foldings(normal)
+
+    for module in (resolution, checks):
+        monkeypatch.setattr(module, "foldings", counted)
+    limits = "".join(f"ACAP-qualified-usage: q{days} present-snippet time-limit={days}-days\n" for days in range(20))
+    refusals = "".join(f"ACAP-qualified-usage: r{days} present time-limit=x{days}\n" for days in range(20))
+    listed = " ".join(f"({name}{days})" for name in "qr" for days in range(20))
+    fields = "ACAP-allow-(c): the-acap:resource-set:s\n" * 5
+    definitions = f"{limits}{refusals}ACAP-composite-usage: c {listed}\nACAP-resource-set: s /%C3%89 /a /É\n"
+    text = f"{definitions}ACAP-crawler: *\n{fields}".encode()
+    acap = parse(text)
+    answer = Rules(Agent("me"), [acap]).for_purposes().matching("/%C3%A9/x").decide("present-snippet")
+    assert answer is not None
+    assert answer.verdict is ALLOW
+    # Once as it is compiled, and where a refusal of `present` is compared with permissions by the same pattern, for each of both.
+    assert Counter(folded) == {"/%C3%89": 3, "/a": 1, "/%C3%A9/x": 1}
+    folded.clear()
+    checks.check(acap, text, Remarks("https://example.com/robots.txt"))
+    assert Counter(folded) == {"/%C3%89": 1, "/a": 1}
