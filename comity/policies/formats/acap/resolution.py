@@ -64,6 +64,9 @@ def narrowest(patterns: Iterable[str]) -> set[str]:
     return narrow
 
 
+MAX_REASONS = 100  # of a decision: they stand in the tag of each item
+
+
 class Answer(NamedTuple):
     """The answer of the fields on one usage of one resource."""
 
@@ -71,6 +74,11 @@ class Answer(NamedTuple):
     fields: tuple[Field, ...]  # that decide, all of the same verdict; the first one first
     usage: str  # that they speak of: the one asked for or a more general one
     qualifiers: FieldQualifiers = FieldQualifiers()  # where permitted
+
+    @property
+    def named_fields(self) -> tuple[Field, ...]:
+        """Those of them that are the reasons of a decision."""
+        return self.fields[:MAX_REASONS]
 
 
 class _Bound(NamedTuple):

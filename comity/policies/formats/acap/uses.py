@@ -118,11 +118,11 @@ class PageUses:
         return answer if answer and answer.verdict is Verdict.DENY else None
 
     def _permission(self, answer: Answer) -> UseDecision:
-        reasons = tuple(self._reason_of("acap.allow", field) for field in answer.fields)
+        reasons = tuple(self._reason_of("acap.allow", field) for field in answer.named_fields)
         return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons)
 
     def _refused(self, answer: Answer, rule: str) -> UseDecision:
-        reasons = tuple(self._reason_of(rule, field) for field in answer.fields)
+        reasons = tuple(self._reason_of(rule, field) for field in answer.named_fields)
         return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
 
     def _dated(self, qualifiers: FieldQualifiers, use: str) -> Qualifiers:
@@ -209,6 +209,6 @@ class RelatedUses:
 
 
 def _refusal(answer: Answer, reason_of: ReasonOf) -> UseDecision:
-    rules = ("acap.unusable" if field.verdict is Verdict.ALLOW else "acap.disallow" for field in answer.fields)
-    reasons = tuple(reason_of(rule, field) for rule, field in zip(rules, answer.fields, strict=True))
+    rules = ("acap.unusable" if field.verdict is Verdict.ALLOW else "acap.disallow" for field in answer.named_fields)
+    reasons = tuple(reason_of(rule, field) for rule, field in zip(rules, answer.named_fields, strict=True))
     return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)

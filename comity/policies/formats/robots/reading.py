@@ -30,7 +30,7 @@ from comity.policies.answers.fetched import Availability, Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import Facts
 from comity.policies.formats.acap.grammar import Field, Reference
-from comity.policies.formats.acap.resolution import PurposeView, Rules, addressed
+from comity.policies.formats.acap.resolution import MAX_REASONS, PurposeView, Rules, addressed
 from comity.policies.formats.acap.uses import PageUses, RelatedUses, SiteUses
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, Capture, FileReference, SiteReading
@@ -119,8 +119,9 @@ class RobotsReading(AgentReading):
         for reference in referred:
             referred_file = _read_referred(reference, file, fetched)
             if referred_file is None or referred_file.availability is Availability.UNREACHABLE:
-                reason = file.line_reason("acap.reference-unreachable", reference.reference.line, reference.reference.offset)
-                self._unknown.append(reason)
+                if len(self._unknown) < MAX_REASONS:
+                    reason = file.line_reason("acap.reference-unreachable", reference.reference.line, reference.reference.offset)
+                    self._unknown.append(reason)
             elif referred_file.is_present:
                 files.append(referred_file)
         self._files = {robots_file.url: robots_file for robots_file in files}
@@ -159,7 +160,9 @@ class RobotsReading(AgentReading):
             return Decision(verdict=Verdict.ALLOW, reasons=(self._file.reason("robots.self"),))
         acap = self._acap.for_purposes(facts.purposes)
         answer = acap.matching(target).decide("crawl")
-        decisions = [Decision(verdict=answer.verdict, reasons=tuple(map(self._field_reason, answer.fields)))] if answer else []
+        decisions = (
+            [Decision(verdict=answer.verdict, reasons=tuple(map(self._field_reason, answer.named_fields)))] if answer else []
+        )
         decisions += self._constant
         decisions += (groups.access(target, sent, now, acap) for groups in self._groups)
         return strictest(decisions)

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from comity.policies import Agent, Arrangement, Fetched, Page, Reason, Site, Source, UseDecision, Verdict, snippet
+from comity.policies import Agent, Arrangement, Decision, Fetched, Page, Reason, Site, Source, UseDecision, Verdict, snippet
 from comity.policies.answers.qualifiers import Extract, Resource
+from comity.policies.formats.acap.resolution import MAX_REASONS
 from comity.policies.formats.acap.usages import USAGES
 from comity.policies.tag import join_tags
 from tests.selection import one_in
@@ -900,3 +901,30 @@ def test_without_acap_nothing_is_stated(text: str) -> None:
         assert decision.restrictions() == {}
     assert (found.required_resources, found.dated) == ((), ())
     assert list(found.uses) == ["crawl", "follow", "index", "preserve", "present"]
+
+
+@pytest.mark.requirement("ACAP-14", "ACAP-47", "SEC-1", "WHY-1")
+@pytest.mark.parametrize(
+    ("field", "usage", "verdict"),
+    [
+        ("allow-index: / time-limit={}-days", "index", Verdict.ALLOW),
+        ("allow-index: / must-use-resource=/{}", "index", Verdict.DENY),
+        *((f"allow-{usage}: /*-{{}}-", usage, Verdict.ALLOW) for usage in ("index", "crawl")),
+        *((f"disallow-{usage}: /*-{{}}-", usage, Verdict.DENY) for usage in ("index", "crawl")),
+        ("disallow-other: /*-{}-", "ai-train", Verdict.DENY),
+        ("allow-crawl: /*-{}- x", "crawl", Verdict.DENY),
+        *(("permissions-reference: /{}.txt", usage, Verdict.DENY) for usage in ("index", "crawl")),
+    ],
+)  # fmt: skip
+def test_a_decision_has_so_many_reasons_at_most(field: str, usage: str, verdict: Verdict) -> None:
+    """They stand in the tag of each item. The qualifiers of all permissions hold all the same."""
+    numbers = range(300, 0, -1)
+    text = record(*(f"ACAP-{field.format(number)}" for number in numbers))
+    path = f"/-{'-'.join(map(str, numbers))}-"
+    decision: Decision | UseDecision
+    if usage == "crawl":
+        decision = site(text).access(COMITY, ORIGIN + path, now=NOW)
+    else:
+        decision = page(text, path=path).uses[usage]
+        assert decision.until == (NOW + DAY if "-days" in text else None)
+    assert (decision.verdict, len(decision.reasons)) == (verdict, MAX_REASONS)
