@@ -242,6 +242,9 @@ class _Reader:
             self._inherited = set(definitions.sets)
         self._constituents: dict[str, tuple[Usage, ...]] = {}  # what _made_of has answered
         self._composites: dict[str, list[str]] = {}  # of this file: name -> the qualified usages that it lists
+        self._below: dict[
+            str, list[str]
+        ] = {}  # of this file: name of a composite usage -> what it lists and is not defined above it
         self._qualified: set[str] = set()  # of this file
         self._findings = Findings(url)
         self._records_left = max_records
@@ -279,6 +282,9 @@ class _Reader:
             elif name in DEFINITIONS:
                 has_definition = True
                 self._define(name, is_late=has_record)
+        for composite, names in self._below.items():  # its permissions grant nothing, and keep their places
+            usages = (usage for name in names if name in self._qualified for usage in self._definitions.usages[name])
+            self._definitions.usages[composite] = _unqualified((*self._definitions.usages[composite], *usages))
         for composite, names in self._composites.items():
             for broken in (f"usage {name}" for name in names if f"usage {name}" in self._definitions.broken):
                 self._definitions.broken.setdefault(f"usage {composite}", self._definitions.broken[broken])
@@ -388,6 +394,8 @@ class _Reader:
             elif word in USAGES:
                 usages.append(Usage(word))
             else:
+                if local:
+                    self._below.setdefault(name, []).append(local[1])
                 problem = "it lists what is neither a usage nor a qualified usage that is defined above it in this file"
                 self._report("acap.undefined", f"`{{}}` cannot be listed, {problem}: permissions by it grant nothing", word)
         if problem:
