@@ -74,7 +74,7 @@ class PageUses:
     def _decide_on_page(self, answer: Answer, use: str) -> UseDecision:
         """Decide by a permission that ends, or takes resources."""
         capture, qualifiers = self._capture, self._dated(answer.qualifiers, use)
-        if qualifiers.until and qualifiers.until < capture.now:
+        if answer.qualifiers.days == 0 or (qualifiers.until and qualifiers.until < capture.now):
             return self._refused(answer, "acap.expired")
         must_use = self._had(qualifiers.must_use, "must-use-resource")
         must_include = self._had(qualifiers.must_include, "must-include-resource")

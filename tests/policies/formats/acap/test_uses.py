@@ -903,6 +903,15 @@ def test_without_acap_nothing_is_stated(text: str) -> None:
     assert list(found.uses) == ["crawl", "follow", "index", "preserve", "present"]
 
 
+@pytest.mark.requirement("ACAP-32")
+@pytest.mark.parametrize("first_seen", [{}, {"index": NOW}])
+def test_no_days(first_seen: dict[str, datetime]) -> None:
+    found = page(record("ACAP-allow-index: / time-limit=0-days"), first_seen=first_seen)
+    assert why(found.uses["index"]) == ("deny", "acap.expired", 2)
+    several = page(record("ACAP-allow-index: / time-limit=0-days", "ACAP-allow-index: / time-limit=3-days"))
+    assert why(several.uses["index"])[:2] == ("deny", "acap.expired")
+
+
 @pytest.mark.requirement("ACAP-14", "ACAP-47", "SEC-1", "WHY-1")
 @pytest.mark.parametrize(
     ("field", "usage", "verdict"),
