@@ -136,15 +136,20 @@ class Names:
     LENIENT: with a `*` at its end, a name goes on in any way."""
 
     def __init__(self, agent: Agent) -> None:
-        self._texts = tuple(dict.fromkeys((agent.token.lower(), agent.user_agent.lower())))
+        self._texts = tuple(dict.fromkeys((_normal(agent.token), _normal(agent.user_agent))))
         self._answers: dict[str, bool] = {}
 
     def mean(self, crawler: str) -> bool:
-        name = crawler.lower()
+        name = _normal(crawler)
         if name not in self._answers:
             words = name.rstrip("*")
             self._answers[name] = any(_has_words(text, words, to_the_end=words == name) for text in self._texts)
         return self._answers[name]
+
+
+def _normal(name: str) -> str:
+    """A name as it is compared: without regard to case, and to how much white space stands between its words."""
+    return " ".join(name.lower().split())
 
 
 def _has_words(text: str, words: str, *, to_the_end: bool) -> bool:

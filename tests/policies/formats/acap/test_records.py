@@ -48,6 +48,11 @@ ADDRESSED = [
     ("bot", "mybot", BROWSER, True),
     (BROWSER, "mybot", BROWSER, True),
     ("mybot", "mybot", BROWSER, True),
+    # white space, however much of it
+    ("compatible;  ExampleBot", "mybot", BROWSER, True),
+    ("Mozilla/5.0\t(compatible; \t ExampleBot*", "mybot", BROWSER, True),
+    ("Two Words", "mybot", "Two  Words/1", True),
+    ("TwoWords", "mybot", "Two  Words/1", False),
     # words, wherever they begin
     ("bot", "xbot", "", False),
     ("bot", "other", "bot xbot", True),
