@@ -133,6 +133,7 @@ ROBOTS: dict[str, Callable[[int], bytes]] = {
     "acap deep": lambda n: ACAP.encode() + b"".join(b"ACAP-allow-index: /%s\n" % (b"a" * k) for k in range(int((2 * n) ** 0.5))),
     "acap usages": lambda n: numbered("".join(f"ACAP-allow-{usage}: /{{}}\n" for usage in USAGES), n, ACAP),
     "acap equal": lambda n: repeated(b"ACAP-allow-index: /a\nACAP-disallow-index: /a\n", n, ACAP.encode()),
+    "acap time limits": lambda n: numbered("ACAP-allow-index: / time-limit={}-days\n", n, ACAP),
     "acap crawlers": lambda n: numbered("ACAP-crawler: bot{}\n", n, "", "ACAP-disallow-index: /\n"),
     "acap records": lambda n: numbered("ACAP-crawler: bot{}\nACAP-disallow-index: /{}\n", n),
     "acap records of ours": lambda n: numbered("ACAP-crawler: examplebot\nACAP-disallow-index: /{}\n", n),
