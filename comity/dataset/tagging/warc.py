@@ -307,7 +307,11 @@ def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, met
 
 def _revisited(record: WarcRecord, original: WarcRecord | None, page: CapturedPage, identity: dict[str, Any]) -> CapturedRecord:
     """The page with the body of its original. What either says in its header counts."""
-    status, head = (_message(record.block)[:2]) if record.block and has_head(record.block) else (0, [])
+    status, cut = 0, ""
+    head: Head = []
+    if record.block:
+        cut = "" if has_head(record.block) else "its header fields are cut off"
+        status, head, _ = _message(record.block + b"\r\n\r\n" * bool(cut))
     if status and status // 100 != 2 and status != 304:
         return CapturedRecord({}, None, left_out=f"status {status}")
     if original is None:
@@ -321,7 +325,7 @@ def _revisited(record: WarcRecord, original: WarcRecord | None, page: CapturedPa
     missing = missing or ("its original is cut off" if "warc-truncated" in original.fields else "")
     fields = (*original_head, *(field for field in head if field not in original_head))
     page = page._replace(
-        fields=fields, body=body, status=status if status // 100 == 2 else original_status, unread=page.unread or missing
+        fields=fields, body=body, status=status if status // 100 == 2 else original_status, unread=page.unread or cut or missing
     )
     return CapturedRecord(identity, page)
 

@@ -176,6 +176,16 @@ def test_a_revisit_without_its_original_is_named(path: Path) -> None:
     assert errors(path) == ["a revisit whose original is not in this file"] * 5
 
 
+@pytest.mark.requirement("TAG-1")
+@pytest.mark.parametrize(
+    "block", [b"HTTP/1.1 200 OK\r\nContent-Usage: train-ai=n\r\n", b"HTTP/1.1 200 OK\r\nContent-Us", b"HTTP/1.1 200"]
+)
+def test_a_revisit_whose_header_does_not_end_is_unread(path: Path, block: bytes) -> None:
+    write(path, page(BODY, **ORIGINAL), record("revisit", block, WARC_Refers_To="<urn:uuid:1>"))
+    first, again = pages(path)
+    assert (first.unread, again.unread, again.body) == ("", "its header fields are cut off", BODY)
+
+
 def test_texts_without_their_pages(path: Path) -> None:
     write(path, record("conversion", "Schön".encode(), Content_Type="text/plain"))
     [one] = read(path)
