@@ -268,7 +268,7 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
     if "warc-segment-number" in fields:
         raise ValueError("a segment of a record")
     cut = "warc-truncated" in fields or len(record.block) < record.length
-    if not is_http(fields):
+    if not is_http(record):
         if fields.get("warc-type") != "resource":
             raise ValueError("no answer of HTTP")
         media_type = fields.get("content-type", "").encode("latin-1", "replace")

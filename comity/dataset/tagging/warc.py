@@ -292,11 +292,10 @@ def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, met
         return CapturedRecord({**identity, "content_type": fields.get("content-type", ""), "text": text}, page)
     if kind == "revisit":
         return _revisited(record, original, page, identity)
-    if not is_http(fields):
-        content_type = fields.get("content-type", "").encode("latin-1", "replace")
-        return CapturedRecord(
-            identity, page._replace(fields=((b"content-type", content_type),), body=record.block), earlier=earlier
-        )
+    if not is_http(record):
+        head = [(b"content-type", fields.get("content-type", "").encode("latin-1", "replace"))]
+        unread = unread or ("no answer of HTTP" if kind == "response" else "")
+        return CapturedRecord(identity, page._replace(fields=tuple(head), body=record.block, unread=unread), earlier=earlier)
     status, head, body = _message(record.block)
     if status // 100 != 2:
         return CapturedRecord({}, None, left_out=f"status {status}")
@@ -316,7 +315,7 @@ def _revisited(record: WarcRecord, original: WarcRecord | None, page: CapturedPa
         return CapturedRecord({}, None, left_out=f"status {status}")
     if original is None:
         raise ValueError("a revisit whose original is not in this file")
-    if not is_http(original.fields):
+    if not is_http(original):
         raise ValueError("a revisit of what is no answer of HTTP")
     original_status, original_head, body = _message(original.block)
     if original_status // 100 != 2:

@@ -213,6 +213,17 @@ def test_what_is_not_needed_is_left_out(archive: Archive) -> None:
     assert record["permissions"] == tag()
 
 
+@pytest.mark.requirement("MEET-3")
+def test_an_answer_of_http_is_one_by_its_beginning(archive: Archive) -> None:
+    """Its header is no part of the text."""
+    block = b"HTTP/1.1 201 Made\r\nContent-Type: text/html\r\n\r\n<p>one</p>"
+    archive.item({"permissions": tag()}, "<urn:uuid:1>")
+    archive.write("response", "http://a.test/", block, "<urn:uuid:1>", Content_Type="text/html")
+    (record,) = read(archive.close())
+    assert isinstance(record, dict)
+    assert (record["status"], record["content_type"], record["html"]) == (201, "text/html", "<p>one</p>")
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

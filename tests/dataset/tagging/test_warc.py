@@ -127,6 +127,24 @@ def test_header_fields(path: Path) -> None:
     assert (dict(second.fields)[b"content-usage"], second.body) == (b"train-ai=n", BODY)
 
 
+@pytest.mark.requirement("TAG-1")
+@pytest.mark.parametrize("media_type", ["", "text/html", "application/octet-stream", "application/http;msgtype=request"])
+def test_an_answer_of_http_is_one_by_its_beginning(path: Path, media_type: str) -> None:
+    """Whatever the record says that it is: what its header fields refuse is heard."""
+    refusing, gone = http(BODY, HTML, (b"Content-Usage", b"train-ai=n")), http(BODY, status="404 Not Found")
+    write(path, *(record("response", block, Content_Type=media_type) for block in (refusing, gone)))
+    assert only(path) == CapturedPage(
+        "https://a.test/", THEN, ((b"content-type", HTML[1]), (b"content-usage", b"train-ai=n")), BODY, 200
+    )
+    assert [one.left_out for one in read(path) if isinstance(one, CapturedRecord)] == ["", "status 404"]
+
+
+@pytest.mark.requirement("TAG-1")
+def test_a_response_without_its_header_fields_is_unread(path: Path) -> None:
+    write(path, record("response", BODY, Content_Type="text/html"), record("resource", BODY, Content_Type="text/html"))
+    assert [(one.body, one.unread) for one in pages(path)] == [(BODY, "no answer of HTTP"), (BODY, "")]
+
+
 # Revisits
 
 ORIGINAL = {"WARC_Record_ID": "<urn:uuid:1>", "WARC_Payload_Digest": "sha1:AAAA"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from comity.dataset.files.warc.records import Fields
+from comity.dataset.files.warc.records import WarcRecord
 
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _LINE_END = re.compile(rb"\r?\n")
@@ -13,10 +13,11 @@ _FOLD = re.compile(rb"\r?\n[ \t]+")  # RFC 9112 section-5.2: a field that goes o
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
 
 
-def is_http(fields: Fields) -> bool:
-    """Return whether the block of the record is an answer of HTTP."""
-    media_type = fields.get("content-type", "").partition(";")[0].strip().lower()
-    return fields.get("warc-type") == "response" and media_type == "application/http"
+def is_http(record: WarcRecord) -> bool:
+    """Return whether the block of the record is an answer of HTTP, by what the record says or by what the block begins with."""
+    media_type = record.fields.get("content-type", "").partition(";")[0].strip().lower()
+    is_response = record.fields.get("warc-type") == "response"
+    return is_response and (media_type == "application/http" or record.block.startswith(b"HTTP/"))
 
 
 def message(octets: bytes) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:

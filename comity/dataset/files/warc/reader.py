@@ -171,7 +171,7 @@ def _identity(record: WarcRecord) -> Record:
 def _facts(record: WarcRecord) -> Record:
     """The fields that the record of a response has besides its body."""
     facts = _identity(record)
-    if not is_http(record.fields):
+    if not is_http(record):
         return {**facts, "content_type": record.fields.get("content-type", "")}
     first, fields, _ = message(record.block)
     status = first.split(b" ")[1:2]
@@ -189,7 +189,7 @@ def _text(record: WarcRecord) -> str:
         return ""
     fields = [(b"content-type", record.fields.get("content-type", "").encode())]
     body = record.block
-    if is_http(record.fields):
+    if is_http(record):
         _, fields, body = message(body)
     if any(name == b"content-encoding" for name, _ in fields):
         return ""
