@@ -224,6 +224,19 @@ def test_an_answer_of_http_is_one_by_its_beginning(archive: Archive) -> None:
     assert (record["status"], record["content_type"], record["html"]) == (201, "text/html", "<p>one</p>")
 
 
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("digits", [4, 9, 14, 15])
+def test_a_record_that_is_longer_than_any_file(digits: int, tmp_path: Path) -> None:
+    """The others are read all the same: no place is looked for that a file system does not have."""
+    path = tmp_path / "pages.warc"
+    whole = b"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.test/\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n"
+    path.write_bytes(whole + whole.replace(b"Length: 2", b"Length: " + b"9" * digits) + whole)
+    first, damaged, last = read(path)
+    assert first == last
+    assert isinstance(damaged, Unreadable)
+    assert (damaged.position, damaged.error) == (f"record at octet {len(whole)}", "the file ends within it")
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

@@ -94,7 +94,10 @@ def _of_plain(file: IO[bytes], offset: int, keep: Callable[[Fields], int]) -> Wa
     begin = file.tell() - len(front)
     file.seek(begin)
     block = file.read(min(length, keep(fields)))
-    file.seek(begin + length)
+    try:
+        file.seek(begin + length)
+    except OSError:  # no file of this file system is so long
+        raise _DamageError("the file ends within it") from None
     _check_end(file.read(4))
     return WarcRecord(offset, begin + length + 4, fields, block, length)
 
