@@ -237,6 +237,26 @@ def test_a_record_that_is_longer_than_any_file(digits: int, tmp_path: Path) -> N
     assert (damaged.position, damaged.error) == (f"record at octet {len(whole)}", "the file ends within it")
 
 
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("kind", ["RESOURCE", "Conversion", "Metadata", "mEtAdAtA"])
+def test_types_of_records_in_any_case(kind: str, archive: Archive) -> None:
+    plain = Archive(archive.path.with_name("lower.warc"))
+    for each in (archive, plain):
+        named = kind if each is archive else kind.lower()
+        each.write(named, "http://a.test/", json.dumps({"permissions": tag()}).encode(), Content_Type="application/json")
+    assert read(archive.close()) == read(plain.close()) != []
+
+
+@pytest.mark.requirement("MEET-3")
+def test_a_record_without_a_type_is_named(tmp_path: Path) -> None:
+    """Nobody knows whether it is one that a use would be made of."""
+    path = tmp_path / "pages.warc"
+    path.write_bytes(b"WARC/1.1\r\nWARC-Target-URI: http://a.test/\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n")
+    (damaged,) = read(path)
+    assert isinstance(damaged, Unreadable)
+    assert damaged.error == "it does not say what it is"
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

@@ -145,6 +145,20 @@ def test_a_response_without_its_header_fields_is_unread(path: Path) -> None:
     assert [(one.body, one.unread) for one in pages(path)] == [(BODY, "no answer of HTTP"), (BODY, "")]
 
 
+@pytest.mark.requirement("TAG-1")
+@pytest.mark.parametrize("kind", ["Response", "RESOURCE", "Conversion"])
+def test_types_of_records_in_any_case(path: Path, kind: str) -> None:
+    block, media_type = (http(BODY), "application/http") if kind == "Response" else (BODY, "text/html")
+    records = [record(name, block, Content_Type=media_type) for name in (kind, kind.lower())]
+    write(path, *records, record("", block, Content_Type=media_type))
+    first, second, untyped = read(path)
+    assert isinstance(first, CapturedRecord)
+    assert first == second
+    assert first.page
+    assert isinstance(untyped, Unreadable)
+    assert untyped.error == "it does not say what it is"
+
+
 # Revisits
 
 ORIGINAL = {"WARC_Record_ID": "<urn:uuid:1>", "WARC_Payload_Digest": "sha1:AAAA"}

@@ -26,7 +26,7 @@ _BEGINNING = re.compile(rb"(?<=\n)WARC/[0-9]+\.[0-9]+\r\n")
 _PLAIN_START = re.compile(rb"(?:(?<=\n)|(?<=\r\n\r.))WARC/", re.DOTALL)
 _MEMBER_START = re.compile(re.escape(GZIP))
 
-Fields = dict[str, str]  # names in lower case; of fields of one name, the first
+Fields = dict[str, str]  # names in lower case, and the `warc-type` too; of fields of one name, the first
 
 
 class WarcRecord(NamedTuple):
@@ -170,6 +170,9 @@ def _head(read_chunk: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
         name, colon, value = line.decode("utf-8", "replace").partition(":")
         if colon:
             fields.setdefault(name.strip().lower(), value.strip())
+    if not (kind := fields.get("warc-type", "").lower()):
+        raise _DamageError("it does not say what it is")
+    fields["warc-type"] = kind
     length = fields.get("content-length", "")
     if not re.fullmatch("[0-9]{1,15}", length):
         raise _DamageError("it does not say how long it is")
