@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from comity.dataset.files.places import is_local, stored_version
 from comity.dataset.files.warc.items import POLICY
-from comity.dataset.files.warc.messages import has_head, is_http, message, unchunked
+from comity.dataset.files.warc.messages import content_length, has_head, is_http, message, unchunked, words
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
 from comity.policies import PolicyError
 from comity.policies.answers.fetched import Fetched
@@ -321,19 +321,15 @@ def _redirect(status: int, pairs: list[tuple[bytes, bytes]], url: str, moment: d
 
 def _content_of(pairs: list[tuple[bytes, bytes]], body: bytes, *, cut: bool) -> tuple[bytes, bool]:
     """The content of a body as it was sent, and whether it goes on. ValueError where it cannot be had."""
-
-    def values(name: bytes) -> bytes:
-        return b",".join(value.lower() for key, value in pairs if key == name)
-
-    if transfer := values(b"transfer-encoding"):
-        if transfer != b"chunked":
-            raise ValueError(f"Transfer-Encoding {printable(transfer)}")
+    if transfer := words(pairs, b"transfer-encoding"):
+        if transfer != [b"chunked"]:
+            raise ValueError(f"Transfer-Encoding {printable(b', '.join(transfer))}")
         body, is_whole = unchunked(body)
         if not is_whole and not cut:
             raise ValueError("a body in chunks that breaks off")
-    elif (length := values(b"content-length")).isdigit() and int(length[:15]) > len(body) and not cut:
+    elif content_length(pairs) > len(body) and not cut:
         raise ValueError("a body that breaks off")
-    return decoded(body, values(b"content-encoding"), is_cut=cut) if body else (body, cut)
+    return decoded(body, b", ".join(words(pairs, b"content-encoding")), is_cut=cut) if body else (body, cut)
 
 
 def _complete_answer(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import IO, Any, NamedTuple
 
@@ -17,8 +17,8 @@ from comity.bounded import Bounded
 from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, POLICY, is_item, item_of, name_of, refers_to
-from comity.dataset.files.warc.messages import has_head, is_http, message, unchunked
-from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, fields_at, records
+from comity.dataset.files.warc.messages import content_length, has_head, is_http, message, unchunked, words
+from comity.dataset.files.warc.records import BUFFER, GZIP, PACKED, Damage, Fields, WarcRecord, fields_at, records
 from comity.dataset.records import Batch, DatasetError, Record, Unreadable
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, moment_of
 from comity.dataset.tags.sources import GUESSED
@@ -32,8 +32,12 @@ BATCH = 32  # records; each may have a body of some MB
 MAX_INFO = 64 * 2**10  # octets of a warcinfo, of a request, and of what is named of what cannot be read
 MAX_REMEMBERED = 100_000  # names of captures of which a later revisit may be
 MAX_METHOD = 64  # octets in which the method of a request stands
+PIECE = 2**12  # octets that are unpacked at a time
+ZSTD = b"\x28\xb5\x2f\xfd"  # a frame begins so (RFC 8878 section-3.1.1)
+SKIPPABLE = b"\x2a\x4d\x18"  # and so, behind any octet, one without content (section-3.1.2)
 FIRST = 100  # records in which the crawler of the first captures is looked for
 
+PART_OF_PAGE = "a part of the page (HTTP status 206)"
 PAGES = ("response", "resource", "revisit", "conversion")  # types of records
 Head = list[tuple[bytes, bytes]]
 
@@ -300,6 +304,7 @@ def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, met
     if status // 100 != 2:
         return CapturedRecord({}, None, left_out=f"status {status}")
     body, missing = _content(head, body, is_cut=bool(unread))
+    unread = unread or (PART_OF_PAGE if status == 206 else "")
     page = page._replace(fields=tuple(head), body=body, status=status, unread=unread or missing)
     return CapturedRecord(identity, page, earlier=earlier)
 
@@ -321,6 +326,7 @@ def _revisited(record: WarcRecord, original: WarcRecord | None, page: CapturedPa
     if original_status // 100 != 2:
         return CapturedRecord({}, None, left_out=f"status {original_status}")
     body, missing = _content(original_head, body, is_cut="warc-truncated" in original.fields)
+    missing = missing or (PART_OF_PAGE if 206 in (status, original_status) else "")
     missing = missing or ("its original is cut off" if "warc-truncated" in original.fields else "")
     fields = (*original_head, *(field for field in head if field not in original_head))
     page = page._replace(
@@ -341,15 +347,17 @@ def _message(block: bytes) -> tuple[int, Head, bytes]:
 
 def _content(head: Head, body: bytes, *, is_cut: bool) -> tuple[bytes, str]:
     """The body without codings, and why it is not whole; "" where it is. ValueError where nobody knows what it says."""
-    values = dict(reversed(head))
-    codings = [word.strip() for name, value in head if name == b"content-encoding" for word in value.lower().split(b",")]
-    codings = [coding for coding in codings if coding not in (b"", b"identity")]
+    codings = [coding for coding in words(head, b"content-encoding") if coding != b"identity"]
+    transfer_codings = [coding for coding in words(head, b"transfer-encoding") if coding != b"identity"]
     missing = ""
-    if b"chunked" in values.get(b"transfer-encoding", b"").lower():
+    if b"chunked" in transfer_codings:
         body, is_whole = unchunked(body)
         missing = "" if is_whole else "the body in chunks breaks off"
-    elif (length := values.get(b"content-length", b"")).isdigit() and not codings and int(length[:15]) > len(body):
+    elif not codings and content_length(head) > len(body):
         missing = "the body is shorter than its Content-Length"
+    others = b", ".join(coding for coding in transfer_codings if coding != b"chunked")
+    if others and body and not _is_document(body):
+        missing = missing or f"Transfer-Encoding {printable(others)} cannot be taken off"
     for coding in reversed(codings) if body else ():
         body, is_whole = _decoded(body, coding)
         missing = missing or ("" if is_whole else "the compressed body breaks off")
@@ -399,9 +407,7 @@ def _without_zstd(body: bytes) -> tuple[bytes, bool]:
     else:
         from backports import zstd
 
-    decoder = zstd.ZstdDecompressor()
-    content = decoder.decompress(body, MAX_BLOCK + 1)
-    return _limited(content, is_more=not (decoder.eof or decoder.needs_input)), decoder.eof
+    return _unpacked(body, zstd.ZstdDecompressor, lambda octets: octets == ZSTD or octets[1:] == SKIPPABLE)
 
 
 def _is_document(body: bytes) -> bool:
@@ -413,18 +419,27 @@ def _is_document(body: bytes) -> bool:
 
 
 def _inflated(body: bytes, bits: int) -> tuple[bytes, bool]:
-    content = bytearray()
-    while body:
-        decoder = zlib.decompressobj(bits)
-        content += decoder.decompress(body, MAX_BLOCK + 1 - len(content))
-        _limited(content, is_more=bool(decoder.unconsumed_tail))
-        if not decoder.eof:
-            return bytes(content), False
-        body = decoder.unused_data if bits > zlib.MAX_WBITS and decoder.unused_data[:2] == b"\x1f\x8b" else b""
-    return bytes(content), True
+    return _unpacked(body, lambda: zlib.decompressobj(bits), lambda octets: bits > zlib.MAX_WBITS and octets.startswith(GZIP[:2]))
 
 
-def _limited(content: bytes | bytearray, *, is_more: bool) -> bytes:
-    if is_more or len(content) > MAX_BLOCK:
+def _unpacked(body: bytes, decoder_of: Callable[[], Any], is_start: Callable[[bytes], bool]) -> tuple[bytes, bool]:
+    """The content of all members or frames, and whether the last one is whole. What is behind them is none of it.
+
+    `is_start`: whether four octets begin a further one."""
+    content, position, decoder = bytearray(), 0, decoder_of()
+    while position < len(body):
+        piece = body[position : position + PIECE]  # a decoder copies what is behind its end
+        content += _limited(decoder.decompress(piece, MAX_BLOCK + 1 - len(content)), before=len(content))
+        position += len(piece) - len(decoder.unused_data)
+        if decoder.eof:
+            if not is_start(body[position : position + 4]):
+                break
+            decoder = decoder_of()
+    return bytes(content), decoder.eof
+
+
+def _limited(content: bytes, *, before: int = 0, is_more: bool = False) -> bytes:
+    """Return content that is not too long. `before`: octets that stand before it."""
+    if is_more or before + len(content) > MAX_BLOCK:
         raise ValueError(f"unpacked it has more than {MAX_BLOCK} octets")
-    return bytes(content)
+    return content

@@ -210,6 +210,7 @@ READ = [
     pytest.param(Answered(ROBOTS, gzip.compress(CLOSED), headers={"Content-Encoding": "gzip"}), id="gzip"),
     pytest.param(Answered(ROBOTS, gzip.compress(CLOSED)), id="gzip without its field"),
     pytest.param(Answered(ROBOTS, b"1b\r\n%s\r\n0\r\n\r\n" % CLOSED, headers=CHUNKED), id="chunks"),
+    pytest.param(Answered(ROBOTS, b"00000001b\n%s\n0\n\n" % CLOSED, headers=CHUNKED), id="chunks with line feeds"),
     pytest.param(Answered(ROBOTS, CLOSED, headers=CHUNKED), id="chunks that were taken away"),
     pytest.param(Answered(ROBOTS, CLOSED, kind="resource", fields={"Content-Type": "text/plain"}), id="resource"),
     pytest.param(
@@ -233,6 +234,7 @@ UNREAD = [
     pytest.param(Answered(ROBOTS, OPEN, headers={"Content-Encoding": "br"}), "Content-Encoding br", id="br"),
     pytest.param(Answered(ROBOTS, b"1b\r\nUser", headers=CHUNKED), "breaks off", id="chunks"),
     pytest.param(Answered(ROBOTS, OPEN, headers={"Content-Length": "900"}), "breaks off", id="short"),
+    pytest.param(Answered(ROBOTS, OPEN, headers={"Content-Length": "900, 900"}), "breaks off", id="short, twice"),
     pytest.param(Answered(ROBOTS, OPEN, headers={"Transfer-Encoding": "x"}), "Transfer-Encoding x", id="coding"),
     pytest.param(Answered(ROBOTS, OPEN, kind="revisit"), "of another profile", id="revisit"),
     pytest.param(Answered(ROBOTS, kind="revisit", fields={"WARC-Profile": SAME}), "not say of what", id="revisit of nothing"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -16,6 +17,11 @@ from hypothesis import strategies as st
 from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.tagging import warc
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 from tests.dataset.tagging.archives import HTML, THEN, http, page, record, write
 
 BODY = b"<html><body><p>Hello</p></body></html>"
@@ -86,11 +92,28 @@ def test_what_is_no_page_is_left_out_and_counted(path: Path) -> None:
         ("gzip", BODY),  # the archive has taken it off, and left the field
         ("br", BODY),
         ("identity", BODY),
+        ("zstd", zstd.compress(BODY)),
+        ("zstd", zstd.compress(BODY[:9]) + zstd.compress(BODY[9:])),
+        ("zstd", BODY),
     ],
 )
 def test_codings_are_taken_off(path: Path, coding: str, coded: bytes) -> None:
     write(path, page(coded, HTML, (b"Content-Encoding", coding.encode())))
     assert (only(path).body, only(path).unread) == (BODY, "")
+
+
+@pytest.mark.parametrize("piece", [1, 2, 19, 20, 21, 4096])
+def test_members_and_frames_wherever_they_are_cut(path: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    monkeypatch.setattr(warc, "PIECE", piece)
+    members = b"".join(packed(BODY[number : number + 1]) for number in range(len(BODY)))
+    frames = b"".join(zstd.compress(BODY[number : number + 1]) + b"\x50\x2a\x4d\x18\1\0\0\0x" for number in range(len(BODY)))
+    write(
+        path,
+        *(page(members + more, HTML, (b"Content-Encoding", b"gzip")) for more in (b"", b"\0" * 9, packed(b"more")[:-1])),
+        *(page(frames + more, HTML, (b"Content-Encoding", b"zstd")) for more in (b"", b"\0" * 9, zstd.compress(b"more")[:-1])),
+    )
+    cut = "the compressed body breaks off"
+    assert [(one.body[: len(BODY)], one.unread) for one in pages(path) if one.body] == [(BODY, ""), (BODY, ""), (BODY, cut)] * 2
 
 
 def test_chunks(path: Path) -> None:
@@ -102,15 +125,67 @@ def test_chunks(path: Path) -> None:
     assert cut.unread == "the body in chunks breaks off"
 
 
+IDENTITY, CHUNKED = (b"Transfer-Encoding", b"identity"), (b"Transfer-Encoding", b"Chunked")
+CHUNKS = b"5\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n" % (BODY[:5], len(BODY) - 5, BODY[5:])
+
+
+@pytest.mark.requirement("TAG-1")
+@pytest.mark.parametrize(
+    ("fields", "body"),
+    [
+        ([IDENTITY, CHUNKED], CHUNKS),
+        ([(b"Transfer-Encoding", b"identity, chunked")], CHUNKS),
+        ([CHUNKED], CHUNKS.replace(b"\r\n", b"\n")),
+        ([CHUNKED], b"0" * 9 + CHUNKS),
+        ([(b"Transfer-Encoding", b"binary")], BODY),
+        ([(b"Transfer-Encoding", b"gzip, chunked")], BODY),  # the archive has taken both off, and left the field
+        ([IDENTITY], BODY),
+    ],
+)
+def test_transfer_codings_are_taken_off(path: Path, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
+    write(path, page(body, HTML, *fields))
+    assert (only(path).body, only(path).unread) == (BODY, "")
+
+
+@pytest.mark.requirement("TAG-1")
+@pytest.mark.parametrize(
+    ("fields", "body"),
+    [
+        ([(b"Transfer-Encoding", b"gzip, chunked")], b"%x\r\n%s\r\n0\r\n\r\n" % (len(packed(BODY)), packed(BODY))),
+        ([(b"Transfer-Encoding", b"gzip"), CHUNKED], packed(BODY)),
+        ([(b"Transfer-Encoding", b"gzip")], packed(BODY)),
+    ],
+)
+def test_transfer_codings_that_cannot_be_taken_off(path: Path, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
+    write(path, page(body, HTML, *fields))
+    assert only(path).unread == "Transfer-Encoding gzip cannot be taken off"
+
+
+@pytest.mark.requirement("TAG-1")
+@pytest.mark.parametrize("kind", ["response", "original", "revisit"])
+def test_a_part_of_a_page_is_unread(path: Path, kind: str) -> None:
+    part = http(BODY, HTML, (b"Content-Range", b"bytes 500-526/2000"), status="206 Partial Content")
+    if kind == "response":
+        write(path, record("response", part))
+    elif kind == "original":
+        write(path, record("response", part, **ORIGINAL), record("revisit", b"", WARC_Refers_To="<urn:uuid:1>"))
+    else:
+        write(path, page(BODY, **ORIGINAL), record("revisit", part, WARC_Refers_To="<urn:uuid:1>"))
+    assert pages(path)[-1].unread == "a part of the page (HTTP status 206)"
+
+
 @pytest.mark.parametrize(
     ("fields", "block"),
     [
         ({"WARC_Truncated": "length"}, http(BODY)),
         ({"WARC_Segment_Number": "1"}, http(BODY)),
         ({}, http(BODY, HTML, (b"Content-Length", b"100000"))),
+        ({}, http(BODY, HTML, (b"Content-Length", b"100000, 100000"))),
+        ({}, http(BODY, HTML, (b"Content-Length", b"5"), (b"Content-Length", b"100000"))),
         ({}, http(packed(BODY * 9)[:-12], HTML, (b"Content-Encoding", b"gzip"))),
+        ({}, http(zstd.compress(BODY * 9) + zstd.compress(BODY * 9)[:-3], HTML, (b"Content-Encoding", b"zstd"))),
     ],
-    ids=["truncated", "segment", "length", "gzip"],
+    ids=["truncated", "segment", "length", "length twice", "two lengths", "gzip", "zstd"],
 )
 def test_what_is_cut_off_says_so(path: Path, fields: dict[str, str], block: bytes) -> None:
     write(path, record("response", block, **fields))
@@ -269,7 +344,12 @@ def test_what_cannot_be_read_is_named(path: Path, block: bytes, error: str) -> N
 def test_bombs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warc, "MAX_BLOCK", 100_000)
     zeros = bytes(200_000)
-    for coding, coded in (("gzip", gzip.compress(zeros)), ("deflate", zlib.compress(zeros)), ("br", brotli.compress(zeros))):
+    for coding, coded in (
+        ("gzip", gzip.compress(zeros)),
+        ("deflate", zlib.compress(zeros)),
+        ("br", brotli.compress(zeros)),
+        ("zstd", zstd.compress(zeros[:-1]) * 2),
+    ):
         write(path, page(coded, HTML, (b"Content-Encoding", coding.encode())), page())
         assert "more than 100000 octets" in errors(path)[0]
         assert len(pages(path)) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from comity.dataset.files.warc.records import WarcRecord
 
@@ -10,7 +11,8 @@ _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _LINE_END = re.compile(rb"\r?\n")
 _FOLD = re.compile(rb"\r?\n[ \t]+")  # RFC 9112 section-5.2: a field that goes on in the next line
 # RFC 9112 section-7.1:  chunk = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
-_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
+# LENIENT: line feeds alone end lines, as in heads.
+_CHUNK = re.compile(rb"([0-9A-Fa-f]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n")
 
 
 def is_http(record: WarcRecord) -> bool:
@@ -34,6 +36,17 @@ def has_head(octets: bytes) -> bool:
     return _HEAD_END.search(octets) is not None
 
 
+def words(head: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
+    """The members of all fields of a name, whose values are lists, in lower case."""
+    members = (word.strip().lower() for key, value in head if key == name for word in value.split(b","))
+    return [member for member in members if member]
+
+
+def content_length(head: Iterable[tuple[bytes, bytes]]) -> int:
+    """Octets that a body has to have, by the largest of several Content-Length; 0 where none is a number."""
+    return max((int(word[:15]) for word in words(head, b"content-length") if word.isdigit()), default=0)
+
+
 def unchunked(body: bytes) -> tuple[bytes, bool]:
     """The body that was sent in chunks, and whether it is whole.
 
@@ -46,7 +59,8 @@ def unchunked(body: bytes) -> tuple[bytes, bool]:
         if not size:
             return bytes(content), True
         content += body[match.end() : match.end() + size]
-        position = match.end() + size + 2
-        if body[position - 2 : position] != b"\r\n":
+        end = _LINE_END.match(body, match.end() + size)
+        if not end:
             break
+        position = end.end()
     return bytes(content), False
