@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from comity.dataset.files.places import is_local, stored_version
 from comity.dataset.files.warc.items import POLICY
-from comity.dataset.files.warc.messages import content_length, has_head, is_http, message, unchunked, words
+from comity.dataset.files.warc.messages import content_length, covers_another, has_head, is_http, message, unchunked, words
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
 from comity.policies import PolicyError
 from comity.policies.answers.fetched import Fetched
@@ -282,6 +282,8 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
     headers = tuple(pair for pair in pairs if pair[0] == b"content-type")
     if status[1][:1] != b"2":
         return Capture(url, Fetched(status=int(status[1]), headers=headers, fetched_at=moment))
+    if covers_another(pairs, body):
+        raise ValueError("the length of its record covers another one")
     body, cut = _content_of(pairs, body, cut=cut)
     return Capture(url, _complete_answer(int(status[1]), headers, body, moment, cut=cut))
 

@@ -17,7 +17,7 @@ from comity.bounded import Bounded
 from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, POLICY, is_item, item_of, name_of, refers_to
-from comity.dataset.files.warc.messages import content_length, has_head, is_http, message, unchunked, words
+from comity.dataset.files.warc.messages import content_length, covers_another, has_head, is_http, message, unchunked, words
 from comity.dataset.files.warc.records import BUFFER, GZIP, PACKED, Damage, Fields, WarcRecord, fields_at, records
 from comity.dataset.records import Batch, DatasetError, Record, Unreadable
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, moment_of
@@ -347,6 +347,8 @@ def _message(block: bytes) -> tuple[int, Head, bytes]:
 
 def _content(head: Head, body: bytes, *, is_cut: bool) -> tuple[bytes, str]:
     """The body without codings, and why it is not whole; "" where it is. ValueError where nobody knows what it says."""
+    if covers_another(head, body):
+        raise ValueError("its length covers another record")
     codings = [coding for coding in words(head, b"content-encoding") if coding != b"identity"]
     transfer_codings = [coding for coding in words(head, b"transfer-encoding") if coding != b"identity"]
     missing = ""

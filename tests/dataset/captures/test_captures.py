@@ -244,6 +244,11 @@ UNREAD = [
         id="revisit of what is not there",
     ),
     pytest.param(Answered(ROBOTS, OPEN, fields={"WARC-Segment-Number": "1"}), "segment", id="segment"),
+    pytest.param(
+        Answered(ROBOTS, OPEN + b"\r\n\r\nWARC/1.0\r\n\r\n" + OPEN, headers={"Content-Length": str(len(OPEN))}),
+        "covers another",
+        id="another record",
+    ),
     pytest.param(Answered(ROBOTS, OPEN, "206 Partial Content"), "206", id="a part"),
     pytest.param(Answered(ROBOTS, b"", "304 Not Modified"), "names no place", id="not modified"),
     pytest.param(Answered(ROBOTS, OPEN, "300 Multiple Choices"), "names no place", id="choices"),

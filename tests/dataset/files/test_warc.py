@@ -57,7 +57,7 @@ class Archive:
     def response(
         self, url: str, body: bytes, name: str = "", content_type: str = "text/html; charset=utf-8", **more: str
     ) -> None:
-        fields = [("Content-Type", content_type), ("Content-Length", str(len(body))), *more.items()]
+        fields = [*({"Content-Type": content_type, "Content-Length": str(len(body))} | more).items()]
         self.write("response", url, body, name, StatusAndHeaders("200 OK", fields, protocol="HTTP/1.1"))
 
     def item(self, item: Record, refers_to: str = "", url: str = "http://a.test/") -> None:
@@ -235,6 +235,16 @@ def test_a_record_that_is_longer_than_any_file(digits: int, tmp_path: Path) -> N
     assert first == last
     assert isinstance(damaged, Unreadable)
     assert (damaged.position, damaged.error) == (f"record at octet {len(whole)}", "the file ends within it")
+
+
+@pytest.mark.requirement("MEET-3", "MEET-5")
+def test_the_text_of_a_record_that_covers_another_is_left_out(archive: Archive) -> None:
+    archive.item({"permissions": tag()}, "<urn:uuid:1>")
+    body = b"<p>one</p>\r\n\r\nWARC/1.1\r\nWARC-Type: response\r\n\r\n<p>of another</p>"
+    archive.response("http://a.test/", body, "<urn:uuid:1>", **{"Content-Length": "10"})
+    (record,) = read(archive.close())
+    assert isinstance(record, dict)
+    assert "html" not in record
 
 
 @pytest.mark.requirement("MEET-3")

@@ -341,6 +341,18 @@ def test_what_cannot_be_read_is_named(path: Path, block: bytes, error: str) -> N
     assert len(pages(path)) == 2
 
 
+@pytest.mark.requirement("TAG-1", "TAG-3")
+@pytest.mark.parametrize("length", [len(BODY), 0])
+def test_a_record_that_covers_another_is_named(path: Path, length: int) -> None:
+    """What the other one says is no part of the page."""
+    other = page(b"SECRET", HTML, (b"Content-Usage", b"train-ai=n"), url="https://refusing.test/")
+    block = http(BODY[:length], HTML, (b"Content-Length", b"%d" % length)) + b"\r\n\r\n" + other.removesuffix(b"\r\n\r\n")
+    revisit = record("revisit", b"", WARC_Refers_To="<urn:uuid:1>")
+    write(path, record("response", block, **ORIGINAL), revisit, page(BODY, HTML, (b"Content-Length", b"5")))
+    assert errors(path) == ["its length covers another record"] * 2
+    assert only(path).body == BODY
+
+
 def test_bombs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warc, "MAX_BLOCK", 100_000)
     zeros = bytes(200_000)

@@ -14,6 +14,8 @@ _FOLD = re.compile(rb"\r?\n[ \t]+")  # RFC 9112 section-5.2: a field that goes o
 # LENIENT: line feeds alone end lines, as in heads.
 _CHUNK = re.compile(rb"([0-9A-Fa-f]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n")
 
+_NEXT = re.compile(rb"\r\n\r\nWARC/[0-9]+\.[0-9]+\r\n")  # the end of a record, and the beginning of another one
+
 
 def is_http(record: WarcRecord) -> bool:
     """Return whether the block of the record is an answer of HTTP, by what the record says or by what the block begins with."""
@@ -43,8 +45,14 @@ def words(head: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
 
 
 def content_length(head: Iterable[tuple[bytes, bytes]]) -> int:
-    """Octets that a body has to have, by the largest of several Content-Length; 0 where none is a number."""
-    return max((int(word[:15]) for word in words(head, b"content-length") if word.isdigit()), default=0)
+    """Octets that a body has to have, by the largest of several Content-Length; -1 where none is a number."""
+    return max((int(word[:15]) for word in words(head, b"content-length") if word.isdigit()), default=-1)
+
+
+def covers_another(head: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
+    """Return whether a further record stands behind the end of a body: the length of its own record is wrong."""
+    length = content_length(head)
+    return length >= 0 and _NEXT.search(body, length) is not None
 
 
 def unchunked(body: bytes) -> tuple[bytes, bool]:

@@ -12,7 +12,7 @@ from typing import IO, NamedTuple, NoReturn
 from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, ItemPosition, is_item, item_of, key, name_of, refers_to
-from comity.dataset.files.warc.messages import is_http, message
+from comity.dataset.files.warc.messages import covers_another, is_http, message
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
 from comity.dataset.records import Batch, DatasetError, PositionedRecord, Record, Unreadable
 from comity.dataset.tags.sources import GUESSED
@@ -191,6 +191,8 @@ def _text(record: WarcRecord) -> str:
     body = record.block
     if is_http(record):
         _, fields, body = message(body)
+        if covers_another(fields, body):
+            return ""
     if any(name == b"content-encoding" for name, _ in fields):
         return ""
     content = Content(fields, body)
