@@ -15,7 +15,7 @@ from comity.dataset import manifest
 from comity.dataset.files.folders import Dataset, open_dataset
 from comity.dataset.files.formats import Reader, open_rewriter, open_writer
 from comity.dataset.files.places import is_within
-from comity.dataset.job import JobOptions, each_file, fields_with_tag, files_of, first_of, open_readers, recrawled
+from comity.dataset.job import JobOptions, each_file, fields_with_tag, files_of, first_of, open_readers, paths_read, recrawled
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.permissions.expiry import ExpiryTerms, expired
 from comity.dataset.record_counts import RecordCounts
@@ -66,7 +66,7 @@ def expire(
 
     DatasetError where one cannot be used or written: it is as it was, those before it are done."""
     opened, readers = [open_dataset(path) for path in datasets], open_readers(datasets)
-    files = files_of(reader.path for reader in readers)
+    files = files_of(paths_read(readers, tags))
     for reader in readers:
         if clash := first_of(side_files(reader.path), files):
             raise DatasetError(f"{clash} is written when {reader.path} expires: expire it by itself")

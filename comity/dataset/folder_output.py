@@ -19,10 +19,11 @@ from comity.dataset.execution.executors import PROCESSES, Do
 from comity.dataset.files.folders import FolderReplacement, open_dataset
 from comity.dataset.files.formats import WRITABLE, Reader, Writer, ending_of, open_writer
 from comity.dataset.files.places import is_local, is_within
-from comity.dataset.job import JobOptions, each_file, open_readers
+from comity.dataset.job import JobOptions, each_file, open_readers, paths_read
 from comity.dataset.manifest import FileFacts
 from comity.dataset.records import DatasetError
 from comity.dataset.side_files import side_folder
+from comity.dataset.tags.sources import GUESSED, TagSource
 
 UNWRITABLE_AS = ".jsonl.gz"  # ending of what is read in a form that is not written
 
@@ -76,6 +77,7 @@ def folder_output(
     kinds: Sequence[str],
     ending: str = "",
     reader_of: Callable[[Reader], Reader] = lambda reader: reader,
+    tags: TagSource = GUESSED,
 ) -> Iterator[FolderOutput]:
     """Fill a new folder. At the end of `with` it is there, and whoever made it writes its manifest; where it raises nothing has
     changed.
@@ -85,7 +87,7 @@ def folder_output(
     asides = [side_folder(folder, kind) for kind in kinds]
     datasets, readers = [open_dataset(path) for path in inputs], list(map(reader_of, open_readers(inputs)))
     for clash in (folder, *asides):
-        if any(is_within(reader.path, clash) for reader in readers):
+        if any(is_within(path, clash) for path in paths_read(readers, tags)):
             raise DatasetError(f"{clash} is read from: give the output another name")
     names = [_new_name(dataset.name_of(file), ending) for dataset in datasets for file in dataset.files]
     [(name, count)] = Counter(names).most_common(1)

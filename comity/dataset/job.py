@@ -15,6 +15,7 @@ from comity.dataset.passes import Note, Outcome, Sinks, is_small, run
 from comity.dataset.permissions.expiry import NEVER_RECRAWLED, Fetches, Recrawled
 from comity.dataset.permissions.terms import CURRENT
 from comity.dataset.records import DatasetError, Record
+from comity.dataset.sidecar import Sidecar
 from comity.dataset.tags.sources import TagSource
 
 
@@ -118,6 +119,11 @@ def open_readers(paths: Sequence[Path]) -> list[Reader]:
                 raise DatasetError(f"{file} is given twice")
             seen |= files_of([file])
     return readers
+
+
+def paths_read(readers: Iterable[Reader], tags: TagSource) -> list[Path]:
+    """Return the paths of all that is read: of the records, and of the file that has their tags."""
+    return [*(reader.path for reader in readers), *([tags.path] if isinstance(tags, Sidecar) else ())]
 
 
 File = tuple[int, int] | str  # the same by whatever name

@@ -28,7 +28,7 @@ from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.files.formats import Reader
 from comity.dataset.files.places import path_of
 from comity.dataset.files.replacement import Replacement
-from comity.dataset.job import JobOptions, files_of, first_of, open_readers
+from comity.dataset.job import JobOptions, files_of, first_of, open_readers, paths_read
 from comity.dataset.records import DatasetError
 from comity.dataset.verify.origins import origins_in
 from comity.dataset.verify.report import Host, Report, Verify
@@ -91,8 +91,8 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
     try:
         options = Options.from_settings(settings)
         readers = open_readers([opts.dataset])  # before any site is asked
-        tag_option.tag_source(opts, settings)
-        if opts.listed and first_of([opts.listed], files_of(reader.path for reader in readers)):
+        tags = tag_option.tag_source(opts, settings)
+        if opts.listed and first_of([opts.listed], files_of(paths_read(readers, tags))):
             raise DatasetError(f"{opts.listed} is read from: give the list another name")
         if opts.refresh or options.store.exists():
             PolicyStore(options.store).close()

@@ -10,7 +10,7 @@ from typing import Any
 
 from comity.dataset import manifest
 from comity.dataset.files.formats import Reader, Writer, open_writer
-from comity.dataset.job import JobOptions, files_of, first_of, open_readers, recrawled
+from comity.dataset.job import JobOptions, files_of, first_of, open_readers, paths_read, recrawled
 from comity.dataset.passes import Outcome, Sinks, run
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError, Record
@@ -57,7 +57,7 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptio
 
     DatasetError, and `output` as it was, where a file cannot be used or written."""
     readers, entering = open_readers(inputs), open_writer(output)
-    if clash := first_of((output, *side_files(output)), files_of(reader.path for reader in readers)):
+    if clash := first_of((output, *side_files(output)), files_of(paths_read(readers, terms.tags))):
         raise DatasetError(f"{clash} is read from: give the export another name")
     with UnreadLines(beside(output, "unreadable")) as unread:
         with manifest.restored_on_error(output), entering as writer:

@@ -47,7 +47,7 @@ def export_folder(
     `terms`: without the pages that were fetched again; it finds them itself. DatasetError, and `folder` as it was, where a file
     cannot be used or written."""
     folder, exported = nameable_folder(folder), Summary()
-    with folder_output(inputs, folder, kinds=("unreadable",), ending=ending) as output:
+    with folder_output(inputs, folder, kinds=("unreadable",), ending=ending, tags=terms.tags) as output:
         terms = terms._replace(recrawled=recrawled(output.readers, options, terms.tags, terms.uses))
         for summary in output.results(partial(_ExportPart, terms), options):
             exported.merge(summary)

@@ -362,6 +362,31 @@ def test_tags_in_a_file_of_their_own(tmp_path: Path, crawled: Path, how: str, ac
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["export", "crawled.jsonl", "--for", "index", "-o", "tags.jsonl"],
+        ["export", "crawled.jsonl", "--for", "index", "-o", "link.jsonl"],
+        ["export", "folder", "--for", "index", "-o", "out/"],
+        ["verify", "crawled.jsonl", "--list", "tags.jsonl"],
+        ["verify", "crawled.jsonl", "--list", "link.jsonl"],
+    ],
+)
+def test_tags_in_a_file_of_their_own_are_not_written_over(tmp_path: Path, crawled: Path, words: list[str]) -> None:
+    record = json.loads(crawled.read_text().splitlines()[0])
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.jsonl").write_bytes(crawled.read_bytes())
+    (tmp_path / "out").mkdir()
+    sidecar = tmp_path / ("out/a.jsonl" if "folder" in words else "tags.jsonl")
+    sidecar.write_bytes(row(record, record["url"], record.pop("permissions")))
+    (tmp_path / "link.jsonl").symlink_to(sidecar)
+    before = sidecar.read_bytes()
+    done = dataset(*words, "--tag", f"sidecar:{sidecar}", folder=tmp_path)
+    assert done.returncode == 2
+    assert "is read from: give the" in done.stderr
+    assert sidecar.read_bytes() == before
+
+
+@pytest.mark.parametrize(
     ("tag", "said"),
     [
         ("off", "--tag `off` is no place: nothing is permitted without a tag"),
