@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from comity.dataset import manifest
+from comity.dataset.changed_outside import changed_outside
 from comity.dataset.files.folders import Dataset, open_dataset
 from comity.dataset.files.formats import Reader, open_rewriter, open_writer
 from comity.dataset.files.places import is_within
@@ -75,10 +76,11 @@ def expire(
             raise DatasetError(f"{folder} is written when a dataset expires: expire it by itself")
     terms = ExpiryTerms.create(now, recrawled(readers, options, tags), taken_down, tags)
     total, remaining = RecordCounts(), iter(readers)
+    altered = frozenset(changed_outside(datasets, options))
     for dataset in opened:
         tasks = [_Expiring(next(remaining), dataset.path if dataset.is_folder else None) for _ in dataset.files]
         expire_dataset = _expire_folder if dataset.is_folder else _expire_file
-        total.merge(expire_dataset(dataset, tasks, _Expire(terms, dry_run), options))
+        total.merge(expire_dataset(dataset, tasks, _Expire(terms, dry_run, altered), options))
     return total
 
 
@@ -92,6 +94,7 @@ def _expire_folder(dataset: Dataset, tasks: Sequence[_Expiring], expire_one: _Ex
     folder, summary, facts = dataset.path, Summary(), []
     described = None if expire_one.dry_run else manifest.read(folder)
     if described:
+        described |= expire_one.told(folder)
         expire_one = expire_one._replace(tells_facts=True)
         manifest.retract(folder)
     for outcome in each_file(expire_one, tasks, options):
@@ -126,6 +129,7 @@ class _Expire(NamedTuple):
 
     terms: ExpiryTerms
     dry_run: bool
+    altered: frozenset[Path]  # what something else had changed
     tells_facts: bool = False
 
     def __call__(self, task: _Expiring) -> _Expired:
@@ -138,10 +142,15 @@ class _Expire(NamedTuple):
         return outcome._replace(notes=notes, facts=facts)
 
     def done(self, task: _Expiring, options: JobOptions) -> _Expired:
-        return _expire(task, self.terms, dry_run=self.dry_run, options=options)
+        return _expire(task, self, options)
+
+    def told(self, path: Path) -> dict[str, bool]:
+        """What the new manifest of a dataset has besides: it must not vouch for what the old one did not describe."""
+        return {manifest.CHANGED_OUTSIDE: True} if path in self.altered else {}
 
 
-def _expire(task: _Expiring, terms: ExpiryTerms, *, dry_run: bool, options: JobOptions) -> _Expired:
+def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expired:
+    terms, dry_run = expire_one.terms, expire_one.dry_run
     reader, folder = task
     path, summary = reader.path, Summary()
     rewriter = open_rewriter(path, folder and side_folder(folder, "unreadable") / path.relative_to(folder))
@@ -183,6 +192,7 @@ def _expire(task: _Expiring, terms: ExpiryTerms, *, dry_run: bool, options: JobO
         manifest.retract(path)
         stack.close()  # the dataset is replaced
         if described:
+            described |= expire_one.told(path)
             manifest.write(
                 path, manifest.changed(path, described, summary.composition, removed=summary.counts.causes, when=terms.now)
             )

@@ -26,6 +26,7 @@ class JobOptions(NamedTuple):
     progress: Callable[[int], object] = lambda _: None  # told how many octets have been read
     removed: Callable[[Note], object] = lambda _: None  # told of each record that goes: its `url`, `why` and `because`
     executor: str = PROCESSES  # one of EXECUTORS
+    complain: Callable[[str], object] = lambda _: None  # told what is wrong, and ends nothing
 
 
 FILES_AHEAD = 1000  # tasks a place that are given out: what comes back of a file is small, and files are of different sizes

@@ -36,6 +36,7 @@ ENCODINGS = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet
 FILE = "file"  # @id of the FileObject
 FILES = "files"  # @id of the FileSet, which has all of a folder
 RECORDS = "records"  # @id of the RecordSet
+CHANGED_OUTSIDE = "comity:changedOutside"  # true where something else had changed a dataset before it expired
 
 # Appendix 1 of the specification, then ours. Values of ours are JSON as it is, whatever keys it has.
 CONTEXT: dict[str, Any] = {
@@ -278,6 +279,29 @@ def digests(described: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
+class Digest(NamedTuple):
+    """The digest of a file that a manifest describes."""
+
+    sha256: str
+    octets: int | None  # None: it does not say
+
+
+def described_files(described: Mapping[str, Any]) -> dict[str, Digest]:
+    """The files that a manifest describes so that they can be told from others, by their names."""
+    distribution = described.get("distribution")
+    files = [file for file in distribution if isinstance(file, dict)] if isinstance(distribution, list) else []
+    return {
+        str(file["name"]): Digest(str(file["sha256"]), _octets(str(file.get("contentSize"))))
+        for file in files
+        if file.get("@type") == "cr:FileObject" and "name" in file and "sha256" in file
+    }
+
+
+def _octets(size: str) -> int | None:
+    number, _, unit = size.partition(" ")
+    return int(number[:20]) if unit == "B" and number.isdecimal() else None
+
+
 def _described(
     fields: Fields, uses: Sequence[str], columns: Collection[str] | None, source: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
@@ -329,17 +353,25 @@ def before(path: Path) -> Path:
 
 def read(path: Path) -> dict[str, Any] | None:
     """Read the manifest of the dataset; the last one, where a crash has left none. DatasetError where it is none."""
-    for candidate in (path_of(path), before(path)):
-        try:
-            described = json.loads(candidate.read_bytes())
-        except FileNotFoundError:
-            continue
-        except (OSError, ValueError) as error:
-            raise DatasetError(f"{candidate} cannot be read: {error}") from None
-        if not isinstance(described, dict):
-            raise DatasetError(f"{candidate} is no manifest")
-        return described
-    return None
+    described = current(path)
+    return _read(before(path)) if described is None else described
+
+
+def current(path: Path) -> dict[str, Any] | None:
+    """Read the manifest of the dataset as it stands; None where there is none, and while it changes. DatasetError as above."""
+    return _read(path_of(path))
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        described = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"{path} cannot be read: {error}") from None
+    if not isinstance(described, dict):
+        raise DatasetError(f"{path} is no manifest")
+    return described
 
 
 def retract(path: Path) -> None:

@@ -138,7 +138,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             complain(hint)
     output, in_folder = output_place(opts)
     with _progress("exporting", opts.inputs, passes=2) as advance:
-        options = JobOptions(opts.workers, advance, executor=opts.executor)
+        options = JobOptions(opts.workers, advance, executor=opts.executor, complain=complain)
         if in_folder:
             exported = export_folder(opts.inputs, output, terms, options, ending=opts.ending)
         else:
@@ -214,7 +214,7 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         console.print(line(source))
         # Each dataset is read twice: once for when its pages were fetched.
         with _progress("expiring", opts.datasets, passes=2) as advance:
-            options = JobOptions(opts.workers, advance, _print_removed, opts.executor)
+            options = JobOptions(opts.workers, advance, _print_removed, opts.executor, complain)
             counts = expire(opts.datasets, now, urls, tags=tags, dry_run=opts.dry_run, options=options)
         if store and opts.store and not opts.dry_run:  # else nobody said that these are all datasets
             store.took_down(urls, now)

@@ -24,6 +24,7 @@ from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.crawler.run.console import add_row, flush_output, line, open_console, say
 from comity.dataset import passes
+from comity.dataset.changed_outside import MESSAGE, changed_outside
 from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.files.formats import Reader
 from comity.dataset.files.places import path_of
@@ -114,7 +115,10 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
             return FAILED
     now = datetime.now(UTC)
     work = Verify(StoredSites(options.store, now), Today(options.agent, now, uses, tag_option.tag_source(opts, settings)))
-    report = _verified(work, readers, opts.listed, JobOptions(opts.workers, executor=opts.executor))
+    job = JobOptions(opts.workers, executor=opts.executor)
+    altered = [str(path) for path in changed_outside([opts.dataset], job)]
+    report = _verified(work, readers, opts.listed, job)
+    report.altered += altered
     if opts.json:
         for text in _json_lines(report):
             say(text)
@@ -196,7 +200,11 @@ def show(report: Report, token: str, console: Console) -> None:
     if hosts > MOST_SHOWN:
         console.print(f"{hosts - MOST_SHOWN} more hosts: --json has all.")
     total = report.records + report.unreadable
-    verdict = "all of them are compliant" if report.is_compliant else f"{report.refused} refused, {report.unknown} unknown"
+    for path in report.altered:
+        console.print(line(f"{path} {MESSAGE}.", "bold red"))
+    is_any = report.refused or report.unknown
+    verdict = f"{report.refused} refused, {report.unknown} unknown" if is_any else "all of them are compliant"
+    verdict += ", but not the dataset" if report.altered and not is_any else ""
     console.print(Text(f"{total} records of {hosts} hosts: {verdict}", "green" if report.is_compliant else "bold red"))
 
 

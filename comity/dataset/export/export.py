@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from comity.dataset import manifest
+from comity.dataset.changed_outside import changed_outside
 from comity.dataset.files.formats import Reader, Writer, open_writer
+from comity.dataset.files.places import is_within
 from comity.dataset.job import JobOptions, files_of, first_of, open_readers, paths_read, recrawled
 from comity.dataset.passes import Outcome, Sinks, run
 from comity.dataset.permissions.terms import Terms, apply_terms
@@ -59,13 +61,14 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptio
     readers, entering = open_readers(inputs), open_writer(output)
     if clash := first_of((output, *side_files(output)), files_of(paths_read(readers, terms.tags))):
         raise DatasetError(f"{clash} is read from: give the export another name")
+    altered = changed_outside(inputs, options)
     with UnreadLines(beside(output, "unreadable")) as unread:
         with manifest.restored_on_error(output), entering as writer:
             terms = terms._replace(recrawled=recrawled(readers, options, terms.tags, terms.uses))
             exported = write_usable(readers, writer, unread, terms, options)
             unread.replace()
             manifest.retract(output)
-        manifest.write(output, manifest.manifest(output, history(inputs, terms, exported), exported.composition))
+        manifest.write(output, manifest.manifest(output, history(inputs, terms, exported, altered), exported.composition))
     return exported
 
 
@@ -78,12 +81,13 @@ def write_usable(readers: Sequence[Reader], writer: Writer, unread: UnreadLines,
     return exported
 
 
-def history(inputs: Sequence[Path], terms: Terms, exported: Summary) -> manifest.History:
+def history(inputs: Sequence[Path], terms: Terms, exported: Summary, altered: Sequence[Path] = ()) -> manifest.History:
     """Return what the manifest says of an export.
 
-    `inputs`: of records of others the export says how they were tagged, as their manifests do."""
+    `inputs`: of records of others the export says how they were tagged, as their manifests do. `altered`: whose manifests do not
+    describe them, so nobody knows how they were tagged."""
     counts = exported.counts
-    described = (manifest.read(path) for path in inputs)
+    described = (manifest.read(path) for path in inputs if not any(is_within(part, path) for part in altered))
     entries = [description["comity:tagged"] for description in described if description and "comity:tagged" in description]
     return manifest.History(
         description=f"Records that could be used for {', '.join(terms.uses)} on {terms.now:%Y-%m-%d},"

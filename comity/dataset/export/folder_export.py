@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from comity.dataset import manifest
+from comity.dataset.changed_outside import changed_outside
 from comity.dataset.export.export import history, write_usable
 from comity.dataset.files.folders import nameable_folder
 from comity.dataset.folder_output import FolderPart, folder_output
@@ -48,9 +49,10 @@ def export_folder(
     cannot be used or written."""
     folder, exported = nameable_folder(folder), Summary()
     with folder_output(inputs, folder, kinds=("unreadable",), ending=ending, tags=terms.tags) as output:
+        altered = changed_outside(inputs, options)
         terms = terms._replace(recrawled=recrawled(output.readers, options, terms.tags, terms.uses))
         for summary in output.results(partial(_ExportPart, terms), options):
             exported.merge(summary)
-    described = manifest.manifest(folder, history(inputs, terms, exported), exported.composition, output.facts)
+    described = manifest.manifest(folder, history(inputs, terms, exported, altered), exported.composition, output.facts)
     manifest.write(folder, described)
     return exported

@@ -82,6 +82,7 @@ class Report:
     def __init__(self) -> None:
         self.hosts: dict[str, Host] = {}  # of those that are held, what is known of them since they are
         self.agents: Counter[str] = Counter()  # of the tags
+        self.altered: list[str] = []  # files and folders that are not what their manifests describe
         self.unreadable = 0
         self.records = 0
         self.refused = 0
@@ -95,7 +96,7 @@ class Report:
 
     @property
     def is_compliant(self) -> bool:
-        return not self.refused and not self.unknown
+        return not self.refused and not self.unknown and not self.altered
 
     def add(self, rechecked_record: Rechecked) -> None:
         self.records += 1
@@ -111,6 +112,7 @@ class Report:
         for name in ("records", "refused", "_unknown", "unreadable"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.agents.update(other.agents)
+        self.altered += other.altered
 
     def all_hosts(self) -> Iterator[tuple[str, Host]]:
         """Yield each host once, by their names."""
@@ -138,6 +140,7 @@ class Report:
             "unknown": self.unknown,
             "unreadable": self.unreadable,
             "agents": dict(self.agents.most_common()),
+            **({"altered": self.altered} if self.altered else {}),
         }
 
     def as_json(self) -> dict[str, Any]:

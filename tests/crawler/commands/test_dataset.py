@@ -404,6 +404,20 @@ def test_tags_nowhere(tmp_path: Path, crawled: Path, tag: str, said: str, action
     assert said in done.stderr
 
 
+@pytest.mark.requirement("MEET-3")
+def test_a_dataset_that_something_else_has_changed(tmp_path: Path, crawled: Path) -> None:
+    dataset("export", "crawled.jsonl", "--for", "train", "-o", "out.jsonl", folder=tmp_path)
+    with (tmp_path / "out.jsonl").open("ab") as file:
+        file.write(b"\n")
+    message = "out.jsonl is not what its manifest describes: something else than comity has changed it"
+    for words in (["export", "out.jsonl", "--for", "train", "-o", "again.jsonl"], ["expire", "out.jsonl", "--dry-run"]):
+        assert message in dataset(*words, folder=tmp_path).stderr
+    verified = dataset("verify", "out.jsonl", folder=tmp_path)
+    assert verified.returncode == 1
+    assert message in " ".join(verified.stdout.split())
+    assert json.loads(dataset("verify", "out.jsonl", "--json", folder=tmp_path).stdout)["altered"] == ["out.jsonl"]
+
+
 def test_a_dataset_without_tags_is_left_as_it_is(tmp_path: Path, crawled: Path) -> None:
     """Or a wrong --tag would empty it."""
     moved(crawled, "rights")
