@@ -293,7 +293,18 @@ def test_a_target_is_its_own_target() -> None:
     assert [target_of(target) for target in ("/a?b", "a", "?q=http://x/")] == ["/a?b", "/a", "/?q=http://x/"]
 
 
-@pytest.mark.parametrize("url", ["ftp://example.com/", "https:///x", "https://example.com:x/", "https://[x/", "mailto:a@b", ""])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://example.com/",
+        "https:///x",
+        "https://example.com:x/",
+        "https://[x/",
+        "mailto:a@b",
+        "https://a.example\\@example.com/",
+        "",
+    ],
+)
 def test_what_has_no_origin(url: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         origin_of(url)

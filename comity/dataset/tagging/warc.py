@@ -24,7 +24,7 @@ from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, moment
 from comity.dataset.tags.sources import GUESSED
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.urls import origin_or_empty, target_of
+from comity.policies.syntax.urls import DEFAULT_PORTS, origin_or_empty, target_of
 from comity.policies.tag import TagError
 
 PART = 4 * 2**20  # octets of the file
@@ -279,8 +279,11 @@ def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, met
 
     ValueError, with what is wrong, where nobody knows what was captured."""
     fields, url = record.fields, _target(record.fields)
+    identity = {"url": url, "final_url": url, "fetched_at": fields.get("warc-date", "")}
     if not origin_or_empty(url):
         scheme = url.partition(":")[0].lower()
+        if scheme in DEFAULT_PORTS:  # of no host: whatever it says, nobody may be asked what may be done with it
+            return CapturedRecord(identity, CapturedPage(url, moment_of(identity["fetched_at"])))
         return CapturedRecord({}, None, left_out=f"scheme {scheme}" if scheme.isalnum() else "no URL")
     if target_of(url) in WELL_KNOWN:
         return CapturedRecord({}, None, left_out="policy file")
@@ -288,9 +291,8 @@ def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, met
         raise ValueError(f"it has more than {MAX_BLOCK} octets")
     unread = f"WARC-Truncated: {fields['warc-truncated']}" if "warc-truncated" in fields else ""
     unread = unread or ("a segment of a record" if "warc-segment-number" in fields else "")
-    page = CapturedPage(url, moment_of(fields.get("warc-date", "")), crawler=crawler, method=method, unread=unread)
+    page = CapturedPage(url, moment_of(identity["fetched_at"]), crawler=crawler, method=method, unread=unread)
     kind = fields["warc-type"]
-    identity = {"url": url, "final_url": url, "fetched_at": fields.get("warc-date", "")}
     if kind == "conversion":
         text = record.block.decode("utf-8", "replace")
         return CapturedRecord({**identity, "content_type": fields.get("content-type", ""), "text": text}, page)

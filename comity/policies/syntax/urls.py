@@ -32,7 +32,9 @@ def _origin(scheme: str, netloc: str) -> str:
         host = host.encode("idna").decode("ascii")
     if ":" in host:
         host = f"[{host}]"
-    elif _NO_HOST.search(host):  # to browsers `https://host\path` and `https://h%6Fst` are the URLs of another
+    elif (
+        _NO_HOST.search(host) or "\\" in netloc
+    ):  # to browsers `https://host\path`, `https://host\@b` and `https://h%6Fst` are another's
         raise ValueError(f"`{scheme}://{netloc}` names no host")
     return f"{scheme}://{host}" if port in (None, DEFAULT_PORTS[scheme]) else f"{scheme}://{host}:{port}"
 

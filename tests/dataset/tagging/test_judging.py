@@ -249,7 +249,14 @@ def test_other_spellings_of_a_url_are_the_same_page(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["https://a.test\\secret", "https://a%2Etest/secret", "https://a .test/secret", "https://a.test|x/"]
+    "url",
+    [
+        "https://a.test\\secret",
+        "https://a%2Etest/secret",
+        "https://a .test/secret",
+        "https://a.test|x/",
+        "https://b.test\\@a.test/",
+    ],
 )
 def test_a_url_of_no_host_is_no_site_of_which_nothing_is_known(url: str) -> None:
     made = tag(PAGE._replace(url=url), Policies({ORIGIN: OPEN}), missing="allow")

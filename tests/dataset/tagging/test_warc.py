@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.tagging import warc
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
+from comity.policies.syntax.urls import origin_or_empty
+from tests.dataset.tagging.archives import HTML, THEN, http, page, record, write
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
-from tests.dataset.tagging.archives import HTML, THEN, http, page, record, write
 
 BODY = b"<html><body><p>Hello</p></body></html>"
 REAL = Path("/work/shared/corpus/warc/whirlwind.warc.gz")
@@ -78,6 +79,19 @@ def test_what_is_no_page_is_left_out_and_counted(path: Path) -> None:
     )
     left_out = Counter(one.left_out for one in read(path) if isinstance(one, CapturedRecord))
     assert left_out == {"": 1, "policy file": 2, "status 404": 1, "status 301": 1, "scheme dns": 1, "scheme urn": 1}
+
+
+@pytest.mark.requirement("TAG-1", "TAG-3")
+@pytest.mark.parametrize(
+    "url", ["https://[x/", "https://refusing.test\\@a.test/", "http:///", "https://a.test:x/", "https://a%2Fb/"]
+)
+@pytest.mark.parametrize("kind", ["response", "conversion"])
+def test_pages_without_a_host_are_pages(path: Path, url: str, kind: str) -> None:
+    """And no records of another scheme, which nobody would use."""
+    write(path, record(kind, http(BODY) if kind == "response" else b"text", url))
+    [one] = pages(path)
+    assert one.url == url
+    assert origin_or_empty(url) == ""
 
 
 @pytest.mark.parametrize(
