@@ -19,7 +19,7 @@ from comity.dataset.execution.executors import PROCESSES, Do
 from comity.dataset.files.folders import FolderReplacement, open_dataset
 from comity.dataset.files.formats import WRITABLE, Reader, Writer, ending_of, open_writer
 from comity.dataset.files.places import is_local, is_within
-from comity.dataset.job import JobOptions, each_file, open_readers, paths_read
+from comity.dataset.job import JobOptions, check_outside, each_file, open_readers, paths_read
 from comity.dataset.manifest import FileFacts
 from comity.dataset.records import DatasetError
 from comity.dataset.side_files import side_folder
@@ -89,6 +89,7 @@ def folder_output(
     for clash in (folder, *asides):
         if any(is_within(path, clash) for path in paths_read(readers, tags)):
             raise DatasetError(f"{clash} is read from: give the output another name")
+    check_outside(folder, inputs)
     names = [_new_name(dataset.name_of(file), ending) for dataset in datasets for file in dataset.files]
     [(name, count)] = Counter(names).most_common(1)
     if count > 1:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from comity.dataset.execution.executors import PROCESSES, Do, in_order, usable_cores
 from comity.dataset.files.folders import open_dataset
 from comity.dataset.files.formats import Reader, open_reader
-from comity.dataset.files.places import is_local
+from comity.dataset.files.places import is_local, is_within
 from comity.dataset.passes import Note, Outcome, Sinks, is_small, run
 from comity.dataset.permissions.expiry import NEVER_RECRAWLED, Fetches, Recrawled
 from comity.dataset.permissions.terms import CURRENT
@@ -125,6 +125,13 @@ def open_readers(paths: Sequence[Path]) -> list[Reader]:
 def paths_read(readers: Iterable[Reader], tags: TagSource) -> list[Path]:
     """Return the paths of all that is read: of the records, and of the file that has their tags."""
     return [*(reader.path for reader in readers), *([tags.path] if isinstance(tags, Sidecar) else ())]
+
+
+def check_outside(output: Path, inputs: Iterable[Path]) -> None:
+    """DatasetError where an output would stand in a folder that is read: whoever reads it next would read that too."""
+    for path in inputs:
+        if path.is_dir() and is_within(output, path):
+            raise DatasetError(f"{output} would be a part of {path}, which is read from: write it elsewhere")
 
 
 File = tuple[int, int] | str  # the same by whatever name

@@ -174,6 +174,20 @@ def test_an_export_over_what_it_reads(tmp_path: Path, crawled: Path) -> None:
         export_folder([tmp_path / "out.unreadable"], tmp_path / "out", TRAIN)
 
 
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("name", ["out.jsonl", "deep/out.jsonl", "out", "deep/out"])
+def test_an_export_into_what_it_reads(tmp_path: Path, crawled: Path, name: str) -> None:
+    """The next one would count its records twice."""
+    (crawled / "deep").mkdir(exist_ok=True)
+    (tmp_path / "link").symlink_to(crawled)
+    before = snapshot(tmp_path)
+    for folder in (crawled, tmp_path / "link"):
+        with pytest.raises(DatasetError, match=r"would be a part of .*crawled, which is read from"):
+            (export if name.endswith(".jsonl") else export_folder)([crawled], folder / name, TRAIN)
+    assert snapshot(tmp_path) == before
+    export([crawled / "a.jsonl"], crawled / "b-again.jsonl", TRAIN)  # of one file of a folder
+
+
 def test_two_files_of_one_name(tmp_path: Path, crawled: Path) -> None:
     shutil.copytree(crawled, tmp_path / "again")
     with pytest.raises(DatasetError, match=r"a\.jsonl would be written twice"):

@@ -12,7 +12,7 @@ from comity.dataset import manifest
 from comity.dataset.changed_outside import changed_outside
 from comity.dataset.files.formats import Reader, Writer, open_writer
 from comity.dataset.files.places import is_within
-from comity.dataset.job import JobOptions, files_of, first_of, open_readers, paths_read, recrawled
+from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers, paths_read, recrawled
 from comity.dataset.passes import Outcome, Sinks, run
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError, Record
@@ -61,6 +61,7 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptio
     readers, entering = open_readers(inputs), open_writer(output)
     if clash := first_of((output, *side_files(output)), files_of(paths_read(readers, terms.tags))):
         raise DatasetError(f"{clash} is read from: give the export another name")
+    check_outside(output, inputs)
     altered = changed_outside(inputs, options)
     with UnreadLines(beside(output, "unreadable")) as unread:
         with manifest.restored_on_error(output), entering as writer:
