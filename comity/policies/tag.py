@@ -414,7 +414,7 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
                 decisions = tag["uses"]
             decided.append((tag, decisions[use]))
         deciding = [pair for pair in decided if pair[1]["verdict"] == "deny"] or decided
-        deciding = [pair for pair in deciding if pair[1]["stated"]] or deciding[:1]
+        deciding = [pair for pair in deciding if pair[1]["stated"]] or sorted(deciding, key=_is_refused_by_default)[:1]
         decision = {key: deciding[0][1][key] for key in ("verdict", "stated")}
         is_refused = decision == {"verdict": "deny", "stated": True}  # else both may restrict it, a refusal by default too
         restricting = deciding if is_refused else [*deciding, *decided]
@@ -434,6 +434,13 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
         refusals = [refusal for browser in reversed(browsers) for refusal in browser["refused"]]
         tagged["browser"] = {**browsers[0], **browsers[-1], "refused": refusals}
     return tagged | {"uses": uses, "elements": elements, "reasons": reasons, "policies": policies}
+
+
+def _is_refused_by_default(decision: tuple[dict[str, Any], dict[str, Any]]) -> bool:
+    """Return whether silence alone refuses the use, which another default would permit. `decision`: the tag, and its use."""
+    tag, use = decision
+    reason = tag["reasons"][use["because"][0]]
+    return use["verdict"] == "deny" and reason["rule"] == "comity.default" and reason.get("part") == "setting"
 
 
 def no_page(agent: Agent, cause: str) -> dict[str, Any]:

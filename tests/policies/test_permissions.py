@@ -229,6 +229,20 @@ def test_silence_that_nobody_has_asked_about_is_another() -> None:
     assert parts == {"preserve": "setting", "genai": "item"}
 
 
+@pytest.mark.requirement("MEET-3")
+def test_a_refusal_that_is_no_silence_decides_before_one_by_default() -> None:
+    """Another default lifts what silence refuses, and nothing else (docs/datasets.md): it is to find what else refuses."""
+    silent, unknown = stating("https://one.example"), no_page(AGENT, "the item came from no page")
+    unasked = stating("https://two.example") | {"uses": {}}
+    for other, rule, part in ((unknown, "comity.no-page", "item"), (unasked, "comity.default", "item")):
+        for pair in ((silent, other), (other, silent), (join_tags(AGENT, silent, other), silent)):
+            both = join_tags(AGENT, *pair)
+            check(both)
+            use = both["uses"]["index"]
+            reason = both["reasons"][use["because"][0]]
+            assert (use["verdict"], use["stated"], reason["rule"], reason["part"]) == ("deny", False, rule, part)
+
+
 def reasons_of(tag: dict[str, Any], decision: dict[str, Any]) -> list[str]:
     return [f"{tag['reasons'][place]['rule']} {tag['reasons'][place]['url']}" for place in decision["because"]]
 

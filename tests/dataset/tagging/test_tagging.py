@@ -220,6 +220,20 @@ def test_tags_as_text_and_tags_that_nobody_understands(tmp_path: Path, form: str
         assert lines(tmp_path / "out.jsonl")[0]["permissions"]["uses"]["train"]["verdict"] == "deny"
 
 
+@pytest.mark.requirement("TAG-2", "TAG-3")
+@pytest.mark.parametrize("date", [DATE, "2020-01-01", ""])
+def test_no_default_of_an_export_lifts_what_is_refused_for_want_of_knowledge(tmp_path: Path, date: str) -> None:
+    """By the policies of today the site is silent; of the date of the capture nobody knows what it said."""
+    silent = {"https://a.test": {"/robots.txt": "User-agent: *\nAllow: /\n"}}
+    policies = Policies(silent if date == DATE else {}, silent)
+    asked = Judge(Question.of(Agent("examplebot", uses=("train",)), now=NOW, as_of="both"), policies)
+    tag_dataset([jsonl(tmp_path / "in.jsonl", [{"url": URLS[0], "date": date}])], tmp_path / "tagged.jsonl", asked)
+    terms = Terms.of(["train"], now=NOW, defaults={"train": Verdict.ALLOW})
+    causes = export([tmp_path / "tagged.jsonl"], tmp_path / "out.jsonl", terms).counts.causes
+    rules = {DATE: {}, "2020-01-01": {"deny:comity.no-policies": 1}, "": {"deny:comity.no-date": 1}}
+    assert causes == rules[date]
+
+
 def test_names_that_are_counted_are_bounded() -> None:
     names = Names()
     for number in range(3 * MAX_NAMES):
