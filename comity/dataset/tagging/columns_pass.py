@@ -119,6 +119,7 @@ class _PageColumns:
         self._batch, self._work = batch, work
         self._urls, self._dates, _, self._headers = work.names
         present = batch.schema.names
+        self._text = _text_name(present, work)
         names = dict.fromkeys(first_part(name) if name not in present else name for names in work.names for name in names)
         relevant = set(map(first_part, (*self._urls, *self._dates, *self._headers))) | {*self._urls, *self._dates, *self._headers}
         self._values = {name: batch.column(name).to_pylist() for name in names if name in present and name in relevant}
@@ -146,11 +147,11 @@ class _PageColumns:
 
     def earlier(self, row: int) -> Any:
         tag = self._tags[row] if self._tags is not None else None
-        return self._work.earlier([tag]) if tag is not None else ()
+        return self._work.earlier([tag], self._text) if tag is not None else ()
 
     def content(self, row: int) -> dict[str, Any]:
         """The fields of a row that may hold something of the page, by the names that they will have."""
-        text = _text_name(self._batch.schema.names, self._work)
+        text = self._text
         names = [name for name in self._batch.schema.names if name not in IDENTITY and name not in (FIELD, SPARE_FIELD)]
         present = {name: True for name in names if name != EXTRA and self._batch.column(name)[row].as_py()}
         extra = self._batch.column(EXTRA)[row].as_py() if EXTRA in names else None
@@ -161,8 +162,7 @@ class _PageColumns:
 
     def standard(self, batch: pa.RecordBatch, urls: list[str], moments: list[datetime | None]) -> pa.RecordBatch:
         """The batch with the URL, the date and the text where records of ours have them."""
-        text = _text_name(batch.schema.names, self._work)
-        names = ["text" if name == text else name for name in batch.schema.names]
+        names = ["text" if name == self._text else name for name in batch.schema.names]
         arrays = [batch.column(number) for number in range(batch.num_columns)]
         texts = {moment: moment.isoformat() if moment else None for moment in dict.fromkeys(moments)}
         for name, values in zip(STANDARD, (urls, [texts[moment] for moment in moments]), strict=True):

@@ -134,16 +134,18 @@ class TagPass:
             return None
         fields = standard(record, page.url, url_name, page, text_name)
         field = tag_field(fields)
-        earlier = self.earlier([fields[field]] if fields.get(field) else ())
+        renamed = text_name if text_name in record and text_name not in fields else ""
+        earlier = self.earlier([fields[field]] if fields.get(field) else (), renamed)
         fields[field] = judged.tag({name: value for name, value in fields.items() if name != url_name}, None, earlier)
         return fields
 
-    def earlier(self, tags: Iterable[Any]) -> list[Tag]:
-        """Tags that a record has already. What is none permits nothing."""
+    def earlier(self, tags: Iterable[Any], renamed: str = "") -> list[Tag]:
+        """Tags that a record has already. What is none permits nothing. `renamed`: the field that is called `text` now."""
         earlier = []
         for tag in tags:
             try:
-                earlier.append(read_tag(from_json(tag) if isinstance(tag, str) else tag).raw)
+                raw = read_tag(from_json(tag) if isinstance(tag, str) else tag).raw
+                earlier.append(_renamed(raw, renamed) if renamed and raw["elements"] else raw)
             except TagError as error:
                 source = Source(url="", part="item", text=f"it had a tag before: {error}")
                 earlier.append(no_statements(self.judge.question.agent, Reason(rule="comity.no-page", source=source)))
@@ -158,6 +160,16 @@ def standard(record: Mapping[str, Any], url: str, url_name: str, page: CapturedP
     if page.captured_at is not None:
         fields.setdefault("fetched_at", page.captured_at.isoformat())
     return fields
+
+
+def _renamed(tag: Tag, name: str) -> Tag:
+    """The tag of a record whose field of that name is called `text` now: what its elements cover is there."""
+    elements = []
+    for element in tag["elements"]:
+        spans = [["text", *span[1:]] if span[0] == name else span for span in element["spans"]]
+        names = dict.fromkeys("text" if other == name else other for other in element.get("names", ()))
+        elements.append(element | {"spans": spans} | ({"names": list(names)} if names else {}))
+    return tag | {"elements": elements}
 
 
 def tag_field(record: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ from comity.dataset.tagging.tagging import Making, tag_dataset
 from comity.policies import Agent, Verdict
 from tests.dataset.tagging.archives import NOW, Policies, http, page, record, write
 from tests.selection import one_in
+
+MakeRecord = Callable[..., dict[str, Any]]
 
 OWN = Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW})
 SITES = {
@@ -232,6 +235,25 @@ def test_no_default_of_an_export_lifts_what_is_refused_for_want_of_knowledge(tmp
     causes = export([tmp_path / "tagged.jsonl"], tmp_path / "out.jsonl", terms).counts.causes
     rules = {DATE: {}, "2020-01-01": {"deny:comity.no-policies": 1}, "": {"deny:comity.no-date": 1}}
     assert causes == rules[date]
+
+
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize(("names", "remaining"), [([], " and free"), (["content"], None)])
+def test_what_a_tag_says_of_the_text_holds_for_it_by_its_new_name(
+    tmp_path: Path, make_record: MakeRecord, form: str, names: list[str], remaining: str | None
+) -> None:
+    element = {"spans": [["content", 0, 7]], "names": names}
+    made = make_record(train={}, elements=[element], fields={"content": "Refused and free"})
+    made = {name: value for name, value in made.items() if name != "text"} | {"url": URLS[0], "final_url": URLS[0]}
+    path = jsonl(tmp_path / "in.jsonl", [made])
+    if form == "parquet":
+        path = tmp_path / "in.parquet"
+        pq.write_table(pa.Table.from_batches([encode([made])]), path)
+    tag_dataset([path], tmp_path / f"tagged.{form}", judge())
+    assert read(tmp_path / f"tagged.{form}")[0]["text"] == "Refused and free"
+    export([tmp_path / f"tagged.{form}"], tmp_path / "out.jsonl", Terms.of(["train"], now=NOW))
+    assert lines(tmp_path / "out.jsonl")[0].get("text") == remaining
 
 
 def test_names_that_are_counted_are_bounded() -> None:
