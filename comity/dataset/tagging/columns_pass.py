@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,7 +29,7 @@ STANDARD = ("url", "fetched_at")  # fields that records of ours have, which are 
 
 def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
     """Return the batch with its tags. `number`: of the first row in its file."""
-    if _may_hide_tags(batch):
+    if _may_hide(batch, work):
         return _as_records(batch, number, work)
     tagged, apart = Tagged(), []
     rows, indices, tags, columns = [], [], _Distinct(), _PageColumns(batch, work)
@@ -71,12 +73,21 @@ def _text_name(names: Iterable[str], work: TagPass) -> str:
     return "" if "text" in present else next((name for name in work.names[2] if name in present), "")
 
 
-def _may_hide_tags(batch: pa.RecordBatch) -> bool:
-    """Return whether the column of tags has other data, or a tag stands elsewhere as it fits no column."""
+def _may_hide(batch: pa.RecordBatch, work: TagPass) -> bool:
+    """Return whether the column of tags has other data, or a tag, or what pages are judged by, stands elsewhere as it fits no
+    column."""
     names = batch.schema.names
     if FIELD in names and not is_tag_type(batch.schema.field(FIELD).type):
         return True
-    return EXTRA in names and bool(pc.any(pc.match_substring_regex(batch.column(EXTRA), rf"{FIELD}|\\u00[4-7]")).as_py())
+    return EXTRA in names and bool(pc.any(pc.match_substring_regex(batch.column(EXTRA), _pattern(work.names))).as_py())
+
+
+@lru_cache(maxsize=16)
+def _pattern(names: tuple[tuple[str, ...], ...]) -> str:
+    """Return a pattern of EXTRA where it may have tags, or a value under one of these names. A letter of it may be escaped."""
+    fields = {part for candidates in names for name in candidates for part in (name, first_part(name))}
+    spellings = sorted({re.escape(text) for field in fields for text in (field, json.dumps(field)[1:-1])})
+    return rf'(?i){FIELD}|\\u00[2-7]|"(?:{"|".join(spellings)})"\s*:\s*[^n\s]'  # null is no value
 
 
 def _as_records(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:

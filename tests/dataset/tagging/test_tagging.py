@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from comity.dataset import manifest, tagger
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
-from comity.dataset.files.arrow_schema import decode, encode
+from comity.dataset.files.arrow_schema import EXTRA, decode, encode, schema_of
 from comity.dataset.files.formats import open_reader
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
@@ -283,6 +283,35 @@ def test_header_fields_in_a_column_count(tmp_path: Path) -> None:
     assert [one["permissions"]["uses"]["train"]["verdict"] for one in lines(tmp_path / "out.jsonl")] == ["deny"] * 7 + [
         "allow"
     ] * 2
+
+
+REFUSING = {"X-Robots-Tag": "noai"}
+
+
+@pytest.mark.requirement("TAG-1")
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("headers", None, REFUSING),
+        ("headers", {"Server": "x"}, {"Server": "x"} | REFUSING),
+        ("headers", "Server: x", REFUSING),
+        ("meta", "x", {"headers": REFUSING}),
+        ("final_url", None, URLS[3]),
+        ("date", DATE, 1_717_200_000),
+        ("adreça", 7, URLS[3]),
+    ],
+)
+def test_what_fits_no_column_is_heard(tmp_path: Path, name: str, first: Any, second: Any) -> None:
+    """The first records of a file say its columns; what later ones have besides is in one column for all of that."""
+    made = [{"url": URLS[0], "date": DATE} | ({} if value is None else {name: value}) for value in (first, second)]
+    batch = encode(made, schema_of(made[:1], tagged=False))
+    assert name in json.loads(batch.column(EXTRA)[1].as_py())
+    pq.write_table(pa.Table.from_batches([batch]), tmp_path / "in.parquet")
+    making, outputs = Making(Columns(url=name if name == "adreça" else "")), []
+    for path in (jsonl(tmp_path / "in.jsonl", made), tmp_path / "in.parquet"):
+        tag_dataset([path], tmp_path / "out.jsonl", judge(), making)
+        outputs.append(lines(tmp_path / "out.jsonl"))
+    assert outputs[0] == outputs[1]
 
 
 @given(
