@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
+
+from comity.bounded import Bounded
 
 Record = dict[str, Any]  # as a line of JSON Lines has it: the item's fields and its tag
 FIELD = "permissions"  # the tag's, where COMITY_TAG names no other
@@ -45,25 +49,102 @@ Batch = list[Record | Unreadable]
 def parsed(text: str | bytes) -> Any:
     """Parse the JSON of records or tags. ValueError for what is none, and where a name of a tag, or a tag, stands twice.
 
-    Of names that stand twice JSON says nothing, and of two tags the one that is passed over may refuse."""
-    start: Any = b'"uses' if isinstance(text, bytes) else '"uses'  # of `"uses"`, and of `\\"uses\\"` in a tag that is text
-    is_doubtful = text.count(start) > 1
-    return json.loads(text, object_pairs_hook=_object if is_doubtful else None)
+    Of names that stand twice JSON says nothing, and of two tags the one that is passed over may refuse. Octets are UTF-8, as
+    whoever looks for a word in them takes them; half of a surrogate pair may stand there."""
+    if isinstance(text, bytes):
+        text = text.removeprefix(BOM).decode("utf-8", "surrogatepass")
+    end = text[-_END:]
+    tail = _TAILS.get(end)
+    if tail is not None and text.endswith(tail) and not _may_hold_tag(text, len(text) - len(tail)):
+        return json.loads(text)
+    try:
+        value = _decode(text)
+    except _RepetitionError:
+        return json.loads(text, object_pairs_hook=_object)
+    start = max(text.find(f'"{FIELD}":'), 0)
+    if len(text) - start <= _MAX_TAIL:
+        _TAILS[end] = text[start:]
+    return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+BOM = b"\xef\xbb\xbf"
+# To look at the names of each object takes a third longer than to parse them, and most records of a site have the same tag, at
+# their end. That no name of a tag stands twice is remembered of the text from the tag on, by its last characters.
+_END = 100  # characters: of a tag the copies of policies that decided, and when they were fetched
+_MAX_TAIL = 10_000  # characters
+_TAILS: Bounded[str, str] = Bounded(1_000)
+
+
+def _may_hold_tag(text: str, end: int) -> bool:
+    """Return whether a tag may begin before `end`: as an object or a text, and with letters that are escaped."""
+    return text.find('"uses', 0, end) >= 0 or text.find("\\u00", 0, end) >= 0
+
+
+class _RepetitionError(Exception):
+    """A name stands twice in an object."""
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        of_tags = (name for name, value in pairs if name in _OF_TAGS or _may_be_tag(value))
-        if repeated := next((name for name in of_tags if names.count(name) > 1), ""):
-            raise ValueError(f"`{repeated}` stands there twice")
+        raise _RepetitionError
     return members
 
 
-_OF_TAGS = ("schema", "uses")
+_decode = json.JSONDecoder(object_pairs_hook=_unrepeated).decode
+
+
+class _Repeating(Record):
+    """An object in which a name stands twice. The last value counts."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+def every_value(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its members: a name that stands twice gets the list of its values."""
+    values_of: dict[str, list[Any]] = {}
+    for name, value in pairs:
+        values_of.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in values_of.items()}
+
+
+def _repeated(pairs: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    """Yield the names that stand twice."""
+    return (name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its members. Of fields of headers that stand twice both are heard; else the last one counts."""
+    members: dict[str, Any] = dict(pairs)
+    if len(members) < len(pairs):
+        members = _Repeating(pairs)
+        of_tags = {name for name, value in pairs if name in _OF_TAGS or _may_be_tag(value)}
+        if name := next(filter(of_tags.__contains__, _repeated(pairs)), ""):
+            raise ValueError(f"`{name}` stands there twice")
+    if members.keys() >= _OF_TAGS and (name := _repeated_in(members)):
+        raise ValueError(f"`{name}` stands there twice")
+    for name, value in members.items():
+        if isinstance(value, _Repeating) and "header" in name.lower():
+            members[name] = every_value(value.pairs)
+    return members
+
+
+_OF_TAGS = frozenset(("schema", "uses"))
 
 
 def _may_be_tag(value: Any) -> bool:
     is_text = isinstance(value, str)
     return (is_text or isinstance(value, dict)) and any((f'"{name}"' if is_text else name) in value for name in _OF_TAGS)
+
+
+def _repeated_in(value: Any) -> str:
+    """Return a name that stands twice in an object of the value; ""."""
+    if isinstance(value, _Repeating):
+        return next(_repeated(value.pairs))
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next(filter(None, map(_repeated_in, members)), "")

@@ -440,7 +440,7 @@ def _is_refused_by_default(decision: tuple[dict[str, Any], dict[str, Any]]) -> b
     """Return whether silence alone refuses the use, which another default would permit. `decision`: the tag, and its use."""
     tag, use = decision
     reason = tag["reasons"][use["because"][0]]
-    return use["verdict"] == "deny" and reason["rule"] == "comity.default" and reason.get("part") == "setting"
+    return (use["verdict"], reason["rule"], reason.get("part")) == ("deny", "comity.default", "setting")
 
 
 def no_page(agent: Agent, cause: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from comity.dataset.files.arrow_types import (
     rows,
 )
 from comity.dataset.files.gc_pause import gc_paused
-from comity.dataset.records import FIELD, SPARE_FIELD, Batch, Record, Unreadable
+from comity.dataset.records import FIELD, SPARE_FIELD, Batch, Record, Unreadable, parsed
 from comity.dataset.tags.sources import TEXT_FIELDS, is_tag_like
 from comity.policies import tag
 from comity.policies.syntax import shapes
@@ -270,7 +270,7 @@ def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch
 
 def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
     try:
-        rest = json.loads(text)
+        rest = parsed(text)
         if isinstance(rest, dict) and all(rest[name] is None for name in rest.keys() & record.keys()):
             return rest | record
         message = f"{EXTRA} is no object of further fields"

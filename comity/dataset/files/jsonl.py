@@ -20,7 +20,7 @@ from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.files.replacement import Replacement
-from comity.dataset.records import Batch, DatasetError, Record, Unreadable, parsed
+from comity.dataset.records import BOM, Batch, DatasetError, Record, Unreadable, parsed
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -29,7 +29,6 @@ else:
 
 PART = 2 * 2**20  # octets of text
 MAX_LINE = 128 * 2**20  # octets; what is longer is no record but a mistake, and would have to be held whole
-BOM = b"\xef\xbb\xbf"
 _ESCAPED = re.compile(rb"\\u00[4-7]")  # a letter of ASCII that need not be escaped, and then may be one of a key
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
-from comity.dataset.records import Record
+from comity.dataset.records import Record, every_value
 
 Fields = tuple[tuple[bytes, bytes], ...]  # of a header
 
@@ -73,7 +73,7 @@ def fields_of(value: Any) -> Fields:
     if isinstance(value, str):
         text = value.strip()
         if text.startswith(("{", "[")):
-            return fields_of(json.loads(text))
+            return fields_of(json.loads(text, object_pairs_hook=every_value))
         lines = re.sub(r"\r?\n[ \t]+", " ", text).splitlines()
         matches = [_HEADER_LINE.fullmatch(line) for line in lines if line and not line.startswith("HTTP/")]
         pairs: Iterable[Any] = [match.groups() if match else None for match in matches]

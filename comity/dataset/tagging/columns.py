@@ -5,11 +5,10 @@ value_of(record)    what stands there, also within objects (`meta.url`), and in 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from comity.dataset.records import DatasetError
+from comity.dataset.records import DatasetError, parsed
 from comity.dataset.tagging.captured import CapturedPage, fields_of, moment_of
 
 # FineWeb and Dolma: url, date; C4: url, timestamp; RedPajama 1: meta.url, meta.timestamp; RedPajama 2: url, date_download,
@@ -66,7 +65,7 @@ def _member(record: Mapping[str, Any], name: str) -> Any:
     for part in name.split("."):
         if isinstance(value, str) and value.startswith("{"):
             try:
-                value = json.loads(value)
+                value = parsed(value)
             except (ValueError, RecursionError):
                 return None
         if not isinstance(value, Mapping):

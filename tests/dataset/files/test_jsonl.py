@@ -74,6 +74,13 @@ UNREADABLE = [
     (b'{"permissions": {"schema": 1, "uses": {}}, "permissions": {"schema": 1, "uses": {}}}', "is no JSON: `permissions` stands"),
     (rb'{"a": "{\"schema\": 1, \"uses\": {}}", "a": "{\"schema\": 1, \"uses\": {}}"}', "is no JSON: `a` stands there twice"),
     (b'{"permissions": {"schema": 1, "uses": {}, "uses": {"a": 1}}}', "is no JSON: `uses` stands there twice"),
+    (rb'{"permissions": {"schema": 1, "uses": {}, "\u0075ses": {"a": 1}}}', "is no JSON: `uses` stands there twice"),
+    (b'{"permissions": {"schema": 1, "uses": {"train": {}, "train": {}}}}', "is no JSON: `train` stands there twice"),
+    (b'{"rights": {"schema": 1, "uses": {"a": {"verdict": "deny", "verdict": "allow"}}}}', "is no JSON: `verdict` stands there"),
+    (b'{"permissions": {"schema": 1, "uses": {}, "elements": [{}], "elements": []}}', "is no JSON: `elements` stands there"),
+    (b'{"permissions": {"schema": 1, "uses": {}, "elements": [{"deny": 1, "deny": 2}]}}', "is no JSON: `deny` stands there"),
+    ('{"a": "é"}'.encode("utf-16-be"), "is no JSON"),
+    ('{"a": "é"}'.encode("utf-32-le"), "is no JSON"),
 ]
 
 
@@ -96,6 +103,19 @@ def test_names_that_have_nothing_to_do_with_tags_may_stand_twice(tmp_path: Path)
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"a": {"uses": 1}, "b": {"uses": 2}, "c": 3, "c": 4}\n')
     assert everything(open_reader(path)) == [{"a": {"uses": 1}, "b": {"uses": 2}, "c": 4}]
+
+
+def test_names_of_a_tag_that_was_read_before_stand_there_once(tmp_path: Path) -> None:
+    """What is remembered of a tag is true of all that stands before it too."""
+    tag = '{"schema": 1, "uses": {"train": {"verdict": "deny"}}, "policies": {"%s": {}}}' % ("u" * 100)
+    end = f'"permissions": {tag}}}'
+    twice = tag.replace('"deny"', '"deny", "verdict": "allow"')
+    before = ["{", f'{{"a": {tag}, ', f'{{"a": {twice}, ', f'{{"permissions": {tag}, ', '{"a": 1, "a": 2, ', '{"a": "\\u00e9", ']
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f"{start}{end}\n" for start in (*before, *before)))
+    records = everything(open_reader(path))
+    assert [isinstance(record, Unreadable) for record in records] == 2 * [False, False, True, True, False, False]
+    assert records[4]["a"] == records[10]["a"] == 2  # type: ignore[call-overload]  # the last value of what is no tag
 
 
 def test_a_line_that_a_killed_crawl_left_half_written(tmp_path: Path) -> None:

@@ -273,6 +273,15 @@ def test_a_row_with_a_broken_column_of_others_is_unreadable_alone(tmp_path: Path
 
 
 @pytest.mark.requirement("MEET-3")
+def test_a_row_with_two_tags_under_one_name_is_unreadable(tmp_path: Path) -> None:
+    tag = json.dumps(FULL)
+    pq.write_table(pa.table({"n": [1], EXTRA: [f'{{"permissions": {tag}, "permissions": {tag}}}']}), tmp_path / "a.parquet")
+    [unreadable] = read(tmp_path / "a.parquet")
+    assert isinstance(unreadable, Unreadable)
+    assert unreadable.error.endswith("`permissions` stands there twice")
+
+
+@pytest.mark.requirement("MEET-3")
 def test_what_pandas_writes_again_is_read_as_before(tmp_path: Path) -> None:
     records: list[Record] = [{"n": 1, "permissions": FULL}, {"n": 2, "permissions": FULL | {"elements": []}}]
     path, other, third = (tmp_path / name for name in ("a.parquet", "b.parquet", "c.parquet"))

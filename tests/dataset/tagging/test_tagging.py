@@ -273,6 +273,7 @@ def test_header_fields_in_a_column_count(tmp_path: Path) -> None:
             [{"name": "X-Robots-Tag", "value": "noai"}],
             "HTTP/1.1 200 OK\r\nX-Robots-Tag: noai\r\n\r\n",
             '{"X-Robots-Tag": "noai"}',
+            '{"X-Robots-Tag": "noai", "X-Robots-Tag": "all"}',
             7,
             {"X-Other": "x"},
             None,
@@ -280,9 +281,15 @@ def test_header_fields_in_a_column_count(tmp_path: Path) -> None:
     ]
     path = jsonl(tmp_path / "in.jsonl", made)
     tag_dataset([path], tmp_path / "out.jsonl", judge())
-    assert [one["permissions"]["uses"]["train"]["verdict"] for one in lines(tmp_path / "out.jsonl")] == ["deny"] * 7 + [
+    assert [one["permissions"]["uses"]["train"]["verdict"] for one in lines(tmp_path / "out.jsonl")] == ["deny"] * 8 + [
         "allow"
     ] * 2
+    fields = '{"X-Robots-Tag": "noai", "X-Robots-Tag": "all", "A": "b"}'
+    texts = (f'{{"headers": {fields}}}', f'{{"meta": {{"headers": {fields}}}}}', json.dumps({"meta": f'{{"headers": {fields}}}'}))
+    path.write_text("".join(f'{{"url": "{URLS[0]}", "date": "{DATE}", {text[1:]}\n' for text in texts))
+    tag_dataset([path], tmp_path / "out.jsonl", judge())
+    assert allowed(lines(tmp_path / "out.jsonl")) == []
+    assert lines(tmp_path / "out.jsonl")[0]["headers"] == {"X-Robots-Tag": ["noai", "all"], "A": "b"}
 
 
 REFUSING = {"X-Robots-Tag": "noai"}
