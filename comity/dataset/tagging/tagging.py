@@ -25,7 +25,7 @@ from comity.dataset.tagging.columns import Columns, captured_page, checked, valu
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge, Judged, Tag
 from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
-from comity.dataset.tags.sources import RawTag, from_json, is_tag_like
+from comity.dataset.tags.sources import RawTag, from_json, may_be_tag
 from comity.policies.answers.decision import Reason, Source
 from comity.policies.document.document import Content
 from comity.policies.document.main_text import main_text
@@ -175,7 +175,7 @@ def _renamed(tag: Tag, name: str) -> Tag:
 def tag_field(record: Mapping[str, Any]) -> str:
     """The field for the tag: that of tags, where it has no data of another kind."""
     value = record.get(FIELD)
-    return FIELD if value is None or value == {} or is_tag_like(value) else SPARE_FIELD
+    return FIELD if value is None or value == {} or may_be_tag(value) else SPARE_FIELD
 
 
 def origins(readers: Iterable[Reader], columns: Columns, advance: Callable[[int], object]) -> Iterator[str]:

@@ -9,10 +9,11 @@ read(record, source)    the tag of a record, TagError where it has none that is 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NamedTuple, Protocol
 
 from comity.dataset.records import FIELD, SPARE_FIELD, TAG_FIELDS, Record, parsed
-from comity.policies.tag import Tag, TagError, read_tag
+from comity.policies.tag import TAG, Tag, TagError, read_tag
 
 TEXT_FIELDS = (FIELD, SPARE_FIELD)  # in which JSON text is taken for a tag, without being told so
 
@@ -78,6 +79,21 @@ def is_tag_like(value: Any) -> bool:
         if value is None:
             return True  # cut off, or two in one: nobody knows what it would have refused
     return isinstance(value, dict) and "schema" in value and "uses" in value
+
+
+def may_be_tag(value: Any) -> bool:
+    """Return whether a value may be what is left of a tag: without some of its members, cut off, in a list, or as another text
+    than JSON. One member other than `uses` may be data of any kind."""
+    if isinstance(value, list):
+        return any(map(may_be_tag, value))
+    if isinstance(value, str):
+        names = set(_QUOTED_MEMBER.findall(value))
+    else:
+        names = TAG.required & value.keys() if isinstance(value, dict) else set()
+    return "uses" in names or len(names) > 1
+
+
+_QUOTED_MEMBER = re.compile(rf"""["']({"|".join(sorted(TAG.required))})\\*["']""")
 
 
 def from_json(text: str) -> Any:

@@ -187,13 +187,15 @@ def test_records_of_unknown_sites_are_kept_apart(tmp_path: Path, form: str) -> N
     assert not (tmp_path / "out.jsonl.no-policies.jsonl").exists()
 
 
-@pytest.mark.parametrize("field", ["permissions", "comity_permissions"])
-def test_other_data_in_the_field_of_the_tag_stays(tmp_path: Path, field: str) -> None:
+@pytest.mark.parametrize(
+    "own", ["rw-r--r--", '{"uses of it": 1}', ["read", "write"], {"schema": "dc", "rights": "CC0"}, {"agent": "me"}]
+)
+def test_other_data_in_the_field_of_the_tag_stays(tmp_path: Path, own: Any) -> None:
     for form, make in (("jsonl", jsonl), ("parquet", parquet)):
-        path = make(tmp_path / f"in.{form}", [{"url": URLS[0], "date": DATE, "permissions": "rw-r--r--"}])
+        path = make(tmp_path / f"in.{form}", [{"url": URLS[0], "date": DATE, "permissions": own}])
         tag_dataset([path], tmp_path / "out.jsonl", judge())
         [one] = lines(tmp_path / "out.jsonl")
-        assert one["permissions"] == "rw-r--r--"
+        assert one["permissions"] == own
         assert one["comity_permissions"]["uses"]["train"]["verdict"] == "allow"
 
 
@@ -254,6 +256,31 @@ def test_what_a_tag_says_of_the_text_holds_for_it_by_its_new_name(
     assert read(tmp_path / f"tagged.{form}")[0]["text"] == "Refused and free"
     export([tmp_path / f"tagged.{form}"], tmp_path / "out.jsonl", Terms.of(["train"], now=NOW))
     assert lines(tmp_path / "out.jsonl")[0].get("text") == remaining
+
+
+DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {  # what other programs leave of a tag
+    "without-schema": lambda tag: {name: value for name, value in tag.items() if name != "schema"},
+    "without-uses": lambda tag: {name: value for name, value in tag.items() if name != "uses"},
+    "uses-alone": lambda tag: {"uses": tag["uses"]},
+    "in-a-list": lambda tag: [tag],
+    "as-python": str,
+    "as-text-of-a-text": lambda tag: json.dumps(json.dumps(tag)),
+    "behind-a-mark": lambda tag: f"\ufeff{json.dumps(tag)}",
+    "cut-off": lambda tag: json.dumps(tag, sort_keys=True)[:700],
+}
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("damage", DAMAGED)
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_what_is_left_of_a_tag_is_no_other_data(tmp_path: Path, make_record: MakeRecord, damage: str, form: str) -> None:
+    """Nobody knows what it refused: an export kept nothing of such a record before it was tagged again."""
+    made = make_record(train={})
+    made = {"url": URLS[0], "date": DATE, "permissions": DAMAGED[damage](made["permissions"])}
+    path = (jsonl if form == "jsonl" else parquet)(tmp_path / f"in.{form}", [made])
+    tag_dataset([path], tmp_path / f"out.{form}", judge())
+    exported = export([tmp_path / f"out.{form}"], tmp_path / "export.jsonl", Terms.of(["train"], now=NOW))
+    assert exported.counts.causes == {"deny:comity.no-page": 1}
 
 
 def test_names_that_are_counted_are_bounded() -> None:
