@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self, cast
 from weakref import finalize
 
 from comity.dataset.execution.sorted_runs import SortedRuns, chunks
-from comity.dataset.records import DatasetError, Record
+from comity.dataset.records import DatasetError, Record, moment_of
 from comity.dataset.tags.sources import GUESSED, RawTag, TagSource
 from comity.policies.syntax.path_patterns import normal_target
 from comity.policies.syntax.urls import origin_of, spellings, target_of
@@ -100,6 +100,12 @@ class Recrawled:
             return None
         return bool(self._pages) and any(self._when(_hash(page_of(url)), moment) > moment for url in urls)
 
+    def may_supersede(self, record: Record) -> bool:
+        """Return whether there may be a later record of the same page: the page was fetched again, and nobody knows when this
+        record was fetched."""
+        moment, urls = _fetched(record)
+        return moment is None and any(self._when(_hash(page_of(url)), _UNKNOWN_MOMENT) > _UNKNOWN_MOMENT for url in urls)
+
     def _when(self, page: int, default: int) -> int:
         number = bisect_left(self._pages, page)
         return self._last[number] if number < len(self._pages) and self._pages[number] == page else default
@@ -145,9 +151,8 @@ class Fetches:
 
     def note(self, record: Record) -> None:
         moment, urls = _fetched(record)
-        if moment is not None:
-            for page in {_hash(page_of(url)) for url in urls}:
-                self._note(page, moment)
+        for page in {_hash(page_of(url)) for url in urls}:
+            self._note(page, _UNKNOWN_MOMENT if moment is None else moment)
 
     def merge(self, other: Fetches) -> None:
         for page, moment, is_again in other._all() if other._runs else other._in_memory():
@@ -208,19 +213,18 @@ class Fetches:
 
 def _fetched(record: Record) -> tuple[int | None, set[str]]:
     """The moment in microseconds, None where nobody knows; and the URLs: as asked for, and as answered."""
-    fetched_at = record.get("fetched_at")
     urls = {url for url in (record.get("url"), record.get("final_url")) if isinstance(url, str) and url}
-    try:
-        moment = datetime.fromisoformat(fetched_at) if isinstance(fetched_at, str) else None
-    except ValueError:
-        moment = None
+    moment = moment_of(record.get("fetched_at"))
     if moment is None:
         return None, urls
-    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
+    since = moment - _EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds, urls
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+_UNKNOWN_MOMENT = -(2**61)  # before all others
 
 
 def _hash(page: str) -> int:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
 
-from comity.dataset.permissions.expiry import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, UNKNOWN_RECRAWLED, Recrawled, ended
+from comity.dataset.permissions.expiry import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, UNDATED, UNKNOWN_RECRAWLED, Recrawled, ended
 from comity.dataset.permissions.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
 from comity.dataset.tags.sources import GUESSED, RawTag, TagSource
@@ -141,6 +141,8 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
             raise _RefusedError(f"deny:{reasons[0]['rule']}", reasons)
         if name in CURRENT and terms.recrawled.supersedes(record):
             raise _RefusedError(f"{SUPERSEDED}:{name}")
+        if name in CURRENT and terms.recrawled.may_supersede(record):
+            raise _RefusedError(f"{UNDATED}:{name}")
         cause = ended(use, record, terms.now, terms.recrawled)
         if cause:
             raise _RefusedError(f"{cause}:{name}", tag.reasons_of(use))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from comity.dataset.records import Record, every_value
+from comity.dataset.records import moment_of as moment_of
 
 Fields = tuple[tuple[bytes, bytes], ...]  # of a header
 
-_COMPACT = re.compile(r"[0-9]{14}")  # a moment as the names of captures have it: 20240518015810
-_MILLISECONDS = 100_000_000_000  # more are no seconds since 1970
 _HEADER_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*)")
 
 
@@ -41,27 +40,6 @@ class CapturedRecord(Record):
         self.page = page
         self.earlier = tuple(earlier)
         self.left_out = left_out
-
-
-def moment_of(value: Any) -> datetime | None:
-    """The moment that a value means: a date and time as text, by ISO 8601 or compact, or seconds or milliseconds since 1970.
-
-    None where it is none. What names no offset is UTC."""
-    try:
-        if isinstance(value, str):
-            text = value.strip()
-            moment = datetime.strptime(text, "%Y%m%d%H%M%S") if _COMPACT.fullmatch(text) else datetime.fromisoformat(text)  # noqa: DTZ007
-        elif isinstance(value, datetime):
-            moment = value
-        elif isinstance(value, date):
-            moment = datetime(value.year, value.month, value.day, tzinfo=UTC)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            moment = datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS else value, UTC)
-        else:
-            return None
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def fields_of(value: Any) -> Fields:

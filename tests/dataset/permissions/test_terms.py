@@ -119,6 +119,32 @@ def test_fetched_again(make_record: MakeRecord) -> None:
 
 
 @pytest.mark.requirement("ACAP-32")
+@pytest.mark.parametrize(
+    ("fetched_at", "cause"),
+    [
+        ("20200101000000", "superseded"),
+        (1_577_836_800, "superseded"),
+        (1_577_836_800_000, "superseded"),
+        ("yesterday", "undated"),
+        (None, "undated"),
+        ("2020-01-01T00:00:60Z", "undated"),
+    ],
+)
+def test_what_is_shown_of_the_last_fetch_is_not_shown_of_one_that_may_be_earlier(
+    make_record: MakeRecord, fetched_at: Any, cause: str
+) -> None:
+    old, new = (make_record(present_snippet={}, fields={"fetched_at": date}) for date in (fetched_at, "2026-11-21T12:00:00Z"))
+    alone = make_record(present_snippet={}, fields={"fetched_at": fetched_at, "url": "https://b.test/", "final_url": None})
+    fetches = Fetches()
+    for record in (old, new, alone):
+        fetches.note(record)
+    recrawled = fetches.recrawled()
+    assert why(old, "present-snippet", recrawled=recrawled) == f"{cause}:present-snippet"
+    for record in (new, alone):
+        kept(record, "present-snippet", recrawled=recrawled)
+
+
+@pytest.mark.requirement("ACAP-32")
 @pytest.mark.parametrize("fields", [{"url": None, "final_url": None}, {"fetched_at": None}, {"fetched_at": "yesterday"}])
 def test_nobody_knows_whether_it_was_fetched_again(make_record: MakeRecord, fields: dict[str, Any]) -> None:
     record = make_record(index={"until_recrawled": True}, train={}, fields=fields)
