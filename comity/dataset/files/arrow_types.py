@@ -144,8 +144,9 @@ class Moment:
     def values(self, array: pa.Array) -> list[Any]:
         if not pa.types.is_timestamp(array.type):
             return _foreign(array)
-        instants = array.cast(self.type, safe=False).cast(pa.int64()).to_pylist()
-        return [instant if instant is None else _text_of(instant, self._suffix) for instant in instants]
+        suffix = self._suffix if array.type.tz else ""  # the time of some place, nobody knows which
+        instants = array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.int64()).to_pylist()
+        return [instant if instant is None else _text_of(instant, suffix) for instant in instants]
 
     def pieces(self, array: pa.Array) -> Pieces:
         distinct = array.dictionary_encode()

@@ -21,6 +21,7 @@ from comity.dataset.files import parquet
 from comity.dataset.files.arrow_schema import EXTRA, TAG, adapted, decode, encode, schema_of
 from comity.dataset.files.parquet import GROUP_ROWS, Reader, Writer
 from comity.dataset.records import DatasetError, Record, Unreadable
+from comity.policies.tag import USE
 
 REASON = {"rule": "robots.allow", "spec": "RFC 9309", "url": "https://a.example/robots.txt", "line": 2, "text": "Allow: /"}
 ALLOW: Record = {"verdict": "allow", "stated": True, "because": [0]}
@@ -133,6 +134,37 @@ def test_a_tag_that_is_not_understood_is_kept_where_no_query_sees_a_permission(t
     assert normal(read(path)) == normal(records)
     if tag != FULL | {"schema": 2}:  # which has all the same columns, and says so in one
         assert pq.read_table(path).column("permissions").is_valid().to_pylist() == [True, False]
+
+
+@pytest.mark.requirement("MEET-3", "ACAP-32")
+@pytest.mark.parametrize(("zone", "until"), [(None, "2026-12-21T12:00:00"), ("Asia/Tokyo", "2026-12-21T12:00:00Z")])
+def test_a_moment_without_an_offset_is_none(tmp_path: Path, zone: str | None, until: str) -> None:
+    """Of the time that clocks show somewhere nobody knows when it is: a permission that ends then permits nothing."""
+    path = written(tmp_path / "a.parquet", [[{"url": "a", "permissions": FULL}]])
+    table = pq.read_table(path)
+    name, column = "permissions", table.column("permissions").combine_chunks()
+    table = table.set_column(table.schema.get_field_index(name), name, in_zone(column, zone))
+    pq.write_table(table, path)
+    [record] = read(path)
+    assert isinstance(record, dict)
+    assert record["permissions"]["uses"]["index"]["until"] == until
+    assert USE.is_valid(record["permissions"]["uses"]["index"]) is (zone is not None)
+
+
+def in_zone(column: Any, zone: str | None) -> Any:
+    """The column with all its moments as another program writes them: with this zone, or with none."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp("us", zone))
+    if pa.types.is_struct(kind):
+        return pa.StructArray.from_arrays(
+            [in_zone(column.field(number), zone) for number in range(kind.num_fields)],
+            names=[field.name for field in kind],
+            mask=column.is_null(),
+        )
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(column.offsets, in_zone(column.values, zone), mask=column.is_null())
+    return column
 
 
 def test_what_does_not_fit_its_column_is_kept(tmp_path: Path) -> None:
