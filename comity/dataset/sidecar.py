@@ -22,7 +22,7 @@ from weakref import finalize
 from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, PositionedRecord, Record, parsed
 from comity.dataset.tags.sources import GUESSED, RawTag
 from comity.policies import Agent
-from comity.policies.tag import join_tags, read_tag
+from comity.policies.tag import TagError, join_tags, read_tag
 
 _EXACT = 2**53  # whole numbers up to it are the same as floats
 _ROW = re.compile(rb'\{"id":"([0-9a-f]{64})"(?:,"url":("(?:[^"\\]|\\.)*"))?')  # how it begins, though it may be cut off
@@ -81,7 +81,10 @@ class Sidecar:
 
     def find(self, record: Record) -> RawTag:
         """The tag of its content. WARC files and exports carry their tags in a field, also where the crawl wrote a sidecar."""
-        by_page = {} if isinstance(record, PositionedRecord) else dict(self._tags(item_id(record)))
+        try:
+            by_page = {} if isinstance(record, PositionedRecord) else dict(self._tags(item_id(record)))
+        except RecursionError:  # of what is so deep no row was written
+            raise TagError("no-tag") from None
         if not by_page:
             return GUESSED.find(record)
         field = SPARE_FIELD if FIELD in record else FIELD

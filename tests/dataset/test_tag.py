@@ -136,6 +136,8 @@ def test_no_tag(tag: Any) -> None:
         {"verdict": "maybe"},
         {"until": "2027-01-01T00:00:00"},
         {"until": "soon"},
+        {"until": "0001-01-01T00:00:00+14:00"},
+        {"until": "9999-12-31T23:59:59-14:00"},
         {"until": None},
         {"max_words": True},
         {"max_words": -1},

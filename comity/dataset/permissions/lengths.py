@@ -46,7 +46,8 @@ def beyond(record: Record, limit: UseDecision) -> Removals:
 def fits(text: str, limit: UseDecision) -> bool:
     """Return whether the text is no longer than `max_chars` and `max_words` of the limit permit."""
     is_short = limit.max_chars is None or len(text) <= limit.max_chars
-    return is_short and (limit.max_words is None or len(text.split(None, limit.max_words)) <= limit.max_words)
+    most = None if limit.max_words is None else min(limit.max_words, len(text))  # there are no more words than characters
+    return is_short and (most is None or len(text.split(None, most)) <= most)
 
 
 def _texts(value: Any) -> Iterator[str]:

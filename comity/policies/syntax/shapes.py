@@ -129,8 +129,9 @@ def _is_moment(value: Any) -> bool:
     if type(value) is not str:
         return False
     try:
-        return datetime.fromisoformat(value).tzinfo is not None
-    except ValueError:
+        moment = datetime.fromisoformat(value)
+        return moment.tzinfo is not None and moment.astimezone(UTC) is not None
+    except (ValueError, OverflowError):  # one that by its offset lies in no year
         return False
 
 

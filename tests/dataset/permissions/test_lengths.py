@@ -39,6 +39,11 @@ def test_length(record: dict[str, Any], words: int, left: dict[str, Any]) -> Non
     assert Cut(record, beyond(record, limit(max_words=words))).fields == left
 
 
+def test_a_length_that_no_text_has_cuts_nothing() -> None:
+    record = {"title": "one two", "text": "one two three", "parts": ["one", ""]}
+    assert Cut(record, beyond(record, limit(10**20, 10**20))).fields == record
+
+
 @pytest.mark.requirement("ACAP-34")
 @given(
     st.dictionaries(st.sampled_from(["text", "a", "b"]), st.text("ab \n", max_size=12) | st.lists(st.text("ab ", max_size=4))),

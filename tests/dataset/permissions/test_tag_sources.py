@@ -177,6 +177,15 @@ def test_content_of_several_pages_is_bound_by_all_of_them(tmp_path: Path, make_r
     assert tag.uses["index"].qualifiers.until is not None
 
 
+def test_what_is_too_deep_for_a_row_has_none(tmp_path: Path) -> None:
+    source = sidecar(tmp_path / "tags.jsonl", ({"a": 1}, "a", {}))
+    deep: Any = 1
+    for _ in range(2_000):
+        deep = [deep]
+    with pytest.raises(TagError, match="no-tag"):
+        source.find({"a": deep})
+
+
 def test_of_one_page_the_last_row_counts(tmp_path: Path, make_record: MakeRecord) -> None:
     record, permits = apart(make_record(train={}))
     _, refuses = apart(make_record(train=None))
