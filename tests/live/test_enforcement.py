@@ -477,3 +477,56 @@ class TestEmbedded:
         )
         assert ("/f.png" in server.paths) is fetched
         assert self.found(crawled) == {path[1:]: int(fetched)}
+
+    @pytest.mark.requirement("META-3", "USE-13")
+    @pytest.mark.parametrize("own", [False, True], ids=["files", "own"])
+    def test_each_file_is_judged_as_a_page_is(self, serve: Serve, crawl: Crawl, tmp_path: Path, own: bool) -> None:
+        """By the policies for its path, by all that its header fields say, and by where a redirect has led."""
+        robots = f"{OPEN}Content-Usage: train-ai=y\nContent-Usage: /not/ train-ai=n\n"
+        reserved = answer('[{"location": "/reserved/*", "tdm-reservation": 1}]', Content_Type="application/json")
+        no_ai = {"X_Robots_Tag": "noai"}
+        refused: dict[str, Any] = {
+            "/not/a.png": answer(b"file", Content_Type="image/png"),
+            "/reserved/a.png": answer(b"file", Content_Type="image/png"),
+            "/reserved.png": answer(b"file", Content_Type="image/png", tdm_reservation="1"),
+            "/away": answer("moved", 302, Location="/not/a.png"),
+            "/there.html": NO_AI,
+        }
+        allowed: dict[str, Any] = {
+            "/yes.png": answer(b"file", Content_Type="image/png"),
+            "/reserved/yes.png": answer(b"file", Content_Type="image/png", tdm_reservation="0"),
+            "/moved": answer("moved", 302, Location="/yes.png", **no_ai),
+        }
+        policies = {"/robots.txt": robots, "/.well-known/tdmrep.json": reserved}
+        server = serve({**policies, **refused, **allowed, "/a": "a"})
+        asked = [server.url(path) for path in (*refused, *allowed)]
+        spider, settings = EmbeddingForOthers if own else Embedding, TRAIN | files(tmp_path) | {"MEDIA_ALLOW_REDIRECTS": True}
+        for skips in (True, False):  # a file leads nowhere: there is nothing for which it would be read
+            settings["COMITY_SKIP_UNUSABLE"] = skips
+            settings["FILES_STORE"] = str(tmp_path / str(skips))
+            crawled = crawl(spider, settings, chain=[server.url("/a")], files=asked)
+            kept = {(file if own else file["url"]).removeprefix(server.origin) for file in crawled.items[0]["files"]}
+            assert kept == ({"/yes.png", "/reserved/yes.png"} if own else {*allowed})
+            assert crawled.stats["comity/access/stopped"] == len(refused)
+            assert f"Refused the response to <GET {server.url('/reserved/a.png')}>: deny: tdmrep.reserved (" in crawled.log
+            assert own or "ERROR" not in crawled.log  # Scrapy logs what `Others.media_failed` raises
+            assert own or len([path for path in Path(settings["FILES_STORE"]).rglob("*") if path.is_file()]) == len(allowed)
+
+    @pytest.mark.requirement("META-3")
+    @pytest.mark.parametrize("content_type", ["application/gzip", "text/xml; charset=utf-8"])
+    def test_no_file_is_read_for_its_links(self, serve: Serve, crawl: Crawl, tmp_path: Path, content_type: str) -> None:
+        """As a sitemap may be, which comes as the same types."""
+        held = Holding(X_Robots_Tag="noai", Content_Type=content_type)
+        server = serve({"/robots.txt": OPEN, "/a": "a", "/f.tar.gz": held})
+        crawled = crawl(Embedding, TRAIN | files(tmp_path), chain=[server.url("/a")], files=[server.url("/f.tar.gz")])
+        assert held.sent == [False]
+        assert self.found(crawled) == {"a": 0}
+
+    @pytest.mark.requirement("META-3")
+    def test_an_image_is_one_whatever_it_is_served_as(self, serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+        fields = {"X_Robots_Tag": "noimageai", "Content_Type": "application/octet-stream"}
+        routes = {"/image": answer(b"\x89PNG\r\n\x1a\nfile", **fields), "/other": answer(b"file", **fields)}
+        server = serve({"/robots.txt": OPEN, "/a": "a", **routes})
+        asked = [server.url(path) for path in routes]
+        crawled = crawl(Embedding, TRAIN | files(tmp_path), chain=[server.url("/a")], files=asked)
+        assert [file["url"] for file in crawled.items[0]["files"]] == [server.url("/other")]

@@ -326,6 +326,22 @@ def test_files_and_images_of_a_page_are_bound_by_it(case: Case, of_page: str, of
 
 
 @pytest.mark.requirement("META-3")
+@pytest.mark.parametrize("media_type", [b"application/octet-stream", b"text/html", b"application/xml", b""])
+@pytest.mark.parametrize(
+    ("body", "is_image"),
+    [
+        *((start + b"...", True) for start in (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF89a", b"RIFF\n\0\0\0WEBPVP8 ")),
+        *((body, True) for body in (b"BM\n\0\0\0\0\0\0\0", b"\0\0\1\0")),
+        *((body, False) for body in (b"", b"PNG", b"BMW builds cars.", b"RIFF\n\0\0\0WAVEfmt ", b"<p>PNG", b"{}")),
+    ],
+)
+def test_what_has_the_octets_of_an_image_is_bound_as_one(media_type: bytes, body: bytes, is_image: bool) -> None:
+    fields = [(b"X-Robots-Tag", b"noimageai"), (b"Content-Type", media_type)]
+    page = Site.from_files(ORIGIN, {}).page(Agent("examplebot"), f"{ORIGIN}/a", headers=fields, body=body)
+    assert page.uses["train"].stated is is_image
+
+
+@pytest.mark.requirement("META-3")
 def test_what_acap_refuses_of_a_page_is_refused_of_the_images_in_it() -> None:
     page = Case(["ACAP-crawler: *", "ACAP-disallow-index: /"], markup=[meta("robots", "noimageai")]).page()
     for uses in (page.uses, page.embedded):

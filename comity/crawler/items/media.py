@@ -1,41 +1,71 @@
-"""Files and images that are embedded in a page: what the page says of them binds the items that are made of it (META-3).
+"""Files and images that go with the items of a page: what the page says of them binds the items that are made of it (META-3),
+and each file is judged as a page is, by its own policies and by what came with it.
 
 A request does not show for which item it is made, and media pipelines answer all items that have a file in common by one request.
-So requests that a page refuses are taken out where the pipeline makes them, item by item, and other items still get the file."""
+So requests that a page refuses are taken out where the pipeline makes them, item by item, and other items still get the file.
+What a file itself says holds for all of them: it is refused as it comes, before the pipeline makes anything of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from scrapy.http import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Request, Response
 from scrapy.pipelines.media import MediaPipeline
+from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import arg_to_iter
 
 from comity.crawler.item_pages import current_page
-from comity.policies import Decision, Page, Verdict
+from comity.crawler.pages.responses import ResponsePages
+from comity.crawler.request.access import Access
+from comity.crawler.run.flights import ClosingError
+from comity.policies import Decision, Verdict
+from comity.policies.answers.decision import UseDecision
 
 
-def bind(pipeline: MediaPipeline, record: Callable[[Request, Decision], None]) -> None:
-    """Keep the pipeline, from now on, from requests for files that the page of the item refuses. `record`: is told of each."""
-    original = pipeline.get_media_requests
+def bind(pipeline: MediaPipeline, access: Access, pages: ResponsePages) -> None:
+    """Keep the pipeline, from now on, from files that the page of the item refuses, and from those that refuse it themselves."""
+    make_requests, take = pipeline.get_media_requests, pipeline.media_downloaded
 
-    def get_media_requests(item: Any, info: MediaPipeline.SpiderInfo) -> Any:
-        requests, refused = original(item, info), refusal(current_page.get())
-        if refused is None:
-            return requests
-        for request in arg_to_iter(requests):
-            record(request, refused)
-        return []
+    def get_media_requests(item: Any, info: MediaPipeline.SpiderInfo) -> Iterator[Request]:
+        requests, page = arg_to_iter(make_requests(item, info)), current_page.get()
+        refused = refusal(page.embedded[use] for use in access.agent.uses) if page else None
+        for request in requests:
+            if refused is not None:
+                access.record(request, refused)
+            else:
+                access.expect_file(request)
+                yield request
 
-    pipeline.get_media_requests = get_media_requests  # type: ignore[method-assign]
+    async def media_downloaded(response: Response, request: Request, info: MediaPipeline.SpiderInfo, *, item: Any = None) -> Any:
+        refused = await _refusal_of_file(response, access, pages)
+        if refused is not None:
+            access.record_stopped(response.request or request, refused)
+            raise IgnoreRequest(str(refused))
+        return await ensure_awaitable(take(response, request, info, item=item))
+
+    pipeline.get_media_requests = get_media_requests  # type: ignore[assignment,method-assign]
+    pipeline.media_downloaded = media_downloaded  # type: ignore[method-assign]
 
 
-def refusal(page: Page | None) -> Decision | None:
-    """The refusal of the files that are embedded in the page, where it refuses every declared use of them. Silence is no
-    refusal."""
-    decisions = [page.embedded[use] for use in page.agent.uses] if page else []
-    if not decisions or any(decision.verdict is not Verdict.DENY or not decision.stated for decision in decisions):
+async def _refusal_of_file(response: Response, access: Access, pages: ResponsePages) -> Decision | None:
+    """The refusal of a file by what holds for every page, all that goes with it included."""
+    if not access.agent.uses:
         return None
-    reasons = dict.fromkeys(reason for decision in decisions for reason in decision.reasons)
+    try:
+        page = await pages.page(response)
+        if page is not None:
+            page = await pages.completed(response, page)
+    except ClosingError:
+        raise IgnoreRequest("the crawl is ending") from None
+    return refusal(page.uses[use] for use in access.agent.uses) if page is not None else None
+
+
+def refusal(decisions: Iterable[UseDecision]) -> Decision | None:
+    """The refusal of a file, where each of the decisions, which are on all declared uses, refuses it. Silence is no refusal."""
+    decided = tuple(decisions)
+    if not decided or any(decision.verdict is not Verdict.DENY or not decision.stated for decision in decided):
+        return None
+    reasons = dict.fromkeys(reason for decision in decided for reason in decision.reasons)
     return Decision(verdict=Verdict.DENY, reasons=tuple(reasons))

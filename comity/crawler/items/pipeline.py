@@ -61,7 +61,7 @@ class PermissionsPipeline:
             self._warn("This version of Scrapy does not tell its item pipelines: files that a page refuses are fetched")
         for pipeline in pipelines:
             if isinstance(pipeline, MediaPipeline):
-                bind(pipeline, self._crawl.access.record)
+                bind(pipeline, self._crawl.access, self._crawl.responses)
 
     def process_item(self, item: Any) -> Any:
         """No coroutine: the ContextVar would be set in a task of its own, and later pipelines would not see it."""

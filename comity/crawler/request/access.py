@@ -107,6 +107,7 @@ class Access:
         self._facts = facts
         self.skips_unusable = skip_unusable and bool(agent.uses)  # the header fields of a response may refuse it
         self._ancillary: WeakSet[Request] = WeakSet()
+        self._files: WeakSet[Request] = WeakSet()
         self._requests: WeakKeyDictionary[Request, _State] = WeakKeyDictionary()
         self._reported: set[str] = set()  # origins that are not crawled, because nothing could be done with what they have
         self._reported_sessions: set[tuple[str, str]] = set()  # host of a session that was not used, and the rule why
@@ -114,6 +115,10 @@ class Access:
     def exempt(self, request: Request) -> None:
         """Let the request be asked for though no declared use of its site is permitted: a permission asks for it."""
         self._ancillary.add(request)
+
+    def expect_file(self, request: Request) -> None:
+        """Take what comes for a file that goes with an item: nobody looks for links in it."""
+        self._files.add(request)
 
     def decide(self, policies: Policies | None, request: Request, *, waits: bool = False) -> Decision:
         """The decision by the policies of the request's origin. None: its URL has no origin. `waits`: the request will be decided
@@ -279,7 +284,9 @@ class Access:
 
     def refused_by_headers(self, request: Request, headers: Headers) -> Decision | None:
         """The refusal of every declared use, where the header fields of the response to a request that was admitted say so."""
-        if not self._skips(request) or (outgoing := self.outgoing(request)) is None or _lists_links(headers):
+        if not self._skips(request) or (outgoing := self.outgoing(request)) is None:
+            return None
+        if _lists_links(headers) and request not in self._files:
             return None
         return outgoing.site.refused_by_headers(self.agent, request.url, fields_of(headers))
 

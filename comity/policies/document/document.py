@@ -31,6 +31,9 @@ _SNIFFED = 65_536  # octets in which a document shows what it is
 _PROLOGUE = rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s++|(?P<declared><\?xml[^>]*+>)|<!--(?:[^-]++|-(?!->))*+-->)*+"
 _HTML_START = re.compile(rb"%s<(?:!doctype\s++html|html|head|body|title)[\s/>]" % _PROLOGUE, re.IGNORECASE)  # not of any markup
 _XML_START = re.compile(rb"%s(?:(?(declared)|(?!))|<(?:rss|feed|rdf:rdf|svg)[\s>])" % _PROLOGUE, re.IGNORECASE)
+_IMAGE_START = re.compile(  # mimesniff section-6.1
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}WEBPVP|BM.{4}\0{4}|\0\0[\1\2]\0", re.DOTALL
+)
 _JSON_START = re.compile(rb'[\[%s]*+\{\s*+"(?:[^"\\]|\\.)*+"\s*+:' % re.escape(_SPACE), re.DOTALL)  # an object that has a name
 
 # What is served without a type that says what it is: browsers (mimesniff section-7.1) and Scrapy look at its octets.
@@ -72,8 +75,8 @@ class Content:
 
     @property
     def is_image(self) -> bool:
-        """True where it is served as an image."""
-        return self.media_type.startswith("image/")
+        """True where it is served as an image, or its octets say that it is."""
+        return self.media_type.startswith("image/") or _IMAGE_START.match(self.body) is not None
 
     @cached_property
     def _start(self) -> bytes:
