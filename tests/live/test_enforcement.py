@@ -197,6 +197,21 @@ class TestHeaders:
         assert outcome(crawled) == {server.url("/moved"): "there", server.url("/again"): "at last"}
         assert "comity/access/stopped" not in crawled.stats
 
+    @pytest.mark.requirement("RATE-1")
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_an_answer_that_puts_the_request_off_refuses_no_later_one(self, serve: Serve, crawl: Crawl, status: int) -> None:
+        """It comes to the same request, which waits in the queue meanwhile."""
+
+        def overloaded(handler: Any) -> Any:
+            first = server.paths.count("/again") == 1
+            return answer("sorry", status, X_Robots_Tag="noai", Retry_After="1") if first else answer("at last")
+
+        server = serve({"/robots.txt": OPEN, "/again": overloaded})
+        crawled = crawl(Urls, TRAIN | TOLD, urls=[server.url("/again")])
+        assert server.paths == ["/robots.txt", "/again", "/again"]
+        assert outcome(crawled) == {server.url("/again"): "at last"}
+        assert "comity/access/stopped" not in crawled.stats
+
     def test_where_a_redirect_leads_is_kept_in_the_cache(self, serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
         moved = answer("moved", 302, X_Robots_Tag="noai", Location="/there")
         server = serve({"/robots.txt": OPEN, "/moved": moved, "/there": "there"})

@@ -50,6 +50,7 @@ class AccessMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | None:
+        self._stopped.pop(request, None)  # of a 429 or 503, after which it is asked again as it is
         # A middleware before this one may have changed what was handed out.
         decision = self._access.decide_again(request) if self._pace.claim(request) else None
         if decision is None:
