@@ -7,9 +7,10 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from scrapy.http import Request
+
+from comity.policies.syntax.urls import host_name
 
 if TYPE_CHECKING:
     from comity.crawler.fetching.fetcher import Policies
@@ -98,7 +99,7 @@ class HostQueues:
 
     def of_host(self, host: str) -> list[HostQueue]:
         """The queues of all origins of a host name."""
-        return [queue for queue in self._queues.values() if (urlsplit(queue.origin).hostname or "") == host]
+        return [queue for queue in self._queues.values() if host_name(queue.origin) == host]
 
     def add(self, queue: HostQueue) -> None:
         self._queues[queue.key] = queue

@@ -35,7 +35,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlsplit
 
 from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
@@ -59,7 +58,7 @@ from comity.crawler.pace.limiter import Limiter, slowest, windows_for
 from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import WAKE, closing, in_progress, never_opened, wake
 from comity.policies import PolicyError, Verdict
-from comity.policies.syntax.urls import origin_or_empty
+from comity.policies.syntax.urls import host_name, origin_or_empty
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -504,7 +503,7 @@ class Scheduler(BaseScheduler):
         self._queues.set_aside(queue, reason)
         self._queues.date(queue, due)
         if self._storage is not None:
-            self._storage.set_aside(urlsplit(queue.origin).hostname or "")
+            self._storage.set_aside(host_name(queue.origin))
 
     def _hand_out(
         self, queue: HostQueue, request: Request, now: float, limiters: tuple[Limiter, ...] = (), grant: int = 0

@@ -29,7 +29,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from comity.bounded import Bounded
 from comity.crawler.frontier.queue import Taker
@@ -39,7 +38,7 @@ from comity.crawler.redis_state.queue import Lease, RedisQueue, Row
 from comity.crawler.scrapy_internals import wake
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.urls import origin_or_empty
+from comity.policies.syntax.urls import host_name, origin_or_empty
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -151,7 +150,7 @@ class SharedQueue:
             )
             return None
         number = next(self._numbers)
-        host = urlsplit(origin).hostname or ""
+        host = host_name(origin)
         self._new[number] = Row(host, fingerprint, self._queue.new_key(), request.priority, body)
         self.is_finished = False
         return number

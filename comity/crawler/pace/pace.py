@@ -29,7 +29,6 @@ from dataclasses import dataclass, field
 from math import inf
 from time import monotonic, time
 from typing import Any
-from urllib.parse import urlsplit
 
 from scrapy.http import Request
 from scrapy.settings import BaseSettings
@@ -41,6 +40,7 @@ from comity.crawler.run.flights import ClosingError
 from comity.crawler.run.observer import Observer
 from comity.crawler.run.surroundings import Run
 from comity.policies import Agent, Site
+from comity.policies.syntax.urls import host_name
 from comity.policies.syntax.windows import Limits, Window
 
 logger = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class Pace:
 
     def host(self, url: str) -> Limiter:
         """The limiter of the URL's host name."""
-        return self._host(urlsplit(url).hostname or "")
+        return self._host(host_name(url))
 
     def _host(self, name: str) -> Limiter:
         host = self._limiters.get(name)

@@ -20,7 +20,6 @@ from datetime import time
 from functools import partial
 from time import monotonic
 from typing import Any
-from urllib.parse import urlsplit
 
 from comity.bounded import Bounded
 from comity.crawler.pace.ledger import ASK_AGAIN, ASK_THROUGH, FAILING, PENALTY, Grant, Limit
@@ -28,6 +27,7 @@ from comity.crawler.redis_state.address import SHARDS, name_as_key, pace_key, pa
 from comity.crawler.redis_state.connection import Connection, StateError
 from comity.crawler.redis_state.scripts import Script, script
 from comity.policies.answers.rates import MAX_SECONDS
+from comity.policies.syntax.urls import host_name
 from comity.policies.syntax.windows import Window
 
 logger = logging.getLogger(__name__)
@@ -287,7 +287,7 @@ class RedisTurns:
 def host_of(limits: Sequence[Limit]) -> str:
     """The host that the limits are of: each is named as a host, or as a scope, which begins with an origin."""
     name = limits[0].name.removesuffix(THROUGH)
-    return urlsplit(name.partition(" ")[0]).hostname or "" if "://" in name else name
+    return host_name(name.partition(" ")[0]) if "://" in name else name
 
 
 def _us(seconds: float) -> int:

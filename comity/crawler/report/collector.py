@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from time import monotonic, time
 from typing import Any
-from urllib.parse import urlsplit
 
 from comity.bounded import Bounded
 from comity.crawler.report.hosts import Gap, HostCounts
@@ -19,6 +18,7 @@ from comity.policies import ActionRequest, Decision, Reason, Verdict
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import host_name
 
 MAX_SITES = 20_000  # whose files are remembered, so that another look at them counts once
 MAX_ACTIONS = 200  # that are listed
@@ -97,7 +97,7 @@ class Collector(Observer):
     def decided(self, url: str, decision: Decision) -> None:
         reason, verdict = decision.reasons[0], decision.verdict
         self.verdicts[verdict.value, reason.rule] += 1
-        name = _host(url)
+        name = host_name(url)
         host = self.hosts.count_of(name)
         if verdict is Verdict.ALLOW:
             host.allowed += 1
@@ -108,7 +108,7 @@ class Collector(Observer):
         self._refused_at[index] += 1
 
     def stopped(self, url: str, decision: Decision) -> None:
-        name = _host(url)
+        name = host_name(url)
         self.hosts.count_of(name).stopped += 1
         _count(self.stopped_rules, decision.reasons[0], name)
 
@@ -126,16 +126,16 @@ class Collector(Observer):
 
     def received(self, url: str, status: int) -> None:
         self.statuses[status] += 1
-        self.hosts.count_of(_host(url)).answered += 1
+        self.hosts.count_of(host_name(url)).answered += 1
 
     def asked_for_files(self, origin: str, requests: int) -> None:
-        self.hosts.count_of(_host(origin)).files += requests
+        self.hosts.count_of(host_name(origin)).files += requests
 
     def looked_up(self, origin: str, files: Mapping[str, Fetched], error: str) -> None:
         self.sites.looked_up(origin, files, error)
 
     def backed_off(self, url: str, status: int) -> None:
-        self.hosts.count_of(_host(url)).backed_off += 1
+        self.hosts.count_of(host_name(url)).backed_off += 1
 
     def tagged(self, tag: Mapping[str, Any]) -> None:
         self.items.tagged(tag)
@@ -191,10 +191,6 @@ class Collector(Observer):
 def moment(seconds: float) -> str:
     """The time in ISO 8601. `seconds`: since the epoch."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).hostname or ""
 
 
 def _count(rules: dict[str, RuleCount], reason: Reason, host: str) -> None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from comity.bounded import Bounded
 from comity.crawler.crawl import Crawl
@@ -22,6 +21,7 @@ from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.files import ORIGINS_AT_ONCE
 from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import closing
+from comity.policies.syntax.urls import host_name
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -107,7 +107,7 @@ class Survey:
 
     async def _get(self, origin: str) -> Policies:
         """The policies, while no other origin of the host is asked."""
-        name = urlsplit(origin).hostname or ""
+        name = host_name(origin)
         host = self._hosts.setdefault(name, _Host())
         host.askers += 1
         try:

@@ -1,7 +1,8 @@
-"""The two parts of a URL that policies ask for: its origin, and its path with query.
+"""The parts of a URL that policies ask for: its origin and host, and its path with query.
 
 origin_of(url)      scheme, host and port
 origin_or_empty(url) the same, "" where there is none
+host_name(url)      the host, "" where there is none
 target_of(url)      path and query, as they are sent
 spellings(url)      path and query, as servers may take them"""
 
@@ -61,6 +62,11 @@ def origin_or_empty(url: str) -> str:
         return origin_of(url)
     except ValueError:
         return ""
+
+
+def host_name(url: str) -> str:
+    """Return the host in lower case, "" where there is none. A name with a dot behind it is the same (RFC 1034 section-3.1)."""
+    return (urlsplit(url).hostname or "").removesuffix(".")
 
 
 # What parsers of URLs leave out: at the ends, and anywhere (URL Standard, basic URL parser). `urlsplit` does so for `origin_of`.

@@ -66,6 +66,12 @@ def test_a_queue_keeps_the_pace_of_its_host_and_of_its_scopes() -> None:
     assert (HostQueue(ORIGIN, alone).aside, HostQueue(ORIGIN, alone).fetched) == ("", None)
 
 
+def test_queues_of_a_host_are_those_of_all_its_origins() -> None:
+    names = ["http://a.test", "https://a.test:8443", "https://a.test.", "https://b.a.test", ""]
+    queues, made = host_queues(*names)
+    assert queues.of_host("a.test") == made[:3]
+
+
 def test_queues_are_next_in_the_order_in_which_they_are_due() -> None:
     queues, (a, b, c) = host_queues("a", "b", "c")
     queues.date(a, 3)

@@ -20,6 +20,7 @@ from comity.crawler.pace import pace as module
 from comity.crawler.pace.ledger import Limit, RateLedger
 from comity.crawler.pace.limiter import Limiter, slowest
 from comity.crawler.pace.pace import Pace
+from comity.crawler.redis_state.turns import host_of
 from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import ScrapyRun
 from comity.policies import Agent, Decision, Site, Verdict
@@ -152,6 +153,18 @@ def test_a_host_is_its_name_whatever_the_scheme_and_the_port(make: Make) -> None
     hosts = [pace.host(url) for url in (URL, "http://A.test/x", "https://a.test:8443/", "https://b.test/", "data:,x")]
     assert [host is hosts[0] for host in hosts] == [True, True, True, False, False]
     assert [host.name for host in hosts] == ["a.test"] * 3 + ["b.test", ""]
+
+
+@pytest.mark.requirement("RATE-1")
+def test_a_host_is_the_same_with_a_dot_behind_its_name(make: Make) -> None:
+    pace = make(DOWNLOAD_SLOTS={"a.test": {"delay": 3}}).pace
+    host, dotted = pace.host(URL), pace.host("http://a.test.:8080/x")
+    assert dotted is host
+    for origin in ("https://a.test", "https://a.test."):
+        limits = Limits(f"{origin} 1", (Window(1, 5.0),), None, unreadable=False)
+        assert host_of(pace.scope(limits).limits) == host.name  # where the turns of both are, in COMITY_STATE
+    pace.back_off("https://a.test./", 60.0)
+    assert pace.try_acquire((host,)) is None
 
 
 @pytest.mark.requirement("RATE-1", "AUTX-2", "AUTX-3")

@@ -139,6 +139,19 @@ def test_a_host_is_of_one_worker_until_nothing_of_it_is_left(server: Server) -> 
     asyncio.run(run())
 
 
+@pytest.mark.requirement("REACH-1", "RATE-1")
+def test_a_host_is_the_same_with_a_dot_behind_its_name(server: Server) -> None:
+    async def run() -> None:
+        async with working(server, "one", "two") as (one, two):
+            one.put(f"{A}/1")
+            await one.turn()
+            two.put(f"{A}./2")
+            await two.turn()
+            assert (one.urls, two.urls) == ([f"{A}/1"], [])
+
+    asyncio.run(run())
+
+
 @pytest.mark.requirement("REACH-1")
 def test_a_host_for_which_nobody_waits_is_given_back_once_nothing_of_it_is_out(server: Server) -> None:
     async def run() -> None:
