@@ -10,6 +10,7 @@ from scrapy.http import Request, Response
 
 from comity.client.request import Fields, header_pairs, scrapy_headers
 from comity.crawler.fetching.reach import Reach, literal
+from comity.crawler.fetching.redirects import REDIRECTS
 from comity.crawler.parts import Parts
 from comity.crawler.request.access import inner_address
 from comity.crawler.request.referrals import referrer_stamp
@@ -70,14 +71,14 @@ class Admission:
         parts, request = self._parts, self.request
         parts.pace.settle(request)
         parts.back_off(request.url, status, header_pairs(headers))
-        refused = self._refused(headers, address)
+        refused = self._refused(status, headers, address)
         if refused is not None:
             parts.access.record_stopped(request, refused)
         if refused is not None or not body_follows:
             self.ended()
         return refused
 
-    def _refused(self, headers: Fields, address: str | None) -> Decision | None:
+    def _refused(self, status: int, headers: Fields, address: str | None) -> Decision | None:
         response = Response(self.url, request=self.request, ip_address=self._address(address))
         reaches = self._parts.referrals.check_response(self.request, response)
         if reaches is not None:
@@ -87,7 +88,8 @@ class Admission:
         if not self._parts.access.skips_unusable or self.request.method == "HEAD":
             return None
         fields = scrapy_headers(headers)
-        return None if "Location" in fields else self._parts.access.refused_by_headers(self.request, fields)
+        goes_on = status in REDIRECTS and "Location" in fields
+        return None if goes_on else self._parts.access.refused_by_headers(self.request, fields)
 
     def _address(self, address: str | None) -> Any:
         parts, proxies = urlsplit(self.url), self._parts.options.client.proxies

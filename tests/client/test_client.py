@@ -576,14 +576,17 @@ def test_an_answer_that_refuses_every_use_is_not_to_be_read(serve: Serve) -> Non
 
     async def run() -> None:
         async with alone(uses=("train-ai",), per_host=1) as client:
-            for method, headers, is_refused in (
-                ("GET", noai, True),
-                ("HEAD", noai, False),
-                ("GET", noai | {"Location": "/"}, False),
-                ("GET", {}, False),
+            for method, status, headers, is_refused in (
+                ("GET", 200, noai, True),
+                ("HEAD", 200, noai, False),
+                ("GET", 302, noai | {"Location": "/"}, False),
+                ("GET", 302, noai, True),
+                ("GET", 200, noai | {"Location": "/"}, True),
+                ("POST", 201, noai | {"Location": "/new"}, True),
+                ("GET", 200, {}, False),
             ):
                 admission = await client.admit(server.url("/"), method=method)
-                refusal = admission.answered(200, headers, body_follows=True)
+                refusal = admission.answered(status, headers, body_follows=True)
                 assert (refusal is not None) is is_refused
                 if refusal is None:
                     admission.ended()

@@ -503,8 +503,10 @@ def test_the_page_has_the_tag(serve: Serve, library: Library) -> None:
     asyncio.run(run())
 
 
-def test_an_answer_that_refuses_every_use_is_not_read(serve: Serve, library: Library) -> None:
-    server = serve({"/robots.txt": ROBOTS, "/": serve.Answer("<p>page</p>", headers={"X-Robots-Tag": "noai"})})
+@pytest.mark.parametrize("more", [{}, {"Location": "/there"}], ids=["plain", "location"])
+def test_an_answer_that_refuses_every_use_is_not_read(serve: Serve, library: Library, more: dict[str, str]) -> None:
+    """A Location makes a redirect of none but those statuses."""
+    server = serve({"/robots.txt": ROBOTS, "/": serve.Answer("<p>page</p>", headers={"X-Robots-Tag": "noai", **more})})
 
     async def run() -> None:
         async with alone(uses=("train-ai",), per_host=1) as client, library.opened(client) as ask:
