@@ -172,7 +172,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("name", one_in(3, CRAWLS))
-def test_a_row_that_is_damaged_permits_nothing(site: Loopback, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("damage", ["copy = replace(copy, '200', '404')", "due = 'x'"])
+def test_a_row_that_is_damaged_permits_nothing(site: Loopback, tmp_path: Path, name: str, damage: str) -> None:
     """The site is asked instead, and the row is written anew."""
     program = Program(name, tmp_path, site)
     for number in (1, 2):
@@ -182,7 +183,7 @@ def test_a_row_that_is_damaged_permits_nothing(site: Loopback, tmp_path: Path, n
         assert site.paths.count("/robots.txt") == number
         assert ("cannot be read: a row is not as it was written" in done.stderr) is (number == 2)
         with closing(sqlite3.connect(tmp_path / "store" / "policies.sqlite")) as db, db:
-            assert db.execute("UPDATE file SET copy = replace(copy, '200', '404') WHERE path = '/robots.txt'").rowcount == 1
+            assert db.execute(f"UPDATE file SET {damage} WHERE path = '/robots.txt'").rowcount == 1
         (tmp_path / "job" / "comity.sqlite").unlink()
 
 

@@ -73,6 +73,8 @@ KIND = Kind(
     versions=VERSIONS,
 )
 DAMAGED = "a row is not as it was written"
+# What is raised where values are made of what nobody has written.
+UNREADABLE = (zlib.error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 class Store(Protocol):
@@ -125,18 +127,18 @@ class PolicyStore:
                 (origin,),
             ).fetchall()
             return {
-                path: PolicyFile(
+                path: policy_file(
                     due=due,
                     copy=fetched_of_json(copy, body_of(digest, deflated)) if copy else None,
                     failure=fetched_of_json(failure) if failure else None,
                     failing_since=_datetime(failing_since),
                     failures=failures,
-                    reach=Reach(reach),
+                    reach=reach,
                 )
                 for path, due, copy, digest, deflated, failure, failing_since, failures, reach, is_whole in rows
                 if _checked(is_whole)
             }
-        except (sqlite3.Error, zlib.error, ValueError, KeyError, TypeError) as error:
+        except (sqlite3.Error, *UNREADABLE) as error:
             raise self._unreadable(error) from None
 
     def origins(self) -> Iterator[str]:
@@ -215,7 +217,8 @@ class PolicyStore:
         if not all(path in saved for path in paths):
             self._db.execute(
                 "DELETE FROM file WHERE origin = ?"
-                " AND sum IS NOT checksum(origin, path, copy, body, failure, failing_since, failures, reach)",
+                " AND (typeof(due) <> 'real'"
+                " OR sum IS NOT checksum(origin, path, copy, body, failure, failing_since, failures, reach))",
                 (origin,),
             )
         if len(paths) > REFERENCES:
@@ -259,7 +262,7 @@ class PolicyStore:
                     )
                     moments[use] = _moment(*rows.fetchone())
                 return moments
-        except (sqlite3.Error, ValueError, TypeError) as error:
+        except (sqlite3.Error, *UNREADABLE) as error:
             raise self._unwritable(error) from None
 
     def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
@@ -286,7 +289,7 @@ class PolicyStore:
                 for url, action, requested, done, is_whole in rows
                 if _checked(is_whole) and action == "take-down" and done is None
             }
-        except (sqlite3.Error, ValueError, TypeError) as error:
+        except (sqlite3.Error, *UNREADABLE) as error:
             raise self._unreadable(error) from None
         return sorted(moments.items(), key=lambda item: (item[1], item[0]))
 
@@ -316,7 +319,7 @@ class PolicyStore:
                     "SELECT first, sum = checksum(host, digest, first) FROM session WHERE host = ? AND digest = ?", (host, digest)
                 )
                 return _moment(*rows.fetchone())
-        except (sqlite3.Error, ValueError, TypeError) as error:
+        except (sqlite3.Error, *UNREADABLE) as error:
             raise self._unwritable(error) from None
 
     def close(self) -> None:
@@ -336,8 +339,22 @@ def fetched_as_json(fetched: Fetched) -> str:
     return json.dumps({key: value for key, value in members.items() if value}, separators=(",", ":"))
 
 
+def policy_file(
+    *, due: float, copy: Fetched | None, failure: Fetched | None, failing_since: datetime | None, failures: int, reach: str
+) -> PolicyFile:
+    """The file that these columns were written of. ValueError for what none has."""
+    if type(due) is not float or type(failures) is not int:  # no checksum is of `due`
+        raise ValueError(DAMAGED)
+    return PolicyFile(due=due, copy=copy, failure=failure, failing_since=failing_since, failures=failures, reach=Reach(reach))
+
+
+_MEMBERS = {"status": int, "url": str, "error": str, "oversized": bool}
+
+
 def fetched_of_json(text: str, body: bytes = b"") -> Fetched:
     members = json.loads(text)
+    if any(type(members[name]) is not kind for name, kind in _MEMBERS.items() if name in members):
+        raise ValueError(DAMAGED)
     return Fetched(
         status=members.get("status", 0),
         headers=tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in members.get("headers", ())),

@@ -20,8 +20,15 @@ from redis.exceptions import RedisClusterException, RedisError
 from redis.retry import Retry
 
 from comity.crawler.fetching.policy_copy import PolicyFile
-from comity.crawler.fetching.reach import Reach
-from comity.crawler.fetching.store import DIGEST_ROUNDS, REFERENCES, body_of, fetched_as_json, fetched_of_json
+from comity.crawler.fetching.store import (
+    DIGEST_ROUNDS,
+    REFERENCES,
+    UNREADABLE,
+    body_of,
+    fetched_as_json,
+    fetched_of_json,
+    policy_file,
+)
 from comity.crawler.redis_state.address import StateAddress, name_as_key
 from comity.crawler.redis_state.connection import PATIENCE
 from comity.crawler.redis_state.scripts import Script, script
@@ -34,7 +41,7 @@ ACTIONS, SALT = "comity:actions", "comity:salt"
 LIFETIME = round(STAND_IN * 1000)  # ms
 
 _SAVE, _TOOK_DOWN, _CLAIM, _GIVE_BACK = (script("site", name) for name in ("save", "took_down", "claim", "give_back"))
-_FAILURES = (RedisError, RedisClusterException, OSError, zlib.error, ValueError, KeyError, TypeError)
+_FAILURES = (RedisError, RedisClusterException, OSError, *UNREADABLE)
 
 
 class RedisStore:
@@ -199,13 +206,13 @@ def _file(record: Mapping[str, Any], bodies: Mapping[str, bytes | None]) -> Poli
     digest = record.get("body")
     body = body_of(bytes.fromhex(digest), bodies[digest]) if digest else b""
     since = record.get("failing_since")
-    return PolicyFile(
-        due=float(record["due"]),
+    return policy_file(
+        due=record["due"],
         copy=fetched_of_json(record["copy"], body) if "copy" in record else None,
         failure=fetched_of_json(record["failure"]) if "failure" in record else None,
         failing_since=datetime.fromtimestamp(since, UTC) if since else None,
-        failures=int(record["failures"]),
-        reach=Reach(record["reach"]),
+        failures=record["failures"],
+        reach=record["reach"],
     )
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from comity.crawler.fetching.freshness import DAY
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.store import REFERENCES, VERSIONS, PolicyStore
+from comity.database import checksum
 from comity.policies import PolicyError
 from comity.policies.answers.fetched import STAND_IN, Availability, Fetched, availability
 from tests.crawler.fetching.policy_files import answers, policy_files, utc
@@ -310,6 +312,8 @@ DAMAGES = {
     "another reach": "UPDATE file SET reach = 'loopback'",
     "another origin": "UPDATE file SET origin = replace(origin, 'b.test', 'a.test'), path = path || '2' WHERE origin = 'https://b.test'",
     "a text for a number": "UPDATE file SET failures = 'x'",
+    "a text for a time": "UPDATE file SET due = 'x'",
+    "octets for a time": "UPDATE file SET due = x'00'",
     "no UTF-8": "UPDATE file SET copy = CAST(x'ff' AS TEXT)",
     "another date": "UPDATE taken SET first = first + 1e6",
     "a text for a date": "UPDATE taken SET first = 'x'",
@@ -363,6 +367,43 @@ def test_damage_that_shows_later_is_an_error_and_no_permission(path: Path, damag
     store.save("https://a.test", {ROBOTS: had(), "/ai.txt": failing})
     assert store.load("https://a.test")[ROBOTS] == had()  # it heals
     store.close()
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "failing_since = 1e300",
+        "failures = 'x'",
+        "reach = 'x'",
+        "copy = '[]', body = NULL",
+        f"copy = '{100_000 * '['}'",
+        """copy = replace(copy, '200', '"200"')""",
+        "copy = replace(copy, '1800000000.0', '1e300')",
+        """copy = replace(copy, '"url":"https://a.test/robots.txt"', '"url":[]')""",
+    ],
+)
+def test_what_nobody_writes_is_an_error_though_its_checksum_is_right(store: PolicyStore, path: Path, damage: str) -> None:
+    store.save("https://a.test", {ROBOTS: had()})
+    with closing(sqlite3.connect(path)) as db, db:
+        db.create_function("checksum", -1, checksum)
+        before = db.execute("SELECT sum FROM file").fetchone()
+        db.execute(f"UPDATE file SET {damage}")
+        db.execute("UPDATE file SET sum = checksum(origin, path, copy, body, failure, failing_since, failures, reach)")
+        assert db.execute("SELECT sum FROM file").fetchone() != before
+    with pytest.raises(OSError, match=f"{path} cannot be read: "):
+        store.load("https://a.test")
+    store.save("https://a.test", {ROBOTS: had()})
+    assert store.load("https://a.test") == {ROBOTS: had()}
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_damaged_time_of_a_file_that_is_named_no_more_is_dropped(store: PolicyStore, path: Path) -> None:
+    store.save("https://a.test", {ROBOTS: had(), "https://b.test/more.txt": had()})
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE file SET due = 'x' WHERE path <> '/robots.txt'")
+    store.save("https://a.test", {ROBOTS: had()})
+    assert store.load("https://a.test") == {ROBOTS: had()}
 
 
 @pytest.mark.requirement("SEC-6")
