@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scrapy.http import Response, TextResponse
-from scrapy.utils.response import get_base_url
 
 from comity.crawler import elements
 from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
+from comity.policies.syntax.urls import base_url
 
 _OF_NO_ELEMENT = {elements.CSS: ""}
 
@@ -47,7 +47,7 @@ def page_item(response: Response, *, html: bool = False, extractor: Extractor | 
         content_type=content_type,
         title=title(page.selector) if page else "",
         text=elements.text(page, extractor) if page else "",
-        links=links(page.selector, get_base_url(page)) if page else [],
+        links=links(page.selector, base_url(page.text[:4096], page.url, page.encoding)) if page else [],
         sha256=hashlib.sha256(response.body).hexdigest(),
         html=response.text if html and isinstance(response, TextResponse) else None,
     )

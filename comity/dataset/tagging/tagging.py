@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from w3lib.html import get_base_url
-
 from comity.dataset import manifest
 from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
@@ -30,7 +28,7 @@ from comity.policies.answers.decision import Reason, Source
 from comity.policies.document.document import Content
 from comity.policies.document.main_text import main_text
 from comity.policies.elements.rules import ElementRules
-from comity.policies.syntax.urls import origin_or_empty
+from comity.policies.syntax.urls import base_url, origin_or_empty
 from comity.policies.tag import TagError, no_statements, read_tag
 
 
@@ -111,13 +109,13 @@ class TagPass:
             text = judged.made_without_refused(extract, content.text, rules) if judged else extract(content.text)
         elif is_page:
             text = (rules.text if rules else "") or main_text(content.selector)
-        base_url = get_base_url(content.text[:4096], page.url) if is_page else ""
+        base = base_url(content.text[:4096], page.url) if is_page else ""
         return {
             "status": page.status,
             "content_type": content_type,
             "title": title(content.selector) if is_page else "",
             "text": text,
-            "links": links(content.selector, base_url) if is_page else [],
+            "links": links(content.selector, base) if is_page else [],
             "sha256": hashlib.sha256(page.body).hexdigest(),
             **({"html": content.text} if self.making.html and content.text else {}),
         }

@@ -6,10 +6,10 @@ import re
 from contextlib import suppress
 from urllib.parse import urljoin
 
-from w3lib.html import get_base_url
 from w3lib.url import canonicalize_url, safe_url_string
 
 from comity.policies.document.document import Content
+from comity.policies.syntax.urls import base_url
 
 _BETWEEN = re.compile(r"[\s,]+")  # LENIENT: by the standard white space alone, but pages write commas
 _BASE_WITHIN = 4096  # characters of a page in which Scrapy looks for its `base`
@@ -21,7 +21,7 @@ def rel_nofollow(content: Content, url: str) -> frozenset[str]:
     The page is parsed only where it has that word."""
     if not content.mentions(b"nofollow"):
         return frozenset()
-    base = get_base_url(content.text[:_BASE_WITHIN], url, content.encoding)
+    base = base_url(content.text[:_BASE_WITHIN], url, content.encoding)
     refused: set[str] = set()
     followed: set[str] = set()
     for rel, address in content.hyperlinks():

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
-from w3lib.html import get_base_url
 
 from comity.policies.document.document import Content
+from comity.policies.syntax.urls import base_url
 from comity.policies.syntax.xml_tree import attributes
 
 MAX_URLS = 50_000  # that are named, of all elements of a page
@@ -98,7 +98,7 @@ class Pieces:
         self._beginning: list[Collection[int]] = [(), self._denied]
         self.is_denied = [False, True]
         self.sizes = [0, len(self._denied)]
-        self.base = str(get_base_url(content.text, url)) if content.is_html else url
+        self.base = base_url(content.text, url) if content.is_html else url
         origin = _ORIGIN.match(self.base)
         self._origin = origin[0] if origin else ""
         self._absolute: dict[str, tuple[str, ...]] = {}

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 
+from w3lib.html import get_base_url
 from w3lib.url import safe_url_string
 
 from comity.policies.syntax.path_patterns import normal_target
@@ -178,6 +179,14 @@ def merges_slashes_only(target: str, spelling: str) -> bool:
 
 
 _PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*+)++/?")  # absolute, with nothing to resolve or to escape
+
+
+def base_url(text: str, url: str, encoding: str = "utf-8") -> str:
+    """The URL by which a page's relative ones are resolved: that of its `base`; `url`, its own, where it has none that is one."""
+    try:
+        return str(get_base_url(text, url, encoding))
+    except ValueError:  # of "http://[x/" for example
+        return url
 
 
 def resolved(base: str, reference: str | bytes) -> str:

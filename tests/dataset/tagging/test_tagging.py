@@ -97,6 +97,14 @@ SHAPES: dict[str, Any] = {
 }
 
 
+@pytest.mark.requirement("SEC-1")
+def test_a_base_that_is_no_url_ends_nothing(tmp_path: Path) -> None:
+    body = b'<base href="http://[x/"><title>T</title><p>Hello <a href="b" rel="nofollow">there</a>'
+    archive = write(tmp_path / "in.warc", page(body, url=URLS[0]), page(body, url=URLS[5]))
+    assert tag_dataset([archive], tmp_path / "out.jsonl", judge()).read == 2
+    assert [one["links"] for one in read(tmp_path / "out.jsonl")] == [["https://a.test/b"], ["https://c.test/b"]]
+
+
 @pytest.mark.requirement("TAG-1")
 @pytest.mark.parametrize("shape", one_in(3, SHAPES))
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])

@@ -36,6 +36,7 @@ def found(body: bytes, content_type: bytes = HTML) -> set[str]:
         ('<a href="/a" rel="nofollow"><a href="/a#top">', set()),
         ('<a href="/a"><a href="/a" rel="nofollow"><a href="/b" rel="nofollow">', {"/b"}),
         ('<base href="/e/"><a href="a" rel="nofollow"><a href="/d/a">', {"/e/a"}),
+        ('<base href="http://[x/"><a href="a" rel="nofollow">', {"/d/a"}),
         ('<a href="http://[x" rel="nofollow"><a href="//example.org/a" rel="nofollow">', {"http://example.org/a"}),
         ('<!-- <a href="/a" rel="nofollow"> -->', set()),
     ],

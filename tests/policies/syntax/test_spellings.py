@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies.syntax.path_patterns import normal_target
-from comity.policies.syntax.urls import spellings
+from comity.policies.syntax.urls import base_url, spellings
 from tests.selection import one_in
 
 TAKEN_FOR = [
@@ -140,3 +140,11 @@ def test_each_is_another_path_with_the_same_query(target: str) -> None:
 @given(st.text("ab/.%25cCfFeE;\\", max_size=200))
 def test_their_number_does_not_grow_with_the_path(target: str) -> None:
     assert len(spellings(f"/{target}")) <= 1 + 9 * 2**5  # nine beginnings, five steps that may be left out
+
+
+@pytest.mark.requirement("SEC-1")
+@pytest.mark.parametrize("base", ["http://[x/", "//[", "http://a]/"])
+def test_a_base_that_is_no_url_is_none(base: str) -> None:
+    page = "https://example.com/d/page"
+    assert base_url(f'<base href="{base}"><p>', page) == page
+    assert base_url(f'<base href="/e/"><base href="{base}"><p>', page) == "https://example.com/e/"
