@@ -6,7 +6,8 @@
 Each has a `root`, the `tags` of some names with their lines, and its octets `without` some elements.
 
 turbohtml has the algorithm; lxml reads the tree from the XML that it writes of it, which takes a fifth of the time of making the
-elements one by one. Scripting is off, so that what stands in `noscript` is markup; what stands in `template` stands in the tree.
+elements one by one. Scripting is on, as in browsers, for what stands around a `noscript`, and off for what stands in it: that is
+markup, and stays there. What stands in `template` stands in the tree.
 Nothing raises but for XML that is none (XMLSyntaxError of lxml, ValueError)."""
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _MERGED = re.compile(r"<(?=(?:html|body)[\s/>])", re.IGNORECASE)
 _START_TAG = re.compile(  # section-13.2.5.32 and those after it
     r"<[a-z]++(?:[\s/]++|=?[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>\"'][^\s>]*+)?)?)*+", re.IGNORECASE
 )
+_NOSCRIPT = re.compile(r"<noscript[\s/>]", re.IGNORECASE)
 _FORM_FEED = re.compile(r"\f|&#(?:0*+12(?!\d)|[xX]0*+[cC](?![0-9a-fA-F]));?")  # white space in HTML, and no character of XML
 _AS_XML = turbohtml.Html(xml=True)
 
@@ -55,6 +57,11 @@ class Tag(NamedTuple):
     text: str  # its own, and that of what is in it
     line: int  # where it begins, 1-based; 0: nobody knows
     text_line: int  # where its text begins
+
+
+# Identity of an element -> where its start tag begins and ends, and itself, which keeps the identity its own. Most elements of a
+# page have the same hash.
+Lines = dict[int, tuple[int, int, turbohtml.Element]]
 
 
 class Markup(Protocol):
@@ -79,11 +86,12 @@ class Html:
     """HTML; whatever text it is, it is some HTML."""
 
     def __init__(self, text: str) -> None:
+        self._lines: Lines = {}  # of the elements in `noscript`
         self._text = _bounded(_FORM_FEED.sub(" ", text) if "\f" in text or "&#" in text else text)
 
     @cached_property
     def _document(self) -> turbohtml.Document:
-        return _parsed(self._text, source_locations=True)
+        return _parsed(self._text, self._lines)
 
     def tags(self, *names: str) -> Iterator[Tag]:
         for element in self._document.find_all([*names]):
@@ -91,8 +99,7 @@ class Html:
             values = {
                 name: value if isinstance(value, str) else element.attr(name) or "" for name, value in element.attrs.items()
             }
-            start = element.source_location.start_tag if element.source_location else None
-            yield Tag(element.tag, values, element.text, *((start.start_line, start.end_line) if start else (0, 0)))
+            yield Tag(element.tag, values, element.text, *(_lines(element) or self._lines.get(id(element), (0, 0))[:2]))
 
     @cached_property
     def is_quirky(self) -> bool:
@@ -127,8 +134,30 @@ class Html:
         return markup.encode(encoding, "xmlcharrefreplace")
 
 
-def _parsed(text: str, *, source_locations: bool = False) -> turbohtml.Document:
-    return turbohtml.parse(text, source_locations=source_locations, scripting=False, allow_declarative_shadow_roots=False)
+def _parsed(text: str, lines: Lines | None = None) -> turbohtml.Document:
+    """Return the document. `lines`: those of the elements in `noscript` are added; None: nobody asks for lines."""
+    has_lines = lines is not None
+    document = turbohtml.parse(text, source_locations=has_lines, scripting=True, allow_declarative_shadow_roots=False)
+    for element in [*document.find_all(["noscript"])] if _NOSCRIPT.search(text) else ():
+        if element.namespace is not turbohtml.Namespace.HTML:
+            continue
+        content = turbohtml.parse_fragment(element.text, "noscript", source_locations=has_lines)
+        for inner in [*content.find_all(["noscript"])]:  # none is in another where scripts are run
+            inner.unwrap()
+        lines_within = [_lines(inner) for inner in content.iter_elements()] if has_lines else ()
+        element.clear()
+        element.extend([*content.children])
+        _, before = _lines(element) or (0, 0)
+        for inner, own in zip(element.iter_elements(), lines_within, strict=False):
+            if own and lines is not None:
+                lines[id(inner)] = own[0] + before - 1, own[1] + before - 1, inner
+    return document
+
+
+def _lines(element: turbohtml.Element) -> tuple[int, int] | None:
+    """Return the lines where the start tag of an element begins and ends; None: nobody knows."""
+    start = element.source_location.start_tag if element.source_location else None
+    return (start.start_line, start.end_line) if start else None
 
 
 def _doctype(document: turbohtml.Document) -> str:

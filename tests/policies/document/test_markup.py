@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from comity.policies import Agent, Site, Verdict
 from comity.policies.document.document import Content
 from comity.policies.document.markup import MAX_MERGED, Html, Xhtml, Xml
+from comity.policies.document.selector_index import Budget, Outline
+from comity.policies.document.selectors import select
 from comity.policies.formats.automation.annotation import annotations_in
 from tests.selection import examples, one_in
 
@@ -32,9 +35,25 @@ BUILT = [
     ("13.2.6.4.3 before head: implied", f"{D}<title>t</title>x", "head[title[t]]body[x]"),
     ("13.2.6.4.4 in head: what is none of it ends it", f"{D}<head><p>x<meta name=a>", "head body[p[xmeta]]"),
     (
-        "13.2.6.4.5 in head noscript: what is none of it ends it",
-        f"{D}<head><noscript><p>x</noscript>",
-        "head[noscript]body[p[x]]",
+        "13.2.6.4.4 in head: what is in noscript stays there, and the head goes on",
+        f"{D}<head><noscript><p>x&amp;</noscript><title>t</title><body>y",
+        "head[noscript[p[x&]]title[t]]body[y]",
+    ),
+    (
+        "13.2.6.4.7 in body: noscript ends with its tag",
+        f"{D}<p>a<noscript><div><b>x</noscript>y",
+        "head body[p[anoscript[div[b[x]]]y]]",
+    ),
+    ("13.2.6.4.7 in body: noscript ends with its first tag", f"{D}a<noscript><!--</noscript>-->b", "head body[anoscript[!]-->b]"),
+    (
+        "13.2.6.4.7 in body: no noscript in itself",
+        f"{D}<noscript><div><noscript>b</div>c</noscript>d",
+        "head[noscript[div[b]c]]body[d]",
+    ),
+    (
+        "13.2.6.5 foreign content: noscript is an element",
+        f"{D}<svg><noscript><g>a</g>b</noscript>",
+        "head body[svg[noscript[g[a]b]]]",
     ),
     ("13.2.6.4.6 after head: what belongs there goes there", f"{D}<head></head><link><p>x", "head[link]body[p[x]]"),
     ("13.2.6.4.7 in body: a block ends a paragraph", f"{D}<p>a<section>b</section>c", "head body[p[a]section[b]c]"),
@@ -113,6 +132,7 @@ TAGS = [
     "style",
     "title",
     "textarea",
+    "noscript",
     "form",
     "h1",
     "body",
@@ -149,11 +169,11 @@ soup = st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max
 def test_whatever_text_it_is_both_trees_have_the_same_elements(text: str, data: st.DataObject) -> None:
     page = Html(text)
     elements = [*page.root.iter("*")]
-    known = [*turbohtml.parse(text, allow_declarative_shadow_roots=False).iter_elements()]
-    names = [element.tag for element in known]
-    assert len(elements) == len(names)
-    assert all(one.tag in (name, f"_{one.tag[1:]}") or ":" in name for one, name in zip(elements, names, strict=True))
-    assert [tag.name for tag in page.tags("p", "script")] == [name for name in names if name in ("p", "script")]
+    known = turbohtml.parse(text, scripting=True, allow_declarative_shadow_roots=False).iter_elements()
+    names = [element.tag for element in known if not (element.parent and element.parent.closest("noscript"))]
+    outside = [element.tag for element in elements if next(element.iterancestors("noscript"), None) is None]
+    assert all(tag in (name, f"_{tag[1:]}") or ":" in name for tag, name in zip(outside, names, strict=True))
+    assert [tag.name for tag in page.tags("p", "script")] == [one.tag for one in elements if one.tag in ("p", "script")]
     gone = data.draw(st.lists(st.sampled_from(elements[1:]), max_size=3))
     assert len(page.without(gone, "utf-8")) <= len(page.without([], "utf-8"))
     assert isinstance(page.is_quirky, bool)
@@ -210,6 +230,49 @@ def test_elements_nest_as_deep_as_in_browsers() -> None:
 def test_attributes_of_further_body_tags_are_merged() -> None:
     root = Html(f"{D}<html lang=en><body class=a><p>x<body class=b id=i><html lang=de dir=rtl>").root
     assert [dict(root.attrib), dict(root[1].attrib)] == [{"lang": "en", "dir": "rtl"}, {"class": "a", "id": "i"}]
+
+
+@pytest.mark.requirement("WHY-1", "META-1")
+def test_tags_in_noscript_have_their_lines() -> None:
+    within = "<noscript\n>\n<meta name=a><script>\n1</script></noscript>"
+    page = Html(f"{D}\n{within}<meta name=b>\n<template>{within}</template><svg><noscript><script>x</script></noscript></svg>")
+    assert [(tag.name, tag.line, tag.text_line) for tag in page.tags("meta", "script")] == [
+        *(("meta", 4, 4), ("script", 4, 4), ("meta", 5, 5)),
+        *(("meta", 8, 8), ("script", 8, 8), ("script", 9, 9)),
+    ]
+
+
+PIXEL = f"""{D}<html><head><noscript><img src=x><p>n &amp;</p></noscript><script>1</script><meta name=2><title>3</title></head>
+<body><div>4<b>x</b></div><p>5</p></body></html>"""
+
+
+@pytest.mark.requirement("AIT-5", "MEET-5")
+@pytest.mark.parametrize(
+    ("css", "left"),
+    [
+        ("head", "4 5"),
+        ("head *", "4 5"),
+        ("head > meta, head > title, head > script", "n 4 5"),
+        ("noscript", "1 2 3 4 5"),
+        ("noscript p", "1 2 3 4 5"),
+        ("noscript > :nth-child(2)", "1 2 3 4 5"),
+        ("body > div:first-child", "n 1 2 3 5"),
+        ("body", "n 1 2 3"),
+    ],
+)
+def test_what_stands_in_noscript_stays_there_and_can_be_cut_out(css: str, left: str) -> None:
+    page = Html(PIXEL)
+    rest = page.without(select(css, Outline(page.root, Budget(10_000))), "utf-8").decode()
+    assert [word for word in "n12345" if re.search(rf"[>\"]{word}[ <\"]", rest)] == left.split()
+
+
+@pytest.mark.requirement("SEC-5")
+@pytest.mark.parametrize(
+    "unit", ["<noscript></noscript>", "<noscript><p>", "<noscript>&lt;</noscript>", "<noscript><b></noscript>", "<svg><noscript>"]
+)
+def test_many_noscripts(unit: str) -> None:
+    text = unit * 20_000
+    assert len([*Html(text).root.iter("*")]) <= len(text)
 
 
 @pytest.mark.requirement("WHY-1")

@@ -709,3 +709,27 @@ def test_nodes_of_a_tree_that_a_spider_has_changed() -> None:
     theirs.css("p")[0].drop()
     assert [found(rules, node) for node in theirs.css("p")] == [{".q"}, {".q"}, {".q"}]  # any of the same text
     assert found(rules, etree.fromstring("<p>made up</p>")) == {".q"}
+
+
+@pytest.mark.requirement("MEET-5")
+def test_nodes_of_a_tree_that_has_the_head_of_a_page_in_its_body() -> None:
+    """What stands behind a `noscript` of the head, to a reader that ends the head there."""
+    head = "<noscript><img src=x><p>scripts are off</p></noscript><script>var secret = 1</script><title>Secret title</title>"
+    body = f"<!doctype html><head>{head}</head><body><p>free words</p><noscript><b>more of it</b></noscript></body>"
+    rules = rules_of(body, "noscript", "head > title", "head > script")
+    page = Selector(body, type="html")
+    for css, elements in (
+        ("noscript p", {"noscript"}),
+        ("noscript b", {"noscript"}),
+        ("title", {"head > title"}),
+        ("script", {"head > script"}),
+        ("body > p:not(noscript *)", None),
+    ):
+        nodes = [node for node in page.css(css) if elements is not None or "free words" in node.get()]
+        assert nodes
+        assert [found(rules, node) for node in nodes] == [elements or set()] * len(nodes)
+    assert [found(rules, text) for text in ("scripts are off", "Secret title", "free words")] == [
+        {"noscript"},
+        {"head > title"},
+        set(),
+    ]
