@@ -58,6 +58,7 @@ class _ResourceShape(Object):
 
 
 TEXT, COUNT, NAMES = Text(), Count(), Names()
+ACTIONS = Names("[^A-Z]*", name="actions")
 FETCHED_AT = Nullable(Moment("+00:00", is_checked=False))
 REASON_INDICES = Several(COUNT, at_least=1, name="because", description="Indices into `reasons`, the deciding one first.")
 RESOURCE = _ResourceShape(
@@ -95,7 +96,7 @@ ELEMENT = Object(
         "whole": Member(
             Constant(True), "It covers the whole page: `uses` says so too, and there are no spans.", is_required=False
         ),
-        "deny": Member(NAMES, "Actions of ai.txt, and other uses, that are prohibited on it, in lower case; `*`: all."),
+        "deny": Member(ACTIONS, "Actions of ai.txt, and other uses, that are prohibited on it, in lower case; `*`: all."),
         "guide": Member(
             Several(Object({"actions": Member(NAMES), "guidelines": Member(Several(GUIDELINE))})),
             "Actions that are permitted with instructions.",

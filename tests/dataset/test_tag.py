@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from comity.bounded import Bounded
+from comity.dataset.export.export import export
+from comity.dataset.files.formats import open_writer
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.tags.sources import read
 from comity.policies import Agent, Site
 from comity.policies import tag as tag_module
@@ -121,6 +125,21 @@ def test_why(make_record: MakeRecord, change: dict[str, Any], why: str) -> None:
     with pytest.raises(TagError) as error:
         read(record)
     assert str(error.value) == why
+
+
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("action", ["Train", "TRAIN", "train"])
+def test_actions_that_are_not_in_lower_case_are_no_actions(
+    make_record: MakeRecord, action: str, form: str, tmp_path: Path
+) -> None:
+    """They would refuse nothing, whatever was meant by them."""
+    records = [make_record(train={}, elements=[{"deny": [action], "spans": [["text", 0, 4]]}])]
+    path = tmp_path / f"a.{form}"
+    with open_writer(path) as writer:
+        writer.write(writer.encode(records))
+    exported = export([path], tmp_path / "out.parquet", Terms.of(["train"]))
+    assert exported.counts.causes == ({} if action == "train" else {"invalid-tag:elements": 1})
 
 
 @pytest.mark.parametrize("tag", [None, {}, "", [], 0])

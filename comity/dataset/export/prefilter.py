@@ -184,7 +184,7 @@ class _Doubts:
                 self.unless(values.is_valid(), rows)
                 flat = _Flat(values)
                 rows = rows.take(flat.rows)
-                self.unless(flat.values.is_valid(), rows)
+                self.unless(_matches(flat.values, shape.pattern) if shape.pattern else flat.values.is_valid(), rows)
                 self._check_once(flat.values, flat.rows, rows)
             case _:  # only the record shows whether it is valid
                 self.unless(values.is_null(), rows)

@@ -86,10 +86,8 @@ def may_be_tag(value: Any) -> bool:
     than JSON. One member other than `uses` may be data of any kind."""
     if isinstance(value, list):
         return any(map(may_be_tag, value))
-    if isinstance(value, str):
-        names = set(_QUOTED_MEMBER.findall(value))
-    else:
-        names = TAG.required & value.keys() if isinstance(value, dict) else set()
+    members = _QUOTED_MEMBER.findall(value) if isinstance(value, str) else value if isinstance(value, dict) else ()
+    names = TAG.required.intersection(members)
     return "uses" in names or len(names) > 1
 
 

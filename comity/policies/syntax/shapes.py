@@ -149,23 +149,24 @@ class Nullable(Shape):
 
 
 class Names(Shape):
-    """A list of texts, none twice: a set. It is written in order."""
+    """A list of texts, none twice: a set. It is written in order.
 
-    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}  # noqa: RUF012
-    name = "names"
+    `pattern`: of each, from its front to its end; "": any."""
 
-    def __init__(self) -> None:
-        self.is_valid = _are_names
+    def __init__(self, pattern: str = "", *, name: str = "names") -> None:
+        self.pattern, self.name = pattern, name
+        is_name = Text(pattern).is_valid
+        self.is_valid = lambda value: type(value) is list and all(map(is_name, value)) and len(set(value)) == len(value)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": Text(self.pattern).schema, "uniqueItems": True}
 
     def read(self, value: list[str]) -> frozenset[str]:
         return frozenset(value)
 
     def write(self, value: Iterable[str]) -> list[str]:
         return sorted(value)
-
-
-def _are_names(value: Any) -> bool:
-    return type(value) is list and all(type(name) is str for name in value) and len(set(value)) == len(value)
 
 
 class Several(Shape):
