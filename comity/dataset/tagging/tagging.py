@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from comity.dataset import manifest
 from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
-from comity.dataset.job import JobOptions, files_of, first_of, open_readers
+from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, Record, Unreadable
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
@@ -219,6 +219,7 @@ def tag_dataset(
     readers = list(map(captures_reader, open_readers(inputs)))
     if clash := first_of((output, *side_files(output)), files_of(reader.path for reader in readers)):
         raise DatasetError(f"{clash} is read from: give the output another name")
+    check_outside(output, inputs)
     check_columns(readers, making.columns)
     entering = open_writer(output)
     with UnreadLines(beside(output, "unreadable")) as unread, PendingLines(beside(output, APART)) as apart:

@@ -65,6 +65,15 @@ def test_what_is_kept_beside_a_file_is_none_of_a_dataset(tmp_path: Path) -> None
     assert [file.name for file in open_dataset(folder).files] == ["a.jsonl"]
 
 
+def test_nothing_is_written_into_what_is_read(tmp_path: Path, rows: Path) -> None:
+    """The next pass would count its records twice."""
+    before = snapshot(tmp_path)
+    for output in (rows / "out.jsonl", rows / "deep" / "out.parquet"):
+        with pytest.raises(DatasetError, match=r"would be a part of .*rows, which is read from"):
+            tag_dataset([rows], output, judge())
+    assert snapshot(tmp_path) == before
+
+
 def test_captures_become_lines(tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
     for name in ("a.warc.gz", "b.warc.gz"):
