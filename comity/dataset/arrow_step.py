@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 
 import pyarrow as pa
 
-from comity.dataset.files.arrow_schema import adapted, valid
+from comity.dataset.files.arrow_schema import adapted, check_columns, readable, valid
 from comity.dataset.passes import ColumnWork
 from comity.dataset.records import Unreadable
 from comity.dataset.summary import Summary
@@ -20,8 +20,9 @@ def passed_through(work: ColumnWork, batch: Table, schema: pa.Schema, summary: S
     Rows that cannot be read are counted there as such, and left out."""
     is_table = isinstance(batch, pa.Table)
     outputs = []
+    check_columns(batch.schema)
     for record_batch in batch.to_batches() if is_table else [batch]:
-        for part, number in valid(record_batch, 1):
+        for part, number in valid(readable(record_batch), 1):
             if isinstance(part, Unreadable):
                 summary.counts.unreadable += 1
                 continue

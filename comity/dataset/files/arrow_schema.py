@@ -3,6 +3,7 @@
     encode(records, schema)   -> RecordBatch; schema None: types that fit these records
     decode(batch)             -> records
     adapted(batch, schema)    what was encoded by another schema
+    readable(batch)           with types that all of this knows, where another program has written others
     valid(batch, number)      without rows whose values are not of their types
     Rows(batch, records, ...) some rows as columns, and others as records
 
@@ -13,6 +14,7 @@ null in the typed column, where no query can take it for a permission."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -35,7 +37,7 @@ from comity.dataset.files.arrow_types import (
     rows,
 )
 from comity.dataset.files.gc_pause import gc_paused
-from comity.dataset.records import FIELD, SPARE_FIELD, Batch, Record, Unreadable, parsed
+from comity.dataset.records import FIELD, SPARE_FIELD, Batch, DatasetError, Record, Unreadable, parsed
 from comity.dataset.tags.sources import TEXT_FIELDS, is_tag_like
 from comity.policies import tag
 from comity.policies.syntax import shapes
@@ -102,7 +104,11 @@ def schema_of(records: Iterable[Record], *, tagged: bool = True) -> pa.Schema:
 
 def proper(schema: pa.Schema) -> pa.Schema:
     """The same with columns that hold any tag: another program may have left out what none of its records had."""
-    types = {field.name: TAG.type if is_tag_type(field.type) else field.type for field in schema if _is_name(field.name)}
+    types = {
+        field.name: TAG.type if is_tag_type(field.type) else _type_without_views(field.type)
+        for field in schema
+        if _is_name(field.name)
+    }
     if FIELD in types and pa.types.is_null(types[FIELD]):
         del types[FIELD]
     return _completed(types, tagged=True)
@@ -218,6 +224,43 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
         if rest:
             columns[EXTRA][row] = _json(rest)
     return pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+def check_columns(schema: pa.Schema) -> None:
+    """DatasetError where records cannot have such columns."""
+    if repeated := next((name for name, times in Counter(schema.names).items() if times > 1), ""):
+        raise DatasetError(f"two of its columns are called `{repeated}`")
+    if EXTRA in schema.names and _type_of_extra(schema.field(EXTRA).type) not in _TEXTS:
+        raise DatasetError(f"its column {EXTRA} is no text")
+
+
+def readable(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with plain texts where it has views of texts, or EXTRA is a dictionary or has no value at all."""
+    types = {name: _type_of_extra(type_) if name == EXTRA else _type_without_views(type_) for name, type_ in _types(batch)}
+    if all(types[name] == type_ for name, type_ in _types(batch)):
+        return batch
+    return pa.RecordBatch.from_arrays([batch.column(name).cast(type_) for name, type_ in types.items()], list(types))
+
+
+def _types(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.DataType]]:
+    return ((field.name, field.type) for field in batch.schema)
+
+
+_TEXTS = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+
+
+def _type_of_extra(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(type_):
+        return _type_of_extra(type_.value_type)
+    return pa.string() if pa.types.is_null(type_) else _type_without_views(type_)
+
+
+def _type_without_views(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(type_):
+        return pa.large_string()
+    if pa.types.is_binary_view(type_):
+        return pa.large_binary()
+    return type_
 
 
 def valid(batch: pa.RecordBatch, number: int) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:

@@ -64,7 +64,7 @@ class Text:
         return value
 
     def values(self, array: pa.Array) -> list[Any]:
-        return _plain(array)
+        return plain(array)
 
     def pieces(self, array: pa.Array) -> Pieces:
         return ['"', _escaped(array), '"'] if pa.types.is_string(array.type) else _texts_of(self.values(array))
@@ -79,7 +79,7 @@ class Truth:
         return value
 
     def values(self, array: pa.Array) -> list[Any]:
-        return _plain(array)
+        return plain(array)
 
     def pieces(self, array: pa.Array) -> Pieces:
         return [array.cast(pa.string())] if pa.types.is_boolean(array.type) else _texts_of(self.values(array))
@@ -98,7 +98,7 @@ class Whole:
         return value
 
     def values(self, array: pa.Array) -> list[Any]:
-        values = _plain(array)
+        values = plain(array)
         if pa.types.is_floating(array.type):  # pandas has no whole numbers where some are missing
             return [int(value) if value is not None and value.is_integer() else value for value in values]
         return values
@@ -120,7 +120,7 @@ class Number:
         return value
 
     def values(self, array: pa.Array) -> list[Any]:
-        return _plain(array)
+        return plain(array)
 
     def pieces(self, array: pa.Array) -> Pieces:
         return _texts_of(self.values(array))
@@ -354,7 +354,7 @@ _ANY = Foreign(pa.null())
 
 
 def _foreign(array: pa.Array) -> list[Any]:
-    return [value if value is None else json.loads(json.dumps(value, default=_text)) for value in array.to_pylist()]
+    return [value if value is None else json.loads(json.dumps(value, default=_text)) for value in plain(array)]
 
 
 def _text(value: Any) -> str:
@@ -363,13 +363,24 @@ def _text(value: Any) -> str:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _plain(array: pa.Array) -> list[Any]:
-    values: list[Any] = array.to_pylist()
+def plain(array: pa.Array) -> list[Any]:
+    """The values as Python has them; as texts where it has none: dates in years that have no four digits, unknown time zones."""
+    try:
+        values: list[Any] = array.to_pylist()
+    except (OverflowError, ValueError, LookupError):
+        values = [_cell(array.slice(row, 1)) for row in range(len(array))]
     return values
 
 
+def _cell(array: pa.Array) -> Any:
+    try:
+        return array[0].as_py()
+    except (OverflowError, ValueError, LookupError):
+        return " ".join(array.to_string().strip("[]").split())
+
+
 def _valid(array: pa.Array) -> list[Any]:
-    return _plain(array.is_valid())
+    return plain(array.is_valid())
 
 
 def _lists(array: pa.Array, member: Kind) -> Iterator[list[Any]]:

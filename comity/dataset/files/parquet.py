@@ -19,11 +19,13 @@ from comity.dataset.files.arrow_schema import (
     EXTRA,
     TAG,
     adapted,
+    check_columns,
     decode,
     encode,
     is_tag_type,
     may_hold_tags,
     proper,
+    readable,
     schema_of,
     valid,
 )
@@ -74,7 +76,7 @@ class Reader(formats.Reader):
             if EXTRA not in schema.names:
                 return False
             pattern = rf"{re.escape(key)}|\\u00[4-7]"  # as it stands, or a letter of it escaped
-            extras = (batch.column(0) for batch in file.iter_batches(columns=[EXTRA]))
+            extras = (readable(batch).column(0) for batch in file.iter_batches(columns=[EXTRA]))
             return any(pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in extras)
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
@@ -90,7 +92,7 @@ class Reader(formats.Reader):
                 metadata = file.metadata.row_group(group)
                 octets_per_row = max(1, metadata.total_byte_size // max(1, metadata.num_rows))
                 for batch in file.iter_batches(max(1, min(ROWS, OCTETS // octets_per_row)), [group], columns, use_threads=False):
-                    yield from valid(batch, number)
+                    yield from valid(readable(batch), number)
                     number += batch.num_rows
             except _FAILURES as error:
                 message = str(error).partition("\n")[0]
@@ -102,7 +104,10 @@ class Reader(formats.Reader):
         try:
             source = self.path if is_local(self.path) else self.path.open("rb")
             with pq.ParquetFile(source, pre_buffer=not is_local(self.path)) as file:
+                check_columns(file.schema_arrow)
                 yield file
+        except DatasetError as error:
+            raise DatasetError(f"{self.path} cannot be used: {error}") from None
         except _FAILURES as error:
             message = str(error).partition("\n")[0]
             raise DatasetError(f"{self.path} is no Parquet file, or was cut off while it was written: {message}") from None

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from comity.dataset.column_summary import note
 from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, adapted, decode, is_tag_type, proper
+from comity.dataset.files.arrow_types import plain
 from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, IDENTITY, SPARE_FIELD, Unreadable
 from comity.dataset.tagging.captured import CapturedPage, moment_of
@@ -133,7 +134,7 @@ class _PageColumns:
         self._text = _text_name(present, work)
         names = dict.fromkeys(first_part(name) if name not in present else name for names in work.names for name in names)
         relevant = set(map(first_part, (*self._urls, *self._dates, *self._headers))) | {*self._urls, *self._dates, *self._headers}
-        self._values = {name: batch.column(name).to_pylist() for name in names if name in present and name in relevant}
+        self._values = {name: plain(batch.column(name)) for name in names if name in present and name in relevant}
         self._tags = TAG.values(batch.column(FIELD)) if FIELD in present else None
 
     def pages(self) -> list[CapturedPage]:
@@ -164,7 +165,7 @@ class _PageColumns:
         """The fields of a row that may hold something of the page, by the names that they will have."""
         text = self._text
         names = [name for name in self._batch.schema.names if name not in IDENTITY and name not in (FIELD, SPARE_FIELD)]
-        present = {name: True for name in names if name != EXTRA and self._batch.column(name)[row].as_py()}
+        present = {name: True for name in names if name != EXTRA and plain(self._batch.column(name).slice(row, 1))[0]}
         extra = self._batch.column(EXTRA)[row].as_py() if EXTRA in names else None
         rest = dict.fromkeys(_names_in(extra), True) if extra else {}
         return {

@@ -17,11 +17,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.dataset.batches import UsableBatches
+from comity.dataset.expire import expire
+from comity.dataset.export.export import export
 from comity.dataset.files import parquet
 from comity.dataset.files.arrow_schema import EXTRA, TAG, adapted, decode, encode, schema_of
 from comity.dataset.files.parquet import GROUP_ROWS, Reader, Writer
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError, Record, Unreadable
+from comity.dataset.stats import stats
+from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.tagging import tag_dataset
+from comity.policies import Agent
 from comity.policies.tag import USE
+from tests.dataset.tagging.archives import Policies
 
 REASON = {"rule": "robots.allow", "spec": "RFC 9309", "url": "https://a.example/robots.txt", "line": 2, "text": "Allow: /"}
 ALLOW: Record = {"verdict": "allow", "stated": True, "because": [0]}
@@ -311,6 +320,64 @@ def test_a_row_with_two_tags_under_one_name_is_unreadable(tmp_path: Path) -> Non
     [unreadable] = read(tmp_path / "a.parquet")
     assert isinstance(unreadable, Unreadable)
     assert unreadable.error.endswith("`permissions` stands there twice")
+
+
+FAR = 9 * 10**18
+OF_OTHERS = {
+    "year-300000": (pa.array([FAR], pa.timestamp("us")), f"<value out of range: {FAR}>"),
+    "unknown-zone": (pa.array([1_000_000], pa.timestamp("us", "Foo/Bar")), "1970-01-01 00:00:01.000000Z"),
+    "far-day": (pa.array([2**31 - 1], pa.date32()), f"<value out of range: {2**31 - 1}>"),
+    "long-time": (pa.array([2**60], pa.duration("s")), str(2**60)),
+    "view": (pa.array(["a"], pa.string_view()), "a"),
+}
+
+
+@pytest.mark.parametrize("case", OF_OTHERS)
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_no_column_of_others_ends_a_command(tmp_path: Path, case: str, form: str) -> None:
+    array, text = OF_OTHERS[case]
+    table = pa.Table.from_batches([encode([{"url": "a", "permissions": FULL}])]).append_column("date", array)
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert [record["date"] for record in read(tmp_path / "a.parquet")] == [text]  # type: ignore[call-overload]
+    terms = Terms.of(["index"], now=dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
+    assert export([tmp_path / "a.parquet"], tmp_path / f"out.{form}", terms).counts.records == 1
+    assert stats([tmp_path / "a.parquet"], terms.now).records == 1
+    assert expire([tmp_path / "a.parquet"], terms.now, dry_run=True).records == 1
+    judge = Judge(Question.of(Agent("examplebot", uses=("train",)), now=terms.now), Policies({}))
+    assert tag_dataset([tmp_path / "a.parquet"], tmp_path / "tagged.jsonl", judge).read == 1
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.nulls(1),
+        pa.array(['{"m": 1}']).dictionary_encode(),
+        pa.array(['{"m": 1}'], pa.string_view()),
+        pa.array([b'{"m": 1}']),
+        pa.array(['{"m": 1}'], pa.large_string()),
+    ],
+    ids=str,
+)
+def test_further_fields_are_texts_of_any_kind(tmp_path: Path, array: Any) -> None:
+    pq.write_table(pa.table({"n": [1], EXTRA: array}), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet") == [{"n": 1} | ({"m": 1} if array[0].is_valid else {})]
+    assert not Reader(tmp_path / "a.parquet").may_mention("until_recrawled")
+    assert export([tmp_path / "a.parquet"], tmp_path / "out.jsonl", Terms.of(["index"])).counts.causes == {"no-tag": 1}
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        (pa.table([[1], [2]], names=["n", "n"]), "two of its columns are called `n`"),
+        (pa.table({"n": [1], EXTRA: [1]}), "its column extra_json is no text"),
+    ],
+)
+def test_columns_that_no_record_can_have(tmp_path: Path, table: Any, why: str) -> None:
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(DatasetError, match=f"a.parquet cannot be used: {why}"):
+        read(tmp_path / "a.parquet")
+    with pytest.raises(DatasetError, match=why):
+        UsableBatches(Terms.of(["index"]))(table)
 
 
 @pytest.mark.requirement("MEET-3")
