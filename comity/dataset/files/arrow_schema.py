@@ -4,6 +4,7 @@
     decode(batch)             -> records
     adapted(batch, schema)    what was encoded by another schema
     readable(batch)           with types that all of this knows, where another program has written others
+    with_zone(batch, columns) with moments in UTC where columns have them without a zone
     valid(batch, number)      without rows whose values are not of their types
     Rows(batch, records, ...) some rows as columns, and others as records
 
@@ -260,6 +261,24 @@ def _type_without_views(type_: pa.DataType) -> pa.DataType:
         return pa.large_string()
     if pa.types.is_binary_view(type_):
         return pa.large_binary()
+    return type_
+
+
+def with_zone(batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch:
+    """The batch with all moments without a zone in these columns as what they are in UTC."""
+    for number, field in enumerate(batch.schema):
+        if field.name in columns:
+            batch = batch.set_column(number, field.name, batch.column(number).cast(_in_utc(field.type)))
+    return batch
+
+
+def _in_utc(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(type_) and type_.tz is None:
+        return pa.timestamp(type_.unit, "UTC")
+    if pa.types.is_struct(type_):
+        return pa.struct([member.with_type(_in_utc(member.type)) for member in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_in_utc(type_.value_type)))
     return type_
 
 

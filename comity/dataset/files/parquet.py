@@ -28,6 +28,7 @@ from comity.dataset.files.arrow_schema import (
     readable,
     schema_of,
     valid,
+    with_zone,
 )
 from comity.dataset.files.formats import Part
 from comity.dataset.files.places import is_local
@@ -89,10 +90,11 @@ class Reader(formats.Reader):
         with self._opened() as file:
             columns = _columns(file.schema_arrow, fields)
             try:
+                in_utc = _written_in_utc(file)
                 metadata = file.metadata.row_group(group)
                 octets_per_row = max(1, metadata.total_byte_size // max(1, metadata.num_rows))
                 for batch in file.iter_batches(max(1, min(ROWS, OCTETS // octets_per_row)), [group], columns, use_threads=False):
-                    yield from valid(readable(batch), number)
+                    yield from valid(with_zone(readable(batch), in_utc), number)
                     number += batch.num_rows
             except _FAILURES as error:
                 message = str(error).partition("\n")[0]
@@ -103,7 +105,7 @@ class Reader(formats.Reader):
         """Open the file. DatasetError where the file, or what it says of itself, cannot be read."""
         try:
             source = self.path if is_local(self.path) else self.path.open("rb")
-            with pq.ParquetFile(source, pre_buffer=not is_local(self.path)) as file:
+            with pq.ParquetFile(source, pre_buffer=not is_local(self.path), coerce_int96_timestamp_unit="us") as file:
                 check_columns(file.schema_arrow)
                 yield file
         except DatasetError as error:
@@ -126,6 +128,13 @@ def _columns(schema: pa.Schema, fields: Sequence[str] | None) -> list[str] | Non
 
 def _leaves(file: pq.ParquetFile) -> Iterator[str]:
     return (file.schema.column(number).path for number in range(len(file.schema)))
+
+
+def _written_in_utc(file: pq.ParquetFile) -> frozenset[str]:
+    """The columns of tags whose moments are in the form of Spark and Impala (INT96): it has no zone, and they mean UTC."""
+    tags = {field.name for field in file.schema_arrow if is_tag_type(field.type)}
+    leaves = (file.schema.column(number) for number in range(len(file.schema)))
+    return frozenset(name for leaf in leaves if leaf.physical_type == "INT96" and (name := leaf.path.partition(".")[0]) in tags)
 
 
 def _is_set(file: pq.ParquetFile, path: str) -> bool:

@@ -160,6 +160,16 @@ def test_a_moment_without_an_offset_is_none(tmp_path: Path, zone: str | None, un
     assert USE.is_valid(record["permissions"]["uses"]["index"]) is (zone is not None)
 
 
+@pytest.mark.requirement("MEET-3", "ACAP-32")
+@pytest.mark.parametrize("until", ["2026-12-21T12:00:00Z", "9999-12-31T23:59:59Z"])
+def test_moments_as_spark_writes_them_are_in_utc(tmp_path: Path, until: str) -> None:
+    index = FULL["uses"]["index"] | {"until": until}
+    record = {"url": "a", "permissions": FULL | {"uses": FULL["uses"] | {"index": index}}}
+    table = pq.read_table(written(tmp_path / "a.parquet", [[record]]))
+    pq.write_table(table, tmp_path / "b.parquet", use_deprecated_int96_timestamps=True, store_schema=False)
+    assert normal(read(tmp_path / "b.parquet")) == normal([record])
+
+
 def in_zone(column: Any, zone: str | None) -> Any:
     """The column with all its moments as another program writes them: with this zone, or with none."""
     kind = column.type
