@@ -1,5 +1,4 @@
-"""Signs that an author meant another path or another name, whatever the format. Parsers ask
-for nothing but INVISIBLE; `comity lint` does."""
+"""Signs that an author meant another path or name, whatever the format. Parsers ask for INVISIBLE alone, `comity lint` for all."""
 
 from __future__ import annotations
 

@@ -242,9 +242,7 @@ class _Reader:
             self._inherited = set(definitions.sets)
         self._constituents: dict[str, tuple[Usage, ...]] = {}  # what _made_of has answered
         self._composites: dict[str, list[str]] = {}  # of this file: name -> the qualified usages that it lists
-        self._below: dict[
-            str, list[str]
-        ] = {}  # of this file: name of a composite usage -> what it lists and is not defined above it
+        self._below: dict[str, list[str]] = {}  # the same, with what it lists that is not defined above it
         self._qualified: set[str] = set()  # of this file
         self._findings = Findings(url)
         self._records_left = max_records
