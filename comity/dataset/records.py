@@ -103,8 +103,9 @@ _TAILS: Bounded[str, str] = Bounded(1_000)
 
 
 def _may_hold_tag(text: str, end: int) -> bool:
-    """Return whether a tag may begin before `end`: as an object or a text, and with letters that are escaped."""
-    return text.find('"uses', 0, end) >= 0 or text.find("\\u00", 0, end) >= 0
+    """Return whether a tag may begin before `end`: as an object or a text, as what stands in its field, and with letters that
+    are escaped."""
+    return any(text.find(sign, 0, end) >= 0 for sign in ('"uses', f'"{FIELD}"', "\\u00"))
 
 
 class _RepetitionError(Exception):

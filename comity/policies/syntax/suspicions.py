@@ -1,4 +1,4 @@
-"""Signs that an author meant another path or name, whatever the format. Parsers ask for INVISIBLE alone, `comity lint` for all."""
+"""Signs that an author meant another path or name, whatever the format. Parsers ask for INVISIBLE only, `comity lint` for all."""
 
 from __future__ import annotations
 

@@ -111,11 +111,12 @@ def test_names_of_a_tag_that_was_read_before_stand_there_once(tmp_path: Path) ->
     end = f'"permissions": {tag}}}'
     twice = tag.replace('"deny"', '"deny", "verdict": "allow"')
     before = ["{", f'{{"a": {tag}, ', f'{{"a": {twice}, ', f'{{"permissions": {tag}, ', '{"a": 1, "a": 2, ', '{"a": "\\u00e9", ']
+    before += ['{"permissions" : "deny", ', '{"permissions" :null, ']
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f"{start}{end}\n" for start in (*before, *before)))
     records = everything(open_reader(path))
-    assert [isinstance(record, Unreadable) for record in records] == 2 * [False, False, True, True, False, False]
-    assert records[4]["a"] == records[10]["a"] == 2  # type: ignore[call-overload]  # the last value of what is no tag
+    assert [isinstance(record, Unreadable) for record in records] == 2 * [False, False, True, True, False, False, True, True]
+    assert records[4]["a"] == records[12]["a"] == 2  # type: ignore[call-overload]  # the last value of what is no tag
 
 
 def test_a_line_that_a_killed_crawl_left_half_written(tmp_path: Path) -> None:
