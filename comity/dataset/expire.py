@@ -94,7 +94,7 @@ def _expire_folder(dataset: Dataset, tasks: Sequence[_Expiring], expire_one: _Ex
     folder, summary, facts = dataset.path, Summary(), []
     described = None if expire_one.dry_run else manifest.read(folder)
     if described:
-        described |= expire_one.told(folder)
+        described |= expire_one.facts_of_change(folder)
         expire_one = expire_one._replace(tells_facts=True)
         manifest.retract(folder)
     for outcome in each_file(expire_one, tasks, options):
@@ -144,8 +144,8 @@ class _Expire(NamedTuple):
     def done(self, task: _Expiring, options: JobOptions) -> _Expired:
         return _expire(task, self, options)
 
-    def told(self, path: Path) -> dict[str, bool]:
-        """What the new manifest of a dataset has besides: it must not vouch for what the old one did not describe."""
+    def facts_of_change(self, path: Path) -> dict[str, bool]:
+        """Return what the new manifest of a dataset has besides: it must not vouch for what the old one did not describe."""
         return {manifest.CHANGED_OUTSIDE: True} if path in self.altered else {}
 
 
@@ -192,7 +192,7 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
         manifest.retract(path)
         stack.close()  # the dataset is replaced
         if described:
-            described |= expire_one.told(path)
+            described |= expire_one.facts_of_change(path)
             manifest.write(
                 path, manifest.changed(path, described, summary.composition, removed=summary.counts.causes, when=terms.now)
             )

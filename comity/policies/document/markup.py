@@ -148,9 +148,10 @@ def _parsed(text: str, lines: Lines | None = None) -> turbohtml.Document:
         element.clear()
         element.extend([*content.children])
         _, before = _lines(element) or (0, 0)
-        for inner, own in zip(element.iter_elements(), lines_within, strict=False):
-            if own and lines is not None:
-                lines[id(inner)] = own[0] + before - 1, own[1] + before - 1, inner
+        for inner, lines_of_inner in zip(element.iter_elements(), lines_within, strict=False):
+            if lines_of_inner and lines is not None:
+                begin, end = lines_of_inner
+                lines[id(inner)] = begin + before - 1, end + before - 1, inner
     return document
 
 

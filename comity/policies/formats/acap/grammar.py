@@ -219,8 +219,8 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
             is_odd = separator not in (b"", b":") or bool(match[1].strip(b" \t"))
             # Whom a crawler field addresses that is no line of a record to both parsers: nobody knows.
             kind, name, value = (Kind.ACAP_CRAWLER, "", "") if name.lower() == "crawler" else (None, name.lower(), value)
-            at, has_colon = match.start(4), b":" in separator
-            yield FieldLine(lines.number, lines.line_start, octets, kind, name, value, at, has_colon, is_overlong, is_odd)
+            value_at, has_colon = match.start(4), b":" in separator
+            yield FieldLine(lines.number, lines.line_start, octets, kind, name, value, value_at, has_colon, is_overlong, is_odd)
         elif _VERSION.match(octets):
             yield FieldLine(lines.number, lines.line_start, octets, None, "", "", 0, True, False)
 
@@ -240,7 +240,7 @@ class _Reader:
                 dict(definitions.broken),
             )
             self._inherited = set(definitions.sets)
-        self._constituents: dict[str, tuple[Usage, ...]] = {}  # what _made_of has answered
+        self._constituents: dict[str, tuple[Usage, ...]] = {}  # what _constituents_of has answered
         self._composites: dict[str, list[str]] = {}  # of this file: name -> the qualified usages that it lists
         self._below: dict[str, list[str]] = {}  # the same, with what it lists that is not defined above it
         self._qualified: set[str] = set()  # of this file
@@ -575,7 +575,7 @@ class _Reader:
         if qualifiers:
             self._report("acap.prohibition", "`{}`: a prohibition takes no qualifiers, it prohibits without them", qualifiers[0])
         if local := _LOCAL.fullmatch(name):
-            usages = self._made_of(local[1])
+            usages = self._constituents_of(local[1])
             if usages:
                 message = "`{}` is a usage of the file's own: what it is made of is prohibited without its qualifiers"
                 self._report("acap.prohibition", message, name, in_name=True)
@@ -585,7 +585,7 @@ class _Reader:
         patterns, _ = self._patterns(spec, "the whole site is meant")
         self._add(record, Verdict.DENY, usages, (WHOLE_SITE,) if patterns is None else patterns)
 
-    def _made_of(self, name: str) -> tuple[Usage, ...]:
+    def _constituents_of(self, name: str) -> tuple[Usage, ...]:
         """The usages that a usage of the file's own is made of. All definitions are read when the first is asked for."""
         if name not in self._constituents:
             self._constituents[name] = _unqualified(self._definitions.usages.get(name, ()))
@@ -631,7 +631,9 @@ class _Reader:
             )
             self._report("acap.limit", message)
             patterns, unusable = (WHOLE_SITE,), _LIMIT if verdict is Verdict.ALLOW else ""
-            usages = tuple(usage for usage in self._made_of(local) or usages if (usage.usage, verdict) not in self._past_limit)
+            usages = tuple(
+                usage for usage in self._constituents_of(local) or usages if (usage.usage, verdict) not in self._past_limit
+            )
             self._past_limit |= {(usage.usage, verdict) for usage in usages}
         else:
             self._fields_left -= len(patterns) * len(usages)
@@ -665,9 +667,9 @@ def _meant_path(text: str) -> str:
     return path_pattern(text[host.end() :] or "/") if host else WHOLE_SITE
 
 
-def _is_readable(text: str, written: re.Pattern[str]) -> bool:
+def _is_readable(text: str, pattern: re.Pattern[str]) -> bool:
     """Return whether a name or purpose is written so, in characters that can be seen."""
-    return bool(written.fullmatch(text)) and text.replace("\t", " ").isprintable()
+    return bool(pattern.fullmatch(text)) and text.replace("\t", " ").isprintable()
 
 
 def _words(value: str) -> tuple[str, str]:

@@ -77,7 +77,7 @@ class Answer(NamedTuple):
 
     @property
     def named_fields(self) -> tuple[Field, ...]:
-        """Those of them that are the reasons of a decision."""
+        """The fields that are named as reasons of a decision."""
         return self.fields[:MAX_REASONS]
 
 

@@ -152,11 +152,11 @@ def _names(value: bytes) -> Iterator[str]:
 def _patterns(record: Record, group: int, source: Location, findings: Findings) -> Iterator[Pattern]:
     """The patterns of a line. What cannot be read refuses everything, and permits nothing."""
     verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
-    written = words = _PATTERN.findall(record.value)
+    spelled = words = _PATTERN.findall(record.value)
     if verdict is Verdict.DENY:
-        words = [word for word in map(trimmed, written) if word]
+        words = [word for word in map(trimmed, spelled) if word]
     odd = record.overlong or any(word[:1] not in (b"/", b"*") and not _TYPE.fullmatch(word) for word in words)
-    if odd or len(words) > 1 or words != written:
+    if odd or len(words) > 1 or words != spelled:
         means = "it permits nothing" if verdict is Verdict.ALLOW else "it refuses everything" if odd else "each is read"
         findings.report("spawning.pattern", f"`{{}}` is no single path or file type: {means}", record.value, line=source.line)
     if odd or (len(words) > 1 and verdict is Verdict.ALLOW):

@@ -81,7 +81,9 @@ class PreferenceLines(LineReading):
 def _agreed(readings: list[tuple[Statement, ...]]) -> tuple[Statement, ...]:
     if len(readings) == 1:
         return readings[0]
-    agreed = content_usage.agreed([{each.term: each.verdict for each in reading if each.verdict} for reading in readings])
+    agreed = content_usage.agreed(
+        [{statement.term: statement.verdict for statement in reading if statement.verdict} for reading in readings]
+    )
     statements: dict[str, Statement] = {}
     for statement in chain.from_iterable(readings):
         if statement.verdict is agreed.get(statement.term):

@@ -111,7 +111,7 @@ _field = Remembered(_read_field, most=MAX_REMEMBERED)
 
 
 def agreed(readings: Collection[Preferences]) -> Preferences:
-    """What any reading refuses, and what each of them permits."""
+    """Return what any reading refuses, and what each of them permits."""
     preferences: Preferences = {}
     for label in dict.fromkeys(chain.from_iterable(readings)):
         verdicts = [reading.get(label) for reading in readings]

@@ -80,7 +80,7 @@ class Signals:
             return ()
         bound, has_own = self._bound
         everybodys = frozenset(self._robots.groups_naming("*"))
-        own = frozenset(self._ended.groups_naming(self._token))
+        own_groups = frozenset(self._ended.groups_naming(self._token))
         # The readings: only the agent's groups speak, of which such a line may end the list of agents; those for `*` do where its
         # own have no such line; all lines speak.
         fallback = [signal for signal in self._signals if signal.group in everybodys and not has_own]
@@ -96,7 +96,7 @@ class Signals:
                     statements.setdefault(word, Statement(f"content-signal:{word}", verdict, rule, source))
         # What the agent's groups permit, every other reading permits too: each has their lines, and none refuses it here.
         for word, verdict, source, _, own_group in bound:
-            if verdict is Verdict.ALLOW and (own_group < 0 or own_group in own):
+            if verdict is Verdict.ALLOW and (own_group < 0 or own_group in own_groups):
                 statements.setdefault(word, Statement(f"content-signal:{word}", verdict, "content-signal.allow", source))
         return tuple(statements.values())
 
