@@ -288,10 +288,10 @@ def test_tags_have_their_lines(end: str) -> None:
 @pytest.mark.requirement("SEC-5")
 @pytest.mark.parametrize("reading", [Html, Xhtml])
 def test_a_tag_has_as_many_attributes_as_it_likes(reading: type[Html | Xhtml]) -> None:
-    """To look each of them up takes the square of their number: these, a quarter of a minute, and twice as many, a minute."""
-    many = " ".join(f'a{number}="1"' for number in range(300_000))
+    """To look each of them up takes the square of their number: `benchmarks/hostile.py` has more of them."""
+    many = " ".join(f'a{number}="1"' for number in range(30_000))
     (tag,) = reading(f'<html><head><meta {many} class="a  b" b="" name="robots"/></head></html>').tags("meta")
-    assert len(tag.attributes) == 300_003
+    assert len(tag.attributes) == 30_003
     assert [*tag.attributes.items()][-3:] == [("class", "a  b"), ("b", ""), ("name", "robots")]
 
 

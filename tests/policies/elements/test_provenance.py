@@ -383,13 +383,13 @@ def test_values_and_documents_nest_as_deep_as_they_like() -> None:
     assert found(rules, "free text") == set()
 
 
-MANY = " ".join(f'a{number}="1"' for number in range(80_000))
+MANY = " ".join(f'a{number}="1"' for number in range(20_000))
 
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
 @pytest.mark.parametrize("kind", ["html", "xml"])
 def test_an_element_has_as_many_attributes_as_it_likes(kind: str) -> None:
-    """To read them as pairs takes lxml the square of their number: a minute."""
+    """To read them as pairs takes lxml the square of their number: `benchmarks/hostile.py` has more of them."""
     body = f'<r xmlns:n="u"><p {MANY} n:href="/linked" title="Tip of the day">covered text</p><b>free text</b></r>'
     rules = rules_of(body, "p", kind=kind)
     assert [*map(partial(found, rules), ("Tip of the day", f"{URL[:19]}/linked", "free text"))] == [{"p"}, {"p"}, set()]
