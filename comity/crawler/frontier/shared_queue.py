@@ -269,7 +269,7 @@ class SharedQueue:
             lease = await self._queue.more(name, REQUESTS - len(host.keys))
             if lease is None:
                 self._drop(name)
-            else:
+            elif name in self._hosts:  # else it was given back meanwhile, with these requests
                 self._arrive(lease)
         elif name in self._done:  # what is released before that is told would go out again
             self._changed_hosts.add(name)

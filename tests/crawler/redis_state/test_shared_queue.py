@@ -19,7 +19,7 @@ from comity.crawler.frontier.queue import Aside
 from comity.crawler.frontier.shared_queue import SharedQueue
 from comity.crawler.redis_state.connection import Connection
 from comity.crawler.redis_state.neighbours import Neighbours
-from comity.crawler.redis_state.queue import RedisQueue
+from comity.crawler.redis_state.queue import Lease, RedisQueue
 from comity.crawler.redis_state.turns import RedisTurns
 from comity.policies import PolicyError
 from tests.redis_server import DEADLINE, Server, call_for
@@ -287,5 +287,37 @@ def test_a_paused_crawl_hands_nothing_out_and_an_ended_one_begins_no_more(server
             assert two.queue.is_finished
             with pytest.raises(PolicyError, match="crawl `crawl` has been ended: `scrapy frontier crawl --resume`"):
                 await two.queue.open(SPIDER)
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_host_that_is_given_back_while_more_of_it_is_asked_for_goes_to_others(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with working(server, "one", "two") as (one, two):
+            one.put(*(f"{A}/{number}" for number in range(40)))
+            await one.turn()
+            for key in [*one.here][:20]:
+                one.queue.done(key)
+                del one.here[key]
+            more = one.queue._queue.more
+
+            async def answered_late(host: str, number: int) -> Lease | None:
+                lease = await more(host, number)
+                assert lease
+                assert lease.requests
+                await two.queue._queue.set_state("paused")
+                await one.queue._renew_now()
+                return lease
+
+            monkeypatch.setattr(one.queue._queue, "more", answered_late)
+            await one.turn()
+            assert one.urls == []
+            await two.queue._queue.set_state("running")
+            await two.turn()
+            assert (await two.queue._queue.status())["done"] == 20
+            assert len(two.urls) == 20
 
     asyncio.run(run())
