@@ -114,7 +114,10 @@ class LeftOut:
         other_mode = [item for modes in by_mode.values() for item in modes if item not in kept and item not in slow]
         self._slow, self._other_mode = len(slow), len(other_mode)
         left = {*slow, *other_mode}
-        items[:] = [item for item in items if item not in left]
+        # Modules that wait for servers and clocks stand between those that compute, so that both cores always have something to do.
+        items[:] = sorted(
+            (item for item in items if item not in left), key=lambda item: (crc32(item.path.name.encode()), item.path)
+        )
         config.hook.pytest_deselected(items=[*left])
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -208,6 +211,15 @@ class Seen:
 Route = bytes | str | Answer | Callable[[BaseHTTPRequestHandler], Answer | None]
 
 
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # a client that hangs up is no error
+            super().handle_error(request, client_address)
+
+
 class Loopback:
     """An HTTP server on a loopback address that records what it was asked, in order, but for policy files that it does not have.
 
@@ -241,9 +253,7 @@ class Loopback:
             def log_message(self, *args: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer((host, port), Handler)
-        self._server.daemon_threads = True
-        self._server.block_on_close = False
+        self._server = _Listener((host, port), Handler)
         self.host, self.port = host, self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()

@@ -8,7 +8,7 @@ can keep: a working directory, an environment, files, a umask. Everything else i
 
 is the process that forks, one for all workers of pytest-xdist. It listens at the socket with this descriptor and ends when nobody
 is connected any more. A job comes with four descriptors, for standard input, output and error, and a pipe, which gets the id of
-the new process, and its status when it ends. Between the two a keeper waits for that end."""
+the new process, and its status when it has ended."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Connection:
 def _number(report: int) -> int:
     octets = os.read(report, NUMBER.size)
     if not octets:
-        raise RuntimeError("the process that forks, or a keeper, has ended")
+        raise RuntimeError("the process that forks has ended")
     number: int = NUMBER.unpack(octets)[0]
     return number
 
@@ -252,29 +252,57 @@ def main(descriptor: int) -> None:
 
 def _next_job(listening: socket.socket) -> bytes | None:
     """Fork for each job; return it in the new process. None, in this one: nobody is connected any more."""
-    sockets = [listening]
+    ended, by_signal = socket.socketpair()
+    by_signal.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(by_signal.fileno(), warn_on_full_buffer=False)
+    reports: dict[int, int] = {}  # of processes that have not ended
+    sockets = [listening, ended]
     while True:
         for ready in select.select(sockets, [], [])[0]:
             if ready is listening:
                 sockets.append(listening.accept()[0])
                 continue
+            if ready is ended:
+                ended.recv(1024)
+                _report_ends(reports)
+                continue
             job, descriptors, _, _ = socket.recv_fds(ready, JOB, 4)
             if not job:
                 ready.close()
                 sockets.remove(ready)
-            elif not os.fork():
-                for inherited in sockets:
+                continue
+            *files, report = descriptors
+            process = os.fork()
+            if not process:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                for inherited in (*sockets, by_signal):
                     inherited.close()
-                if _keep(descriptors):
-                    return job
-                os._exit(0)
-            for descriptor in descriptors:
-                os.close(descriptor)
-        if sockets == [listening]:
+                for number, file in enumerate(files):
+                    os.dup2(file, number)
+                # It is known when it has its signals: from then on others may send it some.
+                os.write(report, NUMBER.pack(os.getpid()))
+                for given in (*descriptors, *reports.values()):
+                    os.close(given)
+                return job
+            reports[process] = report
+            for file in files:
+                os.close(file)
+        if sockets == [listening, ended]:
             return None
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass  # a keeper that has ended
+
+
+def _report_ends(reports: dict[int, int]) -> None:
+    """Write the status of each process that has ended to its pipe."""
+    with suppress(ChildProcessError):
+        while (end := os.waitpid(-1, os.WNOHANG))[0]:
+            process, status = end
+            report = reports.pop(process)
+            with suppress(BrokenPipeError):  # nobody waits for it
+                os.write(report, NUMBER.pack(os.waitstatus_to_exitcode(status)))
+            os.close(report)
 
 
 def _remember_entry_points(base: list[str]) -> None:
@@ -289,29 +317,6 @@ def _remember_entry_points(base: list[str]) -> None:
 
     for name in ("scrapy.cmdline", "comity.policies.formats.installed"):
         sys.modules[name].__dict__["entry_points"] = entry_points
-
-
-def _keep(descriptors: list[int]) -> bool:
-    """Fork; whether this is the new process. To the keeper it returns when that has ended."""
-    *files, report = descriptors
-    # Nothing is reported before the new process has its signals: from then on others may send it some.
-    ready, set_up = os.pipe()
-    process = os.fork()
-    if not process:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        for number, file in enumerate(files):
-            os.dup2(file, number)
-        for given in (*descriptors, ready, set_up):
-            os.close(given)
-        return True
-    os.close(set_up)
-    for given in files:
-        os.close(given)
-    os.read(ready, 1)
-    os.write(report, NUMBER.pack(process))
-    _, status = os.waitpid(process, 0)
-    os.write(report, NUMBER.pack(os.waitstatus_to_exitcode(status)))
-    return False
 
 
 def _become(job: dict[str, Any], base: list[str]) -> None:

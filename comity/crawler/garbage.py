@@ -6,7 +6,8 @@ out, and young objects are looked through every 50,000 instead of every 700. The
 before: responses and failures that refer to each other are found after some hundred pages.
 
 A process that forks may have frozen what it shares with others. That is left as it is: to look through it once, after the crawl,
-costs more than a short crawl, and copies the memory that is shared.
+costs more than a short crawl, and copies the memory that is shared. Whether there is any is asked once in a process, as Python
+counts it object by object.
 
 Twisted drops timers that were cancelled only when another of its timers is due, and nothing of Scrapy or comity sets one that is
 due before four minutes are over: the timers of all connections and responses of that time would be kept. So one is set."""
@@ -33,7 +34,7 @@ class GarbageCollection:
 
     _crawls: ClassVar[set[GarbageCollection]] = set()
     _thresholds: ClassVar[tuple[int, int, int]]
-    _has_frozen: ClassVar[bool] = False
+    _is_shared: ClassVar[bool | None] = None  # others have frozen something; None: not asked yet
     _timer: ClassVar[LoopingCall | None] = None  # it does nothing but be due
 
     def __init__(self, crawler: Crawler) -> None:
@@ -48,8 +49,9 @@ class GarbageCollection:
         if not self._crawls:
             GarbageCollection._thresholds = gc.get_threshold()
             gc.set_threshold(*THRESHOLDS)
-            GarbageCollection._has_frozen = gc.get_freeze_count() < FEW
-            if self._has_frozen:
+            if self._is_shared is None:
+                GarbageCollection._is_shared = gc.get_freeze_count() >= FEW
+            if not self._is_shared:
                 gc.freeze()
             if is_reactor_installed():
                 GarbageCollection._timer = LoopingCall(int)
@@ -64,6 +66,6 @@ class GarbageCollection:
             if self._timer is not None:
                 self._timer.stop()
                 GarbageCollection._timer = None
-            if self._has_frozen:
+            if not self._is_shared:
                 gc.unfreeze()
             gc.set_threshold(*self._thresholds)

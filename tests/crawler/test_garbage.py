@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def thresholds() -> Iterator[tuple[int, int, int]]:
+def thresholds(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int, int]]:
+    monkeypatch.setattr(GarbageCollection, "_is_shared", None)  # as in a new process
     before = gc.get_threshold()
     gc.set_threshold(701, 11, 12)
     gc.unfreeze()  # what conftest.py has frozen

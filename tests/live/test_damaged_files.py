@@ -41,6 +41,7 @@ class Pages(Spider):
 settings = {
     "ADDONS": {"comity.crawler.addon.Addon": 100}, "COMITY_AGENT": "testbot", "COMITY_MIN_DELAY": 0,
     "COMITY_STORE": "store/policies.sqlite", "JOBDIR": "job", "LOG_LEVEL": (sys.argv[4:] or ["WARNING"])[0],
+    "RETRY_ENABLED": False,
 }
 if sys.argv[3] == "no-reactor":
     settings["TWISTED_REACTOR_ENABLED"] = False

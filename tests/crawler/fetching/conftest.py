@@ -70,15 +70,20 @@ class Server:
         self.peers: list[Peer] = []
         self._scripts = scripts
         self._context = context
+        self._is_closed = False
         self._listener = socket.create_server(("127.0.0.1", 0))
         port = self._listener.getsockname()[1]
         self.origin = f"{'https' if context else 'http'}://127.0.0.1:{port}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 sock, _ = self._listener.accept()
+                if self._is_closed:
+                    sock.close()
+                    return
                 script = self._scripts[min(len(self.peers), len(self._scripts) - 1)]
                 self.peers.append(peer := Peer(sock))
                 threading.Thread(target=self._follow, args=(peer, script), daemon=True).start()
@@ -91,6 +96,10 @@ class Server:
         peer.sock.close()
 
     def close(self) -> None:
+        # The thread would go on waiting, and could accept for the next server that gets the same descriptor.
+        self._is_closed = True
+        socket.create_connection(self._listener.getsockname()).close()
+        self._accepting.join()
         self._listener.close()
 
 
