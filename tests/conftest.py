@@ -87,6 +87,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 10, 10)
         gc.enable()
 
 
@@ -114,10 +115,9 @@ class LeftOut:
         other_mode = [item for modes in by_mode.values() for item in modes if item not in kept and item not in slow]
         self._slow, self._other_mode = len(slow), len(other_mode)
         left = {*slow, *other_mode}
-        # Modules that wait for servers and clocks stand between those that compute, so that both cores always have something to do.
-        items[:] = sorted(
-            (item for item in items if item not in left), key=lambda item: (crc32(item.path.name.encode()), item.path)
-        )
+        kept_items = (item for item in items if item not in left)
+        # Modules that wait for servers and clocks stand between those that compute: both cores always have something to do.
+        items[:] = sorted(kept_items, key=lambda item: (crc32(item.path.name.encode()), item.path))
         config.hook.pytest_deselected(items=[*left])
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

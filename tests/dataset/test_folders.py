@@ -82,10 +82,22 @@ def test_one_file_of_a_folder(tmp_path: Path, crawled: Path) -> None:
 
 
 @pytest.mark.requirement("MEET-3")
-@pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize(
-    ("had", "ending"),
-    one_in(3, [(".jsonl", ".parquet"), (".jsonl", ""), (".jsonl", ".jsonl.gz"), (".parquet", ""), (".jsonl", ".jsonl.zst")]),
+    ("had", "ending", "workers"),
+    one_in(
+        5,
+        [
+            (had, ending, workers)
+            for workers in (2, 1)
+            for had, ending in (
+                (".jsonl", ".parquet"),
+                (".jsonl", ""),
+                (".jsonl", ".jsonl.gz"),
+                (".parquet", ""),
+                (".jsonl", ".jsonl.zst"),
+            )
+        ],
+    ),
 )
 @pytest.mark.usefixtures("processes")
 def test_a_folder_of_a_folder(tmp_path: Path, make_record: MakeRecord, workers: int, had: str, ending: str) -> None:
@@ -233,8 +245,7 @@ def test_which_files_are_of_a_folder(tmp_path: Path, crawled: Path) -> None:
 # expire
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+@pytest.mark.parametrize(("ending", "workers"), one_in(3, [(".jsonl", 2), (".jsonl", 1), (".parquet", 2), (".parquet", 1)]))
 @pytest.mark.usefixtures("processes")
 def test_a_folder_expires(tmp_path: Path, crawled: Path, ending: str, workers: int) -> None:
     out = tmp_path / "out"
