@@ -32,8 +32,8 @@ from rich.table import Table
 from comity.authoring import lint
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
+from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.permissions.terms import Terms, apply_terms
-from comity.dataset.record_counts import RecordCounts
 from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.today import Today
 from comity.guard import Guard

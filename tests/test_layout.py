@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from configparser import ConfigParser
 from pathlib import Path
@@ -47,6 +48,11 @@ def test_settings_are_documented_with_unit_and_default() -> None:
 def test_rules_are_documented_as_the_table_has_them() -> None:
     documented = {rule.strip("`"): (spec, summary) for rule, spec, summary in rows("rules.md")}
     assert documented == {rule: (entry.spec, entry.summary) for rule, entry in RULES.items()}
+
+
+def test_no_folder_has_more_modules_than_one_look_takes_in() -> None:
+    folders = Counter(path.parent for path in (ROOT / "comity").rglob("*.py") if path.name != "__init__.py")
+    assert {str(folder.relative_to(ROOT)): number for folder, number in folders.items() if number > 15} == {}
 
 
 def test_every_rule_is_named_in_a_test() -> None:

@@ -6,10 +6,10 @@ from typing import TypeVar, cast
 
 import pyarrow as pa
 
+from comity.dataset.counts.summary import Summary
 from comity.dataset.files.arrow_schema import adapted, check_columns, readable, valid
 from comity.dataset.passes import ColumnWork
 from comity.dataset.records import Unreadable
-from comity.dataset.summary import Summary
 
 Table = TypeVar("Table", pa.RecordBatch, pa.Table)
 

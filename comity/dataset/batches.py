@@ -18,13 +18,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from comity.dataset.arrow_step import Table, passed_through
+from comity.dataset.counts.summary import Summary
 from comity.dataset.export.column_pass import schema_of_export
 from comity.dataset.export.export import ExportPass
 from comity.dataset.files.places import path_of
 from comity.dataset.job import JobOptions, open_readers, recrawled
 from comity.dataset.permissions.expiry import Recrawled
 from comity.dataset.permissions.terms import Terms
-from comity.dataset.summary import Summary
 
 
 class UsableBatches:

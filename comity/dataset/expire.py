@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 from comity.dataset import manifest
 from comity.dataset.changed_outside import changed_outside
+from comity.dataset.counts.record_counts import RecordCounts
+from comity.dataset.counts.summary import Summary
 from comity.dataset.files.folders import Dataset, open_dataset
 from comity.dataset.files.formats import Reader, open_rewriter, open_writer
 from comity.dataset.files.places import is_within
 from comity.dataset.job import JobOptions, each_file, fields_with_tag, files_of, first_of, open_readers, paths_read, recrawled
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.permissions.expiry import ExpiryTerms, expired
-from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import DatasetError, PositionedRecord, Record
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files, side_folder, side_folders
-from comity.dataset.summary import Summary
 from comity.dataset.tags.sources import GUESSED, TagSource
 
 UNTAGGED = ("no-tag", "several-tags", "invalid-tag")  # how it begins why a record goes whose limits nobody knows

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.job import JobOptions, fields_with_tag, open_readers
 from comity.dataset.passes import Outcome, Sinks, Unread, run
-from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import Record
 from comity.dataset.tags.sources import GUESSED, TagSource
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from comity.dataset import record_counts as counting
-from comity.dataset.record_counts import RecordCounts, Tally
+from comity.dataset.counts import record_counts as counting
+from comity.dataset.counts.record_counts import RecordCounts, Tally
 
 if TYPE_CHECKING:
     from tests.dataset.conftest import MakeRecord

@@ -29,12 +29,12 @@ from comity.authoring.explaining import explain
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
 from comity.authoring.sites import Source, SourceFile
+from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.files import arrow_schema as typed
 from comity.dataset.files import jsonl, parquet
 from comity.dataset.files.warc import reader as warc
 from comity.dataset.permissions.expiry import ExpiryTerms, expired
 from comity.dataset.permissions.terms import Terms, apply_terms
-from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.tags import sources as tag_sources
 from comity.dataset.verify.recheck import rechecked

@@ -23,8 +23,8 @@ from websockets.typing import Origin
 
 from comity import __version__
 from comity.authoring.intended import PATHS
-from comity.authoring.language_server import actions, tokens
 from comity.authoring.language_server.documents import MAX_TEXT, Buffer, without_surrogates
+from comity.authoring.language_server.features import actions, tokens
 from comity.authoring.language_server.work import Snapshot, Workers, outline_of
 from comity.authoring.lint import Kind
 from comity.authoring.problems import Problem

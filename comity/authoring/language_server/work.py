@@ -19,8 +19,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
 
-from comity.authoring.language_server import actions, diagnostics, formatting, hints, hover, names, symbols, tokens
 from comity.authoring.language_server.documents import Document
+from comity.authoring.language_server.features import actions, diagnostics, formatting, hints, hover, names, symbols, tokens
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import samples, spread
 from comity.authoring.problems import Problem
@@ -89,7 +89,7 @@ SLOW = ("problems in folder", "other formats")  # whatever the size of the docum
 
 
 def _completion(snapshot: Snapshot, position: Any, *, has_snippets: bool) -> Any:
-    from comity.authoring.language_server.completion import completion
+    from comity.authoring.language_server.features.completion import completion
 
     site = samples(Path(snapshot.folder) if snapshot.folder else None)
     return completion(outline_of(snapshot), position, site, has_snippets=has_snippets)

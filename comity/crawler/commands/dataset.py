@@ -26,6 +26,7 @@ from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options, parsed_defaults
 from comity.crawler.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.dataset import manifest as croissant
+from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
@@ -34,7 +35,6 @@ from comity.dataset.files.folders import open_dataset
 from comity.dataset.job import JobOptions
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
-from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import DatasetError
 from comity.dataset.stats import stats
 from comity.policies import PolicyError, Verdict

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.column_summary import note
+from comity.dataset.counts.column_summary import note
+from comity.dataset.counts.summary import Summary
 from comity.dataset.export.prefilter import Prefilter, tag_column
 from comity.dataset.files.arrow_schema import Rows, adapted, decode, proper
 from comity.dataset.passes import Outcome
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, Record, Unreadable
-from comity.dataset.summary import Summary
 
 _RESOURCES = pa.list_(pa.struct([(name, pa.string()) for name in ("role", "extract", "url", "content")]))
 _ADDED = {LICENSE: pa.list_(pa.string()), ATTRIBUTION: _RESOURCES, INSTEAD: _RESOURCES}

@@ -10,6 +10,7 @@ from typing import Any
 
 from comity.dataset import manifest
 from comity.dataset.changed_outside import changed_outside
+from comity.dataset.counts.summary import Summary
 from comity.dataset.files.formats import Reader, Writer, open_writer
 from comity.dataset.files.places import is_within
 from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers, paths_read, recrawled
@@ -17,7 +18,6 @@ from comity.dataset.passes import Outcome, Sinks, run
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError, Record
 from comity.dataset.side_files import UnreadLines, beside, side_files
-from comity.dataset.summary import Summary
 
 
 class ExportPass:

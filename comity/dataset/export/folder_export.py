@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from comity.dataset import manifest
 from comity.dataset.changed_outside import changed_outside
+from comity.dataset.counts.summary import Summary
 from comity.dataset.export.export import history, write_usable
 from comity.dataset.files.folders import nameable_folder
 from comity.dataset.folder_output import FolderPart, folder_output
@@ -16,7 +17,6 @@ from comity.dataset.job import JobOptions, recrawled
 from comity.dataset.manifest import FileFacts
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.side_files import UnreadLines
-from comity.dataset.summary import Summary
 
 
 class _ExportPart(NamedTuple):

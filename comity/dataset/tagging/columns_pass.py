@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.column_summary import note
+from comity.dataset.counts.column_summary import note
 from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, adapted, decode, is_tag_type, proper
 from comity.dataset.files.arrow_types import plain
 from comity.dataset.passes import Outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from comity.dataset.summary import Summary
+from comity.dataset.counts.summary import Summary
 
 MAX_NAMES = 1000  # of crawlers, and of why something is left out: files can name any
 OTHERS = "others"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lsprotocol.types import CompletionItem, MarkupContent, Position
 
-from comity.authoring.language_server.completion import completion
 from comity.authoring.language_server.documents import Document
-from comity.authoring.language_server.hover import hover
+from comity.authoring.language_server.features.completion import completion
+from comity.authoring.language_server.features.hover import hover
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import NONE, Samples
 

@@ -7,17 +7,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lsprotocol.types import CodeAction, CodeActionKind, CreateFile, Position, Range, TextDocumentEdit, TextEdit
 
-from comity.authoring.language_server import actions, names
-from comity.authoring.language_server.completion import completion
-from comity.authoring.language_server.diagnostics import diagnostics, problems_in
 from comity.authoring.language_server.documents import Buffer, Document
-from comity.authoring.language_server.formatting import formatting
-from comity.authoring.language_server.hints import hints, lenses
-from comity.authoring.language_server.hover import hover
+from comity.authoring.language_server.features import actions, names
+from comity.authoring.language_server.features.completion import completion
+from comity.authoring.language_server.features.diagnostics import diagnostics, problems_in
+from comity.authoring.language_server.features.formatting import formatting
+from comity.authoring.language_server.features.hints import hints, lenses
+from comity.authoring.language_server.features.hover import hover
+from comity.authoring.language_server.features.symbols import folding, symbols
+from comity.authoring.language_server.features.tokens import TYPES, tokens
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import Samples
-from comity.authoring.language_server.symbols import folding, symbols
-from comity.authoring.language_server.tokens import TYPES, tokens
 from comity.authoring.problems import LineSpan, Problem
 from comity.policies import Agent, Site, Verdict, ai_txt_from_xml
 from comity.policies.answers.decision import Finding

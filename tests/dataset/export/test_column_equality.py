@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.dataset.counts.summary import Summary
 from comity.dataset.export.export import ExportPass
 from comity.dataset.files import jsonl, parquet
 from comity.dataset.files.arrow_schema import EXTRA, decode, encode, schema_of
@@ -22,7 +23,6 @@ from comity.dataset.manifest import History, manifest
 from comity.dataset.passes import Outcome
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Record, Unreadable
-from comity.dataset.summary import Summary
 from comity.dataset.tags.sources import GUESSED, InField
 from comity.policies.answers.decision import Verdict
 from tests.selection import one_in

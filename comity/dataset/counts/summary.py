@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.manifest import Composition, Fields
 from comity.dataset.permissions.terms import ARRANGEMENT
-from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import LICENSE, Record
 from comity.dataset.tags.sources import RawTag
 

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from comity.dataset.counts.summary import Summary
 from comity.dataset.files.arrow_schema import EXTRA, kinds_of
 from comity.dataset.files.arrow_types import Moment
 from comity.dataset.manifest import Fields, taken_for_date
 from comity.dataset.permissions.terms import ARRANGEMENT
 from comity.dataset.records import LICENSE
-from comity.dataset.summary import Summary
 
 _MOMENT = Moment("+00:00")
 

@@ -16,11 +16,11 @@ from lsprotocol.types import (
     TextEdit,
 )
 
-from comity.authoring.language_server import names
-from comity.authoring.language_server.hover import section
+from comity.authoring.language_server.features import names
+from comity.authoring.language_server.features.hover import section
+from comity.authoring.language_server.features.snippets import Snippet, member_snippets, snippets
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import NONE, Samples
-from comity.authoring.language_server.snippets import Snippet, member_snippets, snippets
 from comity.authoring.language_server.statements import Form, Span, Statement, field, open_brackets
 from comity.authoring.language_server.words import AGENT, NAME, PATH, PLACEHOLDER, SELECTORS, Word, kinds_at
 from comity.policies.vocabulary.known_crawlers import known_crawlers

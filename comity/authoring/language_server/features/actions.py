@@ -20,8 +20,8 @@ from lsprotocol.types import (
 )
 
 from comity.authoring.intended import drafts, path_of, stated_intents
-from comity.authoring.language_server.diagnostics import diagnostic
 from comity.authoring.language_server.documents import Document
+from comity.authoring.language_server.features.diagnostics import diagnostic
 from comity.authoring.language_server.statements import Form, form_of
 from comity.authoring.problems import Problem
 from comity.policies import PolicyError, ai_txt_from_xml, ai_txt_to_xml

@@ -1,0 +1,1 @@
+"""What editors ask of a document, and the answers."""

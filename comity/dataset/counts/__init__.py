@@ -1,0 +1,1 @@
+"""The counts of passes, and what they amount to."""
