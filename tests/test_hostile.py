@@ -4,10 +4,7 @@ The cases are those of benchmarks/hostile.py, which measures their time at the l
 
 from __future__ import annotations
 
-import gc
 import runpy
-from collections.abc import Callable
-from cProfile import Profile
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from comity.policies.syntax import remembered
+from tests.effort import calls
 from tests.selection import one_in
 
 ROOT = Path(__file__).parent.parent
@@ -24,17 +22,6 @@ SLACK = 2000  # calls that whoever comes first makes for all
 
 # What rules for elements cost is bounded by steps, which tests/policies/document/test_selectors.py counts.
 CASES = {case.name: case for case in MADE["cases"]() if not MADE["is_later"](case) and not case.name.startswith("element")}
-
-
-def calls(step: Callable[[], object]) -> int:
-    """Of functions in Python and in C."""
-    gc.disable()  # what it calls depends on what was done before
-    try:
-        with Profile() as profile:
-            step()
-    finally:
-        gc.enable()
-    return sum(entry.callcount for entry in profile.getstats())
 
 
 @pytest.mark.requirement("SEC-1", "AUTO-18")
