@@ -1,1 +1,1 @@
-"""What editors ask of a document, and the answers."""
+"""The answers to what editors ask of a document."""
