@@ -19,7 +19,7 @@ from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
 from comity.policies.formats.automation.directives import Directives, DirectiveValue
 from comity.policies.formats.automation.grammar import MAX_REPEATED, MAX_VALUES
-from comity.policies.formats.automation.value_syntax import DIRECTIVES
+from comity.policies.formats.automation.value_syntax import DIRECTIVES, trimmed
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.remembered import MAX_REMEMBERED, Remembered
@@ -216,7 +216,7 @@ def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> b
     """True where the annotation binds the agent: it names no user agent, or this one, or what it names cannot be read."""
     user_agents = [value for key, value in node.pairs if _name(key) == "useragent"]
     try:
-        agents = [agent.strip() for value in user_agents for agent in _text_value(value).decode().split(",")]
+        agents = [trimmed(agent).decode() for value in user_agents for agent in _text_value(value).split(b",")]
     except (TypeError, ValueError):
         findings.report("automation.agent", "a userAgent that cannot be read: the annotation binds every agent", line=line)
         return True

@@ -6,7 +6,7 @@ import re
 
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Edit, Fix
-from comity.policies.formats.automation.grammar import MAX_REPEATED, RECORD, SELECTORS
+from comity.policies.formats.automation.grammar import MAX_REPEATED, RECORD, SELECTORS, is_plain
 
 _MARKUP = re.compile(rb"[ \t]*+(<!--)")
 
@@ -61,7 +61,7 @@ def leave_out_repetition(draft: Draft, finding: Finding) -> Fix | None:
     for line in range(first, last + 1):
         other = RECORD.match(draft.line(line))
         if other and other[1].lower() == match[1].lower():
-            if not other[2] or _value(other) != _value(match):
+            if not is_plain(other) or _value(other) != _value(match):
                 return None
             same.append(line)
     if same[0] == finding.line or len(same) > MAX_REPEATED:

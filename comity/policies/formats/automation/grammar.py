@@ -25,11 +25,13 @@ from comity.policies.formats.automation.value_syntax import (
     ParsedValue,
     host_pattern,
     items,
+    trimmed,
     url_pattern,
     url_patterns,
 )
 from comity.policies.syntax.lines import EOL, MAX_LINE, Findings, Lines, text_of
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.suspicions import INVISIBLE
 
 MAX_GROUPS = 1000  # of a file
 MAX_SCOPES = 20_000  # of a file
@@ -88,9 +90,13 @@ def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
 # core, formal-syntax
 
 _NAMES = b"|".join((*SELECTORS, *DIRECTIVES))
-_NAME = rb"[ \t]*+(?i:%s)(?![^ \t:#\r\n])" % _NAMES
-# LENIENT: no colon. Prose that begins with such a word is no directive, where the word is one of _WHOM.
-RECORD = re.compile(rb"[ \t]*+((?i:%s))(?:[ \t]*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % _NAMES)
+# LENIENT: what cannot be seen beside a name, as a BOM between two files that are now one.
+_WHITE = rb"(?:[ \t]|%s)" % INVISIBLE.pattern
+_NAME = rb"%s*+(?i:%s)(?=%s|[:#\r\n]|\Z)" % (_WHITE, _NAMES, _WHITE)
+# LENIENT: no colon. Prose that begins with such a word is no directive, where the word is one of SELECTORS.
+RECORD = re.compile(rb"%s*+((?i:%s))(?:%s*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % (_WHITE, _NAMES, _WHITE))
+_NO_COLON = ("automation.colon", "without its colon")
+_UNSEEN_BESIDE = ("automation.invisible", "beside something that cannot be seen")
 _WORDS = re.compile(rb"[^ \t,]++(?:[ \t]*+,[ \t]*+[^ \t,]++)*+[ \t]*+")
 _MARKUP = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*+<!--")
 _BLANK = rb"[ \t]*+%s" % EOL
@@ -129,6 +135,12 @@ class _Open:
             directives=directives,
             key=key,
         )
+
+
+def is_plain(record: re.Match[bytes]) -> bool:
+    """Return whether a line has its colon, and nothing that cannot be seen beside its name."""
+    before, between = record.string[record.start() : record.start(1)], record.string[record.end(1) : record.end(2)]
+    return record[2] is not None and not (before + between).strip(b" \t:")
 
 
 def parse(text: bytes, *, url: str = "", cut: bool = False) -> Automation:
@@ -204,7 +216,11 @@ class _Reader:
         if b"<!--" in value:
             value = value.partition(b"<!--")[0]
             self._report("automation.markup", "markup after a value is ignored: a comment begins with #")
-        self._record(name, bool(colon), value.rstrip(b" \t"))
+        if not is_plain(match):
+            rule, problem = _UNSEEN_BESIDE if colon else _NO_COLON
+            ends = "it counts all the same" if name in SELECTORS else "it has its most restrictive value"
+            self._report(rule, f"`{{}}` is written {problem}: {ends}", name, of_name=True)
+        self._record(name, is_plain(match), value.rstrip(b" \t"))
         return True
 
     def _report(self, rule: str, message: str, quoted: bytes = b"", *, of_name: bool = False) -> None:
@@ -213,12 +229,9 @@ class _Reader:
         column = start + 1 if quoted else 0
         self._findings.report(rule, message, *([quoted] if "{}" in message else ()), line=self._lines.number, column=column)
 
-    def _record(self, name: bytes, has_colon: bool, value: bytes) -> None:
+    def _record(self, name: bytes, is_as_specified: bool, value: bytes) -> None:
         if self._block is None:
             self._block = _Open(self._lines.number, self._lines.line_start)
-        if not has_colon:
-            ends = "it counts all the same" if name in SELECTORS else "it has its most restrictive value"
-            self._report("automation.colon", f"`{{}}` is written without its colon: {ends}", name, of_name=True)
         if name == b"scope":
             self._scope(self._block, value)
         elif name == b"host":
@@ -226,10 +239,11 @@ class _Reader:
         elif name == b"user-agent":
             self._agents(self._block, value)
         else:
-            directive_value = self._directive(name, value) if has_colon else DIRECTIVES[name].strictest
+            directive_value = self._directive(name, value) if is_as_specified else DIRECTIVES[name].strictest
             self._state(self._block, name, DirectiveValue(directive_value, self._lines.number, self._lines.line_start))
 
     def _scope(self, block: _Open, value: bytes) -> None:
+        value = self._trimmed(value)
         patterns = url_patterns(value)
         if patterns != [value]:
             message = (
@@ -253,7 +267,7 @@ class _Reader:
                 self._report("automation.scope", "`{}` has white space, which is read as part of the URL", pattern_text)
 
     def _host(self, block: _Open, value: bytes) -> None:
-        hosts = self._items(value)
+        hosts = self._names(value)
         if len(hosts) != 1:
             message = "these are several hosts: any of them is meant" if hosts else "the host is empty: it counts as not written"
             self._report("automation.host", message)
@@ -269,7 +283,7 @@ class _Reader:
                 self._report("automation.host", f"`{{}}` is read as {host}", host_text)
 
     def _agents(self, block: _Open, value: bytes) -> None:
-        names = self._items(value)
+        names = self._names(value)
         if not names:
             self._report("automation.agent", "the user-agent is empty: it names nobody")
         block.agents = block.agents or set()
@@ -284,9 +298,15 @@ class _Reader:
             elif len(token) < len(text):
                 self._report("automation.agent", f"`{{}}` is read as {token}", name)
 
-    def _items(self, value: bytes) -> list[bytes]:
+    def _names(self, value: bytes) -> list[bytes]:
         self._count_items(value)
-        return items(value)
+        return [name for item in items(value) if (name := self._trimmed(item))]
+
+    def _trimmed(self, value: bytes) -> bytes:
+        name = trimmed(value)
+        if name != value:
+            self._report("automation.invisible", "what cannot be seen around `{}` is left out", name)
+        return name
 
     def _count_items(self, value: bytes) -> None:
         number = value.count(b",") + 1

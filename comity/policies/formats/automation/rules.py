@@ -104,6 +104,12 @@ RULES = {
     "automation.host": Rule(
         FINDING, "draft-liao-aipref-autoctl-core-01 scope-and-applicability", "a host that is none, or more than one"
     ),
+    "automation.invisible": Rule(
+        FINDING,
+        "draft-liao-aipref-autoctl-core-01 formal-syntax",
+        "a character that cannot be seen stands beside a name, a host or a pattern",
+        severity=ERROR,
+    ),
     "automation.json-ld": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-ext section-7",

@@ -168,6 +168,7 @@ def test_names_that_stand_twice_hold_both() -> None:
         ('"comity"', True),
         ('"Comity/1.0"', True),
         ('["otherbot", "COMITY"]', True),
+        ('"otherbot,\u200b\u00a0comity"', True),
         ('"otherbot, *"', True),
         ('"otherbot"', False),
         ('"comitybot"', False),

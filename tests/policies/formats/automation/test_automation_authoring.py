@@ -93,6 +93,7 @@ def test_nothing_raises(lines: list[str]) -> None:
         (f"scope: /\n{GET}Allowed-Methods: GET\n{GET}", f"scope: /\n{GET}"),
         # Nothing that is safe: without its colon it permits nothing.
         ("scope: /\nallowed-methods GET\n", None),
+        (f"scope: /\n{GET}\ufeff{GET}", None),
         (f"scope: /\n{GET}allowed-methods: GET, HEAD\n", None),
     ],
 )

@@ -423,6 +423,41 @@ def test_url_pattern(value: bytes, pattern: UrlPattern) -> None:
     assert url_pattern(value) == pattern
 
 
+# What nobody sees, between two files that are now one or from a word processor: it hides nothing that refuses.
+UNSEEN = ["\ufeff", "\u00a0", "\u200b", " \u200b\t"]
+
+
+@pytest.mark.requirement("AUTO-5", "AUTX-14")
+@pytest.mark.parametrize("unseen", UNSEEN)
+def test_something_that_cannot_be_seen_beside_the_name(unseen: str) -> None:
+    automation = read(
+        f"scope: /\nallowed-methods: GET\n\n{unseen}user-agent{unseen}: *\n{unseen}scope: /a\nhost{unseen}: e.com\n"
+        f"{unseen}allowed-purposes: search\nallowed-methods: GET\nallowed-automations{unseen}: cdp"
+    )
+    _, group = automation.groups
+    assert (group.line, group.scopes, group.hosts, group.agents) == (4, (UrlPattern("", "/a"),), ("e.com",), {"*"})
+    assert [value.value for value in group.directives.allowed_purposes] == [frozenset()]
+    assert [value.value for value in group.directives.allowed_automations] == [frozenset()]
+    assert [value.value for value in group.directives.allowed_methods] == [frozenset(("GET",))]
+
+
+@pytest.mark.requirement("AUTO-8", "AUTO-9", "AUTO-10", "AUTX-7")
+@pytest.mark.parametrize("unseen", UNSEEN)
+def test_something_that_cannot_be_seen_around_a_value(unseen: str) -> None:
+    (group,) = read(
+        f"scope:{unseen}/a{unseen}\nhost: {unseen}e.com,{unseen}f.com\nuser-agent:{unseen}*,{unseen}Bot\n"
+        f"disallow-fetch-from: /b,{unseen}/c"
+    ).groups
+    assert (group.scopes, group.hosts, group.agents) == ((UrlPattern("", "/a"),), ("e.com", "f.com"), {"*", "bot"})
+    assert group.directives.disallow_fetch_from[0].value == (UrlPattern("", "/b"), UrlPattern("", "/c"))
+
+
+@pytest.mark.requirement("AUTO-8")
+def test_something_that_cannot_be_seen_within_a_path_is_a_part_of_it() -> None:
+    (group,) = read("scope: /a\u200cb").groups
+    assert group.scopes == (UrlPattern("", "/a%E2%80%8Cb"),)
+
+
 # The sample of draft-liao-aipref-autoctl-core-01, sample-automation-preferences-txt-file, and that of
 # draft-liao-aipref-autoctl-ext section-8: what the files beside this one say is theirs, the comments are shortened.
 SAMPLES = Path(__file__).parent
@@ -689,6 +724,8 @@ def test_what_is_told_is_bounded(octets: bytes) -> None:
         ("scope: /\nallowed-methods GET", "automation.colon"),
         ("scope: /\n\nallowed-methods: GET", "automation.continued"),
         ("scope: /\nhost: a b", "automation.host"),
+        ("\ufeff\ufeffscope: /", "automation.invisible"),
+        ("scope: /\nuser-agent:\u00a0bot", "automation.invisible"),
         ("scope: /\n" * 20_001, "automation.limit"),
         ("scope: /\n<!-- -->", "automation.markup"),
         ("scope: /\nallowed-methods: GET\nallowed-methods: GET", "automation.repeated"),
@@ -711,6 +748,8 @@ def test_findings_have_rules(text: str, rule: str) -> None:
         ("host : s t", "automation.host", 8),
         ("user-agent: a b", "automation.agent", 13),
         ("  Scope /a", "automation.colon", 3),
+        ("\u00a0Scope: /a", "automation.invisible", 3),
+        ("host:\u00a0h", "automation.invisible", 8),
     ],
 )
 def test_a_finding_points_to_the_value_also_where_the_name_has_its_letters(line: str, rule: str, column: int) -> None:
