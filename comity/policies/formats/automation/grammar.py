@@ -19,14 +19,13 @@ from comity.policies.answers.decision import Finding
 from comity.policies.answers.fetched import Fetched
 from comity.policies.formats.automation.directives import NOWHERE, Directives, DirectiveValue, Group, UrlPattern
 from comity.policies.formats.automation.value_syntax import (
-    ABSOLUTE,
     DIRECTIVES,
     SPACE,
     ParsedValue,
     host_pattern,
     items,
+    scope_patterns,
     trimmed,
-    url_pattern,
     url_patterns,
 )
 from comity.policies.syntax.lines import EOL, MAX_LINE, Findings, Lines, text_of
@@ -252,13 +251,13 @@ class _Reader:
                 else "the scope is empty: it counts as not written"
             )
             self._report("automation.scope", message)
-        self._count_hosts(sum(ABSOLUTE.match(pattern) is not None for pattern in patterns))
         for pattern_text in patterns:
             if self._scopes_left == 0:
                 raise _LimitError(f"there are more than {MAX_SCOPES} scopes")
             self._scopes_left -= 1
-            pattern = url_pattern(pattern_text)
-            block.scopes.append(pattern)
+            pattern, *of_host = scope_patterns(pattern_text)
+            self._count_hosts(sum(bool(host) for host, _ in (pattern, *of_host)))
+            block.scopes += pattern, *of_host
             if pattern.host == NOWHERE:
                 self._report("automation.scope", "`{}` names no host: it matches nothing", pattern_text)
             elif not pattern.host and not pattern_text.startswith((b"/", b"*")):

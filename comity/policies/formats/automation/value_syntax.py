@@ -1,6 +1,6 @@
 """The values of the directives of automation-preferences.txt: how they are written, and how they are compared.
 
-    host_pattern(value), url_pattern(value), duration(text)
+    host_pattern(value), scope_patterns(value), duration(text)
     DIRECTIVES      each directive, with what reads its value; the JSON-LD of a page is read by the same table
 
 The draft's own name for this part of the grammar is "directive value syntax"."""
@@ -8,8 +8,9 @@ The draft's own name for this part of the grammar is "directive value syntax".""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from itertools import chain
 from typing import Any, NamedTuple
 
 from comity.policies.formats.automation.directives import (
@@ -30,7 +31,9 @@ MAX_NUMBER = 10**9  # a greater one counts as this
 #   url-pattern     = 1*( VCHAR / UTF8-char-noctl )
 #   host-pattern    = 1*( ALPHA / DIGIT / "-" / "." / UTF8-char-noctl )
 
-ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*+://([^/?]*+)")
+ABSOLUTE = re.compile(rb"[A-Za-z*][A-Za-z0-9+.*-]*+://([^/?]*+)")
+# LENIENT: a scope that may begin with a host: `//example.com/`, `*.example.com/`.
+_PERHAPS_HOST = re.compile(rb"//|\*[^/]++/")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._*-]+?)\.?(?::([0-9]{1,5}))?")
 _DEFAULT_PORTS = (0, 80, 443)  # 0: none is written
 # LENIENT: several patterns on a line, as values may be separated by commas. A `*` begins no second one: it would reach too far.
@@ -68,6 +71,21 @@ def url_pattern(value: bytes) -> UrlPattern:
     rest = value[absolute.end() :]
     host = host_pattern(absolute[1].decode("utf-8", "replace")) or NOWHERE
     return UrlPattern(host, normal_pattern(rest if rest.startswith(b"/") else b"/" + rest))
+
+
+def scope_patterns(scope: bytes) -> tuple[UrlPattern, ...]:
+    """What a scope may mean, each of which it covers: a path, and where it may begin with a host, that and a path."""
+    return (url_pattern(scope), *(_with_host(scope) if _PERHAPS_HOST.match(scope) else ()))
+
+
+def page_patterns(page: bytes) -> tuple[UrlPattern, ...]:
+    """The same of a page: scripts are of pages of any host, so what begins with no `/` may begin with one."""
+    return (url_pattern(page), *(_with_host(page) if page.startswith(b"//") or not page.startswith(b"/") else ()))
+
+
+def _with_host(value: bytes) -> Iterator[UrlPattern]:
+    if not ABSOLUTE.match(value) and (pattern := url_pattern(b"https://" + value.removeprefix(b"//"))).host != NOWHERE:
+        yield pattern
 
 
 def url_patterns(value: bytes) -> list[bytes]:
@@ -138,11 +156,8 @@ def _methods(value: bytes) -> ParsedValue:
 
 def _pages(value: bytes) -> ParsedValue:
     pages = [page for item in items(value) if (page := trimmed(item))]
-    patterns = tuple(map(url_pattern, pages))
-    odd = next(
-        (item for item, pattern in zip(pages, patterns, strict=True) if pattern.host == NOWHERE or SPACE.search(item)), None
-    )
-    return (patterns, None) if odd is None else (_EVERY_PAGE, odd)
+    odd = next((page for page in pages if url_pattern(page).host == NOWHERE or SPACE.search(page)), None)
+    return (tuple(chain.from_iterable(map(page_patterns, pages))), None) if odd is None else (_EVERY_PAGE, odd)
 
 
 def _choice(values: Iterable[str], strictest: str) -> Callable[[bytes], ParsedValue]:

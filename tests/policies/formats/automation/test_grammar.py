@@ -286,7 +286,7 @@ VALUES = values(
     ("AUTX-6", "allow-xhr: read-only", "read-only", ""),
     ("AUTX-6", "allow-xhr: open", "open", ""),
     ("AUTX-6 AUTX-14", "allow-xhr: open, read-only", "none", "!"),
-    ("AUTX-7", "disallow-fetch-from: /account/*, *.php$,cart, https://E.com/a", "/account/*,*.php$,/cart,e.com/a", ""),
+    ("AUTX-7", "disallow-fetch-from: /account/*, *.php$,cart, https://E.com/a", "/account/*,*.php$,/cart,cart/,e.com/a", ""),
     ("AUTX-7 AUTX-1", "disallow-fetch-from:", "-", ""),
     ("AUTX-7 AUTX-14", "disallow-fetch-from: /a /b", "*/", "!"),
     ("AUTX-7 AUTX-14", "disallow-fetch-from: /a, https:///b", "*/", "!"),
@@ -417,6 +417,9 @@ def test_who_is_named() -> None:
         (b"https://e.com", UrlPattern("e.com", "/")),
         (b"https://E.com:8080/%61$", UrlPattern("e.com:8080", "/a$")),
         (b"https://\xff/a", UrlPattern(NOWHERE, "/a")),
+        (b"*://E.com/a", UrlPattern("e.com", "/a")),
+        (b"http*://*.e.com", UrlPattern("*.e.com", "/")),
+        (b"*:/e.com/a", UrlPattern("", "*:/e.com/a")),
     ],
 )
 def test_url_pattern(value: bytes, pattern: UrlPattern) -> None:
