@@ -4,6 +4,7 @@ origin_of(url)      scheme, host and port
 origin_or_empty(url) the same, "" where there is none
 host_name(url)      the host, "" where there is none
 target_of(url)      path and query, as they are sent
+without_scheme(pattern) host and path of a pattern of URLs
 spellings(url)      path and query, as servers may take them"""
 
 from __future__ import annotations
@@ -92,6 +93,17 @@ def target_of(url: str) -> str:
             return "/" + url[query:] if query >= 0 else "/"
         return url[path:]
     return url if url.startswith("/") else "/" + url
+
+
+_SCHEME = re.compile(r"([A-Za-z*][A-Za-z0-9+.*-]*)://|(?=//)")  # RFC 3986 section-3.1, and wildcards
+
+
+def without_scheme(pattern: str) -> tuple[str, str] | None:
+    """Return the scheme of a pattern of URLs, "" where it begins with `//` (RFC 3986 section-4.2), and what stands behind `//`.
+
+    None: it is a path, or begins with `*`, whatever URLs stand in it."""
+    match = _SCHEME.match(pattern)
+    return (match[1] or "", pattern[match.end() :].removeprefix("//")) if match else None
 
 
 # Parts of a path that some servers take for others: doubled slashes, dot segments, parameters, backslashes, and escapes of

@@ -14,7 +14,7 @@ from comity.policies.answers.decision import Finding
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.path_patterns import normal_pattern, normal_target
-from comity.policies.syntax.urls import origin_of, target_of
+from comity.policies.syntax.urls import origin_of, target_of, without_scheme
 from comity.policies.syntax.xml_tree import XmlError, local_name, namespace, own_text, plain_attributes
 
 NAMESPACE = "https://rslstandard.org/rsl"  # section-2.2
@@ -331,9 +331,9 @@ def _pattern(url: str | None, *, exact: bool = False) -> tuple[str, int] | None:
         return None
     url = url.strip()
     host = ""
-    if url.startswith("//"):  # RFC 3986 section-4.2
-        url = "https:" + url
-    if "://" in url:
+    if absolute := without_scheme(url):
+        scheme, rest = absolute
+        url = f"https://{rest}" if not scheme or "*" in scheme else url
         host = host_of(url)
         url = target_of(url) if host else "-"
     elif url.startswith("/"):

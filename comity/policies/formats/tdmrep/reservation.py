@@ -22,7 +22,7 @@ from comity.policies.formats.tdmrep import metadata as tdmrep_metadata
 from comity.policies.syntax.lines import Findings, text_of
 from comity.policies.syntax.path_patterns import PatternIndex, escaped_text, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.urls import origin_of, resolved, target_of
+from comity.policies.syntax.urls import origin_of, resolved, target_of, without_scheme
 from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://w3c.github.io/tdm-reservation-protocol/spec/"
@@ -310,14 +310,13 @@ def _location(value: Any, url: str) -> tuple[str, str]:
         return "/", "is no pattern: the rule can only reserve, and everything"
     location = value.strip()
     means = ""
-    if location.startswith("//"):  # RFC 3986 section-4.2
-        location = "https:" + location
-    if "://" in location:
+    if absolute := without_scheme(location):
+        scheme, rest = absolute
         try:
-            is_own_host = not url or origin_of(location) == origin_of(url)
+            is_own_host = not url or origin_of(f"{scheme or 'https'}://{rest}") == origin_of(url)
         except ValueError:
             is_own_host = False
-        location, means = target_of(location), "" if is_own_host else "is on another host: the rule can only reserve"
+        location, means = target_of(f"https://{rest}"), "" if is_own_host else "is on another host: the rule can only reserve"
     elif not location.startswith(("/", "*")):
         location, means = "/" + _RELATIVE.sub("", location), "is read with a / before it: the rule can only reserve"
     path, mark, _ = location.partition("#")

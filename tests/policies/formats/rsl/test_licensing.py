@@ -329,6 +329,11 @@ PLACES: list[tuple[str | None, str, bool]] = [
     ("https://example.com:8080/", PAGE, False),
     ("https://example.org/", PAGE, False),
     ("https://example.com/shop/", PAGE, False),
+    ("*://example.com/blog/", PAGE, True),
+    ("http*://example.com/shop/", PAGE, False),
+    ("/shop?from=https://example.com/", PAGE, False),
+    ("/blog/1.html?from=https://", PAGE + "?from=https://example.org/", True),
+    ("*?from=https://", PAGE + "?from=https://example.org/", True),
     # What is neither URL nor path: a prohibition holds everywhere.
     (None, PAGE, True),
     ("shop/", PAGE, True),
@@ -350,6 +355,17 @@ def test_a_permission_for_nobody_knows_what_is_none(place: str | None) -> None:
     document = read(content(permits("all"), url=place))
     assert said(document.statements(PAGE)) == said(document.statements(PAGE, arranged=True)) == "UUUUUU"
     assert [finding.rule for finding in document.findings] == ["rsl.value"]
+
+
+@pytest.mark.requirement("RSL-2")
+def test_a_path_with_a_url_in_it_is_a_path() -> None:
+    document = read(
+        content(permits("all"), url="/web/2026/https://example.org/", rest="<alternate>/md?https://example.org/</alternate>")
+    )
+    for target in ("/web/2026/https://example.org/a", "/md?https://example.org/"):
+        assert said(document.statements(f"https://example.com{target}")) == "AAAAAA"
+    assert said(document.statements(PAGE)) == "------"
+    assert document.findings == ()
 
 
 @pytest.mark.requirement("RSL-2")

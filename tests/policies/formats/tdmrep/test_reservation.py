@@ -112,6 +112,12 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ("absolute-location-elsewhere", [rule("https://example.org/papers/", 0)], "/papers/1", "-"),
     ("absolute-location-of-nothing", [rule("http://[/papers/", 0)], "/papers/1", "-"),
     ("absolute-location-elsewhere-1", [rule("https://example.org/papers/", 1)], "/papers/1", "1"),
+    ("url-within-a-path", [rule("/go?u=https://example.org/", 0), rule("/", 1)], "/go?u=https://example.org/", "0"),
+    ("url-within-a-path-1", [rule("/web/*/http://e.org/", 1)], "/web/2026/http://e.org/a", "1"),
+    ("url-behind-a-star", [rule("*://example.org/", 0)], "/a://example.org/", "-"),
+    ("any-scheme", [rule("*://example.com/papers/", 1)], "/papers/1", "1"),
+    ("part-of-a-scheme", [rule("http*://example.com/papers/", 1)], "/papers/1", "1"),
+    ("any-scheme-0", [rule("*://example.com/papers/", 0)], "/papers/1", "-"),
     # The policy
     ("star-alone", [rule("*", 0)], "/papers/1", "0"),
     ("policy-relative", [rule("/", 1, "/policies/policy.json")], "/", f"1 {POLICY}"),
