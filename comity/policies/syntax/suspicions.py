@@ -1,4 +1,4 @@
-"""Signs that an author meant another path or name, whatever the format. Parsers ask for INVISIBLE only, `comity lint` for all."""
+"""Signs that an author meant another path or name, in any format: parsers ask what cannot be seen, `comity lint` for all."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ _DOLLAR_MESSAGE = "`$` means the end where it is the last character: here it is 
 _RECORD = re.compile(rb"(?i:user-agent|(?:dis)?allow|sitemap)[ \t]*+:")
 _SPACE = re.compile(rb"[ \t]++")
 _BETWEEN = re.compile("[ _-]++")
+
+
+def trimmed(value: bytes) -> bytes:
+    """Return a pattern or name without what cannot be seen around it: with it, it would match nothing, or name nobody."""
+    plain = INVISIBLE.sub(lambda unseen: b" " * len(unseen[0]), value)
+    return value[len(plain) - len(plain.lstrip(b" \t")) : len(plain.rstrip(b" \t"))]
 
 
 class Suspicion(NamedTuple):

@@ -19,10 +19,11 @@ from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
 from comity.policies.formats.automation.directives import Directives, DirectiveValue
 from comity.policies.formats.automation.grammar import MAX_REPEATED, MAX_VALUES
-from comity.policies.formats.automation.value_syntax import DIRECTIVES, trimmed
+from comity.policies.formats.automation.value_syntax import DIRECTIVES
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.remembered import MAX_REMEMBERED, Remembered
+from comity.policies.syntax.suspicions import trimmed
 
 MAX_SCRIPT = 64 * 1024  # characters of a script
 MAX_DEPTH = 32  # JSON objects and arrays in one another

@@ -25,12 +25,11 @@ from comity.policies.formats.automation.value_syntax import (
     host_pattern,
     items,
     scope_patterns,
-    trimmed,
     url_patterns,
 )
 from comity.policies.syntax.lines import EOL, MAX_LINE, Findings, Lines, text_of
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.suspicions import INVISIBLE
+from comity.policies.syntax.suspicions import INVISIBLE, trimmed
 
 MAX_GROUPS = 1000  # of a file
 MAX_SCOPES = 20_000  # of a file

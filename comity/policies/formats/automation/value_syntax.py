@@ -22,7 +22,7 @@ from comity.policies.formats.automation.directives import (
     UrlPattern,
 )
 from comity.policies.syntax.path_patterns import normal_pattern
-from comity.policies.syntax.suspicions import INVISIBLE
+from comity.policies.syntax.suspicions import trimmed
 from comity.policies.syntax.windows import DAY, Window
 
 MAX_NUMBER = 10**9  # a greater one counts as this
@@ -91,12 +91,6 @@ def _with_host(value: bytes) -> Iterator[UrlPattern]:
 def url_patterns(value: bytes) -> list[bytes]:
     """The patterns that stand in one value, which is a single one mostly. A comma may be part of a pattern."""
     return [part.rstrip(b" \t,") for part in _BETWEEN_PATTERNS.split(value) if part.strip(b" \t,")]
-
-
-def trimmed(value: bytes) -> bytes:
-    """A pattern or name without what cannot be seen around it. LENIENT: with it, it would match nothing, or name nobody."""
-    plain = INVISIBLE.sub(lambda unseen: b" " * len(unseen[0]), value)
-    return value[len(plain) - len(plain.lstrip(b" \t")) : len(plain.rstrip(b" \t"))]
 
 
 # extension, section-3 and section-4

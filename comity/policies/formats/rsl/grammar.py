@@ -14,6 +14,7 @@ from comity.policies.answers.decision import Finding
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.path_patterns import normal_pattern, normal_target
+from comity.policies.syntax.suspicions import trimmed
 from comity.policies.syntax.urls import origin_of, target_of, without_scheme
 from comity.policies.syntax.xml_tree import XmlError, local_name, namespace, own_text, plain_attributes
 
@@ -329,7 +330,7 @@ def _pattern(url: str | None, *, exact: bool = False) -> tuple[str, int] | None:
     section-4.6.1: "" is whatever refers to the document."""
     if url is None:
         return None
-    url = url.strip()
+    url = trimmed(url.strip().encode("utf-8", "replace")).decode()
     host = ""
     if absolute := without_scheme(url):
         scheme, rest = absolute

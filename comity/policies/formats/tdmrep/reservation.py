@@ -22,6 +22,7 @@ from comity.policies.formats.tdmrep import metadata as tdmrep_metadata
 from comity.policies.syntax.lines import Findings, text_of
 from comity.policies.syntax.path_patterns import PatternIndex, escaped_text, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.suspicions import trimmed
 from comity.policies.syntax.urls import origin_of, resolved, target_of, without_scheme
 from comity.policies.vocabulary.statement import Location, Statement
 
@@ -70,7 +71,8 @@ def _reserved(values: Iterable[Any], report: Findings, line: int = 0) -> bool | 
     for odd in dict.fromkeys(digit for digit in digits if digit not in ("0", "1")):
         message = "`{}` is neither 0 nor 1: the reservation is not set"
         report.report("tdmrep.value", message, odd[:1000].encode(errors="replace"), line=line)
-    if any(digit.strip("\"'") == "1" for digit in digits):  # LENIENT: quotes, which give nothing up
+    # LENIENT: quotes and what cannot be seen, which give nothing up.
+    if any(trimmed(digit.strip("\"'").encode(errors="replace")) == b"1" for digit in digits):
         return True
     return False if digits and set(digits) == {"0"} else None
 
@@ -308,7 +310,7 @@ def _location(value: Any, url: str) -> tuple[str, str]:
     """The pattern, and what else than the specification has it is read as."""
     if not isinstance(value, str) or not value.strip():
         return "/", "is no pattern: the rule can only reserve, and everything"
-    location = value.strip()
+    location = trimmed(value.strip().encode("utf-8", "replace")).decode()
     means = ""
     if absolute := without_scheme(location):
         scheme, rest = absolute
@@ -322,7 +324,7 @@ def _location(value: Any, url: str) -> tuple[str, str]:
     path, mark, _ = location.partition("#")
     if mark:
         location, means = path, means or "is read without its fragment: the rule can only reserve"
-    return normal_pattern(location.encode("utf-8", "replace")), means
+    return normal_pattern(location.encode()), means
 
 
 def _excerpt(source: str) -> str:

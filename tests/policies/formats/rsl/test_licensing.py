@@ -330,6 +330,7 @@ PLACES: list[tuple[str | None, str, bool]] = [
     ("https://example.org/", PAGE, False),
     ("https://example.com/shop/", PAGE, False),
     ("*://example.com/blog/", PAGE, True),
+    ("\u200b/blog/\ufeff", PAGE, True),
     ("http*://example.com/shop/", PAGE, False),
     ("/shop?from=https://example.com/", PAGE, False),
     ("/blog/1.html?from=https://", PAGE + "?from=https://example.org/", True),
