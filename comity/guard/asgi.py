@@ -48,6 +48,7 @@ def _incoming(scope: Scope, root_path: str | None) -> Incoming:
     for name, value in scope.get("headers") or ():
         fields.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
     client = scope.get("client")
+    root = scope.get("root_path", "").rstrip("/") if root_path is None else root_path
     target, *aliases = _targets(scope, root_path)
     return Incoming(
         method=scope.get("method", "GET"),
@@ -55,6 +56,7 @@ def _incoming(scope: Scope, root_path: str | None) -> Incoming:
         fields={name: ", ".join(values) for name, values in fields.items()},
         peer=client[0] if client else "",
         aliases=tuple(aliases),
+        root=target_of_path(root.encode("utf-8", "surrogatepass"), b""),
     )
 
 

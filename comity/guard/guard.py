@@ -44,6 +44,7 @@ MAX_TARGET = 8000  # characters; RFC 9110 section-4.1 asks for as many octets at
 MAX_JUDGED = (
     2 * MAX_TARGET
 )  # characters of all that the target may be taken for, once for each crawler and method that may be meant
+MAX_TARGETS = 64  # of one request
 MAX_REFERER = 2048  # characters, where it decides
 MAX_PURPOSES = 64
 MAX_NAME = 64  # characters of a method or purpose; none that a file lists is longer
@@ -132,7 +133,7 @@ class Guard:
     def check(self, incoming: Incoming) -> Pass | Answer:
         """May it go on? Whatever came, there is an answer."""
         lengths = [len(target) for target in incoming.targets]
-        is_long = max(lengths) > MAX_TARGET or sum(lengths) > MAX_JUDGED
+        is_long = max(lengths) > MAX_TARGET or sum(lengths) > MAX_JUDGED or len(lengths) > MAX_TARGETS
         targets = _Targets((), frozenset(), 0) if is_long else _targets_of(incoming.targets)
         if not is_long and (answer := self._policy_file(incoming, targets)):
             return answer

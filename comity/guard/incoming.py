@@ -9,7 +9,7 @@ Incoming.methods           and to want done?"""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -25,7 +25,7 @@ MAX_METHODS = 4  # in one of these; what comes after them is read as one
 
 _VISIBLE = "!\"$%&'()*+,/:;<=>?@[\\]^`{|}"  # of ASCII, besides what `quote` leaves alone; `#` would begin a fragment
 _LEFT_OUT = re.compile("%0[9AaDd]")  # tab, LF, CR: by urllib.parse and by the URL Standard of WHATWG
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?]*)?")  # and authority; RFC 3986 section-3
+_SCHEME = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?]*)?")  # and authority; RFC 3986 section-3
 
 
 class Incoming(NamedTuple):
@@ -36,6 +36,7 @@ class Incoming(NamedTuple):
     fields: Mapping[str, str]  # header fields by lower-case name; several of one name are joined with ", "
     peer: str = ""  # IP address of who sent it; "": nobody knows
     aliases: tuple[str, ...] = ()  # other targets that the server makes of the request line, written like `target`
+    root: str = ""  # path under which clients know the application, written like `target`
 
     def field(self, name: str) -> str:
         """Return the value of a field; "" where it is not there. `name`: in lower case."""
@@ -44,7 +45,8 @@ class Incoming(NamedTuple):
     @property
     def targets(self) -> tuple[str, ...]:
         """All targets for which an application may answer, the one of the request line first."""
-        overrides = [target_from(_octets(self.fields[name])) for name in _TARGET_FIELDS if name in self.fields]
+        values = (self.fields[name] for name in _TARGET_FIELDS if name in self.fields)
+        overrides = [target for value in values for target in _overriding(value, self.root)]
         targets = [self.target, *self.aliases, *overrides]
         targets += [_LEFT_OUT.sub("", target) for target in targets if "%0" in target]
         stripped = [target[scheme.end() :] for target in targets if (scheme := _SCHEME.match(target))]
@@ -56,6 +58,18 @@ class Incoming(NamedTuple):
         values = [self.fields[name] for name in _METHOD_FIELDS if name in self.fields]
         overrides = [word.strip() for value in values for word in value.split(",", MAX_METHODS)]
         return tuple(dict.fromkeys([self.method, *(word for word in overrides if word)]))
+
+
+def _overriding(value: str, root: str) -> Iterator[str]:
+    """Yield what an application may answer for by a field: all of its value, and where several of one name were joined, each;
+    with a fragment and without; as clients know it, and below the root."""
+    several = [word for part in value.split(",") if (word := part.strip()).startswith("/") or _SCHEME.match(word)]
+    meant = dict.fromkeys([value, *several])
+    for text in dict.fromkeys([*meant, *(text.partition("#")[0] for text in meant)]):
+        target = target_from(_octets(text))
+        yield target
+        if root:
+            yield root + _SCHEME.sub("", target, count=1)
 
 
 def target_from(octets: bytes) -> str:

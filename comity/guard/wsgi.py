@@ -49,12 +49,14 @@ def _incoming(environ: WSGIEnvironment, script_name: str | None) -> Incoming:
         if environ.get(name):
             fields[name.replace("_", "-").lower()] = environ[name]
     target, *aliases = _targets(environ, script_name)
+    root = environ.get("SCRIPT_NAME", "").rstrip("/") if script_name is None else script_name
     return Incoming(
         method=environ.get("REQUEST_METHOD", "GET"),
         target=target,
         fields=fields,
         peer=environ.get("REMOTE_ADDR", ""),
         aliases=tuple(aliases),
+        root=target_of_path(_octets(root), b""),
     )
 
 

@@ -15,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.guard import Answer, Guard, Incoming, Pass, credentials, is_automated, mechanisms
+from comity.guard.agents import MAX_NAMED
 from comity.guard.clients import Clients, Limit, TooMany
-from comity.guard.guard import MAX_JUDGED, MAX_REFERER, MAX_TARGET
+from comity.guard.guard import MAX_JUDGED, MAX_REFERER, MAX_TARGET, MAX_TARGETS
+from comity.guard.incoming import MAX_METHODS
 from comity.policies import Agent, Decision, PolicyError
 from comity.policies.answers.request import Session
 from comity.policies.syntax.urls import spellings
@@ -364,8 +366,9 @@ def test_targets_that_are_not_looked_at_are_refused() -> None:
     ),
     st.lists(st.sampled_from(["abot", "bbot", "cbot", "dbot"]), max_size=5),
     st.text("ab, ", max_size=20),
+    st.text("/a,#", max_size=200),
 )
-def test_what_a_request_costs_is_bounded(targets: list[str], bots: list[str], override: str) -> None:
+def test_what_a_request_costs_is_bounded(targets: list[str], bots: list[str], override: str, others: str) -> None:
     """In characters that are judged, all spellings, crawlers and methods together."""
     guard = Guard(
         ORIGIN, {"/robots.txt": b"User-agent: abot\nUser-agent: bbot\nUser-agent: cbot\nUser-agent: dbot\nDisallow: /x\n"}
@@ -377,9 +380,15 @@ def test_what_a_request_costs_is_bounded(targets: list[str], bots: list[str], ov
         return judge(agent, url, *arguments)
 
     guard._site.judge = counting  # type: ignore[method-assign,assignment]
-    fields = {"user-agent": " ".join(bots), "x-http-method-override": override, "x-original-url": targets[-1]}
+    fields = {
+        "user-agent": " ".join(bots),
+        "x-http-method-override": override,
+        "x-original-url": targets[-1],
+        "x-rewrite-url": others,
+    }
     guard.check(Incoming("GET", targets[0], fields, aliases=tuple(targets[1:])))
     assert sum(judged) <= MAX_JUDGED
+    assert len(judged) <= MAX_TARGETS * MAX_NAMED * (MAX_METHODS + 2)
 
 
 @pytest.mark.requirement("GUARD-1", "AUTX-7")
@@ -406,6 +415,12 @@ def test_a_method_that_a_field_puts_in_place_is_judged_too(guard: Guard, field: 
 def test_a_target_that_a_field_puts_in_place_is_judged_too(guard: Guard, field: str) -> None:
     for value in ("/private/x", "/a/../private/x", "https://example.com/private/x", "private/x", "a+b:/private/x"):
         assert told(ask(guard, "/open/", **{field: value})) == (403, "robots.disallow")
+    # Several fields of one name, joined: applications take the first, or the last. And without a fragment, as a server takes it.
+    for value in ("/open/, /private/x", "/open/,https://example.com/private/x", "/report.pdf, /open/", "/report.pdf#x"):
+        assert told(ask(guard, "/open/", **{field: value})) == (403, "robots.disallow")
+    many = ",".join(f"/open/{number}" for number in range(MAX_TARGETS))
+    assert told(ask(guard, "/open/", **{field: many})) == (414, "comity.long-target")
+    assert told(ask(guard, "/open/", **{field: "/open/?box=1,2,3,4"})) == PASSES
     assert told(ask(guard, "/private/x", **{field: "/open/"})) == (403, "robots.disallow")
     assert told(ask(guard, "/open/", **{field: "/open/x"})) == PASSES
     assert told(ask(guard, "/two/", **{field: "/limited/"})) == PASSES

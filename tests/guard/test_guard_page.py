@@ -13,7 +13,7 @@ from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, SharedClients,
 from comity.guard.agents import MAX_NAMED, MAX_PARSED
 from comity.guard.answers import RETRY
 from comity.guard.clients import MAX_STAMPS
-from comity.guard.guard import MAX_JUDGED, MAX_NAME, MAX_PURPOSES, MAX_REFERER, MAX_TARGET
+from comity.guard.guard import MAX_JUDGED, MAX_NAME, MAX_PURPOSES, MAX_REFERER, MAX_TARGET, MAX_TARGETS
 from comity.policies.answers.rule import RULES
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "guard.md").read_text("utf-8")
@@ -53,7 +53,7 @@ def test_the_example_is_what_is_answered() -> None:
 @pytest.mark.requirement("GUARD-1")
 def test_the_figures_are_those_of_the_code() -> None:
     long, fields = (next(cells[1] for cells in rows("| status |") if cells[0] == status) for status in ("414", "431"))
-    assert [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*\d", long)] == [MAX_TARGET, MAX_JUDGED]
+    assert [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*\d", long)] == [MAX_TARGET, MAX_JUDGED, MAX_TARGETS]
     figures = [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*", fields)]
     assert figures == [MAX_PURPOSES, MAX_NAME, MAX_NAMED, MAX_REFERER]
     assert f"of up to {MAX_PARSED:,} characters" in PAGE

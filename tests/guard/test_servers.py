@@ -433,6 +433,26 @@ def test_fields_of_one_name_count_together() -> None:
 
 
 @pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize("name", [b"X-Original-URL"])
+def test_the_names_of_fields_are_as_an_application_may_see_them(name: bytes) -> None:
+    """Django and adapters to WSGI make one name of `_` and `-`."""
+    private = b"User-agent: *\nDisallow: /private/\n"
+    assert asgi_refuses(private, {"path": "/x", "headers": [(name, b"/private/y")]})
+    assert not asgi_refuses(private, {"path": "/x", "headers": [(name, b"/y")]})
+
+
+@pytest.mark.requirement("GUARD-1")
+def test_a_field_may_put_a_path_in_place_of_that_below_the_root() -> None:
+    private = b"User-agent: *\nDisallow: /app/private/\n"
+    for root_path, said in ((None, "/app/"), ("/app", ""), ("/app/", "/y")):
+        for target, is_refused in (("/private/y", True), ("https://example.com/private/y", True), ("/y", False)):
+            headers = [(b"x-original-url", target.encode())]
+            assert asgi_refuses(private, {"path": "/app/x", "root_path": said, "headers": headers}, root_path) is is_refused
+            environ = {"SCRIPT_NAME": said, "PATH_INFO": "/x", "HTTP_X_ORIGINAL_URL": target}
+            assert wsgi_refuses(private, environ, root_path) is is_refused
+
+
+@pytest.mark.requirement("GUARD-1")
 def test_what_is_no_request_is_none_of_the_guard_s_business() -> None:
     """And what has a path is one, whatever its type."""
     seen: list[str] = []
