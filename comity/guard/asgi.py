@@ -46,7 +46,8 @@ class ASGIMiddleware:
 def _incoming(scope: Scope, root_path: str | None) -> Incoming:
     fields: dict[str, list[str]] = {}
     for name, value in scope.get("headers") or ():
-        fields.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        # In the environment of WSGI, which some applications make of the scope, `_` and `-` are one.
+        fields.setdefault(name.decode("latin-1").lower().replace("_", "-"), []).append(value.decode("latin-1"))
     client = scope.get("client")
     root = scope.get("root_path", "").rstrip("/") if root_path is None else root_path
     target, *aliases = _targets(scope, root_path)
