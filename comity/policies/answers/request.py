@@ -120,5 +120,8 @@ def _members(field: str | None) -> list[str]:
     return [member.partition(";")[0].strip().lower() for member in field.split(",")] if field else []
 
 
+_JSON = ("application/json", "text/json")  # MIME Sniffing section-4.6
+
+
 def _is_json(media_type: str) -> bool:
-    return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))
+    return media_type in _JSON or (media_type.startswith("application/") and media_type.endswith("+json"))

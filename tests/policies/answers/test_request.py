@@ -93,6 +93,8 @@ def test_a_session_brings_its_key_along() -> None:
         ({"content-type": " Application/JSON ; charset=utf-8"}, (API,)),
         ({"content-type": "text/html, application/json"}, (API,)),
         ({"accept": "\tAPPLICATION/hal+JSON, */*"}, (API,)),
+        ({"content-type": "text/json;charset=utf-8"}, (API,)),
+        ({"accept": "text/json"}, (API,)),
     ],
 )
 def test_kinds_however_they_are_written(fields: dict[str, str], kinds: tuple[str, ...]) -> None:
