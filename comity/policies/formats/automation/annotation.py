@@ -40,8 +40,9 @@ _WRAPPERS = ("@value", "@list", "@set")  # JSON-LD 1.1 section-4.2.1, section-4.
 _ESCAPED = re.compile(rb"\\u00([4-7][0-9A-Fa-f])")  # the letters, among others
 _STRING = r'"(?:[^"\\]++|\\.)*+"?'
 _BRACKET_OR_STRING = re.compile(rf"[\[\]{{}}]|{_STRING}", re.DOTALL)
-# LENIENT: a comma after the last item, as the example of section-3.5 has it, and XHTML's way to write a script.
-_SKIPPED = re.compile(rf"({_STRING})|,(?=\s*[\]}}])|<!\[CDATA\[|\]\]>", re.DOTALL)
+# LENIENT: a comma after the last item, as the example of section-3.5 has it, XHTML's way to write a script, and a BOM, which
+# parsers may ignore (RFC 8259 section-8.1).
+_SKIPPED = re.compile(rf"({_STRING})|,(?=\s*[\]}}])|<!\[CDATA\[|\]\]>|\ufeff", re.DOTALL)
 
 
 class Annotation(NamedTuple):

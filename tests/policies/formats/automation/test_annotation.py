@@ -203,6 +203,7 @@ NODES = [
     NODE.replace('"@type"', '"\\u0040type"'),
     f"[{NODE},]",
     f"<![CDATA[ {NODE} ]]>",
+    f"\ufeff{NODE}\ufeff",
     f'{{"text": "a\nb", "x": {NODE}}}',
     f'{{"text": ",] ,}} [[{{ ]]> \\" \\\\", "x": {NODE}}}',
     f'{{"n": {"9" * 5000}, "o": [NaN, -Infinity], "s": "\\ud800", "nul": "\\u0000", "x": {NODE}}}',
