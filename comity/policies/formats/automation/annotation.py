@@ -60,6 +60,13 @@ class _Object(NamedTuple):
     start: int  # in the script
     end: int
 
+    def properties(self) -> Iterator[tuple[str, Any]]:
+        """Yield its pairs, with those that stand in an object for the sake of order alone (JSON-LD 1.1, nested properties)."""
+        for key, value in self.pairs:
+            nested = (value if isinstance(value, list) else [value]) if key == "@nest" else ()
+            yield from chain.from_iterable(item.properties() for item in nested if isinstance(item, _Object))
+            yield key, value
+
 
 def annotations_in(content: Content, token: str) -> tuple[tuple[Annotation, ...], tuple[Finding, ...]]:
     """Every annotation in a page that is addressed to the agent with this product token, in document order. Never raises."""
@@ -216,7 +223,7 @@ WITHOUT_EFFECT = ("allowedmethods", "requestlimit", "concurrentlimit", "scope", 
 
 def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> bool:
     """True where the annotation binds the agent: it names no user agent, or this one, or what it names cannot be read."""
-    user_agents = [value for key, value in node.pairs if _name(key) == "useragent"]
+    user_agents = [value for key, value in node.properties() if _name(key) == "useragent"]
     try:
         agents = [trimmed(agent).decode() for value in user_agents for agent in _text_value(value).split(b",")]
     except (TypeError, ValueError):
@@ -229,7 +236,7 @@ def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> b
 def _directives(node: _Object, source: DirectiveValue[None], findings: Findings) -> Directives:
     """The directives of the annotation. `source`: the place of the annotation, without a value."""
     by_field: dict[str, list[DirectiveValue[Any]]] = {}
-    for key, value in node.pairs:
+    for key, value in node.properties():
         name, quoted = _name(key), _octets(key)
         if name in WITHOUT_EFFECT:
             findings.report("automation.annotation", "`{}` has no effect in an annotation", quoted, line=source.line)
