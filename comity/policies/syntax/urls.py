@@ -3,6 +3,7 @@
 origin_of(url)      scheme, host and port
 origin_or_empty(url) the same, "" where there is none
 host_name(url)      the host, "" where there is none
+host_names(host)    a host, and its name by IDNA 2003
 target_of(url)      path and query, as they are sent
 without_scheme(pattern) host and path of a pattern of URLs
 spellings(url)      path and query, as servers may take them"""
@@ -69,6 +70,29 @@ def origin_or_empty(url: str) -> str:
 def host_name(url: str) -> str:
     """Return the host in lower case, "" where there is none. A name with a dot behind it is the same (RFC 1034 section-3.1)."""
     return (urlsplit(url).hostname or "").removesuffix(".")
+
+
+_MAX_HOST = 300  # characters; no name has more than 253
+
+
+@lru_cache(maxsize=64)  # of one site all patterns ask
+def host_names(host: str) -> tuple[str, ...]:
+    """Return a host in A-labels, and what it is in those of IDNA 2003, by which patterns are read: where these write `straße.de`,
+    which has become `xn--strae-oqa.de`, that made `strasse.de` of it (RFC 5894 section-7.2).
+
+    `host`: in lower case, with a port where there is one."""
+    name, colon, port = host.partition(":")
+    if "xn--" not in name or len(name) > _MAX_HOST:
+        return (host,)
+    try:
+        letters = ".".join(map(_letters, name.split("."))).encode("idna").decode("ascii")
+    except UnicodeError:
+        return (host,)
+    return (host,) if letters == name else (host, letters + colon + port)
+
+
+def _letters(label: str) -> str:
+    return label.removeprefix("xn--").encode().decode("punycode") if label.startswith("xn--") else label
 
 
 # What parsers of URLs leave out: at the ends, and anywhere (URL Standard, basic URL parser). `urlsplit` does so for `origin_of`.

@@ -17,12 +17,16 @@ from comity.policies.formats.automation.directives import PATH, SESSION_VALIDATI
 from comity.policies.formats.automation.grammar import Automation
 from comity.policies.formats.automation.value_syntax import host_pattern
 from comity.policies.syntax.path_patterns import PatternIndex, covers, normal_target
-from comity.policies.syntax.urls import origin_of, spellings
+from comity.policies.syntax.urls import host_names, origin_of, spellings
 from comity.policies.syntax.windows import Limits
 
 
 def host_matches(pattern: str, host: str) -> bool:
     """Both as `host_pattern` makes them. A port counts where the pattern has one."""
+    return any(_matches(pattern, name) for name in host_names(host))
+
+
+def _matches(pattern: str, host: str) -> bool:
     if pattern == host:
         return True
     name, _, port = pattern.partition(":") if not pattern.startswith("[") else pattern.partition("]:")

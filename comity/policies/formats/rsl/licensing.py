@@ -22,7 +22,7 @@ from comity.policies.syntax.lines import text_of
 from comity.policies.syntax.path_patterns import PatternIndex, normal_target
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.remembered import Remembered
-from comity.policies.syntax.urls import origin_of, target_of
+from comity.policies.syntax.urls import host_names, origin_of, target_of
 from comity.policies.vocabulary.statement import Location, Statement
 
 __all__ = ["References", "Rsl", "in_fields", "in_markup", "in_robots", "inline", "read", "unlicensed"]
@@ -90,7 +90,8 @@ class Rsl:
     def _matching(self, url: str) -> list[int]:
         """Numbers of the scopes that the resource is in."""
         path = normal_target(target_of(url))
-        targets = {path, host_of(url) + path, full_host_of(url) + path}  # `*.example.com` means www.example.com too
+        hosts = {host_of(url), full_host_of(url)}  # `*.example.com` means www.example.com too
+        targets = {path, *(name + path for host in hosts for name in host_names(host))}
         return sorted({number for target in targets for number in self._index.all(target)})
 
     def _licenses(self, matching: list[int]) -> list[tuple[int, License]]:
