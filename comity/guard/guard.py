@@ -22,7 +22,7 @@ from comity.guard.agents import MAX_NAMED, Agents, Asking
 from comity.guard.answers import Answer, Problems, ServedFile, status_of
 from comity.guard.clients import Clients, Counts, Limit, client_of
 from comity.guard.files import Files, OwnFiles
-from comity.guard.incoming import KEY_HEADER, Incoming, is_automated, list_members, mechanisms
+from comity.guard.incoming import KEY_HEADER, MAX_TARGETS, Incoming, is_automated, list_members, mechanisms
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Decision, Finding, Reason, Source, Verdict
 from comity.policies.answers.errors import PolicyError
@@ -44,7 +44,6 @@ MAX_TARGET = 8000  # characters; RFC 9110 section-4.1 asks for as many octets at
 MAX_JUDGED = (
     2 * MAX_TARGET
 )  # characters of all that the target may be taken for, once for each crawler and method that may be meant
-MAX_TARGETS = 64  # of one request
 MAX_REFERER = 2048  # characters, where it decides
 MAX_PURPOSES = 64
 MAX_NAME = 64  # characters of a method or purpose; none that a file lists is longer

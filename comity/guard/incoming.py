@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -21,6 +22,7 @@ KEY_HEADER = Agent("_").key_header  # as crawlers have it
 # Applications and frameworks that obey such fields are asked for what these say, not for what the request line says.
 _TARGET_FIELDS = ("x-original-url", "x-rewrite-url")
 _METHOD_FIELDS = ("x-http-method-override", "x-http-method", "x-method-override")
+MAX_TARGETS = 64  # of one request
 MAX_METHODS = 4  # in one of these; what comes after them is read as one
 
 _VISIBLE = "!\"$%&'()*+,/:;<=>?@[\\]^`{|}"  # of ASCII, besides what `quote` leaves alone; `#` would begin a fragment
@@ -64,7 +66,7 @@ def _overriding(value: str, root: str) -> Iterator[str]:
     """Yield what an application may answer for by a field: all of its value, and where several of one name were joined, each;
     with a fragment and without; as clients know it, and below the root."""
     several = [word for part in value.split(",") if (word := part.strip()).startswith("/") or _SCHEME.match(word)]
-    meant = dict.fromkeys([value, *several])
+    meant = list(islice(dict.fromkeys([value, *several]), MAX_TARGETS + 1))
     for text in dict.fromkeys([*meant, *(text.partition("#")[0] for text in meant)]):
         target = target_from(_octets(text))
         yield target

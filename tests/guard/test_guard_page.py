@@ -13,7 +13,8 @@ from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, SharedClients,
 from comity.guard.agents import MAX_NAMED, MAX_PARSED
 from comity.guard.answers import RETRY
 from comity.guard.clients import MAX_STAMPS
-from comity.guard.guard import MAX_JUDGED, MAX_NAME, MAX_PURPOSES, MAX_REFERER, MAX_TARGET, MAX_TARGETS
+from comity.guard.guard import MAX_JUDGED, MAX_NAME, MAX_PURPOSES, MAX_REFERER, MAX_TARGET
+from comity.guard.incoming import MAX_TARGETS
 from comity.policies.answers.rule import RULES
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "guard.md").read_text("utf-8")
