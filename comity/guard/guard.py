@@ -176,6 +176,7 @@ class Guard:
             referer=incoming.field("referer") or None,
             session=self._session(incoming),
         )
+        facts = facts._replace(overriding=())  # they are among those
         return facts if XHR in facts.kinds else facts._replace(referer=None)  # of other requests nobody asks for it
 
     def _judge(

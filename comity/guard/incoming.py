@@ -21,9 +21,7 @@ KEY_HEADER = Agent("_").key_header  # as crawlers have it
 
 # Applications and frameworks that obey such fields are asked for what these say, not for what the request line says.
 _TARGET_FIELDS = ("x-original-url", "x-rewrite-url")
-_METHOD_FIELDS = ("x-http-method-override", "x-http-method", "x-method-override")
 MAX_TARGETS = 64  # of one request
-MAX_METHODS = 4  # in one of these; what comes after them is read as one
 
 _VISIBLE = "!\"$%&'()*+,/:;<=>?@[\\]^`{|}"  # of ASCII, besides what `quote` leaves alone; `#` would begin a fragment
 _LEFT_OUT = re.compile("%0[9AaDd]")  # tab, LF, CR: by urllib.parse and by the URL Standard of WHATWG
@@ -57,9 +55,7 @@ class Incoming(NamedTuple):
     @property
     def methods(self) -> tuple[str, ...]:
         """All methods that an application may take it for, the one of the request line first."""
-        values = [self.fields[name] for name in _METHOD_FIELDS if name in self.fields]
-        overrides = [word.strip() for value in values for word in value.split(",", MAX_METHODS)]
-        return tuple(dict.fromkeys([self.method, *(word for word in overrides if word)]))
+        return tuple(dict.fromkeys([self.method, *requests.overriding_methods(self.fields)]))
 
 
 def _overriding(value: str, root: str) -> Iterator[str]:

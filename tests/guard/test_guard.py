@@ -18,9 +18,9 @@ from comity.guard import Answer, Guard, Incoming, Pass, credentials, is_automate
 from comity.guard.agents import MAX_NAMED
 from comity.guard.clients import Clients, Limit, TooMany
 from comity.guard.guard import MAX_JUDGED, MAX_REFERER, MAX_TARGET
-from comity.guard.incoming import MAX_METHODS, MAX_TARGETS
+from comity.guard.incoming import MAX_TARGETS
 from comity.policies import Agent, Decision, PolicyError
-from comity.policies.answers.request import Session
+from comity.policies.answers.request import MAX_METHODS, Session
 from comity.policies.syntax.urls import spellings
 
 ORIGIN = "https://example.com"

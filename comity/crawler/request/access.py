@@ -266,10 +266,11 @@ class Access:
             facts = self._facts.for_request(request)
         except PolicyError:
             return True
-        return (facts.kinds, facts.automations, facts.purposes) != (
+        return (facts.kinds, facts.automations, facts.purposes, facts.overriding) != (
             outgoing.facts.kinds,
             outgoing.facts.automations,
             outgoing.facts.purposes,
+            outgoing.facts.overriding,
         )
 
     def outgoing(self, request: Request) -> Outgoing | None:

@@ -16,6 +16,10 @@ CREDENTIALS = ("cookie", "token", "bearer")  # what a session can carry
 
 PURPOSE_HEADER = "Automation-Purpose"  # draft-liao-aipref-autoctl-core-01 names none
 
+# Applications and frameworks that obey such fields do what these say, not what the request line says.
+_METHOD_FIELDS = ("x-http-method-override", "x-http-method", "x-method-override")
+MAX_METHODS = 4  # in one of these; what comes after them is read as one
+
 _XHR_DESTINATION = "empty"  # of Sec-Fetch-Dest, Fetch Metadata section-2.1: fetch() and XMLHttpRequest
 
 
@@ -38,11 +42,13 @@ class Facts(NamedTuple):
     has_key: bool = False  # credentials in Authorization, or a key in the field for keys
     referer: str | None = None  # absolute URL of the page from which it is made; None: nobody knows
     session: Session | None = None
+    overriding: tuple[str, ...] = ()  # methods that fields put in the place of the first one; they are wanted too
 
     @property
     def is_plain(self) -> bool:
         """True where it does no more than any crawler that knows of robots.txt alone."""
-        return self.method in ("GET", "HEAD") and self.kinds == (DOCUMENT,) and not self.automations
+        is_read = all(method in ("GET", "HEAD") for method in (self.method, *self.overriding))
+        return is_read and self.kinds == (DOCUMENT,) and not self.automations
 
 
 PLAIN = Facts()
@@ -76,7 +82,14 @@ def facts_of(
         has_key="token" in carries or "bearer" in carries,
         referer=_page(fields.get("referer", "") if referer is None else referer),
         session=session,
+        overriding=tuple(map(str.upper, overriding_methods(fields))),
     )
+
+
+def overriding_methods(fields: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the methods that header fields put in the place of that of the request line. `fields`: as of `facts_of`."""
+    words = (word.strip() for name in _METHOD_FIELDS if name in fields for word in fields[name].split(",", MAX_METHODS))
+    return tuple(dict.fromkeys(filter(None, words)))
 
 
 def _page(referer: str) -> str | None:

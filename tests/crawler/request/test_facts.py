@@ -42,6 +42,13 @@ def test_method(request_: Request, method: str) -> None:
     assert facts(request_).method == method
 
 
+@pytest.mark.requirement("AUTO-7", "AUTO-15")
+def test_a_method_that_a_field_puts_in_place() -> None:
+    found = facts(Request(URL, method="POST", headers={"X-HTTP-Method-Override": "DELETE"}))
+    assert (found.method, found.overriding) == ("POST", ("DELETE",))
+    assert facts(Request(URL), DEFAULT_REQUEST_HEADERS={"X-Method-Override": "put"}).overriding == ("PUT",)
+
+
 @pytest.mark.requirement("AUTX-5", "AUTX-6")
 @pytest.mark.parametrize(
     ("request_", "kinds"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from comity.policies import Agent, Site, Verdict
+from comity.policies import Agent, Fetched, Site, Verdict
 from comity.policies.answers.request import API, DOCUMENT, XHR, Facts, Session, credentials, facts_of
 from tests.selection import one_in
 
@@ -99,6 +99,26 @@ def test_a_session_brings_its_key_along() -> None:
 )
 def test_kinds_however_they_are_written(fields: dict[str, str], kinds: tuple[str, ...]) -> None:
     assert facts(fields).kinds == kinds
+
+
+@pytest.mark.requirement("AUTO-7", "AUTO-20")
+@pytest.mark.parametrize("field", ["X-HTTP-Method-Override", "x-http-method", "X-Method-Override"])
+@pytest.mark.parametrize(
+    ("value", "overriding", "verdict"),
+    [
+        ("delete", ("DELETE",), Verdict.DENY),
+        (" GET , DELETE", ("GET", "DELETE"), Verdict.DENY),
+        ("GET", ("GET",), Verdict.ALLOW),
+        (", ", (), Verdict.ALLOW),
+    ],
+)
+def test_a_method_that_a_field_puts_in_place_is_wanted_too(
+    field: str, value: str, overriding: tuple[str, ...], verdict: Verdict
+) -> None:
+    assert facts({field.lower(): value}).overriding == overriding
+    for file in (b"scope: /\nallowed-methods: GET, POST\n", Fetched(status=503)):
+        asked = Site.from_files(ORIGIN, {"/automation-preferences.txt": file})
+        assert asked.access(AGENT, ORIGIN, headers={field: value}).verdict is verdict
 
 
 @pytest.mark.requirement("AUTX-7")

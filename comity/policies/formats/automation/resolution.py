@@ -131,11 +131,11 @@ def refusals(
     policy = _Policy(group, annotation or Directives())
     purposes = purposes if facts.purposes is None else facts.purposes
     parts = (
-        policy.method(facts.method.upper()),
+        *(policy.method(method.upper()) for method in (facts.method, *facts.overriding)),
         policy.purposes({purpose.lower() for purpose in purposes}),
         policy.automations({automation.lower() for automation in facts.automations}) if facts.automations else (),
         policy.api(has_key=facts.has_key) if API in facts.kinds else (),
-        policy.xhr(facts.method.upper(), facts.referer, host) if XHR in facts.kinds else (),
+        *(policy.xhr(method.upper(), facts.referer, host) for method in (facts.method, *facts.overriding) if XHR in facts.kinds),
         policy.session(facts.session, now),
         policy.limits(),
     )

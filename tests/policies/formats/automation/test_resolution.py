@@ -282,6 +282,12 @@ CASES = [
     Case("AUTX-6", (ALL, "allow-xhr: open"), xhr(method="POST"), ""),
     Case("AUTX-6", (GET, "allow-xhr: open"), xhr(method="POST"), "method 2"),
     Case("AUTX-5 AUTX-6", (GET, "allow-xhr: open"), Facts(kinds=("api", "xhr")), "api 0"),
+    # A method that a field puts in place of the first one
+    Case("AUTO-7", (ALL,), Facts(method="POST", overriding=("DELETE",)), "method 2"),
+    Case("AUTO-7", (GET,), Facts(overriding=("HEAD", "GET")), "method 2"),
+    Case("AUTO-7", (GET,), Facts(method="POST", overriding=("GET",)), "method 2"),
+    Case("AUTO-7", (ALL,), Facts(method="POST", overriding=("GET",)), ""),
+    Case("AUTX-6", (ALL, "allow-xhr: read-only"), xhr(overriding=("POST",)), "xhr 3"),
     # Human-initiated sessions
     Case("AUTX-15", (GET,), using(None), ""),
     Case("AUTX-8", (GET, "require-human-initiated-session: true"), using(None), "session 3"),
