@@ -90,7 +90,10 @@ VALUES: list[tuple[str, dict[str, list[Any]]]] = [
     ('"apiAutomation": "with-key-only"', {"api_automation": ["with-key-only"]}),
     ('"apiAutomation": ["open"]', {"api_automation": ["open"]}),
     ('"@nest": {"allowXhr": "none"}, "apiAutomation": "open"', {"allow_xhr": ["none"], "api_automation": ["open"]}),
-    ('"@nest": [{"allowXhr": "none"}, 5, {"@nest": {"allowXhr": "open"}}]', {"allow_xhr": ["none", "open"]}),
+    (
+        '"@nest": [{"allowXhr": "none"}, 5, {"@nest": {"apiAutomation": "open"}}]',
+        {"allow_xhr": ["none"], "api_automation": ["open"]},
+    ),
     ('"allowXhr": " Read-Only "', {"allow_xhr": ["read-only"]}),
     ('"allowXhr": {"@value": "open", "@type": "xsd:string"}', {"allow_xhr": ["open"]}),
     ('"disallowFetchFrom": ["/account/*"]', {"disallow_fetch_from": [(UrlPattern("", "/account/*"),)]}),
