@@ -14,6 +14,7 @@ from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_co
 from comity.policies.answers.qualifiers import Extract
 from comity.policies.document.json_documents import Json
 from comity.policies.document.markup import Html, Markup, Tag, Xhtml, Xml, with_end_tags
+from comity.policies.syntax.urls import resolved
 
 # The encodings of browsers (Encoding Standard section-4.2), as Python names the codecs. Of all others that Python has some raise,
 # take minutes (punycode), or make other characters of ASCII.
@@ -231,6 +232,16 @@ class Content:
             address = link.attributes.get("href") if link.name == "link" else None
             if address is not None and relation in link.attributes.get("rel", "").lower().split():
                 yield link.attributes.get("type", "").partition(";")[0].strip().lower(), address.strip()
+
+    def base(self, url: str) -> str:
+        """The URL by which relative ones in the page are resolved: that of the first `base` with one (HTML Standard
+        section-2.4.3); the page's own, where that means none. `url`: of the page."""
+        addresses = (tag.attributes.get("href") for tag in self.markup.tags("base"))
+        address = next((address for address in addresses if address is not None), None)
+        try:
+            return url if address is None else resolved(url, address.strip())
+        except ValueError:
+            return url
 
     def hyperlinks(self) -> Iterator[tuple[str, str]]:
         """Yield `rel`, "" where there is none, and address of each `a` and `area` that has one."""

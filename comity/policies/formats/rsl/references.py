@@ -121,10 +121,11 @@ def in_markup(content: Content, url: str) -> References:
     """section-4.6.1. `url`: of the page, which is parsed only where it has a word of RSL."""
     if not content.mentions(*WORDS):
         return References()
-    links = (
+    links = [
         (href, Location("link license", text=printable(href.encode(errors="replace")))) for kind, href in _rsl_links(content)
-    )
-    return _references((href, source, url) for href, source in links)
+    ]
+    base = content.base(url) if links else url
+    return _references((href, source, base) for href, source in links)
 
 
 def _rsl_links(content: Content) -> Iterator[tuple[str, str]]:

@@ -103,11 +103,12 @@ def _policy(values: Iterable[Any], url: str, report: Findings, line: int = 0) ->
     return ""
 
 
-def _reservation(reservations: list[Any], policies: list[Any], part: str, url: str) -> Reservation | None:
+def _reservation(reservations: list[Any], policies: list[Any], part: str, url: str, base: str = "") -> Reservation | None:
+    """`base`: by which relative addresses are resolved; "": by `url`."""
     if not reservations and not policies:
         return None
     report = Findings(url)
-    reserved, policy = _reserved(reservations, report), _policy(policies, url, report)
+    reserved, policy = _reserved(reservations, report), _policy(policies, base or url, report)
     properties = [f"{RESERVATION}: {value}" for value in reservations] + [f"{POLICY}: {value}" for value in policies]
     text = printable("; ".join(properties).encode(errors="replace"))
     return Reservation(reserved, policy, Location(part=part, text=text), tuple(report))
@@ -354,7 +355,8 @@ def markup(content: Content, url: str = "") -> Reservation | None:
     for name, value in content.metas():
         if name in properties:
             properties[name].append(value.strip())
-    return _reservation(properties[RESERVATION], properties[POLICY], f"meta {RESERVATION}", url)
+    base = content.base(url) if properties[POLICY] else url
+    return _reservation(properties[RESERVATION], properties[POLICY], f"meta {RESERVATION}", url, base)
 
 
 # sec-epub2, sec-epub3, sec-pdf

@@ -721,6 +721,23 @@ def test_link_elements(text: str, want: list[str]) -> None:
     assert [*found.urls, *("unread" for _ in found.unread)] == want
 
 
+BASES = [
+    ('<base href="/terms/">', "https://example.com/terms/rsl.xml"),
+    ('<base target="_top"><base href=" //example.org/terms/x "><base href="/a/">', "https://example.org/terms/rsl.xml"),
+    ('<base href="javascript:x">', "https://example.com/blog/rsl.xml"),
+    ('<base href="http://[x/">', "https://example.com/blog/rsl.xml"),
+    ('<!-- <base href="/terms/"> -->', "https://example.com/blog/rsl.xml"),
+]
+
+
+@pytest.mark.requirement("RSL-1")
+@pytest.mark.parametrize(("base", "want"), BASES)
+def test_a_relative_address_is_that_by_the_base_of_the_page(base: str, want: str) -> None:
+    link = '<link rel="license" href="rsl.xml">'
+    assert rsl.in_markup(page(f"<!doctype html><head>{base}{link}</head>"), PAGE).urls == (want,)
+    assert rsl.in_markup(page(f"<!doctype html><head>{link}{base}</head>"), PAGE).urls == (want,)
+
+
 @pytest.mark.requirement("RSL-1")
 def test_a_page_without_the_words_is_not_parsed() -> None:
     content_ = page('<p class="license">' * 1000)

@@ -362,6 +362,7 @@ MARKUP = [
     ('<meta name="tdm-reservation" content="1&#8203;">', "1"),
     ('<meta name="tdm-reservation" content="&#xfeff;0">', "?"),
     ('<meta name="tdm-policy" content="../policies/policy.json">', f"? {POLICY}"),
+    ('<base href="/policies/"><meta name="tdm-policy" content="policy.json">', f"? {POLICY}"),
     ("<p>tdm-reservation: 1</p>", "-"),
     ('<meta property="tdm-reservation" content="1">', "-"),
     ('<meta name="robots" content="noai"><meta name="tdm-reservation" content="0">', "0"),
