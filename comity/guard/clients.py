@@ -5,6 +5,7 @@ nowhere: who asks too often gets through as often as permitted. Times are second
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,8 +57,14 @@ class Counts(Protocol):
         """End the request that was permitted."""
 
 
+# RFC 7239 section-6: an address with the port, as some proxies forward it; each connection has another one.
+_WITH_PORT = re.compile(r"\s*+(?:\[([^\]]*)\]|([0-9.]+))(?::[0-9]+)?\s*+")
+
+
 def client_of(address: str) -> str:
     """Return the client that an address stands for: itself, or all of its /64 network (IPv6), which one subscriber has."""
+    if match := _WITH_PORT.fullmatch(address):
+        address = match[1] or match[2] or ""
     try:
         ip = ip_address(address.partition("%")[0])
     except ValueError:

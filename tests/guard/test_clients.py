@@ -208,6 +208,11 @@ def test_limits_of_one_request_all_hold_or_none_is_used_up() -> None:
         ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
         ("::ffff:192.0.2.1", "192.0.2.1", True),
         ("fe80::1%eth0", "fe80::2%eth1", True),
+        ("192.0.2.1:5000", "192.0.2.1", True),
+        ("192.0.2.1:5000", "192.0.2.2:5000", False),
+        ("[2001:db8:0:1::1]:5000", "2001:db8:0:1::2", True),
+        ("[::ffff:192.0.2.1]", "192.0.2.1", True),
+        ("unknown:1", "unknown:2", False),
         ("", "unix:", False),
     ],
 )
