@@ -80,10 +80,18 @@ def _epub(body: bytes, report: Findings) -> Metadata:
 
 def _packages(archive: zipfile.ZipFile) -> Iterator[Any]:
     """The package documents that META-INF/container.xml names (EPUB 3.3 section 4.2.6.3.1)."""
-    container = xml_tree.read(_member(archive, "META-INF/container.xml")).root
+    container = _tree(_member(archive, "META-INF/container.xml"))
     paths = [file.get("full-path", "") for file in container.iterdescendants("{*}rootfile")]
     for path in list(dict.fromkeys(paths))[:MAX_PACKAGES]:
-        yield xml_tree.read(_member(archive, path)).root
+        yield _tree(_member(archive, path))
+
+
+# XML 1.0 section-2.8: one that declares nothing itself, as package documents of EPUB 2 may have. Nobody asks for what it names.
+_DOCTYPE = re.compile(rb"<!DOCTYPE(?:[^\[<>\"']++|\"[^\"]*+\"|'[^']*+')*+>")
+
+
+def _tree(octets: bytes) -> Any:
+    return xml_tree.read(_DOCTYPE.sub(lambda doctype: b" " * len(doctype[0]), octets, count=1)).root
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:

@@ -540,6 +540,21 @@ def test_epub_is_known_by_its_content_and_supersedes() -> None:
 
 
 @pytest.mark.requirement("TDM-4")
+@pytest.mark.parametrize(
+    ("doctype", "want"),
+    [
+        ("<!DOCTYPE package>", "1"),
+        ("""<!DOCTYPE package\nPUBLIC '+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN' "http://example.org/>[.dtd">\n""", "1"),
+        ('<!DOCTYPE package SYSTEM "a.dtd" [<!ENTITY a "b">]>', "?"),
+    ],
+)
+def test_epub_with_a_document_type_that_declares_nothing(doctype: str, want: str) -> None:
+    package = doctype + OPF % ("", '<meta name="tdm:reservation" content="1"/>')
+    container = CONTAINER % '<rootfile full-path="b.opf"/>'
+    assert said(document(epub("", container=container, extra={"b.opf": package.encode()}))) == want
+
+
+@pytest.mark.requirement("TDM-4")
 def test_epub_with_several_package_documents() -> None:
     roots = '<rootfile full-path="a.opf"/><rootfile full-path="b.opf"/>'
     extra = {
