@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
+from urllib.parse import urljoin
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.document.document import Content
@@ -103,12 +104,11 @@ def _policy(values: Iterable[Any], url: str, report: Findings, line: int = 0) ->
     return ""
 
 
-def _reservation(reservations: list[Any], policies: list[Any], part: str, url: str, base: str = "") -> Reservation | None:
-    """`base`: by which relative addresses are resolved; "": by `url`."""
+def _reservation(reservations: list[Any], policies: list[Any], part: str, url: str) -> Reservation | None:
     if not reservations and not policies:
         return None
     report = Findings(url)
-    reserved, policy = _reserved(reservations, report), _policy(policies, base or url, report)
+    reserved, policy = _reserved(reservations, report), _policy(policies, url, report)
     properties = [f"{RESERVATION}: {value}" for value in reservations] + [f"{POLICY}: {value}" for value in policies]
     text = printable("; ".join(properties).encode(errors="replace"))
     return Reservation(reserved, policy, Location(part=part, text=text), tuple(report))
@@ -355,8 +355,17 @@ def markup(content: Content, url: str = "") -> Reservation | None:
     for name, value in content.metas():
         if name in properties:
             properties[name].append(value.strip())
-    base = content.base(url) if properties[POLICY] else url
-    return _reservation(properties[RESERVATION], properties[POLICY], f"meta {RESERVATION}", url, base)
+    policies = properties[POLICY]
+    if policies and (base := content.base(url)) != url:  # the reason has them as `url` alone tells what they mean
+        policies = [_joined(base, address) for address in policies]
+    return _reservation(properties[RESERVATION], policies, f"meta {RESERVATION}", url)
+
+
+def _joined(base: str, address: str) -> str:
+    try:
+        return urljoin(base, address)
+    except ValueError:
+        return address
 
 
 # sec-epub2, sec-epub3, sec-pdf

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.document.document import Content
 from comity.policies.formats.tdmrep import metadata as tdmrep_metadata
+from comity.policies.formats.tdmrep import replay
 from comity.policies.formats.tdmrep import reservation as tdmrep
 from comity.policies.formats.tdmrep.reservation import Reservation, TdmRep
 from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS
@@ -363,6 +364,7 @@ MARKUP = [
     ('<meta name="tdm-reservation" content="&#xfeff;0">', "?"),
     ('<meta name="tdm-policy" content="../policies/policy.json">', f"? {POLICY}"),
     ('<base href="/policies/"><meta name="tdm-policy" content="policy.json">', f"? {POLICY}"),
+    ('<base href="/policies/"><meta name="tdm-policy" content="http://[">', "?"),
     ("<p>tdm-reservation: 1</p>", "-"),
     ('<meta property="tdm-reservation" content="1">', "-"),
     ('<meta name="robots" content="noai"><meta name="tdm-reservation" content="0">', "0"),
@@ -374,6 +376,16 @@ MARKUP = [
 @pytest.mark.parametrize(("text", "want"), one_in(2, MARKUP))
 def test_markup(text: str, want: str) -> None:
     assert said(markup(f"<!doctype html><head>{text}</head>")) == want
+
+
+@pytest.mark.requirement("TDM-1")
+def test_a_reason_has_a_policy_as_the_url_of_the_page_tells_it() -> None:
+    told = markup(
+        '<base href="/policies/"><meta name="tdm-policy" content="policy.json"><meta name="tdm-reservation" content="1">'
+    )
+    assert told
+    assert told.source.text == f"tdm-reservation: 1; tdm-policy: {POLICY}"
+    assert said(fields(*replay("tdm-reservation", told.source.text))) == said(told)
 
 
 @pytest.mark.requirement("TDM-1")
