@@ -60,14 +60,15 @@ class Incoming(NamedTuple):
 
 def _overriding(value: str, root: str) -> Iterator[str]:
     """Yield what an application may answer for by a field: all of its value, and where several of one name were joined, each;
-    with a fragment and without; as clients know it, and below the root."""
+    with a fragment and without; as clients know it, and below the root where it is not there."""
     several = [word for part in value.split(",") if (word := part.strip()).startswith("/") or _SCHEME.match(word)]
     meant = list(islice(dict.fromkeys([value, *several]), MAX_TARGETS + 1))
     for text in dict.fromkeys([*meant, *(text.partition("#")[0] for text in meant)]):
         target = target_from(_octets(text))
         yield target
-        if root:
-            yield root + _SCHEME.sub("", target, count=1)
+        path = _SCHEME.sub("", target, count=1)
+        if root and not (path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/", "?")):
+            yield root + path
 
 
 def target_from(octets: bytes) -> str:

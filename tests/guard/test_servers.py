@@ -450,6 +450,12 @@ def test_a_field_may_put_a_path_in_place_of_that_below_the_root() -> None:
             assert asgi_refuses(private, {"path": "/app/x", "root_path": said, "headers": headers}, root_path) is is_refused
             environ = {"SCRIPT_NAME": said, "PATH_INFO": "/x", "HTTP_X_ORIGINAL_URL": target}
             assert wsgi_refuses(private, environ, root_path) is is_refused
+    below = b"User-agent: *\nDisallow: /app/app\n"  # a proxy says what clients know already
+    for target in ("/app/y", "/app", "/app?y", "https://example.com/app/y"):
+        headers = [(b"x-original-url", target.encode())]
+        assert not asgi_refuses(below, {"path": "/app/x", "root_path": "/app", "headers": headers}, "/app")
+    headers = [(b"x-original-url", b"/apply")]
+    assert asgi_refuses(below, {"path": "/app/x", "root_path": "/app", "headers": headers}, "/app")
 
 
 @pytest.mark.requirement("GUARD-1")
