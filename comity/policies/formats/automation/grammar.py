@@ -273,7 +273,10 @@ class _Reader:
         for host_text in hosts:
             host = host_pattern(host_text.decode("utf-8", "replace"))
             block.hosts = block.hosts or []
-            if host:
+            if host.startswith("."):  # LENIENT: as it is written for cookies and proxies
+                block.hosts += host[1:], f"*{host}"
+                self._report("automation.host", f"`{{}}` is read as {host[1:]} and the hosts below it", host_text)
+            elif host:
                 block.hosts.append(host)
             else:
                 self._report("automation.host", "`{}` is no host: it matches nothing", host_text)

@@ -57,7 +57,7 @@ def host_pattern(value: str) -> str:
         if "*" in name:
             return ""
     match = _HOST.fullmatch(host)
-    if match is None or not match[1].strip("."):
+    if match is None or not match[1].strip(".") or match[1].startswith(".."):
         return ""
     port = int(match[2] or "0")
     return match[1] if port in _DEFAULT_PORTS else f"{match[1]}:{port}"

@@ -213,6 +213,8 @@ LINES = [
     Case("host-long", "AUTO-9", f"scope: /\nhost: {'a.' * 126}a", f"1; scope /; host {'a.' * 126}a"),
     Case("host-list", "AUTO-9", "scope: /\nhost: a.com, b.com,", "1; scope /; host a.com,b.com", "host 2"),
     Case("host-none", "AUTO-9", "scope: /\nhost: a@b, c d", "1; scope /; host -", "host 2; host 2; host 2"),
+    Case("host-dot-first", "AUTO-9", "scope: /\nhost: .e.com:81", "1; scope /; host e.com:81,*.e.com:81", "host 2"),
+    Case("host-dots-first", "AUTO-9", "scope: /\nhost: ..e.com", "1; scope /; host -", "host 2"),
     Case("host-dots", "AUTO-9", "scope: /\nhost: ..", "1; scope /; host -", "host 2"),
     Case(
         "host-odd-idna",
