@@ -228,7 +228,8 @@ class _Reader:
         return match.end()
 
     def _line_of(self, position: int) -> int:
-        self._line += self._text.count("\n", self._line_position, position)
+        before = self._text[self._line_position : position]
+        self._line += before.count("\n") + before.count("\r") - before.count("\r\n")
         self._line_position = position
         return self._line
 

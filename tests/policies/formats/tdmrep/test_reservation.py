@@ -146,9 +146,11 @@ def test_first_rule_that_matches(rules: list[Any], target: str, want: str) -> No
 def test_reason_shows_line_and_policy() -> None:
     rules = ['{"location": "/a/",\n "tdm-reservation": 0}', '{\n "location": "/",\n "tdm-reservation": 1,\n "tdm-policy": "%s"}']
     text = "[\n" + ",\n".join(rules) + "]"
-    (statement,) = tdmrep.statements([read(text % POLICY).reservation("/b")])
     written = f'{{ "location": "/", "tdm-reservation": 1, "tdm-policy": "{POLICY}"}}'
-    assert statement == ("tdmrep:reservation", Verdict.DENY, "tdmrep.reserved", Location("body", 4, written, URL), statement[4])
+    for line_end in ("\n", "\r\n", "\r"):
+        (statement,) = tdmrep.statements([read((text % POLICY).replace("\n", line_end)).reservation("/b")])
+        source = Location("body", 4, written, URL)
+        assert statement == ("tdmrep:reservation", Verdict.DENY, "tdmrep.reserved", source, statement[4])
 
 
 # TDM-3
