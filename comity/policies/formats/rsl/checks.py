@@ -19,6 +19,7 @@ from comity.policies.formats.rsl.grammar import GENERAL, NAMESPACE, PROHIBITED, 
 from comity.policies.formats.rsl.licensing import read
 from comity.policies.formats.rsl.references import MEDIA_TYPE, is_address
 from comity.policies.syntax import xml_tree
+from comity.policies.syntax.lines import line_ends
 from comity.policies.syntax.suspicions import nearest, oddity
 from comity.policies.syntax.xml_tree import XmlError, XmlTree, local_name, namespace, own_text, root_name
 
@@ -69,7 +70,7 @@ def _checked(body: bytes, url: str) -> tuple[Finding, ...]:
     except XmlError:
         return ()
     remarks = Remarks(url)
-    _Checker(remarks, tree, body[: len(body) - len(text)].count(b"\n")).check()
+    _Checker(remarks, tree, line_ends(body, 0, len(body) - len(text))).check()
     return remarks.findings
 
 

@@ -18,7 +18,7 @@ from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.document.document import Content
 from comity.policies.formats.rsl.grammar import GENERAL, Document, License, full_host_of, host_of, parse
 from comity.policies.formats.rsl.references import MEDIA_TYPE, References, in_fields, in_markup, in_robots
-from comity.policies.syntax.lines import text_of
+from comity.policies.syntax.lines import line_ends, text_of
 from comity.policies.syntax.path_patterns import PatternIndex, normal_target
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.remembered import Remembered
@@ -195,7 +195,7 @@ def _read(body: bytes, url: str, start: Location, *, cut: bool = False) -> Rsl:
     # LENIENT: empty lines before the XML declaration.
     text = body.lstrip(b" \t\r\n")
     if start.line:
-        start = start._replace(line=start.line + body[: len(body) - len(text)].count(b"\n"))
+        start = start._replace(line=start.line + line_ends(body, 0, len(body) - len(text)))
     document = parse(text, url, first=start.line, cut=cut, everywhere=start.part != "body")
     return Rsl(document, text_of(text)[0], start)
 

@@ -408,8 +408,10 @@ def test_reasons_are_the_lines_that_decide() -> None:
     assert places["search"] == ("rsl.permits", Location("body", 6, '<permits type="usage">all</permits>', URL))
     assert places["ai-train"] == ("rsl.prohibits", Location("body", 7, '<prohibits type="usage">ai-train</prohibits>', URL))
     assert places["ai-input"] == ("rsl.unlicensed", Location("body", 11, '<payment type="use"/>', URL))
-    (all_,) = (one for one in document.statements(PAGE) if one.term == "rsl:all")
-    assert (all_.rule, all_.location.line) == ("rsl.unlicensed", 14)
+    for line_end in ("\r\n", "\n", "\r"):
+        document = rsl.read(line_end.join(lines).encode(), URL)
+        (all_,) = (one for one in document.statements(PAGE) if one.term == "rsl:all")
+        assert (all_.rule, all_.location.line) == ("rsl.unlicensed", 14)
 
 
 @pytest.mark.requirement("RSL-2", "WHY-2")
