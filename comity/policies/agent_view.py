@@ -195,7 +195,7 @@ class AgentView:
             return None
         readings = self._readings.values()
         statements = [statement for reading in readings for statement in reading.everywhere()]
-        sources = self.sources([_by_vocabulary(statements)])
+        sources = self.sources([_by_vocabulary(statements)], is_of_one_page=False)
         for reading in readings:
             sources += reading.site_sources(purposes)
             if rules := reading.element_rules_everywhere():
@@ -215,20 +215,16 @@ class AgentView:
             reasons |= dict.fromkeys(reason for decision in refusing for reason in decision.reasons)
         return Decision(verdict=Verdict.DENY, reasons=with_page_url(tuple(reasons), url))
 
-    def sources(self, statements: Sequence[ByVocabulary]) -> list[UseSource]:
+    def sources(self, statements: Sequence[ByVocabulary], *, is_of_one_page: bool = True) -> list[UseSource]:
         """Return the statements in each vocabulary as sources of decisions, which name the page OF_PAGE. `statements`: of each
-        target."""
+        target. `is_of_one_page`: see `Preferences`."""
+        source_of = partial(Preferences, self.agent.vocabulary, reason_of=self._reason, is_of_one_page=is_of_one_page)
         if len(statements) == 1:
-            return [
-                Preferences(self.agent.vocabulary, name, in_vocabulary, self._reason)
-                for name, in_vocabulary in statements[0].items()
-            ]
+            return [source_of(name, in_vocabulary) for name, in_vocabulary in statements[0].items()]
         sources = []
         for name in dict.fromkeys(name for of_target in statements for name in of_target):
             distinct = dict.fromkeys(tuple(of_target.get(name, ())) for of_target in statements)
-            sources.append(
-                jointly([Preferences(self.agent.vocabulary, name, in_vocabulary, self._reason) for in_vocabulary in distinct])
-            )
+            sources.append(jointly([source_of(name, in_vocabulary) for in_vocabulary in distinct]))
         return sources
 
     def _reason(self, statement: Statement) -> Reason:

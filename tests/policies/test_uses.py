@@ -107,6 +107,13 @@ JOINS = [
     ("field-unknown", Case(["usage: ai=y"], fields=[("Usage-Pref", "search=n")]), "train", "allow usage.allow"),
     ("permission-elsewhere", Case(["usage: tdm=y"], fields=[("Usage-Pref", "ai=y")]), "train", "allow usage.allow"),
     (
+        "each-statement",
+        Case(["content-usage: bots=n"], fields=[("Content-Usage", "search=y")]),
+        "search",
+        "deny content-usage.disallow usage.allow",
+    ),
+    ("one-string", Case(["usage: tdm=n"], fields=[("Usage-Pref", "search=y")]), "search", "allow usage.allow"),
+    (
         "signal-field",
         Case(["content-signal: ai-train=yes"], fields=[("Content-Signal", "ai-train=no")]),
         "train",

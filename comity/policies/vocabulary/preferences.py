@@ -7,19 +7,29 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from comity.bounded import Bounded
 from comity.policies.answers.decision import Reason, UseDecision, Verdict
 from comity.policies.answers.qualifiers import Qualifiers
-from comity.policies.vocabulary.statement import NO_QUALIFIERS, Statement
-from comity.policies.vocabulary.table import Vocabulary
+from comity.policies.vocabulary.statement import NO_QUALIFIERS, Location, Statement
+from comity.policies.vocabulary.table import Related, Vocabulary
 
 MAX_USES = 256  # of which the decisions are kept
 
 ReasonOf = Callable[[Statement], Reason]
+ByWord = dict[str, list[Statement]]
 
 
 class Preferences:
     """A source of decisions: all that is said in one vocabulary about one page, wherever it stands (USE-7, PREF-4)."""
 
-    def __init__(self, vocabulary: Vocabulary, name: str, statements: Iterable[Statement], reason_of: ReasonOf) -> None:
-        """`name`: of the vocabulary that the statements are in."""
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        name: str,
+        statements: Iterable[Statement],
+        reason_of: ReasonOf,
+        *,
+        is_of_one_page: bool = True,
+    ) -> None:
+        """`name`: of the vocabulary that the statements are in. `is_of_one_page`: False where they are what `everywhere` of a
+        format has, permissions of any page among them: then no vocabulary keeps them separate."""
         self._vocabulary = vocabulary
         self._name = name
         self._reason_of = reason_of
@@ -27,12 +37,17 @@ class Preferences:
         self._reasons: dict[int, Reason] = {}
         self._decisions: dict[tuple[int, ...], UseDecision] = {}
         self._by_use: Bounded[str, UseDecision | None] = Bounded(MAX_USES)
-        self._by_word: dict[str, list[Statement]] = {}
+        self._by_word: ByWord = {}
         self._limits: list[Statement] = []
+        is_separate = is_of_one_page and name in vocabulary.words and vocabulary.words[name].separate
+        by_location: dict[Location, ByWord] = {}
         for statement in statements:
             self._by_word.setdefault(_word(statement), []).append(statement)
+            if is_separate:
+                by_location.setdefault(statement.location, {}).setdefault(_word(statement), []).append(statement)
             if statement.verdict is None:
                 self._limits.append(statement)
+        self._asked_alone = tuple(by_location.values()) if is_separate else (self._by_word,)
 
     @property
     def named_uses(self) -> tuple[str, ...]:
@@ -42,8 +57,7 @@ class Preferences:
     def decide(self, use: str) -> UseDecision | None:
         """Return the decision on a use. None: no statement has to do with the use, or permits it.
 
-        Of the words that the use is within, the nearest of which something is said speaks. Those that it touches refuse it too,
-        unless the vocabulary puts the words that permit it before them."""
+        What is asked alone decides alone, and any refusal of these refuses."""
         if use not in self._by_use:
             self._by_use[use] = self._decide(use)
         return self._by_use[use]
@@ -52,19 +66,27 @@ class Preferences:
         related = self._vocabulary.related(self._name, use)
         if related.words.isdisjoint(self._by_word):
             return None
-        speaking = [statement for levels in related.levels for statement in self._nearest(levels)]
+        deciding = [statement for by_word in self._asked_alone for statement in self._deciding(use, related, by_word)]
+        refusing = [statement for statement in deciding if statement.verdict is Verdict.DENY]
+        return self._decision(refusing or deciding) if deciding else None
+
+    def _deciding(self, use: str, related: Related, by_word: ByWord) -> list[Statement]:
+        """Return the statements that decide, all with one verdict.
+
+        Of the words that the use is within, the nearest of which something is said speaks. Those that it touches refuse it too,
+        unless the vocabulary puts the words that permit it before them."""
+        speaking = [statement for levels in related.levels for statement in _nearest(levels, by_word)]
         refusing = [statement for statement in speaking if statement.verdict is Verdict.DENY]
         if not refusing:
             permitting = {_word(statement) for statement in speaking}
             inherits = self._vocabulary.words[self._name].inherits
             is_own = use in permitting or (
-                inherits and any(levels[0] == (use,) and self._nearest(levels) for levels in related.levels)
+                inherits and any(levels[0] == (use,) and _nearest(levels, by_word) for levels in related.levels)
             )
-            words = sorted(related.touching.intersection(self._by_word))
+            words = sorted(related.touching.intersection(by_word))
             touching = [word for word in words if not self._comes_after(word, permitting, use if is_own else "")]
-            refusing = [statement for word in touching for statement in self._by_word[word] if statement.verdict is Verdict.DENY]
-        deciding = refusing or speaking
-        return self._decision(deciding) if deciding else None
+            refusing = [statement for word in touching for statement in by_word[word] if statement.verdict is Verdict.DENY]
+        return refusing or speaking
 
     def limits(self, use: str) -> list[tuple[Qualifiers, Reason]]:
         """Return the restrictions of the use, should anybody permit it."""
@@ -81,13 +103,6 @@ class Preferences:
         return own_word in general(self._name, word) or any(
             word in general(self._name, permitting_word) for permitting_word in permitting
         )
-
-    def _nearest(self, levels: Sequence[Sequence[str]]) -> list[Statement]:
-        for level in levels:
-            speaking = [statement for word in level for statement in self._by_word.get(word, ()) if statement.verdict is not None]
-            if speaking:
-                return speaking
-        return []
 
     def _decision(self, statements: Sequence[Statement]) -> UseDecision:
         key = tuple(map(id, statements))
@@ -110,6 +125,14 @@ class Preferences:
         if reason is None:
             reason = self._reasons[id(statement)] = self._reason_of(statement)
         return reason
+
+
+def _nearest(levels: Sequence[Sequence[str]], by_word: ByWord) -> list[Statement]:
+    for level in levels:
+        speaking = [statement for word in level for statement in by_word.get(word, ()) if statement.verdict is not None]
+        if speaking:
+            return speaking
+    return []
 
 
 def _verdict(statements: Iterable[Statement]) -> bool:

@@ -17,6 +17,7 @@ from comity.policies.answers.errors import PolicyError
 
 KINDS = ("within", "touches")
 DESCRIPTIONS = ("title", "specification", "revision", "section")
+PROPERTIES = ("separate", "inherits")
 ANY = "*"  # a use that the table does not name
 
 
@@ -29,6 +30,7 @@ class Words(NamedTuple):
     specification: str
     revision: str
     section: str
+    separate: bool  # each statement of preference is asked by itself, and what any of them refuses is refused
     inherits: bool  # what a more general word permits, it permits by name: a refusal of a narrower one is an exception
 
 
@@ -198,10 +200,12 @@ def _words(table: Mapping[str, Any]) -> Iterator[tuple[str, Words]]:
         for word, properties in _mapping(entry.get("terms", {}), f"vocabulary.{name}.terms").items():
             general = _mapping(properties, f"vocabulary.{name}.terms.{word}").get("narrows", [])
             narrows[word] = _texts(general, f"vocabulary.{name}.terms.{word}.narrows")
-        inherits = entry.get("inherits", False)
-        if not isinstance(inherits, bool):
-            raise PolicyError(f"vocabulary.{name}.inherits is neither true nor false")
-        yield name, Words(name, narrows, **{key: str(entry.get(key, "")) for key in DESCRIPTIONS}, inherits=inherits)
+        descriptions: dict[str, Any] = {key: str(entry.get(key, "")) for key in DESCRIPTIONS}
+        flags: dict[str, Any] = {key: entry.get(key, False) for key in PROPERTIES}
+        for key, value in flags.items():
+            if not isinstance(value, bool):
+                raise PolicyError(f"vocabulary.{name}.{key} is neither true nor false")
+        yield name, Words(name, narrows, **descriptions, **flags)
 
 
 def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
@@ -221,8 +225,8 @@ def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
 def _merged(shipped: Words | None, added: Words) -> Words:
     if shipped is None:
         return added
-    descriptions = {key: getattr(added, key) or getattr(shipped, key) for key in DESCRIPTIONS}
-    return Words(added.name, {**shipped.narrows, **added.narrows}, **descriptions, inherits=added.inherits or shipped.inherits)
+    merged = {key: getattr(added, key) or getattr(shipped, key) for key in (*DESCRIPTIONS, *PROPERTIES)}
+    return Words(added.name, {**shipped.narrows, **added.narrows}, **merged)
 
 
 def _mapping(value: Any, key: str) -> Mapping[str, Any]:

@@ -40,7 +40,7 @@ def statements(text: str) -> list[Statement]:
         for member in members:
             word, _, value = member.partition("=")
             qualifiers = Qualifiers(max_chars=50) if value == "l" else Qualifiers()
-            found.append(Statement(f"{name}:{word}", VERDICTS[value], "usage.allow", Location(text=f"{name}:{word}"), qualifiers))
+            found.append(Statement(f"{name}:{word}", VERDICTS[value], "usage.allow", Location(text=part), qualifiers))
     return found
 
 
@@ -311,6 +311,18 @@ def test_all_labels_of_all_revisions_are_there() -> None:
     assert set(SHIPPED.words["aipref"].narrows) == {label for labels in REVISIONS.values() for label in labels}
 
 
+@pytest.mark.requirement("PREF-4", "USE-7")
+def test_what_each_statement_of_preference_refuses_is_refused() -> None:
+    """Of AIPREF alone: short strings about one page are one (USE-7)."""
+    assert verdict("aipref bots=n search=y", "search") is Verdict.ALLOW
+    assert verdict("aipref bots=n; aipref search=y", "search") is Verdict.DENY
+    assert verdict("aipref train-ai=n; aipref train-genai=y", "train-genai") is Verdict.DENY
+    assert verdict("aipref bots=y; aipref search=y", "search") is Verdict.ALLOW
+    assert verdict("usage tdm=n; usage search=y", "search") is Verdict.ALLOW
+    separate = Vocabulary.from_toml("[vocabulary.usage]\nseparate = true\n")
+    assert verdict("usage tdm=n; usage search=y", "search", separate) is Verdict.DENY
+
+
 # Tables of operators
 
 
@@ -372,6 +384,8 @@ MISTAKES = [
     ("\n\n[vocabulary.usage\n", r"is no TOML: .*line 3"),
     ("relations = []", "`relations` has no meaning: write replaces, "),
     ('replaces = "no"', "`replaces` is neither true nor false"),
+    ('[vocabulary.usage]\ninherits = "no"', "vocabulary.usage.inherits is neither true nor false"),
+    ("[vocabulary.usage]\nseparate = 1", "vocabulary.usage.separate is neither true nor false"),
     ("vocabulary = 1", "vocabulary is no table"),
     ("[vocabulary]\nusage = 1", r"vocabulary\.usage is no table"),
     ("[vocabulary.usage]\nterms = []", r"vocabulary\.usage\.terms is no table"),

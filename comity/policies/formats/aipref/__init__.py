@@ -81,14 +81,18 @@ class PreferenceLines(LineReading):
 def _agreed(readings: list[tuple[Statement, ...]]) -> tuple[Statement, ...]:
     if len(readings) == 1:
         return readings[0]
-    agreed = content_usage.agreed(
-        [{statement.term: statement.verdict for statement in reading if statement.verdict} for reading in readings]
-    )
-    statements: dict[str, Statement] = {}
-    for statement in chain.from_iterable(readings):
-        if statement.verdict is agreed.get(statement.term):
-            statements.setdefault(statement.term, statement)
-    return tuple(statements.values())
+    agreed = content_usage.agreed([_verdicts(reading) for reading in readings])
+    statements = chain.from_iterable(readings)
+    return tuple(dict.fromkeys(statement for statement in statements if statement.verdict is agreed.get(statement.term)))
+
+
+def _verdicts(statements: tuple[Statement, ...]) -> dict[str, Verdict]:
+    """What is said of each term: refused, where it is both refused and permitted."""
+    verdicts: dict[str, Verdict] = {}
+    for statement in statements:
+        if statement.verdict and verdicts.get(statement.term) is not Verdict.DENY:
+            verdicts[statement.term] = statement.verdict
+    return verdicts
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:

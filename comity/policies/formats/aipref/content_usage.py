@@ -17,7 +17,16 @@ import http_sf
 from comity.policies.agent import CONTENT_USAGE
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.aipref import short_strings as usage
-from comity.policies.formats.aipref.short_strings import Preferences, bounded, common, deciding, joined, refusals, tokens
+from comity.policies.formats.aipref.short_strings import (
+    MAX_LABELS,
+    Preferences,
+    bounded,
+    common,
+    deciding,
+    joined,
+    refusals,
+    tokens,
+)
 from comity.policies.formats.content_signals import signals as content_signal
 from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.grammar import Robots
@@ -122,12 +131,16 @@ def agreed(readings: Collection[Preferences]) -> Preferences:
     return preferences
 
 
-def _condensed(lines: list[_LinePreferences]) -> list[_LinePreferences]:
-    """The lines with one path, each with the labels that it decides."""
-    by_line: dict[ExtensionLine, Preferences] = {}
-    for label, (verdict, line) in deciding(lines).items():
-        by_line.setdefault(line, {})[label] = verdict
-    return [(preferences, line) for line, preferences in by_line.items()]
+def _distinct(lines: list[_LinePreferences]) -> list[_LinePreferences]:
+    """The lines about one resource, of equal ones the first: each is a statement of preference of its own. Of more than
+    MAX_LABELS preferences in them none is a permission, and the shortest of the labels that are refused count."""
+    distinct: dict[frozenset[tuple[str, Verdict]], _LinePreferences] = {}
+    for preferences, line in lines:
+        distinct.setdefault(frozenset(preferences.items()), (preferences, line))
+    if sum(map(len, distinct)) <= MAX_LABELS:
+        return list(distinct.values())
+    refusing = deciding((refusals(preferences), line) for preferences, line in lines)
+    return [({label: verdict}, line) for label, (verdict, line) in refusing.items()]
 
 
 class _Paths:
@@ -139,7 +152,7 @@ class _Paths:
             by_path.setdefault(path, []).append((preferences, line))
         self._paths = list(by_path)
         self._index = PatternIndex(self._paths)
-        self.preferences = [lines if len(lines) == 1 else _condensed(lines) for lines in by_path.values()]
+        self.preferences = [lines if len(lines) == 1 else _distinct(lines) for lines in by_path.values()]
         self._are_plain = not any("*" in path for path in by_path)
         self.are_for_all = not _FOR_ALL.isdisjoint(by_path)
 
@@ -166,7 +179,7 @@ class Rules:
         self.findings: tuple[Finding, ...] = tuple(reader.findings)
 
     def statements(self, target: str) -> tuple[Statement, ...]:
-        """The statements about the resource, one for each label. `target`: path and query.
+        """The statements about the resource, those of each line apart. `target`: path and query.
 
         The longest path speaks alone, whatever a shorter one says of other labels."""
         target = normal_target(target)
@@ -183,10 +196,12 @@ class Rules:
         outcomes = map(self._statements, distinct.values())
         return common(outcomes if paths.are_for_all else chain(outcomes, [()]))
 
-    def _statements(self, lines: Iterable[_LinePreferences]) -> tuple[Statement, ...]:
+    def _statements(self, lines: list[_LinePreferences]) -> tuple[Statement, ...]:
+        sources = ((preferences, line.source(self._url)) for preferences, line in _distinct(lines))
         return tuple(
-            Statement(f"aipref:{label}", verdict, RULES[verdict], line.source(self._url))
-            for label, (verdict, line) in deciding(lines).items()
+            Statement(f"aipref:{label}", verdict, RULES[verdict], source)
+            for preferences, source in sources
+            for label, verdict in preferences.items()
         )
 
 

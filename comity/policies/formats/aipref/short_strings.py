@@ -207,11 +207,9 @@ def common(outcomes: Iterable[tuple[Statement, ...]]) -> tuple[Statement, ...]:
     permitted: dict[str, Statement] = {}
     refused: dict[str, Statement] | None = None
     for outcome in outcomes:
-        permitted |= {
-            statement.term: statement
-            for statement in outcome
-            if statement.verdict is Verdict.ALLOW and statement.term not in permitted
-        }
         denied = {statement.term: statement for statement in outcome if statement.verdict is Verdict.DENY}
+        for statement in outcome:
+            if statement.verdict is Verdict.ALLOW and statement.term not in denied:
+                permitted.setdefault(statement.term, statement)
         refused = denied if refused is None else {term: statement for term, statement in refused.items() if term in denied}
     return (*(refused or {}).values(), *permitted.values())

@@ -33,17 +33,19 @@ def verdicts(said: dict[str, Verdict] | None) -> Said | None:
 
 
 def of(statements: tuple[Statement, ...], vocabulary: str = "aipref") -> Said:
+    """What is said of each label: n where any statement says so."""
     rules = {
         "aipref": {ALLOW: "content-usage.allow", DENY: "content-usage.disallow"},
         "usage": {ALLOW: "usage.allow", DENY: "usage.disallow"},
     }[vocabulary]
-    found = {}
+    found: Said = {}
     for one in statements:
         name, _, label = one.term.partition(":")
         if name == vocabulary:
             assert one.verdict is not None
             assert one.rule == rules[one.verdict]
-            found[label] = "y" if one.verdict is ALLOW else "n"
+            if found.get(label) != "n":
+                found[label] = "y" if one.verdict is ALLOW else "n"
     return found
 
 
@@ -388,7 +390,43 @@ def test_many_lines_with_one_path() -> None:
     group = ANY + "Content-Usage: ai=y\n" * 100 + "Content-Usage: ai=n, tdm=y\n" + "Content-Usage: ai=y\n" * 100
     statements = rules(group.encode()).statements("/")
     assert of(statements) == {"ai": "n", "tdm": "y"}
-    assert {one.location.line for one in statements} == {102}
+    assert [(one.location.line, one.term, one.verdict) for one in statements] == [
+        (2, "aipref:ai", ALLOW),
+        (102, "aipref:ai", DENY),
+        (102, "aipref:tdm", ALLOW),
+    ]
+
+
+@pytest.mark.requirement("PREF-2", "PREF-4")
+@pytest.mark.parametrize(
+    ("lines", "want"),
+    [
+        ("bots=n\nsearch=y", DENY),
+        ("search=y\nbots=n", DENY),
+        ("/ bots=n\n/ search=y", DENY),
+        ("bots=n, search=y", ALLOW),
+        ("search=y\nbots=n, search=y", ALLOW),
+        ("bots=y\nsearch=n", DENY),
+        ("bots=n\n/ search=y", ALLOW),  # the longest path speaks alone
+    ],
+)
+def test_each_line_is_a_statement_of_its_own(lines: str, want: Verdict) -> None:
+    """draft-ietf-aipref-vocab section-7.1, by draft-ietf-aipref-attach section-3.1 for lines with one path."""
+    body = ANY + "".join(f"Content-Usage: {line}\n" for line in lines.splitlines()) + "Allow: /\n"
+    decision = Preferences(SHIPPED, "aipref", rules(body.encode()).statements("/a"), because).decide("search")
+    assert decision is not None
+    assert decision.verdict is want
+
+
+@pytest.mark.requirement("PREF-2", "PREF-4")
+def test_what_some_pages_are_permitted_is_not_refused_everywhere() -> None:
+    body = ANY + "Content-Usage: bots=n\nContent-Usage: /a bots=n, search=y\nAllow: /\n"
+    site = Site.from_files("https://example.com", {"/robots.txt": body.encode()})
+    agent = Agent("examplebot", uses=("search",))
+    assert site.unusable(agent) is None
+    assert [site.page(agent, f"https://example.com{path}").uses["search"].verdict for path in ("/", "/a")] == [DENY, ALLOW]
+    everywhere = Site.from_files("https://example.com", {"/robots.txt": body.replace(", search=y", "").encode()})
+    assert everywhere.unusable(agent) is not None
 
 
 EVERYWHERE: list[tuple[str, str, Said]] = [
