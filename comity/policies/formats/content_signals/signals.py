@@ -16,6 +16,7 @@ from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.robots.extension_lines import ExtensionLine, in_ended_lists
 from comity.policies.formats.robots.grammar import Robots
 from comity.policies.syntax.lines import Findings
+from comity.policies.syntax.marks import BRACKETS, COMMAS, HYPHENS, QUOTES, SPACES, UNSEEN
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.statement import Location, Statement
 
@@ -36,8 +37,19 @@ _PERHAPS = frozenset(("y", "true", "1", "allow"))  # meant as "yes": no permissi
 
 _WHOLE_SITE = ("/", "/*", "*")  # patterns
 
-_SPACED = re.compile(r"(?<![ \t])[ \t]*+=[ \t]*+")
-_MEMBERS = re.compile(r"[^,; \t]++")  # LENIENT: `;` and white space part them too
+# LENIENT: `;` and white space part signals too, and so do a bar, a slash and `&` before the next one; quotes and brackets stand
+# around them; a refusal may have a colon. `search=yes/no` is no permission.
+_MARKS = str.maketrans(
+    {
+        **dict.fromkeys(QUOTES + BRACKETS + UNSEEN, ""),
+        **dict.fromkeys(SPACES, " "),
+        **dict.fromkeys(COMMAS, ","),
+        **dict.fromkeys(HYPHENS + "_", "-"),
+    }
+)
+_COLON = re.compile(r"(?<! ) *+: *+(?=no(?![^,; ]))")
+_SPACED = re.compile(r"(?<! ) *+= *+")
+_MEMBERS = re.compile(r"(?:[^,; |/&]|[|/&](?![a-z-]++=))++")
 _KEY = re.compile(r"[a-z][a-z0-9-]{0,63}")
 
 
@@ -159,15 +171,16 @@ def line_signals(value: bytes) -> list[Signal]:
 
 def members(value: bytes) -> list[tuple[str, str]]:
     """The keys of one line or field, in their usual form, and their values."""
-    return [(key.replace("_", "-"), text) for key, text in map(_parts, _members(value))]
+    return [_parts(member) for member in _members(value)]
 
 
 def _members(value: bytes) -> list[str]:
-    return _MEMBERS.findall(_SPACED.sub("=", value.decode("utf-8", "replace").lower()))
+    text = value.decode("utf-8", "replace").lower().translate(_MARKS)
+    return _MEMBERS.findall(_SPACED.sub("=", _COLON.sub("=", text)))
 
 
 def _parts(member: str) -> tuple[str, str]:
-    key, _, value = member.replace('"', "").partition("=")
+    key, _, value = member.partition("=")
     return key, value
 
 
@@ -176,7 +189,6 @@ def _read(value: bytes, source: Location, findings: Findings) -> Iterator[_Signa
     unknown = 0
     for member in _members(value):
         key, value_text = _parts(member)
-        key = key.replace("_", "-")
         if not value_text or not _KEY.fullmatch(key):
             _report(findings, "`{}` is no signal: write key=yes or key=no", member, source)
         elif key == "use":
