@@ -10,7 +10,7 @@ from comity.policies.formats.content_signals.signals import LABELS, LEVELS, NAME
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.file import lines_of, robots_of
-from comity.policies.formats.robots.grammar import Robots
+from comity.policies.formats.robots.grammar import IN_ACAP, Robots
 from comity.policies.formats.robots.line_site import column_and_length, spoken_together
 from comity.policies.syntax.suspicions import nearest
 
@@ -45,7 +45,8 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
                 message = f"`{{}}` is no signal: write `{word}=no` or `{word}=yes`"
                 remarks.report("content-signal.label", message, key.encode(), line=line.line, column=column, length=length)
         if line.group < 0:
-            message = "it stands in no group, and speaks to everybody: write it below `User-agent: *`"
+            speaks = "permits nothing" if line.group == IN_ACAP else "speaks to everybody"
+            message = f"it stands in no group, and {speaks}: write it below `User-agent: *`"
             remarks.report("content-signal.outside", message, line=line.line)
         usual = usual_form(line.value)
         if usual and (line.name != NAMES[0] or _squeezed(usual) != _squeezed(line.value)):

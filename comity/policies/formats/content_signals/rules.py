@@ -31,7 +31,10 @@ RULES = {
         FINDING, "draft-romm-aipref-contentsignals usage-category-labels", "a word of another vocabulary, or nearly a signal"
     ),
     "content-signal.outside": Rule(
-        FINDING, "comity, docs/content-signals.md", "a line stands in no group: it speaks to everybody", severity=INFO
+        FINDING,
+        "comity, docs/content-signals.md",
+        "a line stands in no group: it speaks to everybody, or permits nothing",
+        severity=INFO,
     ),
     "content-signal.spelling": Rule(
         FINDING,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.robots.extension_lines import ExtensionLine, in_ended_lists
-from comity.policies.formats.robots.grammar import Robots
+from comity.policies.formats.robots.grammar import BEFORE_ALL, Robots
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.marks import BRACKETS, COMMAS, HYPHENS, QUOTES, SPACES, UNSEEN
 from comity.policies.syntax.printable import printable
@@ -57,8 +57,8 @@ class _Signal(NamedTuple):
     word: str
     verdict: Verdict
     source: Location
-    group: int = -1
-    own_group: int = -1  # where each such line ends a list of agents
+    group: int = BEFORE_ALL
+    own_group: int = BEFORE_ALL  # where each such line ends a list of agents
 
 
 class Signals:
@@ -106,9 +106,10 @@ class Signals:
             for word, verdict, source, *_ in signals:
                 if verdict is Verdict.DENY:
                     statements.setdefault(word, Statement(f"content-signal:{word}", verdict, rule, source))
-        # What the agent's groups permit, every other reading permits too: each has their lines, and none refuses it here.
+        # What the agent's groups permit, every other reading permits too: each has their lines, and none refuses it here. A
+        # record of ACAP may be another's.
         for word, verdict, source, _, own_group in bound:
-            if verdict is Verdict.ALLOW and (own_group < 0 or own_group in own_groups):
+            if verdict is Verdict.ALLOW and (own_group == BEFORE_ALL or own_group in own_groups):
                 statements.setdefault(word, Statement(f"content-signal:{word}", verdict, "content-signal.allow", source))
         return tuple(statements.values())
 
@@ -116,7 +117,8 @@ class Signals:
     def _bound(self) -> tuple[list[_Signal], bool]:
         """The signals in the agent's groups, and whether there are any.
 
-        A line before all groups is among them: it stands in none that it could be meant for alone."""
+        A line before all groups is among them, for it stands in none that it could be meant for alone, and so is one in a record
+        of ACAP, which may be the agent's."""
         ours = frozenset(self._robots.groups_naming(self._token))
         bound = [signal for signal in self._signals if signal.group in ours or signal.group < 0]
         return bound, any(signal.group in ours for signal in bound)

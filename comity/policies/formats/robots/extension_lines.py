@@ -33,7 +33,7 @@ class ExtensionLine(NamedTuple):
     value: bytes  # without its comment and the white space around it
     line: int  # 1-based, in the bytes as received
     offset: int  # where it starts in `Robots.text`
-    group: int  # in which it stands; -1: in none, but before all of them or in an ACAP record
+    group: int  # in which it stands; BEFORE_ALL, IN_ACAP: in none
     overlong: bool = False  # the value is cut at MAX_LINE
 
     def source(self, url: str) -> Location:

@@ -37,6 +37,7 @@ from comity.policies.syntax.records import NAME, RATE_KINDS, RULE_KINDS, Kind, R
 
 SPEC = "https://www.rfc-editor.org/rfc/rfc9309.html"
 MAX_SITEMAPS = 1000  # of one file
+BEFORE_ALL, IN_ACAP = -1, -2  # instead of the number of a group: a line stands in none
 MAX_RATES = 1000  # Crawl-delay, Request-rate and Visit-time lines, of one file and of the groups of one agent
 
 
@@ -143,9 +144,9 @@ class Robots:
         return self._naming(token.lower().encode()) or self._naming(b"*")
 
     def group_at(self, offset: int) -> int:
-        """The number of the group in which that octet of the text stands; -1: in none, but before all or in an ACAP record."""
+        """The number of the group in which that octet of the text stands; BEFORE_ALL or IN_ACAP: in none."""
         in_acap = bisect_right(self._acap, offset) % 2
-        return -1 if in_acap else bisect_right(self._starts, offset) - 1
+        return IN_ACAP if in_acap else bisect_right(self._starts, offset) - 1
 
     def lines_of(self, group: int) -> range:
         """The numbers of its lines."""

@@ -10,7 +10,7 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, SiteReading
 from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.file import lines_of
-from comity.policies.formats.robots.grammar import Robots
+from comity.policies.formats.robots.grammar import BEFORE_ALL, Robots
 
 
 class LineReading(AgentReading):
@@ -30,8 +30,8 @@ def spoken_together(lines: Sequence[ExtensionLine], robots: Robots) -> Iterator[
     """Yield the lines that speak to the same agents, for checks: of each set of groups that binds any, and of no group."""
     by_group: dict[int, list[ExtensionLine]] = {}
     for line in lines:
-        by_group.setdefault(line.group, []).append(line)
-    outside = by_group.pop(-1, [])
+        by_group.setdefault(max(line.group, BEFORE_ALL), []).append(line)
+    outside = by_group.pop(BEFORE_ALL, [])
     sets = dict.fromkeys(tuple(group for group in groups if group in by_group) for groups in robots.combinations)
     remaining = MOST_TOGETHER * len(lines)
     for groups in sets:

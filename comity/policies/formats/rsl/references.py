@@ -44,7 +44,7 @@ class _Line(Protocol):
     @property
     def offset(self) -> int: ...  # where it starts in the text
     @property
-    def group(self) -> int: ...  # in which it stands; -1: before all of them
+    def group(self) -> int: ...  # in which it stands; below 0: in none
 
 
 def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url: str) -> References:

@@ -52,6 +52,7 @@ SAID: dict[str, list[tuple[int, int, str]]] = {
     f"{ANY}Content-Signal: search=yes; ai-train=no\nAllow: /": [(2, 0, "content-signal.spelling")],
     f"{ANY}Content-Signals: search=yes\nAllow: /": [(2, 0, "content-signal.spelling")],
     f"Content-Signal: search=yes\n{ANY}Allow: /": [(1, 0, "content-signal.outside")],
+    f"{ANY}Allow: /\nACAP-crawler: foo\nContent-Signal: search=yes\n": [(4, 0, "content-signal.outside")],
     "User-agent: foo\nContent-Signal: search=yes\nContent-Signal: search=no\nAllow: /": [(2, 17, "content-signal.contradiction")],
     f"{ANY}Content-Signal: search=no\nAllow: /\nUser-agent: foo\nContent-Signal: search=yes\nAllow: /": [
         (5, 17, "content-signal.elsewhere")

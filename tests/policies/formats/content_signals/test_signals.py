@@ -137,6 +137,10 @@ SCOPES: list[tuple[str, bytes, Said]] = [
         ANY + NO + RULE + OWN + b"Content-Signal: search=yes\n",
         {"ai-train": ("whole-file", 2), "search": ("allow", 5)},
     ),
+    # In a record of ACAP, which may be another's.
+    ("acap, yes", ANY + RULE + b"ACAP-crawler: otherbot\n" + YES, {}),
+    ("acap before all, yes", b"ACAP-crawler: otherbot\n" + YES + ANY + RULE, {}),
+    ("acap, no", OWN + YES + RULE + b"ACAP-crawler: otherbot\n" + NO, {"ai-train": ("disallow", 5)}),
     # For others.
     ("other, no", OTHER + NO + RULE + ANY + RULE, {"ai-train": ("whole-file", 2)}),
     ("other, yes", OTHER + YES + RULE + ANY + RULE, {}),
