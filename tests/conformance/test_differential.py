@@ -126,6 +126,11 @@ def cuts_the_token(question: Question) -> bool:
     return question.agent.lower().encode() in cut
 
 
+def has_more_behind_any(question: Question) -> bool:
+    """Google takes `*` for everybody where nothing but white space stands behind it, such as no no-break space."""
+    return any(name == b"user-agent" and re.match(rb"\*[^\s\w*-]", value) is not None for name, value in records(question.body))
+
+
 def decoded(match: re.Match[bytes]) -> bytes:
     octet = bytes.fromhex(match[1].decode())
     return octet if re.fullmatch(rb"[A-Za-z0-9._~-]", octet) else match[0].upper()
@@ -182,7 +187,13 @@ def _text(octets: bytes) -> str:
     return octets.decode("utf-8-sig", "ignore")
 
 
-GOOGLE: list[Callable[[Question], bool]] = [is_oversized, asks_for_robots_txt, cuts_the_token, compares_escapes_as_written]
+GOOGLE: list[Callable[[Question], bool]] = [
+    is_oversized,
+    asks_for_robots_txt,
+    cuts_the_token,
+    has_more_behind_any,
+    compares_escapes_as_written,
+]
 PROTEGO: list[Callable[[Question], bool]] = [
     is_oversized,
     names_more_than_a_token,

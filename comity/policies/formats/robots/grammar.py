@@ -44,8 +44,8 @@ MAX_RATES = 1000  # Crawl-delay, Request-rate and Visit-time lines, of one file 
 # section-2.2.1
 #   product-token = identifier / "*"
 #   identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)
-# LENIENT: digits, and whatever follows the token.
-TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![^ \t])")
+# LENIENT: digits, and whatever follows the token; of `*` what is no part of a name.
+TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![A-Za-z0-9_*-])")
 
 # Whole lines that need no look of ours. While a list of agents is open: no colon. Elsewhere: no record. Within rules: more rules.
 _BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (NAME, EOL)
