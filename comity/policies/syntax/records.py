@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from enum import Enum
 from typing import NamedTuple
@@ -40,7 +41,9 @@ _SPELLINGS = {kind.value: kind for kind in Kind} | {
     b"request rate": Kind.REQUEST_RATE,
     b"visit time": Kind.VISIT_TIME,
 }
-NAME = rb"[ \t]*+(?i:%s)" % b"|".join(sorted(_SPELLINGS, reverse=True))
+# LENIENT: a BOM before User-agent, as it stands where two files have become one.
+_BEFORE = rb"[ \t]*+(?:%s[ \t]*+)*+" % codecs.BOM_UTF8
+NAME = rb"%s(?i:%s)" % (_BEFORE, b"|".join(sorted(_SPELLINGS, reverse=True)))
 
 # section-2.2
 #   rule = *WS ("allow" / "disallow") *WS ":" *WS (path-pattern / empty-pattern) EOL
@@ -56,6 +59,7 @@ class Record(NamedTuple):
     value: bytes
     colon: bool
     overlong: bool  # the value is cut at MAX_LINE
+    bom: bool  # one stands before the name
 
     def column(self, line: bytes) -> int:
         """The column of the value in its line, 1-based; 0: there is no value."""
@@ -69,9 +73,12 @@ def read_record(line: bytes) -> Record | None:
     if match is None:
         return None
     name, colon, value = match.groups()
-    name = name.lstrip(b" \t").lower()
+    bom = codecs.BOM_UTF8 in name
+    name = name.lstrip(b" \t" + codecs.BOM_UTF8).lower()
     kind = _SPELLINGS[name]
+    if bom and kind is not Kind.AGENT:
+        return None
     value = value[:MAX_LINE].rstrip(b" \t")
     if not colon and not (value[:1] in (b"/", b"*") if kind in RULE_KINDS else value and b" " not in value):
         return None
-    return Record(kind, name, value, bool(colon), len(match[0]) > MAX_LINE)
+    return Record(kind, name, value, bool(colon), len(match[0]) > MAX_LINE, bom)

@@ -35,7 +35,7 @@ _BLANK_LINES = re.compile(rb"(?>%s)(?:[ \t]*+(?>%s))++" % (EOL, EOL))
 _HIDDEN = re.compile(rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)" % (INVISIBLE.pattern, NAME, INVISIBLE.pattern))
 _UNKNOWN = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z -]{2,20}+):")
 _ABSOLUTE = re.compile(rb"https?://", re.IGNORECASE)
-_AGENT_LINE = re.compile(rb"[\r\n]([ \t]*+(?i:user[ -]?+agent)[^\r\n]*+)")
+_AGENT_LINE = re.compile(rb"[\r\n]((?:[ \t]|\xef\xbb\xbf)*+(?i:user[ -]?+agent)[^\r\n]*+)")
 ANY = "*"  # whom a group for all other agents names
 MAX_SUSPICIOUS = 1000  # rules with something in their paths, after which no more are looked at
 MAX_NAMES = 200  # unknown names that are compared with known ones
@@ -93,7 +93,12 @@ class _LineCheck:
         record = read_record(line)
         if record is None:
             self._check_unread(line, number)
-        elif record.kind is Kind.SITEMAP:
+            return
+        if record.bom:
+            message = "a byte order mark before `{}`, for which others don't read the line: take it out"
+            column = line.lower().find(record.name) + 1
+            self._remarks.report("robots.invisible", message, record.name, line=number, column=column, length=len(record.name))
+        if record.kind is Kind.SITEMAP:
             if record.value and not _ABSOLUTE.match(record.value):
                 message = "`{}` is no absolute URL, and few read others: write it with https:// and the host"
                 self._report("robots.sitemap-url", message, record.value, record, line, number)

@@ -41,6 +41,11 @@ CASES = [
     Case("2.2-mixed", b"User-agent: *\r\rAllow: /y\nDisallow: /x", "/x", DENY, 4, ("RFC-1",)),
     Case("2.2-no-last-end", b"User-agent: *\nDisallow: /x", "/x", DENY, 2, ("RFC-1",)),
     Case("2.2-bom", b"\xef\xbb\xbfUser-agent: *\nDisallow: /x", "/x", DENY, 2, ("RFC-1",)),
+    Case("2.2-two-boms", b"\xef\xbb\xbf\xef\xbb\xbfUser-agent: *\nDisallow: /x", "/x", DENY, 2, ("RFC-1",)),
+    Case(
+        "2.2-bom-of-a-second-file", b"User-agent: a\nAllow: /\n\xef\xbb\xbfUser-agent: *\nDisallow: /x", "/x", DENY, 4, ("RFC-1",)
+    ),
+    Case("2.2-bom-before-a-rule", b"User-agent: *\n\xef\xbb\xbfDisallow: /x", "/x", ALLOW, 0, ("RFC-1",)),
     Case("2.2-utf16", "User-agent: *\nDisallow: /x".encode("utf-16"), "/x", DENY, 2, ("RFC-13",)),
     Case("2.2-spaces", b" \tUser-agent \t: \t* \n  Disallow :/x \t\n", "/x", DENY, 2, ("RFC-1",)),
     Case("2.2-names", b"USER-AGENT: *\ndIsAlLoW: /x", "/x", DENY, 2, ("RFC-1",)),

@@ -76,6 +76,8 @@ SAID: dict[str, list[tuple[int, str]]] = {
     f"{ANY}Disallow:\xa0/a": [(2, "robots.invisible")],
     f"{ANY}Disallow: /a\u200b": [(2, "robots.invisible")],
     f"{ANY}\xa0Disallow: /a": [(2, "robots.invisible")],
+    f"{ANY}\ufeffDisallow: /a": [(2, "robots.invisible")],
+    f"{ANY}Allow: /b\n\ufeff\ufeffUser-agent: foo\nDisallow: /a": [(3, "robots.invisible")],
     f"{ANY}Disallow\xa0: /a": [(2, "robots.invisible")],
     "User-agent: \ufefffoo\nDisallow: /": [(1, "robots.invisible")],
     f"{ANY}Disallow: /\xe4": [],
