@@ -20,6 +20,7 @@ from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.document.document import Content
 from comity.policies.syntax.lines import Findings
+from comity.policies.syntax.marks import BRACKETS, COMMAS, HYPHENS, QUOTES, SPACES, UNSEEN
 from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.remembered import MAX_REMEMBERED, Remembered
 from comity.policies.vocabulary.statement import NO_QUALIFIERS, Location, Statement
@@ -48,15 +49,16 @@ MEMBER = re.compile(
     r"|[^,;]++",
     re.IGNORECASE,
 )
-_AGENT = re.compile(r"([A-Za-z0-9_-]+)(?:/[\d.]*)?")
+_VERSION = r"(?:/(?:\d[\w.+-]*+)?+)?+"
+_AGENT = re.compile(rf"([A-Za-z0-9_-]+){_VERSION}")
 _NAME = re.compile(r"[^:= ]*+")
 _NUMBER = re.compile(r"-1|\d{1,9}")
 # LENIENT: what configurations and editors leave around directives and between them.
-_QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb[](){}"
-_SEPARATORS = "|/\u3001\u3002\uff0c\uff1b"
-_UNSEEN = "\0\u00ad\u200b\u200c\u200d\u2060\ufeff"
-_MARKS = str.maketrans({**dict.fromkeys(_QUOTES + _SEPARATORS, " "), **dict.fromkeys(_UNSEEN, "")})
-_AROUND = f" \t\r\n\f{_QUOTES}{_UNSEEN}"
+_SEPARATORS = f"|/\u3002{COMMAS}"
+_MARKS = str.maketrans(
+    {**dict.fromkeys(QUOTES + BRACKETS + _SEPARATORS, " "), **dict.fromkeys(UNSEEN, ""), **dict.fromkeys(HYPHENS, "-")}
+)
+_AROUND = SPACES + QUOTES + BRACKETS + UNSEEN
 
 # RFC 822 section-5, RFC 850 section-2.1.4. LENIENT: the name of the month in full, no time of day, no zone.
 _DATE = re.compile(
@@ -79,9 +81,22 @@ def markup(content: Content, token: str, *, now: datetime | None = None, url: st
     """Read the meta elements of a page. It is parsed only where its octets show one that is named as it takes."""
     if not content.is_markup or not _speaks(content, token):
         return (), ()
-    names = (token.lower(), "robots")
-    metas = [meta for meta in content.metas_by_line() if meta[0] in names or is_for_others(*meta[:2])]
+    metas = [
+        (_own_name(name, token.lower()) or name, text, line)
+        for name, text, line in content.metas_by_line()
+        if _own_name(name, token.lower()) or is_for_others(name, text)
+    ]
     return _reading(metas, token, now, url)
+
+
+def _own_name(name: str, token: str) -> str:
+    """The agent's name, or that of everybody, as the name of an element has it; "": it has neither. `token`: in lower case.
+
+    LENIENT: among others, and with a version."""
+    if name in (token, "robots"):
+        return name
+    names = name.translate(_MARKS).replace(",", " ").replace(";", " ").split()
+    return next((own_name for own_name in (token, "robots") if own_name in names), "")
 
 
 _Passage = tuple[str, str, int]  # name of the element, "" for a field; text; line
@@ -115,14 +130,16 @@ def _speaks(content: Content, token: str) -> bool:
 
 @cache
 def _metas_pattern(token: str) -> re.Pattern[bytes]:
-    return re.compile(rb"name\s*+=\s*+[\"']?\s*+(?:robots|%s)[\"'\s/>]" % re.escape(token.encode()))
+    return re.compile(
+        rb"name\s*+=[\"'\s]*+[^\"'<>=]{0,100}?(?<![a-z0-9_-])(?:robots|%s)(?![a-z0-9_-])" % re.escape(token.encode())
+    )
 
 
 @cache
 def _own_names(token: str) -> re.Pattern[str]:
     """Pattern of the agent's name, and of those of everybody, that begin a scope behind what parts directives."""
     before, behind = re.escape(_AROUND + _SEPARATORS), re.escape(_AROUND)
-    return re.compile(rf"(?<=[{before}])(?:{re.escape(token)}|robots|\*)(?:/[\d.]*+)?[{behind}]*+:", re.IGNORECASE)
+    return re.compile(rf"(?<=[{before}])(?:{re.escape(token)}|robots|\*){_VERSION}[{behind}]*+:", re.IGNORECASE)
 
 
 class _Directive(NamedTuple):

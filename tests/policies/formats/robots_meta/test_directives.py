@@ -114,6 +114,10 @@ SCOPES = [
     ([b"nofollow", b"mybot: noai"], {"nofollow", "noai"}),
     ([b"otherbot/2.1: noindex"], set()),
     ([b"otherbot: noindex, mybot/1.0: noai"], {"noai"}),
+    ([b"otherbot: noindex, mybot/1.0-beta: noai"], {"noai"}),
+    (["otherbot: noindex,\u00a0mybot: noai".encode()], {"noai"}),
+    (["max\u2011snippet:0".encode()], {"nosnippet"}),
+    (["otherbot: noindex\u2003mybot\u00a0: noai".encode()], {"noai"}),
     # A directive's own colon opens none, known or not.
     ([b"max-snippet: 50, noai"], {"max-snippet", "noai"}),
     ([b"unavailable_after: 25 Jun 2030 15:00:00 PST, noai"], {"unavailable_after", "noai"}),
@@ -339,6 +343,10 @@ PAGES: list[tuple[bytes, Said]] = [
     (b'<meta name="robots"><meta name="robots" content="">', {}),
     (b'<!-- <meta name="robots" content="noindex"> -->', {}),
     (b'<meta name="mybot2" content="noindex"><p>name="robots"', {}),
+    (b'<meta name="otherbot, MyBot" content="noai">', {"noai": DENY}),
+    (b"<meta name='robots otherbot' content=noai>", {"noai": DENY}),
+    (b'<meta name="mybot/1.0" content="noai">', {"noai": DENY}),
+    (b'<meta name="otherbot, my-bot" content="noai">', {}),
     # An element has its agent in its name: a scope within it is none.
     (b'<meta name="robots" content="otherbot: noindex">', {"noindex": DENY}),
 ]
