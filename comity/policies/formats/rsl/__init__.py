@@ -2,14 +2,16 @@
 
 What is supported, and every reading of an open point, stands in docs/rsl.md."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import NO_STATEMENTS, Format, Headers, Resource, Response, Statements
+from comity.policies.formats.robots.extension_lines import in_ended_lists
 from comity.policies.formats.robots.file import lines_of, robots_of
+from comity.policies.formats.robots.grammar import IN_ACAP
 from comity.policies.formats.robots.line_site import LineReading, line_site_reader
 from comity.policies.formats.rsl import references
 from comity.policies.formats.rsl.authoring import AUTHORING
@@ -23,44 +25,64 @@ MAX_PROLOGUE = 2000  # octets in which a document has its root element
 
 
 class Licenses(LineReading):
-    """The documents that one robots.txt refers to for an agent; "*": for anybody."""
+    """The documents that one robots.txt refers to for an agent; "*": for anybody.
+
+    Where its groups can be read in two ways, or a line stands in a record of ACAP, which may be another's, what is prohibited by
+    either reading is, and a license counts where both refer to it."""
 
     def __init__(self, site: SiteFiles, token: str) -> None:
         self._origin = site.origin
-        file = robots_of(site)
-        referred = references.References()
-        if file.robots:
-            groups = file.robots.groups_naming(token)
-            referred = references.in_robots(lines_of(site), groups, file.robots.text, file.url)
-        self.documents = referred.urls
-        self._rsl: list[Rsl] = []
+        readings = list(_readings(site, token))
+        self.documents = tuple(dict.fromkeys(url for referred in readings for url in referred.urls))
+        licensing = frozenset(self.documents).intersection(*(referred.urls for referred in readings))
+        self._rsl: list[tuple[Rsl, bool]] = []  # and whether it licenses anything
         missing = []
         for url in self.documents:
             fetched = site.fetched.get(url)
             if fetched is not None and _is_present(fetched):
-                self._rsl.append(document_of(url, fetched))
+                self._rsl.append((document_of(url, fetched), url in licensing))
             else:
                 missing.append(Location(url=url, text="it cannot be had"))
-        self._unlicensed = _unlicensed((*referred.unread, *missing))
-        self.is_silent = not (self.documents or referred.unread)
+        unread = dict.fromkeys(reference for referred in readings for reference in referred.unread)
+        self._unlicensed = _unlicensed((*unread, *missing))
+        self.is_silent = not (self.documents or unread)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(finding for document in self._rsl for finding in document.findings)
+        return tuple(finding for document, _ in self._rsl for finding in document.findings)
 
     def statements(self, resource: Resource) -> Statements:
-        by_documents = (statement for document in self._rsl for statement in document.statements(resource.url))
+        by_documents = (
+            statement
+            for document, licenses in self._rsl
+            for statement in document.statements(resource.url)
+            if licenses or statement.verdict is Verdict.DENY
+        )
         return Statements((*by_documents, *self._unlicensed))
 
     def everywhere(self) -> tuple[Statement, ...]:
         statements: list[Statement] = []
-        for document in self._rsl:
+        for document, licenses in self._rsl:
             refused = {f"rsl:{term}" for term in document.everywhere(self._origin)}
             of_root = document.statements(f"{self._origin}/")
             statements += (
-                statement if statement.term in refused else statement._replace(verdict=Verdict.ALLOW) for statement in of_root
+                statement if statement.term in refused else statement._replace(verdict=Verdict.ALLOW)
+                for statement in of_root
+                if licenses or statement.term in refused
             )
         return (*statements, *self._unlicensed)
+
+
+def _readings(site: SiteFiles, token: str) -> Iterator[references.References]:
+    """Yield the references for the agent by each reading of the groups (RFC-12)."""
+    file = robots_of(site)
+    if file.robots:
+        lines = tuple(line for line in lines_of(site) if line.name in LINES)
+        ended, lines_in_ended = in_ended_lists(file.robots, lines)
+        outside_acap = tuple(line for line in lines_in_ended if line.group != IN_ACAP)
+        yield references.in_robots(lines, file.robots.groups_naming(token), file.robots.text, file.url)
+        if ended is not file.robots or len(outside_acap) < len(lines):
+            yield references.in_robots(outside_acap, ended.groups_naming(token), file.robots.text, file.url)
 
 
 def document_of(url: str, fetched: Fetched) -> Rsl:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.policies import Agent, Site
 from comity.policies.answers.decision import Verdict
 from comity.policies.document.document import Content
 from comity.policies.formats.rsl import grammar as rsl_grammar
@@ -869,3 +870,39 @@ def test_documents_that_cannot_be_read_are_reported(body: bytes, rule: str) -> N
     document = rsl.read(body)
     assert not document.is_valid
     assert {finding.rule for finding in document.findings} == {rule}
+
+
+JOINED = [  # robots.txt, whether all is licensed and ai-train prohibited: "" where nothing is stated
+    ("User-agent: mybot\nLicense: /all.xml\nLicense: /no.xml\nAllow: /\n", "all no"),
+    ("User-agent: x\nUser-agent: mybot\nLicense: /all.xml\nAllow: /\n", "all"),
+    # The line may end the list of agents.
+    ("User-agent: x\nLicense: /all.xml\nUser-agent: mybot\nAllow: /\n", ""),
+    ("User-agent: x\nLicense: /no.xml\nUser-agent: mybot\nAllow: /\n", "no"),
+    ("User-agent: mybot\nLicense: /all.xml\nUser-agent: x\nAllow: /\n", "all"),
+    ("User-agent: x\nLicense: /all.xml\nUser-agent: mybot\nLicense: /all.xml\nAllow: /\n", "all"),
+    ("License: /all.xml\nUser-agent: x\nLicense: /no.xml\nUser-agent: mybot\nAllow: /\n", "no"),
+    # A record of ACAP may be another's.
+    ("User-agent: *\nAllow: /\nACAP-crawler: x\nLicense: /all.xml\n", ""),
+    ("User-agent: *\nAllow: /\nACAP-crawler: x\nLicense: /no.xml\n", "no"),
+    ("License: /all.xml\nUser-agent: *\nAllow: /\nACAP-crawler: x\nLicense: /no.xml\n", "all no"),
+]
+
+
+@pytest.mark.requirement("RSL-1", "RSL-2", "RFC-12")
+@pytest.mark.parametrize(("text", "want"), JOINED)
+def test_a_license_counts_by_each_reading_of_the_groups(text: str, want: str) -> None:
+    files = {
+        "/robots.txt": text.encode(),
+        "/all.xml": (ROOT % ("", content(permits("all")))).encode(),
+        "/no.xml": (ROOT % ("", content(prohibits("ai-train")))).encode(),
+    }
+    site = Site.from_files("https://example.com", files)
+    agent = Agent("mybot", uses=("train-ai",))
+    uses = site.page(agent, "https://example.com/a").uses
+    licensed, prohibited = uses["search"], uses["train-ai"]
+    words = [
+        *(["all"] if licensed.stated and licensed.verdict is Verdict.ALLOW else []),
+        *(["no"] if prohibited.stated and prohibited.verdict is Verdict.DENY else []),
+    ]
+    assert " ".join(words) == want
+    assert (site.unusable(agent) is not None) is ("no" in want)
