@@ -100,9 +100,9 @@ def _read_field(field_lines: tuple[Sequence[bytes], Collection[str]]) -> tuple[t
     if overlong:
         findings.report("content-usage.length", f"it has more than {usage.MAX_FIELD} octets: it permits nothing")
     readings: dict[str, Preferences] = {}
-    dictionary = read(value, findings) or {}  # read all the same for what its author should know
+    dictionary = read(value, findings)  # read all the same for what its author should know
     if "aipref" in readers:
-        readings["aipref"] = refusals(dictionary) if overlong else dictionary
+        readings["aipref"] = _of_cut(dictionary, value) if overlong else dictionary or {}
     if "usage" in readers:
         readings["usage"] = usage.field(values)
     verdicts = agreed(readings.values())
@@ -114,6 +114,11 @@ def _read_field(field_lines: tuple[Sequence[bytes], Collection[str]]) -> tuple[t
         for label, verdict in verdicts.items()
     )
     return tuple(statements), tuple(findings)
+
+
+def _of_cut(dictionary: Preferences | None, value: bytes) -> Preferences:
+    """Return what is refused in a value that was cut: by its members, where it ends in a string and is no dictionary."""
+    return refusals(usage.read(value.decode("utf-8", "replace")) if dictionary is None else dictionary)
 
 
 _field = Remembered(_read_field, most=MAX_REMEMBERED)
@@ -221,6 +226,8 @@ class _Reader:
             value = value.rpartition(b",")[0]
             self.findings.report("content-usage.length", "it is too long: it permits nothing", line=line.line)
         preferences = self._preferences(path, value, line.line)
+        if line.overlong:
+            preferences = _of_cut(preferences, value)
         if preferences is None:
             return
         pattern = normal_pattern(path)

@@ -384,6 +384,14 @@ def test_a_line_that_is_too_long_permits_nothing() -> None:
 
 
 @pytest.mark.requirement("SEC-1")
+@pytest.mark.parametrize("readers", [("aipref",), ("usage", "aipref")])
+def test_what_is_cut_within_a_string_refuses(readers: tuple[str, ...]) -> None:
+    value = b'ai=n, search=y, x="' + b"a," * MAX_LINE + b'"'
+    assert of(rules(ANY.encode() + b"Content-Usage: /a " + value + b"\n").statements("/a")) == {"ai": "n"}
+    assert of(content_usage.field([value], readers=readers)[0]) == {"ai": "n"}
+
+
+@pytest.mark.requirement("SEC-1")
 def test_many_lines_with_one_path() -> None:
     group = ANY + "".join(f"Content-Usage: x{number}=y\n" for number in range(200)) + "Content-Usage: ai=n, tdm=y\n"
     assert of(rules(group.encode()).statements("/")) == {"ai": "n"}
