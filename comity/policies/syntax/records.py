@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from comity.policies.syntax.lines import MAX_LINE
+from comity.policies.syntax.suspicions import INVISIBLE
 
 
 class Kind(Enum):
@@ -51,6 +52,9 @@ NAME = rb"%s(?i:%s)" % (_BEFORE, b"|".join(sorted(_SPELLINGS, reverse=True)))
 # LENIENT: white space instead of the colon. Prose that begins with such a word is no record: a rule must have a path then,
 # and other records a single word.
 _RECORD = re.compile(rb"(%s)(?:[ \t]*+(:)[ \t]*+|[ \t]++)([^#\r\n]*+)" % NAME)
+# LENIENT: a no-break space, and whatever else cannot be seen, before the path of a Disallow or a product token: none begins so.
+_UNSEEN_BEFORE = (Kind.AGENT, Kind.DISALLOW)
+_UNSEEN = re.compile(rb"(?:[ \t]*+(?:%s))++[ \t]*+" % INVISIBLE.pattern)
 
 
 class Record(NamedTuple):
@@ -59,7 +63,7 @@ class Record(NamedTuple):
     value: bytes
     colon: bool
     overlong: bool  # the value is cut at MAX_LINE
-    bom: bool  # one stands before the name
+    unseen: bool  # something that cannot be seen stands before the name or the value
 
     def column(self, line: bytes) -> int:
         """The column of the value in its line, 1-based; 0: there is no value."""
@@ -79,6 +83,9 @@ def read_record(line: bytes) -> Record | None:
     if bom and kind is not Kind.AGENT:
         return None
     value = value[:MAX_LINE].rstrip(b" \t")
+    unseen = _UNSEEN.match(value) if value >= b"\x80" and kind in _UNSEEN_BEFORE else None
+    if unseen:
+        value = value[unseen.end() :]
     if not colon and not (value[:1] in (b"/", b"*") if kind in RULE_KINDS else value and b" " not in value):
         return None
-    return Record(kind, name, value, bool(colon), len(match[0]) > MAX_LINE, bom)
+    return Record(kind, name, value, bool(colon), len(match[0]) > MAX_LINE, bom or unseen is not None)

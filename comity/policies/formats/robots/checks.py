@@ -94,8 +94,8 @@ class _LineCheck:
         if record is None:
             self._check_unread(line, number)
             return
-        if record.bom:
-            message = "a byte order mark before `{}`, for which others don't read the line: take it out"
+        if record.unseen:
+            message = "a character that cannot be seen stands beside `{}`, and others don't read the line so: take it out"
             column = line.lower().find(record.name) + 1
             self._remarks.report("robots.invisible", message, record.name, line=number, column=column, length=len(record.name))
         if record.kind is Kind.SITEMAP:

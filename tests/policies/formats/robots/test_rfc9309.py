@@ -149,6 +149,10 @@ CASES = [
     Case("2.2.4-unknown", b"User-agent: *\nNoindex: /x\nDisallow: /y", "/x", ALLOW, 0, ("RFC-12",)),
     # lenient readings
     Case("lenient-no-colon", b"User-agent *\nDisallow /x", "/x", DENY, 2, ("RFC-12",)),
+    Case("lenient-unseen-path", b"User-agent: *\nDisallow:\xc2\xa0/x\n", "/x", DENY, 2, ("RFC-12",)),
+    Case("lenient-unseen-path-latin1", b"User-agent: *\nDisallow: \xa0 /x\n", "/x", DENY, 2, ("RFC-12",)),
+    Case("lenient-unseen-agent", b"User-agent: \xe2\x80\x8b*\nDisallow: /x", "/x", DENY, 2, ("RFC-12",)),
+    Case("lenient-no-unseen-allow", b"User-agent: *\nDisallow: /\nAllow:\xc2\xa0/x", "/x", DENY, 2, ("RFC-12",)),
     Case("lenient-misspelled", b"Useragent: *\nDissallow: /x\nDisalow: /y", "/y", DENY, 3, ("RFC-12",)),
     Case("lenient-no-misspelled-allow", b"User-agent: *\nDisallow: /\nAlow: /x", "/x", DENY, 2, ("RFC-12",)),
     Case("lenient-prose", b"User-agent: *\nDisallow everything that is private", "/x", ALLOW, 0, ("RFC-12",)),

@@ -74,6 +74,7 @@ SAID: dict[str, list[tuple[int, str]]] = {
     "User-agent: 'foo'\nDisallow: /": [(1, "robots.quotes")],
     f'{ANY}Disallow: /*"': [],
     f"{ANY}Disallow:\xa0/a": [(2, "robots.invisible")],
+    f"{ANY}Allow:\xa0/a": [(2, "robots.invisible")],
     f"{ANY}Disallow: /a\u200b": [(2, "robots.invisible")],
     f"{ANY}\xa0Disallow: /a": [(2, "robots.invisible")],
     f"{ANY}\ufeffDisallow: /a": [(2, "robots.invisible")],
