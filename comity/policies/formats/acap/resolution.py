@@ -51,8 +51,7 @@ def narrowest(patterns: Iterable[str]) -> set[str]:
         if end - start == 1:
             narrow.add(first)
             continue
-        while first[length : length + 1] == last[length : length + 1]:
-            length += 1
+        length = _shared_length(first, last, length)
         branches: dict[str, tuple[int, int, int]] = {}
         while start < end:
             char = ordered[start][length : length + 1]
@@ -62,6 +61,20 @@ def narrowest(patterns: Iterable[str]) -> set[str]:
         ordinary = [branch for char, branch in branches.items() if char not in ("", "*", "$")]
         ranges += ordinary or [branches.get("*") or branches.get("$") or branches[""]]
     return narrow
+
+
+def _shared_length(first: str, last: str, least: int) -> int:
+    """Return how many characters two texts begin with that are the same, of which `least` are known to be.
+
+    By halving: patterns are long, and those of one resource may have all but their ends in common."""
+    most = min(len(first), len(last))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if first[least:middle] == last[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 MAX_REASONS = 100  # of a decision: they stand in the tag of each item

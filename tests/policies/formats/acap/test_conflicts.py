@@ -632,6 +632,29 @@ def test_a_field_replaces_no_line_of_another_file(reference: str) -> None:
     assert crawl(f"{conventional}{record}{allow}", disallow) is Verdict.DENY
 
 
+class Sliced(str):
+    """A pattern that counts how often it is looked into."""
+
+    __slots__ = ()
+    times = 0
+
+    def __getitem__(self, key: Any) -> str:
+        Sliced.times += 1
+        return super().__getitem__(key)
+
+
+@pytest.mark.requirement("ACAP-24", "ACAP-29", "SEC-1")
+@pytest.mark.parametrize(
+    ("one", "other", "want"), [("a", "b", "ab"), ("a", "*", "a"), ("*", "$", "*"), ("$", "", "$"), ("*a", "*b*", ("*a", "*b*"))]
+)
+def test_what_patterns_begin_with_in_common_costs_little(one: str, other: str, want: Sequence[str]) -> None:
+    """Thousands of pairs are compared for one usage, and each pattern may have 32 KB."""
+    common, Sliced.times = "/" + 10_000 * "*", 0
+    found = resolution.narrowest([Sliced(common + one), Sliced(common + other)])
+    assert found == {common + end for end in want}
+    assert Sliced.times < 50
+
+
 @pytest.mark.requirement("ACAP-23", "ACAP-29", "SEC-1")
 def test_a_pattern_is_folded_once_for_all_of_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of 32 KB may be that of thousands of fields."""
