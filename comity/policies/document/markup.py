@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
+from html import escape
 from html.entities import html5
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
@@ -256,6 +257,7 @@ def with_end_tags(text: str) -> str:
 
 
 def _character(reference: re.Match[str]) -> str:
-    """Return the character that a name of HTML means: readers know them without the DTD that declares them."""
+    """Return the character that a name of HTML means: readers know them without the DTD that declares them. `&LT;` begins no
+    tag."""
     name = reference[1]
-    return html5[name] if name in html5 and name not in _OF_XML else reference[0]
+    return escape(html5[name]) if name in html5 and name not in _OF_XML else reference[0]

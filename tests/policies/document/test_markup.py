@@ -316,6 +316,17 @@ def test_xhtml_is_read_as_xml() -> None:
         Xhtml("<r/>")
 
 
+@pytest.mark.requirement("AIT-5", "MEET-5")
+def test_names_of_characters_are_no_markup_in_xhtml() -> None:
+    """HTML has other names for the characters of markup, too."""
+    root = Xhtml(
+        '<html><p title="&QUOT; id=&QUOT;b">a &LT;/p&GT; &AMP;lt; &nvlt;b/> &LT;p&GT; c</p><![CDATA[]]&GT;]]></html>'
+    ).root
+    (paragraph,) = root
+    assert paragraph.attrib == {"title": '" id="b'}
+    assert paragraph.text == "a </p> &lt; <\u20d2b/> <p> c"
+
+
 @pytest.mark.requirement("AIT-5")
 def test_what_looks_like_a_declaration_within_a_document_is_its_text() -> None:
     assert Xhtml("<html><p><![CDATA[ <?xml a?> b]]></p></html>").root[0].text == " <?xml a?> b"
