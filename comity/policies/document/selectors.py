@@ -103,8 +103,9 @@ def compiled(css: str) -> Selector:
     """Return the selector, compiled. SelectorError where it cannot be read. Linear in the characters."""
     if len(css) > MAX_CHARS or css.count("(") > MAX_FUNCTIONS:
         raise SelectorError(f"it has more than {MAX_CHARS} characters, or more than {MAX_FUNCTIONS} functions")
-    *tokens, end = tinycss2.parse_component_value_list(f"{css})")
-    if end.type != "error":  # the bracket closes something: to CSS what is open at the end is no mistake, but the rest is missing
+    tokens = tinycss2.parse_component_value_list(f"{css})", skip_comments=True)
+    # The bracket closes something: to CSS what is open at the end is no mistake, but the rest is missing.
+    if not tokens or tokens.pop().type != "error":
         raise SelectorError("a bracket or a string is not closed")
     compiler = _Compiler()
     chains = compiler.chains(tokens, more=True)
@@ -306,7 +307,7 @@ def _lang(arguments: Sequence[Any], more: bool) -> Test:
     Where no element says it, the language may be any: of the page, or of its header fields."""
     ranges = [str(argument.value).lower() for argument in arguments if argument.type in ("ident", "string")]
     if not ranges or any(
-        argument.type not in ("ident", "string", "whitespace", "comment") and argument != "," for argument in arguments
+        argument.type not in ("ident", "string", "whitespace") and argument != "," for argument in arguments
     ):
         raise SelectorError("`:lang()` has arguments that are no languages")
 

@@ -100,6 +100,9 @@ SELECTED = [
     ("[class=C]", ""),
     ("[class=C i]", "12"),
     ("[lang=DE-at s]", ""),
+    ("/* our texts */ p/**/.a", "7"),
+    ("div/* > */ p:nth-child(/* the */ 2 /* nd */ of/**/p), li/* ) , */.b", "7 10"),
+    ("p:lang(/* German */ de)[lang/**/=de-AT]", "14"),
 ]
 
 
@@ -133,6 +136,9 @@ NOT_READ = [
     "p:has(a",
     'p[x="',
     "p\\",
+    "/* p */",
+    "p /* a",
+    "p/**/li",
     "li:nope",
     "li:nope(1).b",
     "p::foo()",
