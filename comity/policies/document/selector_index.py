@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Collection, Iterator
+from array import array
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any, NoReturn
@@ -95,11 +96,14 @@ class Outline:
         """Return the elements at some positions, in the order of the page."""
         return [self.elements[position] for position in sorted(positions)]
 
-    def joined(self, combinator: str, selected: Positions, positions: Positions) -> Positions:
-        """Return those of the positions that stand to a selected one as the combinator says."""
+    def joined(self, combinator: str, selected: Positions, positions: Positions, *, more: bool = True) -> Positions:
+        """Return those of the positions that stand to a selected one as the combinator says.
+
+        `more`: or as it may be said of them by somebody. False: by a browser that runs scripts, which has nothing in a `noscript`
+        or `template`, and a `tbody` around rows."""
         parents = self.parents
         if combinator == " ":
-            return [*self._within(selected, positions)]
+            return [*self._within(selected, positions, self.trees if not more else None)]
         if combinator == "~":
             first: dict[int, int] = {}  # parent -> first child found
             for position in selected:
@@ -109,6 +113,11 @@ class Outline:
         among = frozenset(selected)
         if combinator == "+":
             return [position for position in positions if self._previous[position] in among]
+        if not more:
+            trees = self.trees
+            return [
+                position for position in positions if parents[position] in among and trees[position] == trees[parents[position]]
+            ]
         # Rows are children of the table too, for who reads the page without a browser, which puts a tbody around them.
         bodies = self._bodies
         return [
@@ -117,17 +126,22 @@ class Outline:
             if parents[position] in among or (position in bodies and parents[parents[position]] in among)
         ]
 
-    def leading(self, combinator: str, selected: Positions) -> Positions:
-        """Return the positions to which a selected one stands as the combinator says; some of them may stand there twice."""
+    def leading(self, combinator: str, selected: Positions, *, more: bool = True) -> Positions:
+        """Return the positions to which a selected one stands as the combinator says; some of them may stand there twice.
+
+        `more`: as of `joined`."""
         self.budget.spend(len(selected) + len(self.elements) // 8)
-        parents = self.parents
+        parents, trees = self.parents, self.trees
         if combinator == " ":
             leading: set[int] = set()
             for position in selected:
-                while (position := parents[position]) >= 0 and position not in leading:
+                tree = trees[position]
+                while (position := parents[position]) >= 0 and position not in leading and (more or trees[position] == tree):
                     leading.add(position)
             return sorted(leading)
         if combinator == ">":
+            if not more:
+                return sorted({parents[position] for position in selected if trees[parents[position]] == trees[position]} - {-1})
             rows = (parents[parents[position]] for position in selected if position in self._bodies)
             return sorted({parents[position] for position in selected if parents[position] >= 0}.union(rows))
         if combinator == "+":
@@ -143,15 +157,27 @@ class Outline:
             if parent >= 0 and last.get(parent, -1) > position and position not in self.shadow_roots
         ]
 
-    def _within(self, selected: Positions, positions: Positions) -> Iterator[int]:
+    def _within(self, selected: Positions, positions: Positions, trees: Sequence[int] | None) -> Iterator[int]:
+        """`trees`: in which both have to stand; None: no matter."""
         ancestors = iter(selected)
-        ancestor, reach = next(ancestors, None), 0
+        ancestor, reach = next(ancestors, None), dict[int, int]()  # of each tree
         for position in positions:
             while ancestor is not None and ancestor < position:
-                reach = max(reach, self.ends[ancestor])
+                tree = trees[ancestor] if trees else 0
+                reach[tree] = max(reach.get(tree, 0), self.ends[ancestor])
                 ancestor = next(ancestors, None)
-            if position < reach:
+            if position < reach.get(trees[position] if trees else 0, 0):
                 yield position
+
+    @cached_property
+    def trees(self) -> Sequence[int]:
+        """For each element the next `noscript` or `template` around it, whose content is no part of the tree that browsers have
+        around that; -1: there is none."""
+        tops = {*self.by_tag.get("noscript", ()), *self.by_tag.get("template", ())}
+        trees = array("i", [-1]) * len(self.parents)
+        for position, parent in enumerate(self.parents if tops else ()):
+            trees[position] = parent if parent in tops else trees[parent] if parent >= 0 else -1
+        return trees
 
     @cached_property
     def _bodies(self) -> frozenset[int]:
@@ -251,7 +277,7 @@ class Outline:
 
     @cached_property
     def empty(self) -> frozenset[int]:
-        """The elements without elements and text in them."""
+        """The elements without elements and text in them. All templates are."""
         hosts = (
             root - 1 for root in self.shadow_roots if self.parents[root] == root - 1 and self.ends[root] == self.ends[root - 1]
         )
@@ -259,7 +285,7 @@ class Outline:
         childless = ((position, self.elements[position]) for position in positions)
         return frozenset(
             position for position, element in childless if not element.text and not any(comment.tail for comment in element)
-        )
+        ).union(self.by_tag.get("template", ()))
 
     @cached_property
     def _numbered(self) -> dict[tuple[bool, bool], list[int]]:

@@ -86,6 +86,7 @@ class Compound(NamedTuple):
     ids: tuple[str, ...]
     classes: tuple[str, ...]
     tests: tuple[Test, ...]
+    more: bool  # what only some readers have within each other counts, too
 
 
 Chain = tuple[Compound, ...]
@@ -152,7 +153,7 @@ class _Compiler:
                 tests.append(self._test(simple, more))
             elif simple.namespace is not None:
                 tests.append(self._left_out(f"{simple.namespace}|", more))
-        return Compound(combinator, tag, tuple(ids), tuple(classes), tuple(tests))
+        return Compound(combinator, tag, tuple(ids), tuple(classes), tuple(tests), more)
 
     def _test(self, simple: Any, more: bool) -> Test:
         if isinstance(simple, parser.AttributeSelector):
@@ -178,7 +179,8 @@ class _Compiler:
             return _among(self.chains(arguments, more=not more), negated=True)
         if name == "has":
             relatives = _parsed(arguments, relative=True)
-            return _having([(part.combinator, self._chain(part.selector.parsed_tree, more)) for part in relatives])
+            chains = [(part.combinator, self._chain(part.selector.parsed_tree, more)) for part in relatives]
+            return _having(chains, more)
         if name in _LOGICAL:
             return _among(self.chains(arguments, more=more))
         if name == "lang":
@@ -268,7 +270,7 @@ def _among(chains: Sequence[Chain], *, negated: bool = False) -> Test:
     return test
 
 
-def _having(relatives: Sequence[tuple[str, Chain]]) -> Test:
+def _having(relatives: Sequence[tuple[str, Chain]], more: bool) -> Test:
     """Return the test of `:has()`: from the last compound back to the element that has it."""
 
     def test(outline: Outline, positions: Positions) -> Positions:
@@ -277,8 +279,8 @@ def _having(relatives: Sequence[tuple[str, Chain]]) -> Test:
             behind = _passing(chain[-1], outline)
             for compound, after in zip(reversed(chain[:-1]), reversed(chain), strict=False):
                 passing = frozenset(_passing(compound, outline))
-                behind = [position for position in outline.leading(after.combinator, behind) if position in passing]
-            selected.update(outline.leading(combinator, behind))
+                behind = [position for position in outline.leading(after.combinator, behind, more=more) if position in passing]
+            selected.update(outline.leading(combinator, behind, more=more))
         outline.budget.spend(len(positions))
         return [position for position in positions if position in selected]
 
@@ -306,9 +308,7 @@ def _lang(arguments: Sequence[Any], more: bool) -> Test:
 
     Where no element says it, the language may be any: of the page, or of its header fields."""
     ranges = [str(argument.value).lower() for argument in arguments if argument.type in ("ident", "string")]
-    if not ranges or any(
-        argument.type not in ("ident", "string", "whitespace") and argument != "," for argument in arguments
-    ):
+    if not ranges or any(argument.type not in ("ident", "string", "whitespace") and argument != "," for argument in arguments):
         raise SelectorError("`:lang()` has arguments that are no languages")
 
     def test(outline: Outline, positions: Positions) -> Positions:
@@ -415,7 +415,7 @@ def _selected(chain: Chain, outline: Outline) -> Positions:
         positions = _candidates(compound, outline)
         if compound.combinator:
             outline.budget.spend(len(selected) + len(positions))
-            positions = outline.joined(compound.combinator, selected, positions)
+            positions = outline.joined(compound.combinator, selected, positions, more=compound.more)
         for test in compound.tests:
             positions = test(outline, positions)
         if not positions:

@@ -341,6 +341,52 @@ def test_other_templates_are_children(html: str) -> None:
     assert selected(ONE + html, "p:first-child") == []
 
 
+APART = f"""{ONE}<div n=1>x<noscript n=2><img n=3></noscript></div><div n=4><b n=5></b><img n=6></div>
+<div n=7><template n=8><p n=9><img n=10></p></template></div><noscript n=11><p n=12><img n=13></p></noscript>"""
+
+
+@pytest.mark.requirement("AIT-5", "AIT-13")
+@pytest.mark.parametrize(
+    ("css", "found"),
+    [
+        ("div:has(img)", "1 4 7"),  # as readers see it that don't run scripts
+        ("div:not(:has(img))", "1 7"),  # as browsers do
+        ("div:not(:has(* > img))", "1 4 7"),
+        ("div:not(:has(p > img))", "1 4 7"),
+        ("div:not(:has(:is(div, p) img))", "1 4 7"),
+        ("div:not(:not(:has(img)))", "1 4 7"),
+        ("p:not(:has(img))", ""),  # it stands there together with it
+        ("p:not(:has(> img))", ""),
+        ("noscript:not(:has(p))", "2 11"),
+        ("template:not(:has(> p))", "8"),
+        ("img:not(div img)", "3 10 13"),
+        ("img:not(noscript img)", "3 6 10 13"),
+        ("img:not(p > img)", "3 6"),
+        ("p:not(template > p, body > noscript > p)", "9 12"),
+        ("div:not(:has(> :not(b, img, noscript, template)))", "1 4 7"),
+        ("template:empty", "8"),
+        ("noscript:empty", ""),
+    ],
+)
+def test_what_stands_in_noscript_and_template_makes_no_negation_select_less(css: str, found: str) -> None:
+    assert selected(APART, css) == found.split()
+
+
+@pytest.mark.requirement("AIT-5", "AIT-13")
+@pytest.mark.parametrize(
+    ("css", "found"),
+    [
+        ("tr:not(table > tr)", "1 2 3 4"),
+        ("tr:not(tbody > tr)", "3"),
+        ("table:has(> tr)", "t"),
+        ("table:not(:has(> tr))", "t"),
+        ("table:not(:has(> tbody))", ""),
+    ],
+)
+def test_rows_that_stand_in_a_tbody_make_no_negation_select_less(css: str, found: str) -> None:
+    assert selected(TABLE, css) == found.split()
+
+
 @st.composite
 def trees(draw: st.DrawFn) -> str:
     """Elements that the parser leaves where they stand."""
