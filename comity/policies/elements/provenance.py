@@ -43,6 +43,8 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _EMPTY_VALUE = '=""'
 _BREAK = "\0"  # what no text goes across
 _IMPLIED = frozenset(("html", "head", "body", "tbody", "thead", "tfoot", "tr", "colgroup"))  # readers add them, or leave them out
+# HTML Standard section-13.2.4.3: where they are misnested, some readers have more of them. `a` holds an address.
+_FORMATTING = frozenset(("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"))
 
 
 StartTag = tuple[str, tuple[tuple[str, str], ...]]
@@ -51,11 +53,15 @@ StartTag = tuple[str, tuple[tuple[str, str], ...]]
 def _start_tag(node: Any) -> StartTag:
     """The local name of an element (lxml) and its attributes."""
     pairs = ((name.rpartition("}")[2].rpartition(":")[2].lower(), value) for name, value in attributes(node))
-    return str(node.tag).rpartition("}")[2].lower(), tuple(sorted((name, value) for name, value in pairs if name != "xmlns"))
+    return _name(node), tuple(sorted((name, value) for name, value in pairs if name != "xmlns"))
+
+
+def _name(node: Any) -> str:
+    return str(node.tag).rpartition("}")[2].lower()
 
 
 class _Tree:
-    """The elements of a tree: the number of each among those of the same start tag, where it stands, and its text."""
+    """The elements of a tree: the number of each among those of the same start tag, where it stands, and what is in it."""
 
     def __init__(self, root: Any) -> None:
         self._text, self._extents = _squeezed_text(root)
@@ -91,7 +97,8 @@ class _Tree:
         return self._surroundings_of[node]
 
     def text(self, node: Any) -> int:
-        """Return a key of its text, white space aside: of elements in each other the texts would take a lot of memory."""
+        """Return a key of its text, white space aside, and of the elements in it that have attributes: these may be all that it
+        has. Of elements in each other the texts would take a lot of memory."""
         start, end = self._extents[node]
         return hash(self._text[start:end])
 
@@ -101,12 +108,17 @@ class _Tree:
 
 
 def _squeezed_text(root: Any) -> tuple[str, dict[Any, tuple[int, int]]]:
-    """The text of a tree without its white space, and where it begins and ends in each element."""
+    """The text of a tree without its white space, with the names of the elements with attributes that every reader has; and where
+    what is in each element begins and ends."""
     texts, starts, extents, length = [], list[int](), dict[Any, tuple[int, int]](), 0
     for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
         if event == "end":
             extents[node] = starts.pop(), length
         elif event == "start":
+            name = _name(node)
+            if node.attrib and name not in _IMPLIED and name not in _FORMATTING:
+                texts.append(f"<{name}>")
+                length += len(name) + 2
             starts.append(length)
         text = _squeezed((node.text if event == "start" else node.tail) or "")
         texts.append(text)

@@ -667,6 +667,25 @@ def test_markup_of_attributes_without_values(attribute: str) -> None:
     assert found(rules, theirs.css("body").get()) == {".q"}
 
 
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize(
+    ("body", "nodes"),
+    [
+        ("<p>Free<section class=q><img src=no.png></section></p><p>Free</p>", [{".q"}, set()]),
+        ("<p>Free<section class=q data-x=no></section>", [{".q"}]),
+        ("<p><section class=q><a href=no.html></a></section>", [{".q"}]),
+        ("<p>Free<section class=q title='None of it'><b>at all</b></section>", [{".q"}]),
+        ("<p>Free<nav class=q><video src=no.mp4></video></nav>", [{".q"}]),
+        # what browsers do otherwise, and does not matter
+        ("<p>Free <b id=1>and <i id=2>so</b> on</i> it goes<div class=q>No", [set()]),
+        ("<p>Free<figure><figcaption id=3>of it</figcaption></figure></p></p><p>Free<div class=q>No", [set(), set()]),
+    ],
+)
+def test_what_stands_in_a_node_of_another_tree_may_have_no_text(body: str, nodes: list[set[str]]) -> None:
+    rules = rules_of(f"<!doctype html><body>{body}", ".q")
+    assert [found(rules, node) for node in Selector(body, type="html").css("p")] == nodes
+
+
 MOVED = [
     # Browsers put what cannot stand in a table before it: the one that is refused is the second there.
     "<table><tr><td><p>Refused</p></td></tr><p>Free</p></table>",
