@@ -60,6 +60,13 @@ def _name(node: Any) -> str:
     return str(node.tag).rpartition("}")[2].lower()
 
 
+def _texts_in(node: Any) -> Iterator[str]:
+    """Yield the texts and the values of attributes in an element (lxml)."""
+    for inner in node.iter():
+        texts = inner.text, inner.tail if inner is not node else None, *(value for _, value in attributes(inner))
+        yield from filter(None, texts)
+
+
 class _Tree:
     """The elements of a tree: the number of each among those of the same start tag, where it stands, and what is in it."""
 
@@ -173,7 +180,13 @@ class Origins:
             by_node: list[Scopes] = [frozenset(self._pieces.touched(node)) for node in nodes]
             if all(map(self._is_of, members, by_node)):
                 return by_node
-        return [{scope for node in nodes for scope in self._pieces.touched(node)}]
+        touched = {scope for node in nodes for scope in self._pieces.touched(node)}
+        if self._kind == "html" and selector and not all(self._may_be_of(member, touched) for member in members):
+            # Scrapy's tree may have more in these nodes.
+            for text in self._texts_in_scrapy(selector):
+                if not self._may_be_of(text, touched):
+                    touched.update(scope for scope in self._scopes_of(text) if scope != UNKNOWN)
+        return [touched]
 
     def _refill(self) -> None:
         self._budget = MAX_STEPS
@@ -245,19 +258,32 @@ class Origins:
         self._budget -= _STEPS_OF_A_PLACE * sum(self._pieces.sizes[scope] for scope in chain(scopes, scopes_of_node))
         return self._budget >= 0 and self._pieces.elements(scopes) <= self._pieces.elements(scopes_of_node)
 
+    def _may_be_of(self, value: Any, scopes: set[int]) -> bool:
+        """Return whether a value stands in these scopes, wherever else it does."""
+        if self._is_of(value, scopes):
+            return True
+        if isinstance(value, str):
+            letters = _squeezed(value)
+            return not letters or (len(letters) >= LEAST and any(scopes.issuperset(hit) for hit in self._hits(letters)))
+        return False
+
     def _of_node(self, node: Any) -> Scopes:
         if twins := self._twins(node):
             return self._touched_by_any(twins)
-        scopes: set[int] = set()
-        for inner in node.iter():
-            texts = (
-                inner.text,
-                inner.tail if inner is not node else None,
-                *(value for _, value in attributes(inner)),
-            )
-            for text in texts:
-                scopes.update(self._of_single(text))
-        return scopes
+        return {scope for text in _texts_in(node) for scope in self._of_single(text)}
+
+    def _texts_in_scrapy(self, selector: str) -> Iterator[str]:
+        """Yield the texts in what a selector finds in the tree that Scrapy has of the document."""
+        try:
+            nodes = self._scrapy.css(selector)
+        except (SyntaxError, RuntimeError, ValueError):  # of parsel: the value was taken with something else
+            return
+        for node in nodes:
+            yield from _texts_in(node.root) if isinstance(node.root, etree._Element) else (node.root,)
+
+    @cached_property
+    def _scrapy(self) -> Selector:
+        return Selector(self._content.text, type="html")
 
     def _touched_by_any(self, twins: Sequence[Any]) -> Scopes:
         """The scopes of nodes, each of which a node may be. Many may be the same ones."""
@@ -376,21 +402,26 @@ class Origins:
 
     def _search(self, letters: str) -> Scopes:
         """The scopes of the texts that have it, together or each by itself."""
-        starts, scopes, text = self._texts
         found_scopes: set[int] = set()
+        for number, hit in enumerate(self._hits(letters)):
+            found_scopes.update(hit)
+            if len(found_scopes) > MAX_SCOPES and number:
+                return _ANY
+        return found_scopes if self._budget >= 0 else _ANY
+
+    def _hits(self, letters: str) -> Iterator[Sequence[int]]:
+        """Yield the scopes of each place where it stands, as long as the budget lasts."""
+        starts, scopes, text = self._texts
         start, size = 0, len(letters)
         while self._budget >= 0:
             hit = text.find(letters, start)
             self._budget -= (hit if hit >= 0 else len(text)) - start + _STEPS_OF_A_PLACE
             if hit < 0:
-                return found_scopes
+                return
             first = bisect_right(starts, hit) - 1
             last = bisect_right(starts, hit + size - 1, first) - 1
-            found_scopes.update(scopes[first : last + 1])
-            if len(found_scopes) > MAX_SCOPES and start:
-                break
+            yield scopes[first : last + 1]
             start = max(hit, starts[last + 1] - size) + 1  # whatever comes before that is in the same texts
-        return _ANY
 
     @cached_property
     def _exact(self) -> Mapping[str, set[int]]:

@@ -253,6 +253,32 @@ def test_declared_selectors(value: Any, selector: str, places: dict[str, Any]) -
     assert spans(rules_of(PAGE, ".q", "aside"), value, selector) == places
 
 
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize(
+    ("body", "selector", "value", "is_refused"),
+    [
+        # what Scrapy's tree has in the node, and that of a browser behind it, or before it
+        ("<p>Free words<section class=q>Refused words</section>", "p", "Free words Refused words", True),
+        ("<p>Free words<section class=q>Refused words</section>", "p", "FREE WORDS REFUSED WORDS", True),
+        ("<p>Free words<section class=q>Refused words</section>", "p", ["changed"], True),
+        ("<p>Free words<section class=q>Refused words</section>", "p", {"a": "Free words"}, False),
+        ("<p>Free words<section class=q>Refused words</section>", "p::text", "changed", False),
+        ("<p>Free words<section class=q>Refused words</section>", "p *::text", "changed", True),
+        ("<table><tr><td>Free words</tr><div class=q>Refused words</div></table>", "table", "Free words Refused words", True),
+        ("<p>Free words<section class=q><img alt='Refused words'></section>", "p", "changed", True),
+        ("<p>Free words<section class=q><img alt='Refused words'></section>", "p *::attr(alt)", "changed", True),
+        # the same in both
+        ("<p title=t>Free words</p><div class=q title=t>Refused words</div>", "p", "changed", False),
+        ("<p>Free words</p><div class=q>Free words</div>", "p", 2026, False),
+        ("<p>Free words</p><div class=q>All words are free</div>", "p", "words", False),
+        ("<p>Free <b>words</b></p><div class=q>words</div>", "p:has(> b)", "changed", False),  # parsel cannot read it
+    ],
+)
+def test_declared_selectors_are_those_of_scrapy(body: str, selector: str, value: Any, is_refused: bool) -> None:
+    rules = rules_of(f"<!doctype html><body>{body}", ".q")
+    assert bool(spans(rules, value, selector)) is is_refused
+
+
 JSON = {
     "meta": {"author": "Jane Doe", "age": 41, "name": "x"},
     "items": [
