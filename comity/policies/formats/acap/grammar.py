@@ -280,9 +280,7 @@ class _Reader:
             elif name in DEFINITIONS:
                 has_definition = True
                 self._define(name, is_late=has_record)
-        for composite, names in self._below.items():  # its permissions grant nothing, and keep their places
-            usages = (usage for name in names if name in self._qualified for usage in self._definitions.usages[name])
-            self._definitions.usages[composite] = _unqualified((*self._definitions.usages[composite], *usages))
+        self._read_below()
         for composite, names in self._composites.items():
             for broken in (f"usage {name}" for name in names if f"usage {name}" in self._definitions.broken):
                 self._definitions.broken.setdefault(f"usage {composite}", self._definitions.broken[broken])
@@ -399,6 +397,27 @@ class _Reader:
         if problem:
             self._definitions.broken.setdefault(f"usage {name}", _COMPOSITE)
         return tuple(usages)
+
+    def _read_below(self) -> None:
+        """Add to composite usages what is meant by the names that they cannot list: one that is defined below, a composite
+        usage, a usage of ACAP in parentheses. Permissions by them grant nothing, and keep their places. Linear in the names."""
+        listing: dict[str, list[str]] = {}  # name -> the composite usages that list it
+        for composite, names in self._below.items():
+            for name in names:
+                listing.setdefault(name, []).append(composite)
+        meant = {name: dict.fromkeys(usage.usage for usage in self._meant(name)) for name in (*listing, *self._below)}
+        pending = [*listing]
+        while pending:
+            name = pending.pop()
+            for composite in listing.get(name, ()):
+                if not meant[name].keys() <= meant[composite].keys():
+                    meant[composite] |= meant[name]
+                    pending.append(composite)
+        self._definitions.usages |= {composite: tuple(map(Usage, meant[composite])) for composite in self._below}
+
+    def _meant(self, local: str) -> tuple[Usage, ...]:
+        """The usages that a name in parentheses stands for; () where nobody knows."""
+        return self._definitions.usages.get(local) or ((Usage(local),) if local in USAGES else ())
 
     def _usage(self, usage: str, qualifiers: str) -> Usage:
         try:
@@ -577,7 +596,7 @@ class _Reader:
         if local := _LOCAL.fullmatch(name):
             usages = self._constituents_of(local[1])
             if usages:
-                message = "`{}` is a usage of the file's own: what it is made of is prohibited without its qualifiers"
+                message = "`{}` is no usage of ACAP: what is meant by it is prohibited, without qualifiers"
                 self._report("acap.prohibition", message, name, in_name=True)
         if not usages:
             self._report("acap.unknown-usage", "`{}` is no usage: what is prohibited cannot be read", name, in_name=True)
@@ -588,7 +607,7 @@ class _Reader:
     def _constituents_of(self, name: str) -> tuple[Usage, ...]:
         """The usages that a usage of the file's own is made of. All definitions are read when the first is asked for."""
         if name not in self._constituents:
-            self._constituents[name] = _unqualified(self._definitions.usages.get(name, ()))
+            self._constituents[name] = _unqualified(self._meant(name))
         return self._constituents[name]
 
     def _patterns(self, spec: str, consequence: str) -> tuple[Sequence[str] | None, str]:
