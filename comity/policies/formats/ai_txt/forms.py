@@ -117,8 +117,9 @@ class _XmlReader:
 
     def _rules(self, parent: Any, agents: tuple[str, ...], path: str, file_type: str, element: str) -> Iterator[ElementRule]:
         for block in self._children(parent, "disallow", "guide"):
-            actions = self._values.actions(_attribute(block, "actions"), Position(self._lines[block]))
             is_guide = local_name(block) == "guide"
+            position = Position(self._lines[block])
+            actions = self._values.actions(_attribute(block, "actions"), position, are_prohibited=not is_guide)
             if actions:
                 yield ElementRule(
                     agents=agents,

@@ -202,7 +202,7 @@ class _Reader:
 
     def _read_actions(self, keyword: Keyword, value: bytes, position: Position, offset: int) -> None:
         self._opened = None
-        actions = self._values.actions(value, position)
+        actions = self._values.actions(value, position, are_prohibited=keyword is Keyword.DISALLOW)
         if not self._paths:
             self._findings.report("ait.orphan", "no path above it: it states nothing", line=position.line)
         elif not self._elements:

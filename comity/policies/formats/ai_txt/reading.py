@@ -41,6 +41,15 @@ _AGENT = re.compile(r"[A-Za-z0-9_.-]+")
 # section-3.2 asks for language codes such as en-US; RFC 5646 section-2.1, without the order of its subtags.
 _LANG = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
 
+# LENIENT: file types as other languages have them, behind a path.
+_LIKE_TYPE = re.compile(
+    rb"[(\[*.]*+(?:(?:text|application)/)?+(?:[a-z.-]++\+)?+(?:x?html|json|xml)(?:[,;|/&+](?:x?html|json|xml))*+[)\].]*+",
+    re.IGNORECASE,
+)
+# LENIENT: what stands between actions, and around them, that is no part of a name.
+_PROHIBITED = re.compile(rb"[^ \t,;|/&+]++")
+_AROUND_NAMES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb()[]{}<>.:!-"
+
 KNOWN_ACTIONS = frozenset(action.lower() for action in ACTIONS)
 
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0 section-2.2 has no such characters
@@ -128,7 +137,7 @@ class Values:
             words.pop()
         if words and not types:
             unknown, offset = words[-1][0], words[-1].start()
-            if len(words) > 1 and (unknown.isalnum() or unknown == b"*"):
+            if len(words) > 1 and (unknown.isalnum() or unknown == b"*" or _LIKE_TYPE.fullmatch(unknown)):
                 self._report("ait.file-type", _NO_TYPE, unknown, position=position, offset=offset)
                 words.pop()
             else:
@@ -199,21 +208,26 @@ class Values:
             message = "`{}`: numbers are places in arrays; a name without them means every member"
             self._report(SELECTOR, message, value, position=position)
 
-    def actions(self, value: bytes, position: Position) -> frozenset[str]:
-        """Lower case; "*" for every action, also where there are too many."""
+    def actions(self, value: bytes, position: Position, *, are_prohibited: bool) -> frozenset[str]:
+        """Lower case; "*" for every action, also where there are too many.
+
+        `are_prohibited`: what stands around their names, and a `*` in one, is read for what is meant, which would permit more."""
         actions = set()
         if spaced(value) != value:
             self._report("ait.action", _ODD_SPACES, value, position=position)
-        for word in NAME.finditer(spaced(value)):
+        for word in (_PROHIBITED if are_prohibited else NAME).finditer(spaced(value)):
             spelling = _text(word[0]).lower()
-            action = ACTION_SPELLINGS.get(spelling, spelling)
+            name = spelling
+            if are_prohibited:
+                name = ALL if ALL in name else name.strip(_AROUND_NAMES)
+            action = ACTION_SPELLINGS.get(name, name)
             if action != spelling:
-                self._report(
-                    "ait.action", "`{}` is read as `{}`", word[0], action.encode(), position=position, offset=word.start()
-                )
+                message = "`{}` is read as `{}`" if action else "`{}` names no action"
+                self._report("ait.action", message, word[0], action.encode(), position=position, offset=word.start())
             elif action != ALL and action not in KNOWN_ACTIONS:
                 self._report("ait.action", "nobody knows the action `{}`", word[0], position=position, offset=word.start())
             actions.add(action)
+        actions.discard("")
         if not actions:
             self._report("ait.empty", "no action is named: it states nothing", position=position)
         if len(actions) > MAX_NAMES or len(" ".join(actions).encode()) > MAX_LINE:

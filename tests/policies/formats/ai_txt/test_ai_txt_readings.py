@@ -186,6 +186,13 @@ CASES = [
             ("/a HTML", "/a html", []),
             ("/a html, json", "/a -", ["ait.file-type 2:9"]),
             ("/my page/a.html", "/my%20page/a.html -", ["ait.file-type 2:9"]),
+            ("/my page/a.html html", "/my%20page/a.html html", []),
+            ("/a .html", "/a -", ["ait.file-type 2:12"]),
+            ("/a *.html", "/a -", ["ait.file-type 2:12"]),
+            ("/a html,json", "/a -", ["ait.file-type 2:12"]),
+            ("/a (json)", "/a -", ["ait.file-type 2:12"]),
+            ("/a application/ld+json", "/a -", ["ait.file-type 2:12"]),
+            ("/a text/HTML", "/a -", ["ait.file-type 2:12"]),
             ("a/b html", "/a/b html", ["ait.path 2:9"]),
             ("https://example.com/a html", "/a html", ["ait.path 2:9"]),
             ("https://example.com html", "/ html", ["ait.path 2:9"]),
@@ -226,6 +233,26 @@ CASES = [
     ),
     ("all", f"{HEAD}      Disallow: All\n", ["* /a html p: deny *"], ["ait.action 4:17"]),
     ("commas", f"{HEAD}      Disallow: Train, Cite;Clip\n", ["* /a html p: deny cite clip train"], []),
+    # What is no part of a name; what is permitted has to be a name.
+    *[
+        (f"odd-action-{value}", f"{HEAD}      Disallow: {value}\n", [f"* /a html p: deny {read}"], findings)
+        for value, read, findings in [
+            ("'Train' [Cite]", "cite train", ["ait.action 4:17", "ait.action 4:25"]),
+            ("\u201cTrain\u201d (Cite).", "cite train", ["ait.action 4:17", "ait.action 4:29"]),
+            ("Train/Cite|Clip", "cite clip train", []),
+            ("- Train", "train", ["ait.action 4:17"]),
+            ("**", "*", ["ait.action 4:17"]),
+            ("Train*", "*", ["ait.action 4:17"]),
+            ("Do-it", "do-it", ["ait.action 4:17"]),
+        ]
+    ],
+    ("no-name", f"{HEAD}      Disallow: - ()\n", [], ["ait.action 4:17", "ait.action 4:19", "ait.empty 4:17"]),
+    (
+        "odd-guide",
+        f"{HEAD}      Guide: 'Train' Clip/Cite **\n",
+        ["* /a html p: guide 'train' ** clip/cite"],
+        ["ait.action 4:14", "ait.action 4:22", "ait.action 4:32", "ait.empty 4:0"],
+    ),
     ("action-comment", f"{HEAD}      Disallow: Train # Cite\n", [USUAL], ["ait.comment 4:23"]),
     ("no-action", f"{HEAD}      Disallow:\n      Guide: # none\n", [], ["ait.empty 4:16", "ait.comment 5:14", "ait.empty 5:14"]),
     # AIT-8: guides.
