@@ -529,6 +529,8 @@ TREES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
     "html, open elements": (b"text/html", lambda n: repeated(b"<b><i><p>a", n)),
     "html, tables": (b"text/html", lambda n: repeated(b"<table><tr><td>", n)),
     "html, attributes": (b"text/html", lambda n: numbered(" a{}", n // 16, "<p", ">a")),  # libxml2 takes the square of it
+    "html, addresses": (b"text/html", lambda n: repeated(b"a.jpg?url(", n, b"<p data-x='", b" x'>a")),
+    "html, noscripts": (b"text/html", lambda n: repeated(b"<noscript><p>a</noscript>", n)),
     "html, text": (b"text/html", lambda n: repeated(b"a ", n, b"<p>")),
     "html, entities": (b"text/html", lambda n: repeated(b"&amp;", n, b"<p>")),
     "html, comments": (b"text/html", lambda n: repeated(b"<!-->", n, b"<p>a")),
@@ -538,7 +540,11 @@ TREES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
     "xml, wide": (b"application/xml", lambda n: repeated(b"<p>a</p>", n, b"<r>", b"</r>")),
     "xml, deep": (b"application/xml", lambda n: b"<p>" * min(n // 7, 250) + b"</p>" * min(n // 7, 250)),
 }
-SELECTORS = {"html": ("p", "p ~ p", "div div p", ":not(p)", "*"), "json": ("p", "p.p", "*"), "xml": ("p", "p.p", "*")}
+SELECTORS = {
+    "html": ("p", "p ~ p", "div div p", ":not(p)", ":not(:has(p))", "*"),
+    "json": ("p", "p.p", "*"),
+    "xml": ("p", "p.p", "*"),
+}
 MANY_RULES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
     "html, rules": (
         b"<p>a" * 5000,

@@ -221,32 +221,32 @@ class _Usable:
         return any(reason["rule"] == ARRANGEMENT for reason in self._tag.reasons_of(self._tag.uses[use]))
 
     def _stored(self, element: Element) -> Iterator[Span]:
-        """Yield what media pipelines say of files with its URLs: that was written after the tag.
+        """Yield what media pipelines say of files with its URLs, those of the item that go with it among them: that was written
+        after the tag.
 
         Where the element has more URLs than the tag tells, a file that the record names nowhere else may have one of them."""
         stored = {field: files for field in _FILES if isinstance(files := self.record.get(field), list) and files}
-        if not stored or not (element.urls or element.more_urls):
+        if not stored:
             return
-        urls = {_compared(url) for url in element.urls}
+        urls = {_compared(url) for url in element.urls}.union(_urls_in(map(self._text_at, element.spans)))
         for field, files in stored.items():
             for number, file in enumerate(files):
                 url = _compared(file["url"]) if isinstance(file, dict) and isinstance(file.get("url"), str) else None
-                if url is None or url in urls or (element.more_urls and url not in self._mentioned_urls):
+                is_other = element.more_urls and url not in self._mentioned_urls
+                if url in urls or is_other or (url is None and urls):
                     yield [field, number]
+
+    def _text_at(self, span: Span) -> str:
+        """Return the text that is a field, or a member of a list, that a span covers; "" where it covers something else."""
+        value = self.record.get(span[0])
+        if len(span) == 2 and isinstance(value, list) and span[1] < len(value):
+            value = value[span[1]]
+        return value if isinstance(value, str) and len(span) < 3 else ""
 
     @cached_property
     def _mentioned_urls(self) -> frozenset[str]:
         """The texts in the record that may be URLs, but for what media pipelines say."""
-        urls: set[str] = set()
-        stack = [value for field, value in self._fields.items() if field not in _FILES]
-        while stack:
-            value = stack.pop()
-            if isinstance(value, str):
-                if value.strip().startswith(_WEB):
-                    urls.add(_compared(value))
-            elif isinstance(value, dict | list | tuple):
-                stack += value.values() if isinstance(value, dict) else value
-        return frozenset(urls)
+        return frozenset(_urls_in(value for field, value in self._fields.items() if field not in _FILES))
 
     def _doubt_extracts(self) -> None:
         """A permission that asks for an element of the page cannot be used."""
@@ -353,6 +353,18 @@ def _compared(url: str) -> str:
         return canonical(url.strip())
     except ValueError:
         return url
+
+
+def _urls_in(values: Iterable[Any]) -> Iterator[str]:
+    """Yield the texts in values that may be URLs, as they are compared."""
+    stack = [*values]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            if value.strip().startswith(_WEB):
+                yield _compared(value)
+        elif isinstance(value, dict | list | tuple):
+            stack += value.values() if isinstance(value, dict) else value
 
 
 def _shows(use: str) -> bool:

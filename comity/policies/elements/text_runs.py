@@ -26,7 +26,12 @@ UNKNOWN = 1  # scope: nobody can tell; it counts as in every element for which s
 
 _UNSEEN = frozenset(("script", "style"))  # elements that many leave out when they take text
 _ADDRESSES = frozenset(("href", "src", "poster", "data", "action", "cite", "longdesc"))  # attributes that hold a URL
-_PLAIN_NAMES = frozenset(("class", "id", "title", "alt", "rel", "style"))  # that need no look
+_PLAIN_NAMES = frozenset(("class", "id", "title", "alt", "rel"))  # that need no look
+# In other attributes, as of images that scripts load: a path, or the name of a file.
+_FILE_TYPES = "jpe?g|png|gif|webp|avif|svg|bmp|ico|tiff?|mp[34]|m4[av]|webm|og[agv]|wav|mov|pdf"
+_LIKE_ADDRESS = re.compile(rf"\s*+(?=\S++\s*+\Z)(?:(?:https?:)?/|\.{{1,2}}/|\S+\.(?:{_FILE_TYPES})(?=\s|[?#]|\Z))", re.IGNORECASE)
+# Within a value, as of JSON and CSS.
+_WITHIN = re.compile(r"https?://[^\s\"'<>()\\]+|(?<=url\()\s*[\"']?[^\"')]+", re.IGNORECASE)
 _WEB = ("http://", "https://", "//", "/")  # what a text of JSON begins with where it is taken for a URL
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?::[0-9]+)?(?=/)")
 _PLAIN = re.compile(r"(?:/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)+")  # to be joined with an origin, without a look at its parts
@@ -240,6 +245,10 @@ class Pieces:
 def _addresses(name: str, value: str) -> Iterable[str]:
     """The URLs that an attribute holds, as they are written."""
     name = name.rpartition("}")[2].rpartition(":")[2].lower()
-    if name in ("srcset", "imagesrcset"):
+    if name.endswith("srcset"):
         return [candidate.split()[0] for candidate in value.split(",") if candidate.strip()]
-    return (value,) if name in _ADDRESSES else ()
+    if name in _ADDRESSES or (name != "style" and _LIKE_ADDRESS.match(value)):
+        return (value,)
+    if "/" in value or "(" in value:
+        return [address.lstrip(" \t\r\n\"'") for address in _WITHIN.findall(value.replace("\\/", "/"))]
+    return ()

@@ -160,6 +160,40 @@ def test_files_of_a_page_with_few_urls_are_told_apart_wherever_they_come_from() 
 
 
 @pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "src=/q.jpg",
+        "data-src=/q.jpg",
+        "data-lazy='q.jpg?w=1'",
+        "data-original=' ../q.jpg '",
+        "data-srcset='small.jpg 1x, /q.jpg 2x'",
+        "background=//example.com/q.jpg",
+        "style='background: url( \"/q.jpg\") no-repeat'",
+        "data-props='{&quot;src&quot;: &quot;https:\\/\\/example.com\\/q.jpg&quot;}'",
+        "onclick=\"show('https://example.com/q.jpg')\"",
+    ],
+)
+def test_files_of_images_that_scripts_load(attributes: str) -> None:
+    """No attribute that HTML knows says where they are."""
+    page = page_of(f"<!doctype html><base href=/dir/><p class=q><b {attributes}></b></p><b data-src=/free.jpg></b>")
+    url = "https://example.com/dir/q.jpg" if "lazy" in attributes else "https://example.com/q.jpg"
+    address = url.removeprefix("https://example.com") + ("?w=1" if "lazy" in attributes else "")
+    record = exported(page, {"n": 1}, images=[file(address), file("/free.jpg")])
+    assert [one["url"][19:] for one in record["images"]] == ["/free.jpg"]
+
+
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize("urls", ["https://cdn.example/q.jpg", ["https://example.com/free.jpg", "https://cdn.example/q.jpg"]])
+def test_a_file_goes_with_the_text_that_names_it(urls: str | list[str]) -> None:
+    """A spider has made another address of that in the page, so that it may be of the element."""
+    page = page_of("<!doctype html><p class=q><img src=/q-small.jpg></p><img src=/free.jpg>")
+    files = [file("/free.jpg"), {"url": "https://cdn.example/q.jpg", "path": "full/q.jpg"}]
+    record = exported(page, {"image_urls": urls}, images=files)
+    assert record == {"image_urls": ["https://example.com/free.jpg"] if isinstance(urls, list) else "", "images": files[:1]}
+
+
+@pytest.mark.requirement("MEET-5")
 def test_redacted_items_tell_no_refused_urls() -> None:
     page = page_of(LISTING)
     item = {"image_urls": ["https://example.com/q/7", "https://example.com/free/7", "https://example.com/guided/7"]}
