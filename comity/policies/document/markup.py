@@ -129,10 +129,9 @@ class Html:
         elements = [*document.iter_elements()]
         for node in nodes:
             elements[positions[node]].decompose()
-        markup = document.serialize()
-        if doctype := _doctype(document):
-            markup = doctype + markup.partition(">")[2]
-        return markup.encode(encoding, "xmlcharrefreplace")
+        doctype = _doctype(document)
+        parts = (doctype if isinstance(node, turbohtml.Doctype) else node.serialize() for node in document.children)
+        return "".join(parts).encode(encoding, "xmlcharrefreplace")
 
 
 def _parsed(text: str, lines: Lines | None = None) -> turbohtml.Document:

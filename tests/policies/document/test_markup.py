@@ -191,6 +191,13 @@ def test_what_is_left_has_the_same_doctype(doctype: str) -> None:
     assert Html(left).is_quirky == page.is_quirky == ("html>" not in doctype)
 
 
+@pytest.mark.requirement("MEET-5")
+def test_what_stands_before_the_doctype_stays() -> None:
+    page = Html(f"<!-- a > b --><!-- c -->{D}<p>d</p><b>e</b><!-- f -->")
+    left = page.without([*page.root.iter("b")], "utf-8").decode()
+    assert left == "<!-- a > b --><!-- c --><!DOCTYPE html><html><head></head><body><p>d</p><!-- f --></body></html>"
+
+
 @pytest.mark.requirement("SEC-5")
 @pytest.mark.parametrize(
     "text",
