@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from lxml.html.defs import tags as HTML_TAGS  # type: ignore[import-untyped]  # noqa: N812  # a constant
@@ -27,6 +28,7 @@ CHARSETS = frozenset(_CODECS.split("|"))
 _UTF_16 = ("utf-16-le", "utf-16-be")  # these count in the header alone
 
 _WORD = re.compile(r"[a-z0-9]+")  # of a media type
+_MEDIA_TYPES = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*+"?)++')  # of a list of them
 _SPACE = b"\xef\xbb\xbf\xff\xfe \t\r\n\x1e"  # and byte order marks
 _SNIFFED = 65_536  # octets in which a document shows what it is
 _PROLOGUE = rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s++|(?P<declared><\?xml[^>]*+>)|<!--(?:[^-]++|-(?!->))*+-->)*+"
@@ -59,9 +61,29 @@ def file_types(media_type: str) -> frozenset[str]:
     """The file types as which a resource is served, by the words of the media type: `application/rss+xml` is XML.
 
     XHTML is of two; all are meant where the server names none."""
-    name = media_type.partition(";")[0].strip().lower()
+    name = _media_type(media_type)
     words = frozenset(_WORD.findall(name))
     return frozenset(word for word in FILE_TYPES if not name or not words.isdisjoint(_TYPE_WORDS[word]))
+
+
+def _content_types(values: Sequence[bytes]) -> list[str]:
+    """Return the media types of the fields, with their parameters; at least one, which may be empty."""
+    if len(values) == 1 and b"," not in values[0]:
+        return [values[0].decode("latin-1")]
+    parts = [*chain.from_iterable(_MEDIA_TYPES.findall(value.decode("latin-1")) for value in values)]
+    return [part for part in parts if "/" in _media_type(part) and _media_type(part) != "*/*"] or parts[-1:] or [""]
+
+
+def _deciding(content_types: Sequence[str]) -> str:
+    """Return the one of several that browsers and Scrapy take: the last one, with the charset of another one of the same name
+    where it has none (Fetch section 3.5)."""
+    last = content_types[-1]
+    same = [part for part in content_types if _media_type(part) == _media_type(last) and http_content_type_encoding(part)]
+    return same[-1] if same else last
+
+
+def _media_type(text: str) -> str:
+    return text.partition(";")[0].strip().lower()
 
 
 class Content:
@@ -69,9 +91,10 @@ class Content:
 
     def __init__(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
         self.headers = tuple(headers)
-        values = (value for name, value in self.headers if name.lower() == b"content-type")
-        self._content_type = next(values, b"").decode("latin-1")
-        self.media_type = self._content_type.partition(";")[0].strip().lower()
+        content_types = _content_types([value for name, value in self.headers if name.lower() == b"content-type"])
+        self._content_type = _deciding(content_types) if len(content_types) > 1 else content_types[0]
+        self.media_type = _media_type(self._content_type)
+        self.served_as = ",".join(map(_media_type, content_types))  # by one reader or another
         self.body = body
 
     @property
@@ -86,7 +109,7 @@ class Content:
     @cached_property
     def is_html(self) -> bool:
         """True where it is served as HTML or XHTML, or as nothing, or its octets say that it is."""
-        if self.media_type == "text/html" or "xhtml" in self.media_type:
+        if "text/html" in self.served_as.split(",") or "xhtml" in self.served_as:
             return True
         if (not self.media_type and not self.starts_as_xml) or _HTML_START.match(self._start):
             return True
@@ -101,7 +124,7 @@ class Content:
 
     @property
     def _is_served_as_xml(self) -> bool:
-        return bool(self.media_type) and "xml" in file_types(self.media_type)
+        return bool(self.media_type) and "xml" in file_types(self.served_as)
 
     @cached_property
     def starts_as_xml(self) -> bool:
@@ -183,7 +206,7 @@ class Content:
             return "html" if self.is_html and self.xml.root.tag in HTML_TAGS else "xml"
         if self.is_html:
             return "html"
-        return next((name for name in ("json", "xml") if name in file_types(self.media_type)), "")
+        return next((name for name in ("json", "xml") if name in file_types(self.served_as)), "")
 
     def _is_read(self, name: str) -> bool:
         try:
@@ -264,7 +287,7 @@ class Content:
 
     def extracted(self, extract: Extract) -> str | None:
         """The element's markup, or the content of the `meta`; None where the page has none such."""
-        if not extract.name.isprintable() or "html" not in file_types(self.media_type):
+        if not extract.name.isprintable() or "html" not in file_types(self.served_as):
             return None
         if extract.kind == "meta":
             return next((content for name, content in self.metas() if name == extract.name.lower()), None)

@@ -102,7 +102,7 @@ class _Document:
             raise _WholeError(self._unread)
         self._budget.spend(1)
         file_type = rule.file_type or self._kind
-        if file_type == "html" and "html" in (self._kind, *file_types(self._content.media_type)):
+        if file_type == "html" and "html" in (self._kind, *file_types(self._content.served_as)):
             return self._by_selector(rule)
         if file_type not in _TREES.get(self._kind, ()):
             raise _WholeError(f"the document is no {file_type.upper() or 'HTML, JSON or XML'}")

@@ -176,6 +176,36 @@ def test_json_of_any_depth_is_cut_or_refused(depth: int) -> None:
     assert page.redacted(["train"]) == (b'{"a": ' + b"[" * depth + b"]" * depth + b"}" if depth < 300 else b"")
 
 
+SEVERAL = [  # the fields, how the document is read, and whether it is HTML to anybody
+    (["text/plain", "text/html; charset=utf-8"], "text/html", "utf-8", True),
+    (["text/html; charset=koi8-r", "text/plain"], "text/plain", "utf-8", True),
+    (["application/pdf, text/html"], "text/html", "utf-8", True),
+    (["text/plain; charset=koi8-r, TEXT/HTML;charset=cp1251"], "text/html", "cp1251", True),
+    (["text/html; charset=utf-16", "text/html; charset=koi8-r"], "text/html", "koi8-r", True),
+    (["text/html; charset=koi8-r", "text/html"], "text/html", "koi8-r", True),
+    (["text/html; charset=koi8-r", "text/html; x=y", "*/*", "html", ""], "text/html", "koi8-r", True),
+    (['text/plain; x="a, text/html"'], "text/plain", "utf-8", False),
+    (["text/html; charset=koi8-r, utf-8"], "text/html", "koi8-r", True),
+    (["image/png", "text/plain; charset=koi8-r"], "text/plain", "koi8-r", False),
+    (["plain", "text"], "text", "utf-8", True),
+    (["", ""], "", "utf-8", True),
+]
+
+
+@pytest.mark.requirement("AIT-4", "MEET-5")
+@pytest.mark.parametrize(("fields", "media_type", "encoding", "is_html"), SEVERAL)
+def test_of_several_media_types_the_last_one_counts(fields: list[str], media_type: str, encoding: str, is_html: bool) -> None:
+    """Fetch section 3.5. A rule holds for what the document is to any of its readers."""
+    headers = [(b"Content-Type", field.encode()) for field in fields]
+    content = Content(headers, b"<p class=b>refused</p><p>free")
+    assert (content.media_type, content.encoding) == (media_type, encoding)
+    ai = b"User-agent: *\n  Path: / html\n    Element: .b\n      Disallow: Train\n"
+    site = Site.from_files("https://example.com", {"/ai.txt": ai})
+    agent = Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW})
+    left = site.page(agent, URL, headers=headers, body=content.body).redacted(["train"])
+    assert (b"refused" not in left, b"free" in left) == (is_html, True)
+
+
 @pytest.mark.requirement("META-1")
 def test_kinds_are_told_without_a_parse_where_they_can_be() -> None:
     content = Content([(b"Content-Type", b"text/html")], HTML.encode())

@@ -34,7 +34,7 @@ class AiReading(AgentReading):
         return self._spawning.everywhere() if self._spawning else ()
 
     def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
-        rules = self._elements.rules_for(target, content.media_type, content.kind) if self._elements else ()
+        rules = self._elements.rules_for(target, content.served_as, content.kind) if self._elements else ()
         return ElementRuleSet(rules, self._file.rule_reason) if rules else None
 
     def element_rules_everywhere(self) -> ElementRuleSet | None:
