@@ -44,9 +44,12 @@ _HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html)\b", re.IGNORECASE)
 
 
 def is_html(fetched: Fetched) -> bool:
-    """Return whether an HTML page was served where a text file was asked for."""
-    media_type = fetched.header(b"Content-Type").split(b";")[0].strip().lower()
-    return media_type in (b"text/html", b"application/xhtml+xml") or _HTML.match(fetched.body) is not None
+    """Return whether an HTML page was served where a text file was asked for. Of several media types all have to say so: clients
+    differ in which of them they take."""
+    fields = (part for key, value in fetched.headers if key.lower() == b"content-type" for part in value.split(b","))
+    media_types = {field.partition(b";")[0].strip().lower() for field in fields}
+    is_served_so = bool(media_types) and media_types <= {b"text/html", b"application/xhtml+xml"}
+    return is_served_so or _HTML.match(fetched.body) is not None
 
 
 def availability(fetched: Fetched) -> Availability:
