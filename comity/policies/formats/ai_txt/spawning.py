@@ -28,7 +28,7 @@ MAX_PATTERNS = 20_000  # of a file; what is left refuses everything
 
 _WHOLE_SITE = ("/", "*", "/*")
 _TYPE = re.compile(rb"\*?(\.[A-Za-z0-9_.+-]+)\$?")  # `*.jpg`. LENIENT: `.jpg`, `*.jpg$`
-_PATTERN = re.compile(rb"[^ \t,]++")  # LENIENT: several in a line
+_PATTERN = re.compile(rb"(?:[^ \t,;|]|[;|](?=[^ \t*./]))++")  # LENIENT: several in a line
 _AGENT = re.compile(rb"[A-Za-z0-9_.-]+|\*")
 _STANDS_ALONE = re.compile(rb"\w+[ \t]*+:[ \t]*+[/*.]")  # among lines of the other language
 _PATH_LINE = re.compile(rb"[ \t]*+(?i:path)[ \t]*+:")
