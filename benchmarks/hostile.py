@@ -195,6 +195,13 @@ AI_TXT: dict[str, Callable[[int], bytes]] = {
     ),
     "agents": lambda n: numbered(" b{}", n, "User-agent:", "\n  Path: / html\n    Element: p\n      Disallow: Train\n"),
     "agent lines": lambda n: numbered("User-agent: b{}\n  Path: / html\n    Element: p\n      Disallow: Train\n", n),
+    "lines of one agent block": lambda n: (
+        numbered("User-agent: b{}\n", n // 50)
+        + repeated(b"User-agent: a\n", n - n // 50, b"", b"  Path: / html\n    Element: p\n      Disallow: Train\n")
+    ),
+    "paths that share elements": lambda n: (
+        numbered("  Path: /{} html\n", n // 2, "User-agent: *\n") + repeated(b"    Element: p\n      Disallow: Train\n", n // 2)
+    ),
     "one selector": lambda n: repeated(b"p ~ ", n, b"User-agent: *\n  Path: / html\n    Element: ", b"p\n      Disallow: *\n"),
     "indentation": lambda n: repeated(b" ", n, b"User-agent: *\n"),
     "spawning": lambda n: numbered("Disallow: *.e{}\n", n, "User-Agent: *\n"),

@@ -116,7 +116,9 @@ class _Reader:
         self._values = Values(findings)
         self._unit = b""  # one level of indentation; b"": not known yet
         self._agents: tuple[str, ...] = ()
+        self._names: set[str] = set()  # the same
         self._paths: list[Path] = []
+        self._file_types: set[str] = set()  # of these
         self._elements: list[str] = []
         self._opened: tuple[int, int] | None = None  # level and line of the last line, if it began a block
         self._guide: ElementRule | None = None  # that is still being read
@@ -178,25 +180,29 @@ class _Reader:
         return False
 
     def _read_agents(self, value: bytes, position: Position) -> None:
-        before = self._agents if self._begin(0, position.line) else ()
-        agents = self._values.agents(value, position)
-        self._agents = self._values.together((*before, *agents), position) if before else agents
-        self._paths, self._elements = [], []
+        if not self._begin(0, position.line):
+            self._agents, self._names = (), set()
+        agents = [name for name in self._values.agents(value, position) if name not in self._names]
+        if agents:
+            self._agents = self._values.together((*self._agents, *agents), position) if self._agents else tuple(agents)
+            self._names = set(self._agents)
+        self._paths, self._file_types, self._elements = [], set(), []
 
     def _read_path(self, value: bytes, position: Position) -> None:
         if not self._begin(1, position.line):
-            self._paths = []
+            self._paths, self._file_types = [], set()
         self._elements = []
         path = self._values.typed_path(value, position)
         if not self._agents:
             self._findings.report("ait.orphan", "a path with no agent above it: it states nothing", line=position.line)
         elif path:
             self._paths.append(path)
+            self._file_types.add(path.file_type)
 
     def _read_element(self, value: bytes, position: Position) -> None:
         if not self._begin(2, position.line):
             self._elements = []
-        self._elements.append(self._values.element(value, position, {path.file_type for path in self._paths}))
+        self._elements.append(self._values.element(value, position, self._file_types))
         if not self._paths:
             self._findings.report("ait.orphan", "an element with no path above it: it states nothing", line=position.line)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from comity.policies import Verdict
 from comity.policies.answers.element_rule import ElementRule
-from comity.policies.formats.ai_txt import AiTxt, parse
-from comity.policies.formats.ai_txt.reading import MAX_NAMES, MAX_PATH, MAX_RULES, MAX_SIZE
+from comity.policies.formats.ai_txt import AiTxt, grammar, parse
+from comity.policies.formats.ai_txt.reading import MAX_NAMES, MAX_PATH, MAX_RULES, MAX_SIZE, Position, Values
 from comity.policies.syntax.lines import MAX_LINE
 from tests.selection import one_in
 
@@ -320,6 +322,31 @@ def test_blocks_that_share_a_line_are_bounded() -> None:
 def test_a_file_that_is_cut_may_have_prohibited_anything() -> None:
     rules, findings = of(parse(f"{HEAD}{DISALLOW}".encode(), cut=True))
     assert (rules, findings) == ([USUAL, "* / - *: deny *"], ["ait.limit 4:0"])
+
+
+@pytest.mark.requirement("AIT-14", "SEC-1")
+def test_lines_that_share_a_block_cost_little_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The paths of a block were looked through for each of its elements, its agents for each of its lines: ten seconds."""
+    file_types: list[object] = []
+    joined: list[int] = []
+
+    class Counted(Values):
+        def element(self, value: bytes, position: Position, types: Iterable[str] = ()) -> str:
+            file_types.append(types)
+            return super().element(value, position, types)
+
+        def together(self, names: Iterable[str], position: Position) -> tuple[str, ...]:
+            joined.append(position.line)
+            return super().together(names, position)
+
+    monkeypatch.setattr(grammar, "Values", Counted)
+    agents = "User-agent: a\n" * 50 + "User-agent: b a\n" * 50
+    paths = "".join(f"  Path: /{number} html\n" for number in range(50)) + "  Path: /x json\n"
+    rules, _ = said(f"{agents}{paths}" + f"{ELEMENT}{DISALLOW}" * 50)
+    assert (len(rules), rules[0], rules[-1]) == (51 * 50, "a,b /0 html p: deny train", "a,b /x json p: deny train")
+    assert [*map(id, file_types)] == [id(file_types[0])] * 50
+    assert file_types[0] == {"html", "json"}
+    assert len(joined) == 101  # each line has its own names, and one of them others than those before it
 
 
 NAMES = " ".join(f"n{number}" for number in range(MAX_NAMES + 1))
