@@ -20,6 +20,8 @@ from parsel import Selector
 
 from comity.policies.answers.element_rule import ElementRule
 from comity.policies.document.document import Content
+from comity.policies.document.selector_index import Budget, CostError, Outline
+from comity.policies.document.selectors import SelectorError, select
 from comity.policies.elements.coverage import covered
 from comity.policies.elements.text_runs import OUTSIDE, UNKNOWN, Pieces
 from comity.policies.syntax.xml_tree import attributes
@@ -27,6 +29,7 @@ from comity.policies.syntax.xml_tree import attributes
 LEAST = 4  # characters, white space aside, of a text whose being found within another says where it was taken from
 MAX_SPANS = 10_000  # of one field; where there are more they are not told apart
 MAX_SCOPES = 1000  # in which a text, or an element, is looked for one by one; beyond it may come from any
+MAX_STEPS_OF_SELECTOR = 500_000  # for a declared one
 MAX_STEPS = 200_000_000  # characters that are looked through for one field: less than half a second
 
 FieldSpan = tuple[str] | tuple[str, int] | tuple[str, int, int]  # a value; a member of a list; characters of a text
@@ -58,6 +61,11 @@ def _start_tag(node: Any) -> StartTag:
 
 def _name(node: Any) -> str:
     return str(node.tag).rpartition("}")[2].lower()
+
+
+def _parts(selector: str) -> tuple[str, list[str]]:
+    """Return a selector of parsel without the attributes that it asks for, and these."""
+    return _ATTRIBUTE.sub("", selector).strip(), [name.strip() for name in _ATTRIBUTE.findall(selector)]
 
 
 def _texts_in(node: Any) -> Iterator[str]:
@@ -182,10 +190,12 @@ class Origins:
                 return by_node
         touched = {scope for node in nodes for scope in self._pieces.touched(node)}
         if self._kind == "html" and selector and not all(self._may_be_of(member, touched) for member in members):
-            # Scrapy's tree may have more in these nodes.
-            for text in self._texts_in_scrapy(selector):
-                if not self._may_be_of(text, touched):
-                    touched.update(scope for scope in self._scopes_of(text) if scope != UNKNOWN)
+            try:
+                for text in self._texts_in_scrapy(selector):
+                    if not self._may_be_of(text, touched):
+                        touched.update(scope for scope in self._scopes_of(text) if scope != UNKNOWN)
+            except (SelectorError, CostError):
+                return [_ANY]
         return [touched]
 
     def _refill(self) -> None:
@@ -238,7 +248,7 @@ class Origins:
 
     def _selected(self, selector: str) -> Sequence[Any] | None:
         if selector not in self._nodes:
-            element, names = _ATTRIBUTE.sub("", selector).strip(), [name.strip() for name in _ATTRIBUTE.findall(selector)]
+            element, names = _parts(selector)
             rule = ElementRule(agents=(), path="/", file_type=self._kind, element=element, verdict=None, actions=frozenset())
             (coverage,) = covered(self._content, [rule])
             nodes = coverage.nodes
@@ -273,17 +283,23 @@ class Origins:
         return {scope for text in _texts_in(node) for scope in self._of_single(text)}
 
     def _texts_in_scrapy(self, selector: str) -> Iterator[str]:
-        """Yield the texts in what a selector finds in the tree that Scrapy has of the document."""
-        try:
-            nodes = self._scrapy.css(selector)
-        except (SyntaxError, RuntimeError, ValueError):  # of parsel: the value was taken with something else
-            return
-        for node in nodes:
-            yield from _texts_in(node.root) if isinstance(node.root, etree._Element) else (node.root,)
+        """Yield the texts in what a selector finds in the tree that Scrapy has of the document, each once: what is found may be
+        within one another. SelectorError, CostError."""
+        element, names = _parts(selector)
+        is_own_text = element.endswith("::text") and "," not in element
+        seen = set[Any]()
+        for node in select(element, Outline(self._scrapy_root, Budget(MAX_STEPS_OF_SELECTOR))):
+            if names:
+                yield from filter(None, map(node.get, names))
+            elif is_own_text:
+                yield from filter(None, (node.text, *(inner.tail for inner in node)))
+            elif node not in seen:  # those around come first
+                seen.update(node.iter())
+                yield from _texts_in(node)
 
     @cached_property
-    def _scrapy(self) -> Selector:
-        return Selector(self._content.text, type="html")
+    def _scrapy_root(self) -> Any:
+        return Selector(self._content.text, type="html").root
 
     def _touched_by_any(self, twins: Sequence[Any]) -> Scopes:
         """The scopes of nodes, each of which a node may be. Many may be the same ones."""

@@ -271,12 +271,33 @@ def test_declared_selectors(value: Any, selector: str, places: dict[str, Any]) -
         ("<p title=t>Free words</p><div class=q title=t>Refused words</div>", "p", "changed", False),
         ("<p>Free words</p><div class=q>Free words</div>", "p", 2026, False),
         ("<p>Free words</p><div class=q>All words are free</div>", "p", "words", False),
-        ("<p>Free <b>words</b></p><div class=q>words</div>", "p:has(> b)", "changed", False),  # parsel cannot read it
+        ("<p>Free <b>words</b></p><div class=q>words</div>", "p:has(> b)", "changed", False),
+        ("<p>Free<section class=q>Refused words</section>", "p, b::attr(id)", "changed", True),
     ],
 )
 def test_declared_selectors_are_those_of_scrapy(body: str, selector: str, value: Any, is_refused: bool) -> None:
     rules = rules_of(f"<!doctype html><body>{body}", ".q")
     assert bool(spans(rules, value, selector)) is is_refused
+
+
+@pytest.mark.requirement("MEET-5", "SEC-5")
+@pytest.mark.parametrize("selector", ["div", "div *", "div ~ *, div"])
+def test_declared_selectors_that_find_much_within_one_another(selector: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the XPath of libxml2, and from each of them anew, it took minutes."""
+    looked_at: list[str] = []
+    texts_in = tracing._texts_in
+
+    def counted(node: Any) -> Iterator[str]:
+        for text in texts_in(node):
+            looked_at.append(text)
+            yield text
+
+    monkeypatch.setattr(tracing, "_texts_in", counted)
+    inner = "".join(f"<i title={number}>{number}</i>" for number in range(100))
+    assert spans(rules_of(f"<!doctype html><p class=q>No</p>{'<div>' * 100}{inner}", ".q"), "changed", selector) == {}
+    assert 100 < len(looked_at) <= 200
+    monkeypatch.setattr(tracing, "MAX_STEPS_OF_SELECTOR", 10)
+    assert spans(rules_of(f"<!doctype html><p class=q>No</p>{'<div>' * 100}{inner}", ".q"), "changed", selector) == {".q": [()]}
 
 
 JSON = {
