@@ -27,12 +27,12 @@ UNKNOWN = 1  # scope: nobody can tell; it counts as in every element for which s
 _UNSEEN = frozenset(("script", "style"))  # elements that many leave out when they take text
 _ADDRESSES = frozenset(("href", "src", "poster", "data", "action", "cite", "longdesc"))  # attributes that hold a URL
 _PLAIN_NAMES = frozenset(("class", "id", "title", "alt", "rel"))  # that need no look
-# In other attributes, as of images that scripts load: a path, or the name of a file.
+# In other attributes, as of images that scripts load, and in texts of JSON and XML: a path, or the name of a file.
 _FILE_TYPES = "jpe?g|png|gif|webp|avif|svg|bmp|ico|tiff?|mp[34]|m4[av]|webm|og[agv]|wav|mov|pdf"
 _LIKE_ADDRESS = re.compile(rf"\s*+(?=\S++\s*+\Z)(?:(?:https?:)?/|\.{{1,2}}/|\S+\.(?:{_FILE_TYPES})(?=\s|[?#]|\Z))", re.IGNORECASE)
 # Within a value, as of JSON and CSS.
 _WITHIN = re.compile(r"https?://[^\s\"'<>()\\]+|(?<=url\()\s*[\"']?[^\"')]+", re.IGNORECASE)
-_WEB = ("http://", "https://", "//", "/")  # what a text of JSON begins with where it is taken for a URL
+_WEB = ("http://", "https://", "/")  # what a text that has spaces begins with where it is taken for a URL
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?::[0-9]+)?(?=/)")
 _PLAIN = re.compile(r"(?:/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)+")  # to be joined with an origin, without a look at its parts
 
@@ -208,11 +208,11 @@ class Pieces:
             else:
                 text = value if isinstance(value, str) else json.dumps(value)
                 yield scope, text, "apart"
-                if text.startswith(_WEB):
+                if _is_like_address(text):
                     yield scope, text, "url"
 
     def _of_tree(self) -> Iterator[Piece]:
-        root, numbers = self.root, self._numbers
+        root, numbers, is_xml = self.root, self._numbers, self._kind == "xml"
         around = [*root.itersiblings(preceding=True)], [*root.itersiblings()]
         yield from ((OUTSIDE, node.text or "", "apart") for node in reversed(around[0]))
         scopes, kinds = [OUTSIDE], [""]  # of the elements that are open
@@ -229,6 +229,8 @@ class Pieces:
                 kind = "script" if node.tag in _UNSEEN else "flow"
                 if (text := node.text) and not text.isspace():
                     yield scope, text, kind
+                    if is_xml and _is_like_address(text):
+                        yield scope, text, "url"
                 scopes.append(scope)
                 kinds.append(kind)
                 continue
@@ -242,12 +244,16 @@ class Pieces:
         yield from ((OUTSIDE, node.text or "", "apart") for node in around[1])
 
 
+def _is_like_address(text: str) -> bool:
+    return text.lstrip().startswith(_WEB) or _LIKE_ADDRESS.match(text) is not None
+
+
 def _addresses(name: str, value: str) -> Iterable[str]:
     """The URLs that an attribute holds, as they are written."""
     name = name.rpartition("}")[2].rpartition(":")[2].lower()
     if name.endswith("srcset"):
         return [candidate.split()[0] for candidate in value.split(",") if candidate.strip()]
-    if name in _ADDRESSES or (name != "style" and _LIKE_ADDRESS.match(value)):
+    if name in _ADDRESSES or (name != "style" and _is_like_address(value)):
         return (value,)
     if "/" in value or "(" in value:
         return [address.lstrip(" \t\r\n\"'") for address in _WITHIN.findall(value.replace("\\/", "/"))]

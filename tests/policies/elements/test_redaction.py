@@ -169,6 +169,7 @@ def test_files_of_a_page_with_few_urls_are_told_apart_wherever_they_come_from() 
         "data-original=' ../q.jpg '",
         "data-srcset='small.jpg 1x, /q.jpg 2x'",
         "background=//example.com/q.jpg",
+        "data-src='/q .jpg'",
         "style='background: url( \"/q.jpg\") no-repeat'",
         "data-props='{&quot;src&quot;: &quot;https:\\/\\/example.com\\/q.jpg&quot;}'",
         "onclick=\"show('https://example.com/q.jpg')\"",
@@ -177,10 +178,29 @@ def test_files_of_a_page_with_few_urls_are_told_apart_wherever_they_come_from() 
 def test_files_of_images_that_scripts_load(attributes: str) -> None:
     """No attribute that HTML knows says where they are."""
     page = page_of(f"<!doctype html><base href=/dir/><p class=q><b {attributes}></b></p><b data-src=/free.jpg></b>")
-    url = "https://example.com/dir/q.jpg" if "lazy" in attributes else "https://example.com/q.jpg"
-    address = url.removeprefix("https://example.com") + ("?w=1" if "lazy" in attributes else "")
+    address = "/dir/q.jpg?w=1" if "lazy" in attributes else "/q%20.jpg" if "q ." in attributes else "/q.jpg"
     record = exported(page, {"n": 1}, images=[file(address), file("/free.jpg")])
     assert [one["url"][19:] for one in record["images"]] == ["/free.jpg"]
+
+
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize(
+    ("media_type", "body"),
+    [
+        ("application/json", '{"q": {"image": "img/q.jpg"}, "free": "img/free.jpg"}'),
+        ("application/json", '{"q": ["/img/q.jpg"], "free": "/img/free.jpg"}'),
+        ("application/rss+xml", "<rss><q><url> https://example.com/img/q.jpg </url></q><url>/img/free.jpg</url></rss>"),
+        ("application/rss+xml", "<rss><q><m url='img/q.jpg'/></q><m url='img/free.jpg'/></rss>"),
+    ],
+)
+def test_files_of_json_and_xml(media_type: str, body: str) -> None:
+    kind = "json" if "json" in media_type else "xml"
+    ai = f"User-agent: *\n  Path: / {kind}\n    Element: q\n      Disallow: Train\n"
+    site = Site.from_files("https://example.com", {"/ai.txt": ai.encode()})
+    agent = Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW})
+    page = site.page(agent, "https://example.com/", headers=[(b"Content-Type", media_type.encode())], body=body.encode())
+    record = exported(page, {"n": 1}, images=[file("/img/q.jpg"), file("/img/free.jpg")])
+    assert [one["url"][19:] for one in record["images"]] == ["/img/free.jpg"]
 
 
 @pytest.mark.requirement("MEET-5")
