@@ -160,7 +160,7 @@ def test_the_schema_refuses_what_is_no_tag(change: dict[str, Any]) -> None:
 
 
 @pytest.mark.requirement("AIT-6", "SEC-4")
-@pytest.mark.parametrize("name", ["a/b", "[red]x", "\u202eevil", "\x9bx", "a\u2028b", "É", "-a", "x" * 201])
+@pytest.mark.parametrize("name", ["a@b", "[red]x", "\u202eevil", "\x9bx", "a\u2028b", "É", "_a", "x" * 201])
 def test_an_action_whose_name_is_none_of_a_use_is_in_no_list_of_uses(name: str) -> None:
     """The tag would be understood by nobody. What the rule refuses it refuses all the same."""
     lines = ("User-agent: *", "  Path: / html", "    Element: *", f"      Disallow: {name} Train", "      Disallow: crop")

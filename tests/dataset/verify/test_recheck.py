@@ -175,7 +175,7 @@ def test_what_the_page_permitted_stays_permitted_unless_files_refuse(use: str, p
     assert changes(today(made, REFUSING, agent=strict))[use] == LOST
 
 
-BOTS_REFUSED = {ROBOTS: "User-agent: *\nContent-Usage: bots=n\nAllow: /\n"}
+TDM_REFUSED = {ROBOTS: "User-agent: *\nUsage: tdm=n\nAllow: /\n"}
 
 
 @pytest.mark.requirement("MEET-3", "TDM-1")
@@ -187,20 +187,20 @@ def test_a_page_that_came_before_a_file_comes_before_it_today() -> None:
         made = record({TDMREP: RESERVED}, **page)
         assert changes(today(made, {TDMREP: RESERVED})) == {}
         assert changes(today(record({}), {TDMREP: RESERVED})) == {"train": LOST}
-    made = record(BOTS_REFUSED, headers={"Content-Usage": "train-ai=y"})
+    made = record(TDM_REFUSED, headers={"Usage-Pref": "ai=y"})
     assert made["permissions"]["uses"]["train"]["verdict"] == "allow"
-    assert "train" not in changes(today(made, BOTS_REFUSED))
-    assert "train" not in changes(today(made, {ROBOTS: BOTS_REFUSED[ROBOTS] + "# more\n"}))
+    assert "train" not in changes(today(made, TDM_REFUSED))
+    assert "train" not in changes(today(made, {ROBOTS: TDM_REFUSED[ROBOTS] + "# more\n"}))
 
 
 @pytest.mark.requirement("MEET-3")
-@pytest.mark.parametrize("field", ["bots=n", f"bots=n, x=({' '.join(map(str, range(100)))})"])
+@pytest.mark.parametrize("field", ["tdm=n", f"tdm=n, x=({' '.join(map(str, range(100)))})"])
 def test_a_refusal_of_the_page_that_a_file_outweighed_is_not_forgotten(field: str) -> None:
-    """The page refused all automated processing; the file permitted training, which is the nearer word. It does no more.
+    """The page refused all mining of its data; the file permitted it for AI, which is the nearer word (USE-7). It does no more.
 
     The second field is longer than what the tag quotes of it."""
-    page: dict[str, Any] = {"headers": {"Content-Usage": field}}
-    files = {ROBOTS: "User-agent: *\nContent-Usage: train-ai=y\nAllow: /\n"}
+    page: dict[str, Any] = {"headers": {"Usage-Pref": field}}
+    files = {ROBOTS: "User-agent: *\nUsage: ai=y\nAllow: /\n"}
     made = record(files, **page)
     assert made["permissions"]["uses"]["train"]["verdict"] == "allow"
     assert "train" not in changes(today(made, files))

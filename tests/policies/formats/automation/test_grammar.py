@@ -440,7 +440,8 @@ def test_something_that_cannot_be_seen_beside_the_name(unseen: str) -> None:
         f"{unseen}allowed-purposes: search\nallowed-methods: GET\nallowed-automations{unseen}: cdp"
     )
     _, group = automation.groups
-    assert (group.line, group.scopes, group.hosts, group.agents) == (4, (UrlPattern("", "/a"),), ("e.com",), {"*"})
+    assert (group.line, group.scopes, group.hosts) == (4, (UrlPattern("", "/a"),), ("e.com",))
+    assert group.agents == frozenset(("*",))
     assert [value.value for value in group.directives.allowed_purposes] == [frozenset()]
     assert [value.value for value in group.directives.allowed_automations] == [frozenset()]
     assert [value.value for value in group.directives.allowed_methods] == [frozenset(("GET",))]
@@ -453,7 +454,8 @@ def test_something_that_cannot_be_seen_around_a_value(unseen: str) -> None:
         f"scope:{unseen}/a{unseen}\nhost: {unseen}e.com,{unseen}f.com\nuser-agent:{unseen}*,{unseen}Bot\n"
         f"disallow-fetch-from: /b,{unseen}/c"
     ).groups
-    assert (group.scopes, group.hosts, group.agents) == ((UrlPattern("", "/a"),), ("e.com", "f.com"), {"*", "bot"})
+    assert (group.scopes, group.hosts) == ((UrlPattern("", "/a"),), ("e.com", "f.com"))
+    assert group.agents == frozenset(("*", "bot"))
     assert group.directives.disallow_fetch_from[0].value == (UrlPattern("", "/b"), UrlPattern("", "/c"))
 
 
