@@ -229,10 +229,21 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
 
 def check_columns(schema: pa.Schema) -> None:
     """DatasetError where records cannot have such columns."""
-    if repeated := next((name for name, times in Counter(schema.names).items() if times > 1), ""):
+    if repeated := _repeated(schema):
         raise DatasetError(f"two of its columns are called `{repeated}`")
     if EXTRA in schema.names and _type_of_extra(schema.field(EXTRA).type) not in _TEXTS:
         raise DatasetError(f"its column {EXTRA} is no text")
+
+
+def _repeated(fields: Iterable[pa.Field]) -> str:
+    """The name that two of these have, or two members of an object in them, as `a.b`; "": none."""
+    fields = [*fields]
+    if repeated := next((name for name, times in Counter(field.name for field in fields).items() if times > 1), ""):
+        return repeated
+    for field in fields:
+        if within := _repeated(field.type.field(number) for number in range(field.type.num_fields)):
+            return f"{field.name}.{within}"
+    return ""
 
 
 def readable(batch: pa.RecordBatch) -> pa.RecordBatch:

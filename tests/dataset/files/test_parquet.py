@@ -375,11 +375,18 @@ def test_further_fields_are_texts_of_any_kind(tmp_path: Path, array: Any) -> Non
     assert export([tmp_path / "a.parquet"], tmp_path / "out.jsonl", Terms.of(["index"])).counts.causes == {"no-tag": 1}
 
 
+def with_repeated_members(name: str) -> pa.StructArray:
+    """An object whose members of this name say two things: of a tag one of them may refuse."""
+    return pa.StructArray.from_arrays([pa.array(["deny"]), pa.array(["allow"])], names=[name, name])
+
+
 @pytest.mark.parametrize(
     ("table", "why"),
     [
         (pa.table([[1], [2]], names=["n", "n"]), "two of its columns are called `n`"),
         (pa.table({"n": [1], EXTRA: [1]}), "its column extra_json is no text"),
+        (pa.table({"n": with_repeated_members("uses")}), "two of its columns are called `n.uses`"),
+        (pa.table({"n": pa.ListArray.from_arrays([0, 1], with_repeated_members("verdict"))}), r".* called `n\.\w+\.verdict`"),
     ],
 )
 def test_columns_that_no_record_can_have(tmp_path: Path, table: Any, why: str) -> None:
