@@ -47,7 +47,8 @@ EXTRA = "extra_json"
 MAX_MEMBERS = 100  # of an object that becomes a struct: one with more has keys that are data
 MAX_FIELDS = 1_000  # of a record that become columns
 MAX_DEPTH = 8  # of lists and objects in each other
-NULLS_ONLY = r'^\{"[^"\\]+":null(,"[^"\\]+":null)*\}$'  # of EXTRA: fields that are there and have no value
+_PLAIN_NAME = r'"[^"\\\x00-\x1f]+"'  # JSON has no control characters in names
+NULLS_ONLY = rf"^\{{{_PLAIN_NAME}:null(,{_PLAIN_NAME}:null)*\}}$"  # of EXTRA: fields that are there and have no value
 
 # The tag
 

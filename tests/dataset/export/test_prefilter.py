@@ -241,6 +241,7 @@ def without(part: str, member: str) -> Any:
         {EXTRA: '{"permissions": {}}'},
         {EXTRA: '{"text":null,"more":1}'},
         {EXTRA: '{"text":null}'},
+        {EXTRA: '{"a\nb":null}'},
     ],
 )
 def test_columns_that_others_have_altered_are_judged_as_they_are_read(changed: dict[str, Any]) -> None:

@@ -146,6 +146,7 @@ def test_objects_whose_keys_stand_twice() -> None:
 def test_further_fields(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_lines, "MAX_DISTINCT", most)
     texts = ['{"a":null}', '{"x":null}', '{"x":null,"x":null}', '{"a":1}', '{"x":"\\ud800"}', "[]", "{", '{"\\u0061":null}', None]
+    texts += ['{"a\nb":null}', '{"\0":null}']  # no JSON
     for value in ("b", None):
         columns = [pa.array([value] * len(texts), pa.string()), pa.array(texts)]
         batch = pa.record_batch(columns, ["a", EXTRA])
