@@ -82,7 +82,7 @@ def parsed(text: str | bytes) -> Any:
         text = text.removeprefix(BOM).decode("utf-8", "surrogatepass")
     end = text[-_END:]
     tail = _TAILS.get(end)
-    if tail is not None and text.endswith(tail) and not _may_hold_tag(text, len(text) - len(tail)):
+    if tail is not None and text.endswith(tail) and not _may_hold_names(text, len(text) - len(tail)):
         return json.loads(text)
     try:
         value = _decode(text)
@@ -102,10 +102,11 @@ _MAX_TAIL = 10_000  # characters
 _TAILS: Bounded[str, str] = Bounded(1_000)
 
 
-def _may_hold_tag(text: str, end: int) -> bool:
-    """Return whether a tag may begin before `end`: as an object or a text, as what stands in its field, and with letters that
-    are escaped."""
-    return any(text.find(sign, 0, end) >= 0 for sign in ('"uses', f'"{FIELD}"', "\\u00"))
+def _may_hold_names(text: str, end: int) -> bool:
+    """Return whether names may stand before `end` that are looked at: those of a tag, as an object or a text, or what stands in
+    its field, with letters that are escaped; and those of any object in the record, which may be a header of HTTP."""
+    signs = ('"uses', f'"{FIELD}"', "\\u00")
+    return text.find("{", text.find("{") + 1, end) >= 0 or any(text.find(sign, 0, end) >= 0 for sign in signs)
 
 
 class _RepetitionError(Exception):
@@ -122,8 +123,8 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _decode = json.JSONDecoder(object_pairs_hook=_unrepeated).decode
 
 
-class _Repeating(Record):
-    """An object in which a name stands twice. The last value counts."""
+class Repeating(Record):
+    """An object in which a name stands twice. The last value counts, but for whoever takes it for the header of a page."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -150,14 +151,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object of its members. Of fields of headers that stand twice both are heard; else the last one counts."""
     members: dict[str, Any] = dict(pairs)
     if len(members) < len(pairs):
-        members = _Repeating(pairs)
+        members = Repeating(pairs)
         of_tags = {name for name, value in pairs if name in _OF_TAGS or _may_be_tag(value)}
         if name := next(filter(of_tags.__contains__, _repeated(pairs)), ""):
             raise ValueError(f"`{name}` stands there twice")
     if members.keys() >= _OF_TAGS and (name := _repeated_in(members)):
         raise ValueError(f"`{name}` stands there twice")
     for name, value in members.items():
-        if isinstance(value, _Repeating) and "header" in name.lower():
+        if isinstance(value, Repeating) and "header" in name.lower():
             members[name] = every_value(value.pairs)
     return members
 
@@ -172,7 +173,7 @@ def _may_be_tag(value: Any) -> bool:
 
 def _repeated_in(value: Any) -> str:
     """Return a name that stands twice in an object of the value; ""."""
-    if isinstance(value, _Repeating):
+    if isinstance(value, Repeating):
         return next(_repeated(value.pairs))
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return next(filter(None, map(_repeated_in, members)), "")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from comity.dataset.records import Record, every_value
+from comity.dataset.records import Record, Repeating, every_value
 from comity.dataset.records import moment_of as moment_of
 
 Fields = tuple[tuple[bytes, bytes], ...]  # of a header
@@ -56,7 +56,7 @@ def fields_of(value: Any) -> Fields:
         matches = [_HEADER_LINE.fullmatch(line) for line in lines if line and not line.startswith("HTTP/")]
         pairs: Iterable[Any] = [match.groups() if match else None for match in matches]
     else:
-        pairs = value.items() if isinstance(value, Mapping) else value
+        pairs = value.pairs if isinstance(value, Repeating) else value.items() if isinstance(value, Mapping) else value
     fields: list[tuple[bytes, bytes]] = []
     for pair in pairs:
         name, values = (pair["name"], pair["value"]) if isinstance(pair, Mapping) else pair

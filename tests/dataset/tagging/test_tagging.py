@@ -327,6 +327,21 @@ def test_header_fields_in_a_column_count(tmp_path: Path) -> None:
     assert lines(tmp_path / "out.jsonl")[0]["headers"] == {"X-Robots-Tag": ["noai", "all"], "A": "b"}
 
 
+@pytest.mark.parametrize("field", ["headers", "http", "http.sent"])
+def test_header_fields_that_stand_twice_count_whatever_is_before_and_behind_them(tmp_path: Path, field: str) -> None:
+    """What is remembered of a tag says nothing of the names in other fields, and no field has to be called a header."""
+    tag_dataset([jsonl(tmp_path / "in.jsonl", [{"url": URLS[0], "date": DATE}])], tmp_path / "out.jsonl", judge())
+    [tagged] = lines(tmp_path / "out.jsonl")
+    tail = f'"url": "{URLS[0]}", "date": "{DATE}", "permissions": {json.dumps(tagged["permissions"])}}}\n'
+    name, _, member = field.partition(".")
+    headers = [f'{{"X-Robots-Tag": {value}}}' for value in ('"all"', '"noai", "X-Robots-Tag": "all"')]
+    objects = [f'{{"{member}": {header}}}' if member else header for header in headers]
+    (tmp_path / "in.jsonl").write_text("".join(f'{{"{name}": {value}, {tail}' for value in objects))
+    tag_dataset([tmp_path / "in.jsonl"], tmp_path / "out.jsonl", judge(), Making(Columns(headers=field)))
+    verdicts = [one["permissions"]["uses"]["train"]["verdict"] for one in lines(tmp_path / "out.jsonl")]
+    assert verdicts == ["allow", "deny"]
+
+
 REFUSING = {"X-Robots-Tag": "noai"}
 
 
