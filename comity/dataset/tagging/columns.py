@@ -19,6 +19,7 @@ DATES = (
     *("meta.timestamp", "meta.date", "metadata.timestamp", "metadata.date"),
 )
 TEXTS = ("text", "content", "raw_content", "TEXT", "caption")
+PAGE_URLS = ("url", "final_url")  # fields of records of ours by which their page is known: the first that is free gets its URL
 HEADERS = ("headers", "http_headers", "response_headers", "meta.headers", "metadata.headers")
 
 
@@ -55,9 +56,13 @@ def value_of(record: Mapping[str, Any], names: Iterable[str]) -> tuple[str, Any]
         value = record.get(name)
         if value is None and "." in name:
             value = _member(record, name)
-        if value is not None and value != "":
+        if not is_blank(value):
             return name, value
     return "", None
+
+
+def is_blank(value: Any) -> bool:
+    return value is None or value == ""
 
 
 def _member(record: Mapping[str, Any], name: str) -> Any:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.counts.column_summary import note
-from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, adapted, decode, is_tag_type, proper
+from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, adapted, decode, is_tag_type, kinds_of, proper
 from comity.dataset.files.arrow_types import plain
 from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, IDENTITY, SPARE_FIELD, Unreadable
@@ -134,7 +134,8 @@ class _PageColumns:
         self._text = _text_name(present, work)
         names = dict.fromkeys(first_part(name) if name not in present else name for names in work.names for name in names)
         relevant = set(map(first_part, (*self._urls, *self._dates, *self._headers))) | {*self._urls, *self._dates, *self._headers}
-        self._values = {name: plain(batch.column(name)) for name in names if name in present and name in relevant}
+        kinds = kinds_of(batch.schema)  # octets are texts, as in records
+        self._values = {name: kinds[name].values(batch.column(name)) for name in names if name in kinds and name in relevant}
         self._tags = TAG.values(batch.column(FIELD)) if FIELD in present else None
 
     def pages(self) -> list[CapturedPage]:

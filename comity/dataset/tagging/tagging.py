@@ -19,7 +19,7 @@ from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, Record, Unr
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
 from comity.dataset.tagging import warc
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
-from comity.dataset.tagging.columns import Columns, captured_page, checked, value_of
+from comity.dataset.tagging.columns import PAGE_URLS, Columns, captured_page, checked, is_blank, value_of
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge, Judged, Tag
 from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
@@ -153,10 +153,10 @@ class TagPass:
 def standard(record: Mapping[str, Any], url: str, url_name: str, page: CapturedPage, text_name: str) -> Record:
     """The record with its URL, its date and its text where records of ours have them."""
     fields = {"text" if name == text_name and "text" not in record else name: value for name, value in record.items()}
-    if url_name not in ("url", "final_url"):
-        fields.setdefault("url", url)
-    if page.captured_at is not None:
-        fields.setdefault("fetched_at", page.captured_at.isoformat())
+    if url_name not in PAGE_URLS and (name := next((name for name in PAGE_URLS if is_blank(fields.get(name))), "")):
+        fields[name] = url
+    if page.captured_at is not None and is_blank(fields.get("fetched_at")):
+        fields["fetched_at"] = page.captured_at.isoformat()
     return fields
 
 

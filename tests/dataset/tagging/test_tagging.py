@@ -371,6 +371,18 @@ def test_what_fits_no_column_is_heard(tmp_path: Path, name: str, first: Any, sec
     assert outputs[0] == outputs[1]
 
 
+def test_octets_of_columns_are_texts(tmp_path: Path) -> None:
+    """Programs that know no texts write them so; in records they are."""
+    columns: dict[str, list[Any]] = {"url": [URLS[0], URLS[0]], "date": [DATE, None], "headers": ["X-Robots-Tag: noai", ""]}
+    octets = {name: pa.array([text and text.encode() for text in texts]) for name, texts in columns.items()}
+    outputs = []
+    for table in (pa.table(columns), pa.table(octets)):
+        pq.write_table(table, tmp_path / "in.parquet")
+        tag_dataset([tmp_path / "in.parquet"], tmp_path / "out.jsonl", judge())
+        outputs.append(lines(tmp_path / "out.jsonl"))
+    assert outputs[0] == outputs[1]
+
+
 @given(
     st.lists(
         st.fixed_dictionaries(
