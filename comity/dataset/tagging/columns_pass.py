@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from comity.dataset.files.arrow_types import plain
 from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, IDENTITY, SPARE_FIELD, Unreadable
 from comity.dataset.tagging.captured import CapturedPage, moment_of
-from comity.dataset.tagging.columns import captured_page, first_part, value_of
+from comity.dataset.tagging.columns import PAGE_URLS, captured_page, first_part, is_blank, value_of
 from comity.dataset.tagging.counts import Tagged
 
 if TYPE_CHECKING:
@@ -63,9 +63,17 @@ def schema_of_tagged(schema: pa.Schema, work: TagPass) -> pa.Schema:
     """The schema of what comes out of batches with this one. It is that of all batches, whatever rows they have."""
     text = _text_name(schema.names, work)
     fields = {("text" if field.name == text else field.name): field.type for field in schema}
-    for name in STANDARD:
-        fields.setdefault(name, pa.string())
+    for name in filter(None, (*STANDARD, _url_field(schema.names, work))):
+        if pa.types.is_null(fields.get(name, pa.null())):
+            fields[name] = pa.string()
     return proper(pa.schema(list(fields.items())))
+
+
+def _url_field(names: Collection[str], work: TagPass) -> str:
+    """The field that gets the URLs of pages, as no column of these names has it where records of ours have it; ""."""
+    if any(name in names for name in PAGE_URLS if name in work.names[0]):
+        return ""
+    return next((name for name in PAGE_URLS if name not in names), "")
 
 
 def _text_name(names: Iterable[str], work: TagPass) -> str:
@@ -75,11 +83,20 @@ def _text_name(names: Iterable[str], work: TagPass) -> str:
 
 
 def _may_hide(batch: pa.RecordBatch, work: TagPass) -> bool:
-    """Return whether the column of tags has other data, or a tag, or what pages are judged by, stands elsewhere as it fits no
-    column."""
+    """Return whether the column of tags has other data, or a tag, or what pages are judged by, stands elsewhere: as it fits no
+    column, or as rows have nothing in the usual one."""
     names = batch.schema.names
     if FIELD in names and not is_tag_type(batch.schema.field(FIELD).type):
         return True
+    kinds = kinds_of(batch.schema)
+    for standard, candidates in ((PAGE_URLS, work.names[0]), (("fetched_at",), work.names[1])):
+        present = [name for name in candidates if first_part(name) in names]
+        if any(
+            any(map(is_blank, kinds[name].values(batch.column(name))))
+            for name in standard
+            if name in names and present not in ([], [name])
+        ):
+            return True
     return EXTRA in names and bool(pc.any(pc.match_substring_regex(batch.column(EXTRA), _pattern(work.names))).as_py())
 
 
@@ -169,17 +186,17 @@ class _PageColumns:
         present = {name: True for name in names if name != EXTRA and plain(self._batch.column(name).slice(row, 1))[0]}
         extra = self._batch.column(EXTRA)[row].as_py() if EXTRA in names else None
         rest = dict.fromkeys(_names_in(extra), True) if extra else {}
-        return {
-            ("text" if name == text else name): value for name, value in {**present, **rest}.items() if name not in self._urls
-        }
+        url_name = value_of({name: column[row] for name, column in self._values.items()}, self._urls)[0]
+        return {("text" if name == text else name): value for name, value in {**present, **rest}.items() if name != url_name}
 
     def standard(self, batch: pa.RecordBatch, urls: list[str], moments: list[datetime | None]) -> pa.RecordBatch:
         """The batch with the URL, the date and the text where records of ours have them."""
         names = ["text" if name == self._text else name for name in batch.schema.names]
         arrays = [batch.column(number) for number in range(batch.num_columns)]
         texts = {moment: moment.isoformat() if moment else None for moment in dict.fromkeys(moments)}
-        for name, values in zip(STANDARD, (urls, [texts[moment] for moment in moments]), strict=True):
-            if name not in names:
+        url_field = _url_field(names, self._work)
+        for name, values in ((url_field, urls), ("fetched_at", [texts[moment] for moment in moments])):
+            if name and name not in names:
                 names.append(name)
                 arrays.append(pa.array(values, pa.string()))
         return pa.RecordBatch.from_arrays(arrays, names)

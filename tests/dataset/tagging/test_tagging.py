@@ -371,6 +371,29 @@ def test_what_fits_no_column_is_heard(tmp_path: Path, name: str, first: Any, sec
     assert outputs[0] == outputs[1]
 
 
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_pages_are_known_by_the_url_and_the_date_that_they_were_judged_by(tmp_path: Path, form: str) -> None:
+    """By these they are taken down, and found to have been fetched again."""
+    rows: list[dict[str, Any]] = [
+        {"url": URLS[1], "fetched_at": "2024-06-02", "uri": URLS[0], "date": DATE},
+        {"url": None, "fetched_at": "", "uri": URLS[0], "date": DATE},
+        {"url": "", "fetched_at": None, "uri": URLS[4], "date": DATE},
+    ]
+    made: Callable[..., Path] = jsonl if form == "jsonl" else parquet
+
+    def tagged(rows: list[dict[str, Any]], columns: Columns = Columns()) -> list[list[Any]]:  # noqa: B008  # immutable
+        tag_dataset([made(tmp_path / f"in.{form}", rows)], tmp_path / "out.jsonl", judge(), Making(columns))
+        return [[one.get(name) for name in ("url", "final_url", "fetched_at")] for one in lines(tmp_path / "out.jsonl")]
+
+    written = "2024-06-01T00:00:00+00:00"
+    assert tagged(rows) == [[URLS[1], None, "2024-06-02"], [URLS[0], None, written], [URLS[4], None, written]]
+    assert tagged(rows[:1], Columns(url="uri")) == [[URLS[1], URLS[0], "2024-06-02"]]
+    assert tagged([{"final_url": URLS[1]} | rows[1]], Columns(url="uri")) == [[URLS[0], URLS[1], written]]
+    assert tagged([{"final_url": URLS[1]} | rows[0]], Columns(url="uri")) == [[URLS[1], URLS[1], "2024-06-02"]]
+    tag_dataset([made(tmp_path / f"in.{form}", rows[:1])], tmp_path / "out.jsonl", judge(), Making(Columns(url="uri")))
+    assert expire([tmp_path / "out.jsonl"], NOW, [URLS[0]]).causes == {"taken-down": 1}
+
+
 def test_octets_of_columns_are_texts(tmp_path: Path) -> None:
     """Programs that know no texts write them so; in records they are."""
     columns: dict[str, list[Any]] = {"url": [URLS[0], URLS[0]], "date": [DATE, None], "headers": ["X-Robots-Tag: noai", ""]}
