@@ -167,9 +167,9 @@ def _usable(record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: T
         usable.cut_files()
     if any(use.qualifiers is not FREE for use in uses):
         usable.use_instead()
-        usable.cut_length()
         usable.attribute()
     usable.license()
+    usable.cut_length()
     return usable.result()
 
 
@@ -178,6 +178,7 @@ class _Usable:
 
     def __init__(self, record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: Terms) -> None:
         self.record = record  # its tag stands in it as it was
+        self._added: Record = {}  # fields that take the place of those with the same names: an earlier export may have added them
         self._raw_tag = raw_tag
         self._tag = tag
         self._raw = tag.raw  # as it is to be
@@ -190,14 +191,16 @@ class _Usable:
     def result(self) -> TermsApplied:
         """The record with its tag."""
         raw_tag = self._raw_tag._replace(raw=self._raw)
-        if self._raw is self.record.get(raw_tag.field):
-            return TermsApplied(self.record, tag=raw_tag)
-        return TermsApplied(raw_tag.put(self.record, self._raw), tag=raw_tag)
+        record = self.record | self._added if self._added else self.record
+        if self._raw is record.get(raw_tag.field):
+            return TermsApplied(record, tag=raw_tag)
+        return TermsApplied(raw_tag.put(record, self._raw), tag=raw_tag)
 
     @property
     def _fields(self) -> Record:
-        """The fields of the record besides its tag."""
-        return {field: value for field, value in self.record.items() if field != self._raw_tag.field}
+        """The fields of the record that stay, besides its tag."""
+        others = (self._raw_tag.field, *self._added)
+        return {field: value for field, value in self.record.items() if field not in others}
 
     def cut_elements(self) -> None:
         """Elements on which one of the uses is refused."""
@@ -277,8 +280,8 @@ class _Usable:
             common = [resource for resource in common if resource.extract]
         if not common:
             raise _RefusedError("must-use")
+        self._added[INSTEAD] = RESOURCES.write(common)
         self._remove(dict.fromkeys(content(self._fields)))
-        self.record = self.record | {INSTEAD: RESOURCES.write(common)}
 
     def cut_length(self) -> None:
         """Text beyond the lengths that are permitted (ACAP 1.0 section-2.5.5.2.3)."""
@@ -287,7 +290,7 @@ class _Usable:
         chars, words = min(self._chars, default=None), min(self._words, default=None)
         limit = UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=(), max_chars=chars, max_words=words)
         if any(use.qualifiers.must_use for use in self._uses):
-            if not fits(" ".join(resource["content"] for resource in self.record[INSTEAD]), limit):
+            if not fits(" ".join(resource["content"] for resource in self._added[INSTEAD]), limit):
                 raise _RefusedError("max-length")
         else:
             self._remove(beyond(self._fields, limit))
@@ -296,7 +299,7 @@ class _Usable:
         """Add what is to be shown with it (ACAP 1.0 section-2.5.5.2.5)."""
         included = dict.fromkeys(resource for use in self._uses for resource in use.qualifiers.must_include)
         if included:
-            self.record = self.record | {ATTRIBUTION: RESOURCES.write(included)}
+            self._added[ATTRIBUTION] = RESOURCES.write(included)
 
     def license(self) -> None:
         """The RSL documents by which the uses are permitted, and the operator's own licences."""
@@ -306,7 +309,7 @@ class _Usable:
                 references[_reference(reason) if reason["rule"] == ARRANGEMENT else reason["url"]] = None
         references.pop("", None)
         if references:
-            self.record = self.record | {LICENSE: list(references)}
+            self._added[LICENSE] = list(references)
 
     def _remove(self, removed: Removals, *, without: Collection[int] = (), removed_names: frozenset[str] = frozenset()) -> None:
         """Cut the record.

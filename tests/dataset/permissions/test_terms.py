@@ -339,6 +339,19 @@ def test_instead_is_not_shortened(make_record: MakeRecord) -> None:
     kept(make_record(present_snippet={"must_use": [OTHER], "max_words": 4}), "present-snippet")
 
 
+@pytest.mark.requirement("ACAP-34", "ACAP-35", "ACAP-36")
+@pytest.mark.parametrize(
+    "condition", [{"max_words": 5}, {"max_words": 5, "prohibited_modifications": ["any"]}, {"max_chars": 30, "must_use": [OTHER]}]
+)
+def test_what_an_export_adds_is_no_text_of_the_page(make_record: MakeRecord, condition: dict[str, Any]) -> None:
+    """It takes its own place in the next export, which has nothing to cut."""
+    fields = {"title": "", "links": [], "sha256": "", "html": None}
+    record = make_record(present=condition | {"must_include": [LINK], "because": [3]}, fields=fields)
+    exported = kept(record, "present")
+    assert (exported["attribution"], exported["license"]) == ([LINK], ["https://example.com/license.xml"])
+    assert exported["text"] == ("" if "must_use" in condition else record["text"])
+
+
 @pytest.mark.requirement("ACAP-36")
 def test_attribution_and_license(make_record: MakeRecord) -> None:
     record = make_record(
