@@ -5,8 +5,8 @@ beyond(record, limit)        what is more than a permission allows to show"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from comity.dataset.records import IDENTITY, Record
 from comity.policies.answers.decision import UseDecision
@@ -28,26 +28,49 @@ def beyond(record: Record, limit: UseDecision) -> Removals:
     fields = content(record)
     texts = [field for field in fields if isinstance(record[field], str) and field != "title"]
     main = "text" if "text" in texts else next(iter(texts), "")
-    shown_texts: list[str] = []
+    shown = NOTHING
     for field in sorted(fields, key=lambda field: field != main):  # the main text first, others as they come
         value = record[field]
-        texts_so_far = [] if field == "title" else shown_texts
-        if fits(" ".join((*texts_so_far, *_texts(value))), limit):
-            texts_so_far.extend(_texts(value))
-        elif field in ("title", main) and isinstance(value, str):
+        before = NOTHING if field == "title" else shown
+        after = before.with_texts(_texts(value), limit)
+        if after is None and field in ("title", main) and isinstance(value, str):
             cut = snippet(value, limit)
-            texts_so_far.append(cut)
             removed[field] = [(len(cut), len(value))]
-        else:
+            after = before.with_texts([cut], limit)
+        elif after is None:
             removed[field] = None
+        if after is not None and field != "title":
+            shown = after
     return removed
 
 
-def fits(text: str, limit: UseDecision) -> bool:
-    """Return whether the text is no longer than `max_chars` and `max_words` of the limit permit."""
-    is_short = limit.max_chars is None or len(text) <= limit.max_chars
-    most = None if limit.max_words is None else min(limit.max_words, len(text))  # there are no more words than characters
-    return is_short and (most is None or len(text.split(None, most)) <= most)
+def fits(texts: Iterable[str], limit: UseDecision) -> bool:
+    """Return whether the texts together are no longer than `max_chars` and `max_words` of the limit permit."""
+    return NOTHING.with_texts(texts, limit) is not None
+
+
+class _Shown(NamedTuple):
+    """The length of texts that stand one behind the other, with a space between them."""
+
+    chars: int
+    words: int
+
+    def with_texts(self, texts: Iterable[str], limit: UseDecision) -> _Shown | None:
+        """Return the length with these texts behind them. None: that is more than the limit permits."""
+        chars, words = self
+        for text in texts:
+            chars += 1 + len(text)
+            if limit.max_chars is not None and chars > limit.max_chars:
+                return None
+            if limit.max_words is not None:
+                most = min(limit.max_words - words, len(text))  # there are no more words than characters
+                words += len(text.split(None, most))
+                if words > limit.max_words:
+                    return None
+        return _Shown(chars, words)
+
+
+NOTHING = _Shown(-1, 0)  # no space stands before the first text
 
 
 def _texts(value: Any) -> Iterator[str]:

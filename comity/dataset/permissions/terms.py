@@ -290,7 +290,7 @@ class _Usable:
         chars, words = min(self._chars, default=None), min(self._words, default=None)
         limit = UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=(), max_chars=chars, max_words=words)
         if any(use.qualifiers.must_use for use in self._uses):
-            if not fits(" ".join(resource["content"] for resource in self._added[INSTEAD]), limit):
+            if not fits((resource["content"] for resource in self._added[INSTEAD]), limit):
                 raise _RefusedError("max-length")
         else:
             self._remove(beyond(self._fields, limit))

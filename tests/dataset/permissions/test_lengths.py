@@ -39,6 +39,24 @@ def test_length(record: dict[str, Any], words: int, left: dict[str, Any]) -> Non
     assert Cut(record, beyond(record, limit(max_words=words))).fields == left
 
 
+class _Counted(str):
+    """A text that counts how often it is looked through."""
+
+    times: int = 0
+
+    def split(self, *args: Any) -> list[str]:  # type: ignore[override]
+        self.times += 1
+        return super().split(*args)
+
+
+@pytest.mark.requirement("SEC-1")
+def test_each_text_is_looked_through_once() -> None:
+    texts = [_Counted("one two") for _ in range(9)]
+    record = {f"f{number}": text for number, text in enumerate(texts)}
+    assert Cut(record, beyond(record, limit(10**6, 8))).fields == {name: "one two" if name < "f4" else "" for name in record}
+    assert {text.times for text in texts} == {1}
+
+
 def test_a_length_that_no_text_has_cuts_nothing() -> None:
     record = {"title": "one two", "text": "one two three", "parts": ["one", ""]}
     assert Cut(record, beyond(record, limit(10**20, 10**20))).fields == record
@@ -53,5 +71,5 @@ def test_a_length_that_no_text_has_cuts_nothing() -> None:
 def test_all_that_is_left_is_within_the_length(record: dict[str, Any], chars: int | None, words: int | None) -> None:
     left = Cut(record, beyond(record, limit(chars, words))).fields
     texts = [text for value in left.values() for text in ([value] if isinstance(value, str) else value)]
-    assert fits("".join(texts), limit(chars))
+    assert fits(["".join(texts)], limit(chars))
     assert len(" ".join(texts).split()) <= (99 if words is None else words)
