@@ -743,6 +743,18 @@ TAGS: dict[str, Callable[[int], dict[str, Any]]] = {
     "max_words": lambda n: tag_with(uses=tag_with()["uses"] | {"index": USE | {"max_words": 1}}),
 }
 TERMS = Terms.of(["index", "train"], now=NOW)
+RECORDS: dict[str, Callable[[int], dict[str, Any]]] = {  # fields of records
+    "fields within a length": lambda n: {
+        **{f"f{number}": "a b" for number in range(n // 20)},
+        "permissions": tag_with(uses=tag_with()["uses"] | {"index": USE | {"max_words": n}}),
+    },
+    "files of elements": lambda n: {
+        "files": [{"url": f"{ORIGIN}/{number}"} for number in range(n // 60)],
+        "permissions": tag_with(
+            elements=[_element(number, deny=["*"], urls=[f"{ORIGIN}/b"], more_urls=True) for number in range(n // 120)]
+        ),
+    },
+}
 
 
 def _record(tag: dict[str, Any], octets: int) -> dict[str, Any]:
@@ -770,6 +782,8 @@ def tags() -> Iterator[Case]:
                 TAG,
                 lambda octets, make=make, step=step: step(_record(make(octets), octets)),  # type: ignore[misc]
             )
+    for name, make in RECORDS.items():
+        yield Case(f"record, {name}: export", TAG, lambda octets, make=make: exported(_record({}, octets) | make(octets)))  # type: ignore[misc]
 
 
 # What authors are told

@@ -215,7 +215,7 @@ class _Usable:
                 reasons = self._tag.reasons_of(element)
                 raise _RefusedError(f"deny:{reasons[0]['rule']}", reasons)
         self._doubt_extracts()
-        spans = [span for element in refused.values() for span in (*element.spans, *self._stored(element))]
+        spans = [*(span for element in refused.values() for span in element.spans), *self._stored(refused.values())]
         removed_names = frozenset(name for element in refused.values() for name in element.names if name != self._raw_tag.field)
         self._remove(removals(self.record, spans), without=refused, removed_names=removed_names)
 
@@ -223,20 +223,19 @@ class _Usable:
         """Return whether the use is arranged: that comes before whatever a site states, of elements too."""
         return any(reason["rule"] == ARRANGEMENT for reason in self._tag.reasons_of(self._tag.uses[use]))
 
-    def _stored(self, element: Element) -> Iterator[Span]:
-        """Yield what media pipelines say of files with its URLs, those of the item that go with it among them: that was written
-        after the tag.
+    def _stored(self, elements: Collection[Element]) -> Iterator[Span]:
+        """Yield what media pipelines say of files with the URLs of these elements: that was written after the tag.
 
-        Where the element has more URLs than the tag tells, a file that the record names nowhere else may have one of them."""
+        Where one has more URLs than the tag tells, a file that the record names nowhere else may have one of them."""
         stored = {field: files for field in _FILES if isinstance(files := self.record.get(field), list) and files}
-        if not stored:
+        urls = {_compared(url) for element in elements for url in element.urls} if stored else set()
+        more_urls = any(element.more_urls for element in elements)
+        if not (urls or more_urls):
             return
-        urls = {_compared(url) for url in element.urls}.union(_urls_in(map(self._text_at, element.spans)))
         for field, files in stored.items():
             for number, file in enumerate(files):
                 url = _compared(file["url"]) if isinstance(file, dict) and isinstance(file.get("url"), str) else None
-                is_other = element.more_urls and url not in self._mentioned_urls
-                if url in urls or is_other or (url is None and urls):
+                if url is None or url in urls or (more_urls and url not in self._mentioned_urls):
                     yield [field, number]
 
     def _text_at(self, span: Span) -> str:
