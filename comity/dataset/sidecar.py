@@ -15,15 +15,18 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
+from functools import partial, reduce
 from pathlib import Path
 from typing import IO, Any
 from weakref import finalize
 
+from comity.bounded import Bounded
 from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, PositionedRecord, Record, parsed
 from comity.dataset.tags.sources import GUESSED, RawTag
 from comity.policies import Agent
 from comity.policies.tag import TagError, join_tags, read_tag
 
+MAX_JOINED = 1_000  # tags of content with several rows that are remembered: each takes a look at all of them
 _EXACT = 2**53  # whole numbers up to it are the same as floats
 _ROW = re.compile(rb'\{"id":"([0-9a-f]{64})"(?:,"url":("(?:[^"\\]|\\.)*"))?')  # how it begins, though it may be cut off
 
@@ -58,6 +61,7 @@ class Sidecar:
         """DatasetError where it cannot be read. What is no row is passed over: nothing is permitted by it."""
         self.path = path
         self._file: IO[bytes] | None = None
+        self._joined: Bounded[str, Any] = Bounded(MAX_JOINED)
         keys, offsets, offset = array("Q"), array("Q"), 0
         try:
             with path.open("rb") as file:
@@ -77,22 +81,28 @@ class Sidecar:
         return len(self._keys)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_file": None}
+        return self.__dict__ | {"_file": None, "_joined": Bounded(MAX_JOINED)}
 
     def find(self, record: Record) -> RawTag:
         """The tag of its content. WARC files and exports carry their tags in a field, also where the crawl wrote a sidecar."""
         try:
-            by_page = {} if isinstance(record, PositionedRecord) else dict(self._tags(item_id(record)))
+            tags = [] if isinstance(record, PositionedRecord) else self._tags_of(item_id(record))
         except RecursionError:  # of what is so deep no row was written
             raise TagError("no-tag") from None
-        if not by_page:
+        if not tags:
             return GUESSED.find(record)
-        field = SPARE_FIELD if FIELD in record else FIELD
-        first, *others = (RawTag(tag, field) for tag in by_page.values())
-        for other in others:
-            first_tag, other_tag = read_tag(first.raw).raw, read_tag(other.raw).raw
-            first = RawTag(join_tags(Agent(first_tag["agent"]), first_tag, other_tag), field)
-        return first
+        [tag] = tags
+        return RawTag(tag, SPARE_FIELD if FIELD in record else FIELD)
+
+    def _tags_of(self, identity: str) -> list[Any]:
+        """The tag of an identity, that of all pages with this content joined; none where it has no row."""
+        if identity in self._joined:
+            return [self._joined[identity]]
+        rows = [*self._tags(identity)]
+        if len(rows) < 2:
+            return [tag for _, tag in rows]
+        joined = self._joined[identity] = _joined([*dict(rows).values()])
+        return [joined]
 
     def _tags(self, identity: str) -> Iterator[tuple[bytes, Any]]:
         """URL and tag of each row, in their order. A row that was cut off counts: nobody knows what it would have refused."""
@@ -111,6 +121,16 @@ class Sidecar:
             finalize(self, self._file.close)
         self._file.seek(offset)
         return self._file.readline()
+
+
+def _joined(tags: list[Any]) -> Any:
+    """Return one tag of those of several pages: where one is not understood that one, which permits nothing."""
+    for tag in tags:
+        try:
+            read_tag(tag)
+        except TagError:
+            return tag
+    return reduce(partial(join_tags, Agent(tags[0]["agent"])), tags)
 
 
 def _key(identity: str) -> int:

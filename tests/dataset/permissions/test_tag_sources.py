@@ -223,6 +223,35 @@ def test_several_processes_read_it(tmp_path: Path, make_record: MakeRecord) -> N
     assert export([tmp_path / "items.jsonl"], tmp_path / "out.jsonl", terms, JobOptions(workers=2)).counts.kept == 100
 
 
+@pytest.mark.requirement("SEC-1")
+@pytest.mark.parametrize("pages", [1, 9])
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_rows_of_the_same_content_are_read_once(
+    tmp_path: Path, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch, pages: int, *, is_cut: bool
+) -> None:
+    tag = make_record(train={})["permissions"]
+    source = sidecar(tmp_path / "tags.jsonl", *(({"a": 1}, str(number % pages), tag) for number in range(9)))
+    if is_cut:
+        source.path.write_bytes(source.path.read_bytes()[:-9])
+    reads: list[int] = []
+    line = Sidecar._line
+
+    def noted(source: Sidecar, offset: int) -> bytes:
+        reads.append(offset)
+        return line(source, offset)
+
+    monkeypatch.setattr(Sidecar, "_line", noted)
+    for _ in range(9):
+        if is_cut:
+            with pytest.raises(TagError, match="invalid-tag"):
+                read({"a": 1}, source)
+        else:
+            assert read({"a": 1}, source).uses["train"].is_allowed
+    assert len(reads) == 9
+    assert source.find({"a": 1}).field == "permissions"
+    assert len(pickle.loads(pickle.dumps(source))) == 9
+
+
 def test_a_sidecar_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"tags\.jsonl cannot be read: No such file"):
         Sidecar(tmp_path / "tags.jsonl")
