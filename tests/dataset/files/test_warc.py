@@ -7,6 +7,7 @@ import io
 import json
 import tracemalloc
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator  # type: ig
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
+from comity.dataset.expire import expire
 from comity.dataset.files.formats import open_reader, open_writer
 from comity.dataset.files.warc import reader as warc
 from comity.dataset.files.warc.records import WarcRecord, records
@@ -120,6 +122,18 @@ def test_what_the_item_says_itself_stays(archive: Archive) -> None:
     (record,) = read(archive.close())
     assert isinstance(record, dict)
     assert said.items() <= record.items()
+
+
+@pytest.mark.requirement("ACAP-43")
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_a_field_with_nothing_in_it_does_not_tell_which_page_it_is(archive: Archive, nothing: Any) -> None:
+    """Those of a class have it where a callback does not set them."""
+    names = ("url", "final_url", "fetched_at")
+    archive.page(1, b"<p>1</p>", {**dict.fromkeys(names, nothing), "status": nothing, "permissions": tag()})
+    (record,) = read(archive.close())
+    assert isinstance(record, dict)
+    assert [record[name] for name in (*names, "status")] == ["http://a.test/1", "http://a.test/1", DATE, nothing]
+    assert expire([archive.path], datetime.now(UTC), ["http://a.test/1"], dry_run=True).causes == {"taken-down": 1}
 
 
 @pytest.mark.requirement("MEET-3")

@@ -24,6 +24,7 @@ BATCH = 256  # records
 MAX_HEAD = 64 * 2**10  # octets of a head of HTTP that are read
 MAX_REMEMBERED = 100_000  # responses, of which later items may stand further behind
 
+_PAGE = ("url", "final_url", "fetched_at")  # fields that tell which page it is, and when
 NONE = "none"  # what no record has for an id
 HTML = "html"
 
@@ -111,7 +112,7 @@ class Reader(formats.Reader):
                         yield from self._unreadable(fields)
                     elif fields is not None:
                         identity = _identity(record) if answer else {}
-                        item = PositionedRecord({**identity, **fields}, ItemPosition(record.offset, key(answer)))
+                        item = PositionedRecord(_told(identity, fields), ItemPosition(record.offset, key(answer)))
                         if answer in seen:
                             yield _completed(item, _record_at(lookup, seen[answer]), wants_html=wants_html)
                         else:  # its response comes next, where it has one
@@ -142,10 +143,16 @@ def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
 def _completed(item: PositionedRecord, answer: WarcRecord | None, *, wants_html: bool) -> PositionedRecord:
     if answer is None:
         return item
-    record = PositionedRecord({**_facts(answer), **item}, item.position)
+    record = PositionedRecord(_told(_facts(answer), item), item.position)
     if wants_html and record.get(HTML) is None and not _rules_parts(item) and (text := _text(answer)):
         record[HTML] = text
     return record
+
+
+def _told(facts: Record, item: Record) -> Record:
+    """The item with the facts of its record, or of its response, which it does not tell itself. A field with nothing in it does
+    not tell which page it is: by that it is taken down, and found to have been fetched again."""
+    return {**facts, **{name: value for name, value in item.items() if name not in _PAGE or value not in (None, "")}}
 
 
 def _rules_parts(item: Record) -> bool:
