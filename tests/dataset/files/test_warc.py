@@ -136,6 +136,16 @@ def test_a_field_with_nothing_in_it_does_not_tell_which_page_it_is(archive: Arch
     assert expire([archive.path], datetime.now(UTC), ["http://a.test/1"], dry_run=True).causes == {"taken-down": 1}
 
 
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize("as_text", [False, True])
+def test_the_source_is_left_out_where_any_tag_prohibits_parts_of_it(archive: Archive, *, as_text: bool) -> None:
+    """Which of them counts `--tag` says later: the one that is found without it may permit all."""
+    refusing: Any = tag(elements=[{"selector": "p", "deny": ["train"], "spans": [["text", 0, 3]]}])
+    rights = json.dumps(refusing) if as_text else refusing
+    archive.page(1, b"<p>MARK</p>", {"text": "...", "permissions": tag(), "rights": rights})
+    assert "MARK" not in json.dumps(read(archive.close()))
+
+
 @pytest.mark.requirement("MEET-3")
 def test_several_items_of_a_response_and_items_of_none(archive: Archive) -> None:
     archive.page(1, b"<p>one</p>")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn
 
 from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
@@ -15,9 +15,8 @@ from comity.dataset.files.warc.items import MAX_BLOCK, ItemPosition, is_item, it
 from comity.dataset.files.warc.messages import covers_another, is_http, message
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
 from comity.dataset.records import Batch, DatasetError, PositionedRecord, Record, Unreadable
-from comity.dataset.tags.sources import GUESSED
+from comity.dataset.tags.sources import from_json, is_tag_like
 from comity.policies.document.document import Content
-from comity.policies.tag import TagError
 
 PART = 4 * 2**20  # octets of the file
 BATCH = 256  # records
@@ -156,11 +155,14 @@ def _told(facts: Record, item: Record) -> Record:
 
 
 def _rules_parts(item: Record) -> bool:
-    """Return whether something is prohibited on parts of the page: nobody knows where in its source these stand."""
-    try:
-        tag = GUESSED.find(item).raw
-    except TagError:
-        return True
+    """Return whether something is prohibited on parts of the page: nobody knows where in its source these stand.
+
+    By any of its tags: which of them counts, who asks for it says later."""
+    tags = [from_json(value) if isinstance(value, str) else value for value in item.values() if is_tag_like(value)]
+    return not tags or any(map(_has_parts, tags))
+
+
+def _has_parts(tag: Any) -> bool:
     elements = tag.get("elements") if isinstance(tag, dict) else None
     if not isinstance(elements, list):
         return True
