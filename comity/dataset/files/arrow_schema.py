@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from comity.dataset.files.arrow_types import (
     Common,
@@ -252,7 +253,7 @@ def readable(batch: pa.RecordBatch) -> pa.RecordBatch:
     types = {name: _type_of_extra(type_) if name == EXTRA else _type_without_views(type_) for name, type_ in _types(batch)}
     if all(types[name] == type_ for name, type_ in _types(batch)):
         return batch
-    return pa.RecordBatch.from_arrays([batch.column(name).cast(type_) for name, type_ in types.items()], list(types))
+    return pa.RecordBatch.from_arrays([_cast(batch.column(name), type_) for name, type_ in types.items()], list(types))
 
 
 def _types(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.DataType]]:
@@ -269,11 +270,40 @@ def _type_of_extra(type_: pa.DataType) -> pa.DataType:
 
 
 def _type_without_views(type_: pa.DataType) -> pa.DataType:
+    """The type with texts for views of texts, for which Arrow has few functions, and lists for views of lists of such."""
     if pa.types.is_string_view(type_):
         return pa.large_string()
     if pa.types.is_binary_view(type_):
         return pa.large_binary()
-    return type_
+    fields = [type_.field(number) for number in range(type_.num_fields)]
+    plain = [field.with_type(_type_without_views(field.type)) for field in fields]
+    if plain == fields:
+        return type_
+    if pa.types.is_struct(type_):
+        return pa.struct(plain)
+    if pa.types.is_map(type_):
+        return pa.map_(plain[0].type[0], plain[0].type[1])
+    if pa.types.is_fixed_size_list(type_):
+        return pa.list_(plain[0], type_.list_size)
+    if pa.types.is_large_list(type_) or pa.types.is_large_list_view(type_):
+        return pa.large_list(plain[0])
+    return pa.list_(plain[0]) if pa.types.is_list(type_) or pa.types.is_list_view(type_) else type_
+
+
+def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """The array as one of `_type_without_views`. Arrow 26 casts views of lists to lists of other members."""
+    if array.type == type_:
+        return array
+    if pa.types.is_struct(type_):
+        fields = [_cast(array.field(number), field.type) for number, field in enumerate(type_)]
+        return pa.StructArray.from_arrays(fields, fields=list(type_), mask=array.is_null())
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64())
+        offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
+        of_lists = pa.ListArray if pa.types.is_list(type_) else pa.LargeListArray
+        offsets = offsets.cast(pa.int32() if of_lists is pa.ListArray else pa.int64())
+        return of_lists.from_arrays(offsets, _cast(array.flatten(), type_.value_type), type=type_, mask=array.is_null())
+    return array.cast(type_)
 
 
 def with_zone(batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch:

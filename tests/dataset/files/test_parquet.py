@@ -21,7 +21,7 @@ from comity.dataset.batches import UsableBatches
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.files import parquet
-from comity.dataset.files.arrow_schema import EXTRA, TAG, adapted, decode, encode, schema_of
+from comity.dataset.files.arrow_schema import EXTRA, TAG, adapted, decode, encode, proper, readable, schema_of
 from comity.dataset.files.parquet import GROUP_ROWS, Reader, Writer
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError, Record, Unreadable
@@ -339,6 +339,9 @@ OF_OTHERS = {
     "far-day": (pa.array([2**31 - 1], pa.date32()), f"<value out of range: {2**31 - 1}>"),
     "long-time": (pa.array([2**60], pa.duration("s")), str(2**60)),
     "view": (pa.array(["a"], pa.string_view()), "a"),
+    "views-in-list": (pa.array([["a", None]], pa.list_(pa.string_view())), ["a", None]),
+    "views-in-object": (pa.array([{"b": "a"}], pa.struct([("b", pa.binary_view())])), {"b": "a"}),
+    "views-in-view": (pa.array([["a"]], pa.list_view(pa.string_view())), ["a"]),
 }
 
 
@@ -355,6 +358,32 @@ def test_no_column_of_others_ends_a_command(tmp_path: Path, case: str, form: str
     assert expire([tmp_path / "a.parquet"], terms.now, dry_run=True).records == 1
     judge = Judge(Question.of(Agent("examplebot", uses=("train",)), now=terms.now), Policies({}))
     assert tag_dataset([tmp_path / "a.parquet"], tmp_path / "tagged.jsonl", judge).read == 1
+
+
+VIEW = pa.string_view()
+NESTED: dict[pa.DataType, list[Any]] = {
+    pa.list_view(VIEW): [["a"], None, [], ["b", None]],
+    pa.large_list_view(VIEW): [["a"], None, [], ["b", None]],
+    pa.list_(VIEW, 1): [["a"], None, ["c"], [None]],
+    pa.map_(VIEW, VIEW): [[("a", "b")], None, [], [("c", None)]],
+    pa.large_list(pa.struct([("a", pa.list_view(VIEW)), ("b", pa.struct([("c", VIEW)]))])): [
+        [{"a": ["x", None], "b": {"c": "d"}}],
+        None,
+        [{"a": None, "b": None}],
+        [None],
+    ],
+}
+
+
+@pytest.mark.parametrize("type_", NESTED, ids=str)
+def test_views_within_others_are_read_as_what_they_show(type_: pa.DataType) -> None:
+    array = pa.array(NESTED[type_], type_)
+    for batch in (pa.record_batch([array], ["a"]), pa.record_batch([array], ["a"]).slice(1, 3)):
+        plain = readable(batch)
+        plain.validate(full=True)
+        assert plain.to_pylist() == batch.to_pylist()
+        assert plain.take(pa.array([2])).to_pylist() == batch.to_pylist()[2:3]  # of views Arrow can take none
+        assert plain.schema == proper(batch.schema).remove(2).remove(1)
 
 
 @pytest.mark.parametrize(
