@@ -94,7 +94,7 @@ def folder_output(
     [(name, count)] = Counter(names).most_common(1)
     if count > 1:
         raise DatasetError(f"{folder / name} would be written twice: two files have this name")
-    old_digests = manifest.digests(manifest.read(folder))
+    old_digests = manifest.digests(manifest.last(folder))
     # In a store the old files go before the new ones come: then no manifest is beside them until all are there.
     restored = manifest.restored_on_error(folder) if is_local(folder) else nullcontext()
     with restored, ExitStack() as stack:
@@ -103,7 +103,7 @@ def folder_output(
         yield FolderOutput(
             readers, [FolderPart(reader, name, filled, beside) for reader, name in zip(readers, names, strict=True)], []
         )
-        manifest.retract(folder)
+        manifest.retract(folder, is_replaced=True)
 
 
 def is_folder(name: str, path: Path) -> bool:

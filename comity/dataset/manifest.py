@@ -6,7 +6,7 @@ it has no property for stands in terms of our own, `comity:...`.
 manifest(path, told, composition)   what to write
 write(path, manifest)               NAME.croissant.json beside NAME
 read(path)                          what was written; None where nothing was
-retract(path)                       before the dataset changes
+retract(path)                       before the dataset changes, or becomes another one
 
 A manifest has the SHA-256 of its file; of a folder, that of each file in it. It is taken away before the dataset changes and
 comes back after: no crash leaves it beside a dataset that it does not describe."""
@@ -351,10 +351,38 @@ def before(path: Path) -> Path:
     return path.with_name(f".{path.name}.croissant.json.before")
 
 
+def replaced(path: Path) -> Path:
+    """The last manifest, while the dataset becomes another one, of which it says nothing."""
+    return path.with_name(f".{path.name}.croissant.json.replaced")
+
+
+def last(path: Path) -> dict[str, Any] | None:
+    """Read the last manifest that was there, whatever stands there now. DatasetError where it is none."""
+    return next((told for place in (path_of, before, replaced) if (told := _read(place(path))) is not None), None)
+
+
 def read(path: Path) -> dict[str, Any] | None:
-    """Read the manifest of the dataset; the last one, where a crash has left none. DatasetError where it is none."""
-    described = current(path)
-    return _read(before(path)) if described is None else described
+    """Read the manifest of the dataset; the last one, where a crash has left none. If the dataset was to become another one, that
+    counts where it still is what that describes. DatasetError where it is none."""
+    for place in (path_of, before):
+        if (described := _read(place(path))) is not None:
+            return described
+    described = _read(replaced(path))
+    return described if described and _is_described(path, described) else None
+
+
+def _is_described(path: Path, described: Mapping[str, Any]) -> bool:
+    files = described_files(described)
+    is_folder = path.is_dir()
+    return bool(files) and all(_is_it(path / name if is_folder else path, digest.sha256) for name, digest in files.items())
+
+
+def _is_it(path: Path, sha256: str) -> bool:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+    except FileNotFoundError:
+        return False
 
 
 def current(path: Path) -> dict[str, Any] | None:
@@ -374,21 +402,25 @@ def _read(path: Path) -> dict[str, Any] | None:
     return described
 
 
-def retract(path: Path) -> None:
-    """The dataset is about to change."""
-    if path_of(path).exists():
-        _move(path_of(path), before(path))
-        sync(path.parent)
+def retract(path: Path, *, is_replaced: bool = False) -> None:
+    """The dataset is about to change. `is_replaced`: to become another one."""
+    moved = (before(path), path_of(path)) if is_replaced else (path_of(path),)
+    for place in moved:
+        if place.exists():
+            _move(place, replaced(path) if is_replaced else before(path))
+            sync(path.parent)
 
 
 @contextmanager
 def restored_on_error(path: Path) -> Iterator[None]:
     """Put the manifest back where the dataset could not be changed."""
+    was_there = path_of(path).exists()
     try:
         yield
     except BaseException:
-        if not path_of(path).exists() and before(path).exists():
-            _move(before(path), path_of(path))
+        place = next((place for place in (before(path), replaced(path)) if place.exists()), None)
+        if place and not path_of(path).exists() and (was_there or _is_described(path, _read(place) or {})):
+            _move(place, path_of(path))
         raise
 
 
@@ -404,4 +436,5 @@ def write(path: Path, described: Mapping[str, Any]) -> None:
     """The dataset stands as it is described."""
     with Replacement(path_of(path), is_named=False) as file:
         file.write(json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
-    before(path).unlink(missing_ok=True)
+    for place in (before(path), replaced(path)):
+        place.unlink(missing_ok=True)

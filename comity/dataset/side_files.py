@@ -29,7 +29,8 @@ from comity.dataset.passes import Unread
 def side_files(dataset: Path) -> list[Path]:
     """All files that are written with a dataset."""
     names = (f"{dataset.name}{ending}" for ending in SIDE_ENDINGS)
-    return [*map(dataset.with_name, names), manifest.path_of(dataset), manifest.before(dataset)]
+    manifests = (manifest.path_of, manifest.before, manifest.replaced)
+    return [*map(dataset.with_name, names), *(place(dataset) for place in manifests)]
 
 
 def side_folders(folder: Path) -> list[Path]:

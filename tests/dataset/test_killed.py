@@ -33,7 +33,7 @@ from tests.selection import one_in
 
 MakeRecord = Callable[..., dict[str, Any]]
 
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
+OLD, NOW = datetime(2026, 11, 21, tzinfo=UTC), datetime(2026, 11, 22, tzinfo=UTC)
 EACH = 40  # records of each file of a folder
 NUMBER = 5 * EACH
 TIMES = 50  # in all; a fifth of it without --all
@@ -154,7 +154,7 @@ def test_the_dataset_is_whole(
     if format == "warc.gz":
         archive(crawled, before)
     else:
-        export([crawled], before, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
+        export([crawled], before, Terms.of(["train"], now=OLD))
     old, new = list(range(NUMBER)), [number for number in range(NUMBER) if number % 5]
     log = tmp_path / f"dataset.{format}.expired.jsonl"
 
@@ -186,7 +186,9 @@ def test_the_dataset_is_whole(
         if place.exists():  # then it is that of the file
             [file] = json.loads(place.read_bytes())["distribution"]
             assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-        assert bool(croissant.read(path)) == bool(croissant.read(before))
+        assert bool(croissant.last(path)) == bool(croissant.last(before))
+        if kind == "export" and (told := croissant.read(path)):  # it is no other that says how this one came about
+            assert told["comity:exportedAt"] == (NOW if found == new else OLD).isoformat()
         if kind == "expire":
             expire([path], NOW)
             assert numbers(path) == new
@@ -213,7 +215,7 @@ def test_the_folder_is_whole(
     lines = crawled.read_bytes().splitlines(keepends=True)
     for place in range(4):
         (source / f"{place}.jsonl").write_bytes(b"".join(lines[place * EACH : place * EACH + EACH]))
-    export_folder([source], before, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
+    export_folder([source], before, Terms.of(["train"], now=OLD))
 
     def begin() -> None:
         for folder in (path, tmp_path / ".out.before", tmp_path / ".out.part", tmp_path / "out.expired"):
@@ -248,7 +250,9 @@ def test_the_folder_is_whole(
         if croissant.path_of(path).exists() and path.exists():  # then it is that of the files
             for file in json.loads(croissant.path_of(path).read_bytes())["distribution"][1:]:
                 assert file["sha256"] == hashlib.sha256((path / file["name"]).read_bytes()).hexdigest()
-        assert croissant.read(path)
+        assert croissant.last(path)
+        if kind == "folder" and (told := croissant.read(path)):
+            assert told["comity:exportedAt"] == (NOW if of_files() == new else OLD).isoformat()
         assert steps(starter, kind, source, path)
         assert of_files() == new
         for file in json.loads(croissant.path_of(path).read_bytes())["distribution"][1:]:

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from comity.dataset import manifest as croissant
+from comity.dataset.expire import expire
 from comity.dataset.export.export import export
+from comity.dataset.export.folder_export import export_folder
 from comity.dataset.manifest import Fields
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
@@ -124,3 +126,36 @@ def test_a_manifest_that_is_none(tmp_path: Path, octets: bytes) -> None:
     croissant.path_of(path).write_bytes(octets)
     with pytest.raises(DatasetError, match=r"a\.jsonl\.croissant\.json"):
         croissant.read(path)
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_after_a_crash_no_manifest_tells_of_a_dataset_that_has_been_replaced(
+    tmp_path: Path, crawled: Path, monkeypatch: pytest.MonkeyPatch, *, is_folder: bool
+) -> None:
+    """It would say of what is there now for which uses it was chosen, and when, as if it were what was there before."""
+
+    def run(use: str) -> None:
+        job: Any = export_folder if is_folder else export
+        job([crawled], out, Terms.of([use], now=NOW))
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    out = tmp_path / ("out" if is_folder else "out.jsonl")
+    run("index")
+    described = croissant.read(out)
+    assert described
+    croissant.retract(out, is_replaced=True)  # and no further
+    assert croissant.read(out) == described
+    croissant.write(out, described)
+    monkeypatch.setattr(croissant, "write", end)
+    with pytest.raises(KeyboardInterrupt):
+        run("train")
+    assert croissant.read(out) is None
+    assert croissant.last(out) == described
+    monkeypatch.undo()
+    expire([out], NOW, ["https://example.com/0"])
+    assert not croissant.path_of(out).exists()
+    run("train")
+    assert (croissant.read(out) or {})["comity:uses"] == ["train"]
+    assert not [*tmp_path.glob(".out*")]

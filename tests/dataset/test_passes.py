@@ -144,7 +144,15 @@ def test_an_export_over_what_it_reads(tmp_path: Path, crawled: Path) -> None:
     assert crawled.read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["out.jsonl.unreadable.jsonl", "out.jsonl.croissant.json", ".out.jsonl.croissant.json.before"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "out.jsonl.unreadable.jsonl",
+        "out.jsonl.croissant.json",
+        ".out.jsonl.croissant.json.before",
+        ".out.jsonl.croissant.json.replaced",
+    ],
+)
 def test_an_export_that_writes_beside_itself_what_it_reads(tmp_path: Path, crawled: Path, name: str) -> None:
     (tmp_path / name).write_bytes(crawled.read_bytes())
     (tmp_path / "link.jsonl").symlink_to(name)

@@ -68,7 +68,7 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptio
             terms = terms._replace(recrawled=recrawled(readers, options, terms.tags, terms.uses))
             exported = write_usable(readers, writer, unread, terms, options)
             unread.replace()
-            manifest.retract(output)
+            manifest.retract(output, is_replaced=True)
         manifest.write(output, manifest.manifest(output, history(inputs, terms, exported, altered), exported.composition))
     return exported
 

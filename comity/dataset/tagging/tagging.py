@@ -227,7 +227,7 @@ def tag_dataset(
             tagged = write_tagged(readers, writer, (unread, apart), judge, making, options)
             unread.replace()
             apart.replace()
-            manifest.retract(output)
+            manifest.retract(output, is_replaced=True)
         manifest.write(output, manifest.manifest(output, history(judge, tagged, sources), tagged.composition))
     return tagged
 

@@ -187,6 +187,7 @@ SIDE_FILES = [
     "{}.expired.jsonl",
     "{}.croissant.json",
     ".{}.croissant.json.before",
+    ".{}.croissant.json.replaced",
     ".{}.croissant.json.part",
 ]
 
