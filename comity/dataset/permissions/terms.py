@@ -26,7 +26,11 @@ from comity.policies.vocabulary.table import Vocabulary
 CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
 _OF_ITEM = ("urls", "more_urls", "names")  # what a tag says of an element besides its spans
 _WEB = ("http://", "https://")
-_FILES = ("files", "images")  # the fields in which Scrapy's media pipelines say what they have stored
+_FILES = (
+    "files",
+    "images",
+)  # in which Scrapy's media pipelines say what they have stored, where no setting names other fields
+_OF_FILE = frozenset(("url", "path", "checksum"))  # what they say of each
 _CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
 DEFAULT = "comity.default"  # rule of the reasons that the operator's defaults give
 ARRANGEMENT = "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
@@ -227,7 +231,7 @@ class _Usable:
         """Yield what media pipelines say of files with the URLs of these elements: that was written after the tag.
 
         Where one has more URLs than the tag tells, a file that the record names nowhere else may have one of them."""
-        stored = {field: files for field in _FILES if isinstance(files := self.record.get(field), list) and files}
+        stored = {field: files for field in self._file_fields if isinstance(files := self.record.get(field), list) and files}
         urls = {_compared(url) for element in elements for url in element.urls} if stored else set()
         more_urls = any(element.more_urls for element in elements)
         if not (urls or more_urls):
@@ -246,9 +250,24 @@ class _Usable:
         return value if isinstance(value, str) and len(span) < 3 else ""
 
     @cached_property
+    def _file_fields(self) -> tuple[str, ...]:
+        """The fields in which media pipelines say what they have stored."""
+        others = (field for field, value in self._fields.items() if isinstance(value, list) and any(map(_is_file, value)))
+        return tuple(dict.fromkeys((*_FILES, *others)))
+
+    @cached_property
     def _mentioned_urls(self) -> frozenset[str]:
         """The texts in the record that may be URLs, but for what media pipelines say."""
-        return frozenset(_urls_in(value for field, value in self._fields.items() if field not in _FILES))
+        urls: set[str] = set()
+        stack = [value for field, value in self._fields.items() if field not in self._file_fields]
+        while stack:
+            value = stack.pop()
+            if isinstance(value, str):
+                if value.strip().startswith(_WEB):
+                    urls.add(_compared(value))
+            elif isinstance(value, dict | list | tuple):
+                stack += value.values() if isinstance(value, dict) else value
+        return frozenset(urls)
 
     def _doubt_extracts(self) -> None:
         """A permission that asks for an element of the page cannot be used."""
@@ -265,7 +284,7 @@ class _Usable:
         for name in self._terms.uses:
             use = self._tag.embedded.get(name)
             if use and (not use.is_allowed or ended(use, self.record, self._terms.now, self._terms.recrawled)):
-                self._remove({field: None for field in _FILES if not is_empty(self.record.get(field))})
+                self._remove({field: None for field in self._file_fields if not is_empty(self.record.get(field))})
 
     def use_instead(self) -> None:
         """Nothing but the resources that are to be used instead of the page (ACAP 1.0 section-2.5.3.2)."""
@@ -340,6 +359,11 @@ class _Usable:
     def _keeps_length(self, element: dict[str, Any]) -> bool:
         """Return whether the element may be left out of what is shown, and not be shown shortened."""
         return not _CLIP.isdisjoint(element["deny"]) and (self._is_limited or any(map(_shows, self._terms.uses)))
+
+
+def _is_file(value: Any) -> bool:
+    """Return whether a value is what a media pipeline says of a file."""
+    return isinstance(value, dict) and value.keys() >= _OF_FILE
 
 
 def _reference(reason: Mapping[str, Any]) -> str:

@@ -345,7 +345,7 @@ def test_instead_is_not_shortened(make_record: MakeRecord) -> None:
 )
 def test_what_an_export_adds_is_no_text_of_the_page(make_record: MakeRecord, condition: dict[str, Any]) -> None:
     """It takes its own place in the next export, which has nothing to cut."""
-    fields = {"title": "", "links": [], "sha256": "", "html": None}
+    fields: dict[str, Any] = {"title": "", "links": [], "sha256": "", "html": None}
     record = make_record(present=condition | {"must_include": [LINK], "because": [3]}, fields=fields)
     exported = kept(record, "present")
     assert (exported["attribution"], exported["license"]) == ([LINK], ["https://example.com/license.xml"])
@@ -382,6 +382,21 @@ def test_embedded_files(make_record: MakeRecord, said: Any, stay: bool) -> None:
     record = make_record(train={}, index={}, embedded={"train": said}, fields={"images": images, "files": []})
     assert kept(record, "train")["images"] == (images if stay else [])
     assert kept(record, "index")["images"] == images
+
+
+@pytest.mark.requirement("META-3", "MEET-5")
+def test_files_in_a_field_that_a_setting_names(make_record: MakeRecord) -> None:
+    """FILES_RESULT_FIELD, say: they are known by what media pipelines say of each."""
+    stored = [
+        {"url": f"https://example.com/{n}.pdf", "path": f"full/{n}.pdf", "checksum": "0", "status": "new"} for n in range(2)
+    ]
+    fields = {"documents": stored, "shops": [{"url": "https://example.com/shop", "path": "a"}]}
+    refused = kept(make_record(train={}, embedded={"train": None}, fields=fields), "train")
+    assert (refused["documents"], refused["shops"]) == ([], fields["shops"])
+    of_element = make_record(train={}, elements=[{"urls": ["https://example.com/0.pdf"]}], fields=fields)
+    assert kept(of_element, "train")["documents"] == stored[1:]
+    of_unknown = make_record(train={}, elements=[{"more_urls": True}], fields={**fields, "file_urls": [stored[0]["url"]]})
+    assert kept(of_unknown, "train")["documents"] == stored[:1]
 
 
 # All together
