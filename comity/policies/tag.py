@@ -444,12 +444,18 @@ def _is_refused_by_default(decision: tuple[dict[str, Any], dict[str, Any]]) -> b
     return (use["verdict"], reason["rule"], reason.get("part")) == ("deny", "comity.default", "setting")
 
 
-def no_page(agent: Agent, cause: str) -> dict[str, Any]:
-    """The tag of an item that came from no page: every basic and declared use is refused, and nobody said so."""
-    return no_statements(agent, Reason(rule="comity.no-page", source=Source(url="", part="item", text=cause)))
+def no_page(agent: Agent, cause: str, uses: Iterable[str] = ()) -> dict[str, Any]:
+    """The tag of an item that came from no page: every basic and declared use is refused, and nobody said so. `uses`: others."""
+    return no_statements(agent, Reason(rule="comity.no-page", source=Source(url="", part="item", text=cause)), uses)
 
 
-def no_statements(agent: Agent, reason: Reason) -> dict[str, Any]:
-    """The tag of what no source can speak for: every basic and declared use is refused, and nobody said so."""
+def not_understood(agent: Agent, error: TagError, uses: Iterable[str]) -> dict[str, Any]:
+    """The tag of what had one before that is not understood: nobody knows what it refused. `uses`: those of the tag that it has
+    now."""
+    return no_page(agent, f"it had a tag before: {error}", uses)
+
+
+def no_statements(agent: Agent, reason: Reason, uses: Iterable[str] = ()) -> dict[str, Any]:
+    """The tag of what no source can speak for: every basic and declared use is refused, and nobody said so. `uses`: others."""
     refused = UseDecision(verdict=Verdict.DENY, stated=False, reasons=(reason,))
-    return write_tag(agent, dict.fromkeys((*BASIC_USES, *agent.uses), refused), {})
+    return write_tag(agent, dict.fromkeys((*BASIC_USES, *agent.uses, *uses), refused), {})

@@ -22,6 +22,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.test import get_crawler
 
 from comity.crawler.addon import COMPONENTS
+from comity.crawler.crawl import Crawl
 from comity.crawler.feeds import EXPORTERS
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.crawler.items.pipeline import PermissionsPipeline
@@ -30,6 +31,8 @@ from comity.crawler.middlewares.credentials import FieldsMiddleware
 from comity.crawler.middlewares.overload import RateMiddleware
 from comity.crawler.middlewares.page import PageMiddleware
 from comity.crawler.progress import Progress
+from comity.dataset.tags.sources import read
+from comity.policies import Agent, Site
 
 URL = "http://a.example/"
 build: Any = build_from_crawler  # its types know no further arguments
@@ -58,6 +61,27 @@ def test_the_pipeline_says_that_there_is_no_page(crawler: Crawler) -> None:
     assert item["permissions"]["uses"]["index"]["verdict"] == "deny"
     assert crawler.stats
     assert crawler.stats.get_value("comity/items/no-page") == 1
+
+
+ALTERED = [{}, {"schema": 2}, {"later": 1}, {"uses": {"train": "deny"}}, {"reasons": []}, None]
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("altered", ALTERED, ids=str)
+def test_an_earlier_tag_permits_nothing_where_nobody_knows_what_it_refused(
+    crawler: Crawler, altered: dict[str, Any] | None
+) -> None:
+    """It was written by a later version, say. None: the item comes from no page this time."""
+    crawler = get_crawler(Spider, {"COMITY_STORE": crawler.settings["COMITY_STORE"], "COMITY_DEFAULTS": "train:allow"})
+    page = Site.from_files(URL, {"/robots.txt": b"Content-Signal: ai-train=yes\n"}).page(Agent("a", uses=("train",)), URL)
+    pipeline = PermissionsPipeline.from_crawler(crawler)
+    item = {"url": URL, "permissions": page.permissions | (altered or {})}
+    if altered is not None:
+        Crawl.of(crawler).item_pages.put(item, page)
+    tag = read(pipeline.process_item(item))
+    assert tag.uses["train"].is_allowed == (altered == {})
+    reason = tag.reasons_of(tag.uses["train"])[0]["text"]
+    assert altered == {} or reason.startswith("it had a tag before: invalid-tag" if altered else "the item came from no page")
 
 
 class Prices:

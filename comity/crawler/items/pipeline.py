@@ -18,7 +18,7 @@ from comity.crawler.items.media import bind
 from comity.crawler.scrapy_internals import engine_of, item_pipelines
 from comity.policies import Page
 from comity.policies.elements.redaction import redacted_fields
-from comity.policies.tag import join_tags, no_page
+from comity.policies.tag import TagError, join_tags, no_page, not_understood, read_tag
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+_NO_PAGE = "the item came from no page"
 _UNKNOWN_FIELD = (
     "Where that is because it does not know the field of the tag, COMITY_TAG puts it elsewhere: COMITY_TAG ="
     ' "sidecar:permissions.jsonl" leaves items as they are'
@@ -68,7 +69,7 @@ class PermissionsPipeline:
         page = self._crawl.item_pages.take(item)
         current_page.set(page)
         item, tag, redacted = self._tagged(item, page)
-        tag = self._with_earlier(item, tag, redacted)
+        tag = self._with_earlier(item, tag, redacted, has_page=page is not None)
         self._count(tag)
         self._crawl.observer.tagged(tag)
         self._drop_unusable(tag)
@@ -103,21 +104,25 @@ class PermissionsPipeline:
             return page.tag_of({}, {})
         self._warn("An item came from no page (start(), an errback, or replaced on its way): nobody may use it")
         self._stats.inc_value("comity/items/no-page")
-        return no_page(self._crawl.agent, "the item came from no page")
+        return no_page(self._crawl.agent, _NO_PAGE)
 
-    def _with_earlier(self, item: Any, tag: dict[str, Any], redacted: Collection[str]) -> dict[str, Any]:
+    def _with_earlier(self, item: Any, tag: dict[str, Any], redacted: Collection[str], *, has_page: bool) -> dict[str, Any]:
         """An item that has a tag already was yielded for another page before: what that one refuses stays refused.
 
         `redacted`: the fields that have changed since, in which nobody knows the places of that tag any more."""
         for earlier in self._tags.earlier(item):
             try:
-                for element in earlier["elements"]:
-                    element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
-                    if "names" in element:
-                        element["names"] = [name for name in element["names"] if name in item]
-                tag = join_tags(self._crawl.agent, tag, earlier)
-            except Exception:  # whatever it is, it is no tag
-                self._warn("An item has what looks like a tag and is none: its own takes its place")
+                read_tag(earlier)
+            except TagError as error:
+                self._warn("An item had a tag before that is not understood: none of its uses is permitted")
+                earlier = not_understood(self._crawl.agent, error, tag["uses"])
+            for element in earlier["elements"]:
+                element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
+                if "names" in element:
+                    element["names"] = [name for name in element["names"] if name in item]
+            if not has_page:  # all that it had before is refused
+                tag = join_tags(self._crawl.agent, tag, no_page(self._crawl.agent, _NO_PAGE, earlier["uses"]))
+            tag = join_tags(self._crawl.agent, tag, earlier)
         return tag
 
     def _count(self, tag: dict[str, Any]) -> None:
