@@ -34,7 +34,7 @@ from comity.policies.elements.rules import ElementRules, Traced
 from comity.policies.formats import INSTALLED
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
-from comity.policies.tag import DATES, join_tags, no_statements
+from comity.policies.tag import DATES, TagError, join_tags, no_statements, not_understood
 from comity.policies.vocabulary.known_crawlers import training_crawlers
 
 CAPTURE, TODAY, BOTH_DATES = DATES
@@ -263,8 +263,9 @@ class _Refused:
     def key(self) -> Hashable:
         return self._reason
 
-    def tag(self, agent: Agent, elements: Iterable[Traced]) -> Tag:
-        return no_statements(agent, self._reason)
+    def tag(self, agent: Agent, elements: Iterable[Traced], uses: Iterable[str] = ()) -> Tag:
+        """`uses`: those of which the policies of another date speak: they are refused as well."""
+        return no_statements(agent, self._reason, uses)
 
 
 class _PoliciesOfDate:
@@ -363,31 +364,41 @@ class Judged:
         uses = self._judge.question.agent.uses
         return tuple(dict.fromkeys(use for page in self._pages for use in page.refusable(uses)))
 
-    def tag(self, fields: dict[str, Any], rules: ElementRules | None = None, earlier: Iterable[Tag] = ()) -> Tag:
+    def tag(self, fields: dict[str, Any], rules: ElementRules | None = None, earlier: Iterable[Tag | TagError] = ()) -> Tag:
         """The tag of a record with these fields, which are changed where they are to be redacted. `rules`: as of this page, by
-        which its text was made. `earlier`: tags that it has already: what these refuse stays refused."""
+        which its text was made. `earlier`: tags that it has already: what these refuse stays refused, and what is none permits
+        nothing."""
         if self._captured.body is None and not self._captured.fields and not self._captured.unread:
             tag = self._judge.remembered(self, lambda: self._tag(fields, rules))
         else:
             tag = self._tag(fields, rules)
+        agent = self._judge.question.agent
         for former in earlier:
-            tag = _without_repetitions(join_tags(self._judge.question.agent, tag, former))
+            if isinstance(former, TagError):
+                former = not_understood(agent, former, tag["uses"])
+            tag = _without_repetitions(join_tags(agent, tag, former))
         return tag
 
     def _tag(self, fields: dict[str, Any], rules: ElementRules | None) -> Tag:
         question = self._judge.question
         elements = list(self._elements(fields, rules))
-        *earlier, last = self.dates
-        tag = last.tag(question.agent, elements)
-        for date in earlier:
-            tag = _join_dates(question.agent, tag, date.tag(question.agent, ()))
+        tags = [date.tag(question.agent, elements if date is self.dates[-1] else ()) for date in self.dates]
+        if len(tags) > 1:
+            uses = dict.fromkeys(use for tag in tags for use in tag["uses"])
+            tags = [
+                date.tag(question.agent, (), uses) if isinstance(date, _Refused) else tag
+                for date, tag in zip(self.dates, tags, strict=True)
+            ]
+        *earlier, tag = tags
+        for other in earlier:
+            tag = _join_dates(question.agent, tag, other)
         tag = _without_repetitions(tag)
         tag["as_of"] = question.as_of
         if self._captured.body is None:
             tag["is_unread"] = True
         if self._captured.unread:
             source = Source(url=self._captured.url, part="item", text=self._captured.unread)
-            refused = no_statements(question.agent, Reason(rule="comity.unread", source=source))
+            refused = no_statements(question.agent, Reason(rule="comity.unread", source=source), tag["uses"])
             tag = join_tags(question.agent, refused, tag) | {"as_of": question.as_of}
         return tag
 

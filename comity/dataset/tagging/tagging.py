@@ -24,12 +24,11 @@ from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge, Judged, Tag
 from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
 from comity.dataset.tags.sources import RawTag, from_json, may_be_tag
-from comity.policies.answers.decision import Reason, Source
 from comity.policies.document.document import Content
 from comity.policies.document.main_text import main_text
 from comity.policies.elements.rules import ElementRules
 from comity.policies.syntax.urls import base_url, origin_or_empty
-from comity.policies.tag import TagError, no_statements, read_tag
+from comity.policies.tag import TagError, read_tag
 
 
 class Making(NamedTuple):
@@ -137,16 +136,16 @@ class TagPass:
         fields[field] = judged.tag({name: value for name, value in fields.items() if name != url_name}, None, earlier)
         return fields
 
-    def earlier(self, tags: Iterable[Any], renamed: str = "") -> list[Tag]:
-        """Tags that a record has already. What is none permits nothing. `renamed`: the field that is called `text` now."""
-        earlier = []
+    def earlier(self, tags: Iterable[Any], renamed: str = "") -> list[Tag | TagError]:
+        """Tags that a record has already, and what is wrong with those that are none. `renamed`: the field that is called `text`
+        now."""
+        earlier: list[Tag | TagError] = []
         for tag in tags:
             try:
                 raw = read_tag(from_json(tag) if isinstance(tag, str) else tag).raw
                 earlier.append(_renamed(raw, renamed) if renamed and raw["elements"] else raw)
             except TagError as error:
-                source = Source(url="", part="item", text=f"it had a tag before: {error}")
-                earlier.append(no_statements(self.judge.question.agent, Reason(rule="comity.no-page", source=source)))
+                earlier.append(error)
         return earlier
 
 

@@ -371,6 +371,31 @@ def test_what_fits_no_column_is_heard(tmp_path: Path, name: str, first: Any, sec
     assert outputs[0] == outputs[1]
 
 
+@pytest.mark.requirement("TAG-2", "TAG-3")
+@pytest.mark.parametrize(
+    ("more", "then", "now", "as_of", "rule"),
+    [
+        ({}, True, True, "both", "content-signal.allow"),
+        ({"headers": 7}, True, True, "capture", "comity.unread"),
+        ({}, False, True, "both", "comity.no-policies"),
+        ({}, True, False, "both", "comity.no-policies"),
+        ({"date": ""}, True, True, "both", "comity.no-date"),
+        ({"permissions": {"schema": 2, "uses": {}}}, True, True, "capture", "comity.no-page"),
+    ],
+)
+def test_what_nobody_knows_is_refused_for_uses_that_only_sites_name_too(
+    tmp_path: Path, more: dict[str, Any], then: bool, now: bool, as_of: str, rule: str
+) -> None:
+    """An export may be for another use than that for which was asked, and the default permits that one."""
+    agent = Agent("examplebot", uses=("train",), defaults={"search": Verdict.ALLOW})
+    site = {"https://a.test": {"/robots.txt": "User-agent: *\nAllow: /\nContent-Signal: search=yes, ai-train=yes\n"}}
+    policies = Policies(site if then else {}, site if now else {})
+    made = jsonl(tmp_path / "in.jsonl", [{"url": URLS[0], "date": DATE, **more}])
+    tag_dataset([made], tmp_path / "out.jsonl", Judge(Question.of(agent, now=NOW, as_of=as_of), policies))
+    [tag] = [one["permissions"] for one in lines(tmp_path / "out.jsonl")]
+    assert {tag["reasons"][tag["uses"][use]["because"][0]]["rule"] for use in ("train", "search")} == {rule}
+
+
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_pages_are_known_by_the_url_and_the_date_that_they_were_judged_by(tmp_path: Path, form: str) -> None:
     """By these they are taken down, and found to have been fetched again."""
