@@ -180,6 +180,8 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
             executor=options.executor,
         )
         summary.counts.unreadable += unread.records
+        if unread.unkept and not rewriter:  # a part of a table: it would be gone, whoever could still read something of it
+            raise DatasetError(f"{path}: {unread.unkept}. It would be lost; export what can be read. Nothing has changed")
         if dry_run or not (expired_lines.number or unread.number):
             raise _NothingGoes
         if not rewriter and summary.counts.causes == {"no-tag": summary.counts.records}:

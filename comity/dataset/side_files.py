@@ -118,6 +118,7 @@ class UnreadLines(PendingLines):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.records = 0  # of the lines
+        self.unkept = ""  # the first place of which no octets are at hand, and why; ""
 
     def add(self, unread: Unread) -> None:
         """UTF-8 as text, anything else in base64."""
@@ -127,4 +128,6 @@ class UnreadLines(PendingLines):
         except UnicodeDecodeError:
             content = {"base64": base64.b64encode(octets).decode("ascii")}
         self.records += 1
+        if not octets:
+            self.unkept = self.unkept or f"{position} cannot be read: {error}"
         self.put({"file": str(unread.reader.path), "place": position, "why": error, **content})

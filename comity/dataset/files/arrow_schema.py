@@ -330,13 +330,21 @@ def valid(batch: pa.RecordBatch, number: int) -> Iterator[tuple[pa.RecordBatch |
         batch.validate(full=True)
     except pa.ArrowInvalid as error:
         if batch.num_rows == 1:
-            yield Unreadable(f"row {number}", b"", str(error).partition("\n")[0]), number
+            yield Unreadable(f"row {number}", _stream(batch), str(error).partition("\n")[0]), number
             return
         half = batch.num_rows // 2
         yield from valid(batch.take(pa.array(range(half))), number)
         yield from valid(batch.take(pa.array(range(half, batch.num_rows))), number + half)
     else:
         yield batch, number
+
+
+def _stream(batch: pa.RecordBatch) -> bytes:
+    """The batch as it stands, as a stream of Arrow: what is of no text could not be told in JSON."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
 
 
 class Rows(NamedTuple):

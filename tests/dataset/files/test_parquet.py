@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import decimal
 import json
@@ -310,6 +311,22 @@ def test_a_damaged_row_group_loses_no_other(tmp_path: Path) -> None:
     unreadable = [record for record in found if isinstance(record, Unreadable)]
     assert [one.position for one in unreadable] == ["row 1 and the rest of row group 0"]
     assert found[-GROUP_ROWS:] == records[GROUP_ROWS:]
+    before = path.read_bytes()
+    with pytest.raises(DatasetError, match=r"row 1 and the rest of row group 0 cannot be read: .* Nothing has changed"):
+        expire([path], dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("a.parquet", before)]
+
+
+def test_a_row_that_is_taken_out_as_unreadable_is_kept_whole(tmp_path: Path) -> None:
+    octets = pa.array([b"a", b"\xff", b"b"])
+    table = pa.table({"text": pa.Array.from_buffers(pa.string(), 3, octets.buffers()), "permissions": [json.dumps(FULL)] * 3})
+    pq.write_table(table, tmp_path / "a.parquet")
+    counts = expire([tmp_path / "a.parquet"], dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
+    assert (counts.kept, counts.unreadable, len(read(tmp_path / "a.parquet"))) == (2, 1, 2)
+    [line] = (tmp_path / "a.parquet.unreadable.jsonl").read_text().splitlines()
+    kept = pa.ipc.open_stream(base64.b64decode(json.loads(line)["base64"])).read_all()
+    assert kept.column("text").cast(pa.binary()).to_pylist() == [b"\xff"]
+    assert kept.column("permissions").to_pylist() == [json.dumps(FULL)]
 
 
 def test_a_row_with_a_broken_column_of_others_is_unreadable_alone(tmp_path: Path) -> None:
