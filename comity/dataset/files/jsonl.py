@@ -74,6 +74,8 @@ class Reader(formats.Reader):
             return any(word in lines or _ESCAPED.search(lines) for lines in self._lines(self._text(file)))
 
     def _text(self, file: IO[bytes]) -> IO[bytes]:
+        if self._codec and not self.size:  # which Python takes for no members of gzip, and so for no records
+            raise DatasetError(f"{self.path} is damaged, or cut off while it was written: it has no octets")
         return cast(IO[bytes], CODECS[self._codec].opened(file)) if self._codec else file
 
     def parts(self) -> Iterator[Part]:

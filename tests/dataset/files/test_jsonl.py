@@ -145,7 +145,7 @@ def test_several_members_of_a_compressed_file(tmp_path: Path, ending: str, compr
     assert everything(open_reader(path)) == [{"number": number} for number in range(5)]
 
 
-@pytest.mark.parametrize("kept", [20, -12, -1])
+@pytest.mark.parametrize("kept", [0, 20, -12, -1])
 @pytest.mark.parametrize("ending", ["gz", "zst"])
 def test_a_compressed_file_that_is_cut_off_is_no_dataset(tmp_path: Path, ending: str, kept: int) -> None:
     path = tmp_path / f"a.jsonl.{ending}"
