@@ -26,10 +26,7 @@ from comity.policies.vocabulary.table import Vocabulary
 CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
 _OF_ITEM = ("urls", "more_urls", "names")  # what a tag says of an element besides its spans
 _WEB = ("http://", "https://")
-_FILES = (
-    "files",
-    "images",
-)  # in which Scrapy's media pipelines say what they have stored, where no setting names other fields
+_FILES = ("files", "images")  # in which Scrapy's media pipelines say what they have stored, where no setting names other fields
 _OF_FILE = frozenset(("url", "path", "checksum"))  # what they say of each
 _CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
 DEFAULT = "comity.default"  # rule of the reasons that the operator's defaults give
@@ -228,11 +225,15 @@ class _Usable:
         return any(reason["rule"] == ARRANGEMENT for reason in self._tag.reasons_of(self._tag.uses[use]))
 
     def _stored(self, elements: Collection[Element]) -> Iterator[Span]:
-        """Yield what media pipelines say of files with the URLs of these elements: that was written after the tag.
+        """Yield what media pipelines say of files with the URLs of these elements, those of the item that go with them among
+        them: that was written after the tag.
 
         Where one has more URLs than the tag tells, a file that the record names nowhere else may have one of them."""
         stored = {field: files for field in self._file_fields if isinstance(files := self.record.get(field), list) and files}
-        urls = {_compared(url) for element in elements for url in element.urls} if stored else set()
+        if not stored:
+            return
+        texts = (self._text_at(span) for element in elements for span in element.spans)
+        urls = {_compared(url) for element in elements for url in element.urls}.union(_urls_in(texts))
         more_urls = any(element.more_urls for element in elements)
         if not (urls or more_urls):
             return
@@ -258,16 +259,7 @@ class _Usable:
     @cached_property
     def _mentioned_urls(self) -> frozenset[str]:
         """The texts in the record that may be URLs, but for what media pipelines say."""
-        urls: set[str] = set()
-        stack = [value for field, value in self._fields.items() if field not in self._file_fields]
-        while stack:
-            value = stack.pop()
-            if isinstance(value, str):
-                if value.strip().startswith(_WEB):
-                    urls.add(_compared(value))
-            elif isinstance(value, dict | list | tuple):
-                stack += value.values() if isinstance(value, dict) else value
-        return frozenset(urls)
+        return frozenset(_urls_in(value for field, value in self._fields.items() if field not in self._file_fields))
 
     def _doubt_extracts(self) -> None:
         """A permission that asks for an element of the page cannot be used."""
