@@ -22,9 +22,11 @@ from comity.crawler.item_tags import ItemTags
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace.ledger import Ledger, RateLedger
 from comity.crawler.parts import Parts
+from comity.crawler.request.access import too_slow
+from comity.crawler.run.flights import ClosingError
 from comity.crawler.run.logs import show_nothing_hidden
 from comity.crawler.run.observer import Observer
-from comity.crawler.scrapy_internals import ScrapyRun, guard_downloads, url_as_judged
+from comity.crawler.scrapy_internals import ScrapyRun, guard_downloads, lent_place, url_as_judged
 from comity.database import log_mode
 from comity.policies import PolicyError
 
@@ -92,8 +94,25 @@ class Crawl(Parts):
         """Have a request downloaded, as it was judged: a downloader middleware behind ours, or a handler of a signal, may have
         changed it."""
         self.refuse_changed(request)
+        while not self.pace.sends(request):
+            await self._wait_again(request)
         with url_as_judged(request):
             return await self.standstill.guard(request, download)
+
+    async def _wait_again(self, request: Request) -> None:
+        """Wait for another turn. IgnoreRequest where that takes too long, or the crawl ends."""
+        outgoing = self.access.admitted(request)  # None: the project has switched our middleware off
+        host = (self.pace.host(request.url),)
+        limiters = self.pace.limiters(self.agent, request.url, outgoing.site) if outgoing is not None else host
+        try:
+            with lent_place(self._crawler):
+                too_long = await self.pace.acquire(request, limiters, at_most=self.options.max_delay)
+        except ClosingError:
+            raise IgnoreRequest("the crawl is ending") from None
+        if too_long is not None:
+            refused = too_slow(request.url, too_long, self.options.max_delay)
+            self.access.record(request, refused)
+            raise IgnoreRequest(str(refused))
 
     def refuse_changed(self, request: Request) -> None:
         """IgnoreRequest where somebody has changed the request, since it was judged, into one that is refused."""

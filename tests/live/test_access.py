@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from itertools import pairwise
@@ -170,6 +171,52 @@ def test_request_that_was_changed_on_the_way_does_not_wait_for_itself(serve: Ser
     assert [seen.method for seen in pages] == ["POST", "POST"]
     assert pages[1].at - pages[0].at >= 0.19
     assert crawled.finish_reason == "finished"
+
+
+class Tokens:
+    """Asks for a token, once, while the requests that need it are on their way."""
+
+    def __init__(self, crawler: Any) -> None:
+        self.crawler, self.token, self.lock = crawler, "", asyncio.Lock()
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Tokens:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        url = self.crawler.spider.token_url
+        if self.token or request.url == url:
+            return
+        async with self.lock:
+            self.token = self.token or (await self.crawler.engine.download_async(Request(url))).text
+
+
+class UrlsWithToken(Urls):
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {Tokens: 543}, "CLOSESPIDER_TIMEOUT": 8}  # noqa: RUF012
+    token_url: str
+
+
+class UrlsWithTokenFirst(UrlsWithToken):
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {Tokens: 50}, "CLOSESPIDER_TIMEOUT": 8}  # noqa: RUF012
+
+
+@pytest.mark.requirement("RATE-1")
+@pytest.mark.parametrize("spider", [UrlsWithToken, UrlsWithTokenFirst])
+def test_request_that_a_middleware_keeps_until_another_one_has_come_lets_that_go_first(
+    serve: Serve, crawl: Crawl, spider: type[Spider]
+) -> None:
+    """The first of each host has its turn while the token, for which they all wait, is still to be asked for."""
+    servers = [
+        serve(site("/a", "/b", "/token", robots="User-agent: *\nCrawl-delay: 0.1"), host) for host in ("127.0.0.1", "127.0.0.2")
+    ]
+    urls = [server.url(path) for path in ("/a", "/b") for server in servers]
+    crawled = crawl(spider, urls=urls, token_url=servers[1].url("/token"))
+    assert servers[0].paths == ["/robots.txt", "/a", "/b"]
+    assert servers[1].paths == ["/robots.txt", "/token", "/a", "/b"]
+    for server in servers:
+        hits = [seen.at for seen in server.seen if seen.path != "/robots.txt"]
+        assert min(after - before for before, after in pairwise(hits)) >= 0.09
+    assert set(outcome(crawled).values()) == {200}
 
 
 @pytest.mark.requirement("RATE-1")

@@ -10,13 +10,15 @@ How it works. A request has the limiter of its host name and one for each scope 
     left_downloader(request)   it is in flight no more; whoever waits for one of its limiters is told (`freed`)
     withdraw(request)          so is one that never went out, which counts no more
     reap()                     so is one that left the downloader unnoticed, as another middleware answered it
+    sends(request)             its download begins, or it has lost its turn meanwhile and needs another one
 
 A request in flight counts as started now; its start is settled when its headers arrive, or when it fails. So whatever happens on
 the way, the server never sees two requests closer than they may be. What other processes do is in the ledger (ledger.py), which
 each limiter that has limits asks; `Limiter.free_at` and `in_flight` only spare it questions whose answer is known.
 
 Who waits in place comes before what waits in the queues of the scheduler: `Limiter.awaited` counts them, and the scheduler hands
-nothing out under a limiter that is awaited. A limiter that nobody uses is forgotten by and by."""
+nothing out under a limiter that is awaited. It comes before what is still on its way through the downloader middlewares, too,
+which may be kept there by one that awaits it, for a token or a log-in. A limiter that nobody uses is forgotten by and by."""
 
 from __future__ import annotations
 
@@ -61,6 +63,8 @@ class Flight:
     claimed: bool  # it came to the middleware
     grant: int = 0  # of the ledger; 0: its limiters have no limits
     is_settled: bool = False  # its start is: the headers came
+    is_sent: bool = False  # its download has begun
+    has_lost_turn: bool = False  # to one that waited in place
     started: float = field(default_factory=monotonic)
     observed: Any = None  # what the observer has returned of its start
 
@@ -285,6 +289,7 @@ class Pace:
                         raise ClosingError
                     if any(limiter.full for limiter in limiters):
                         self.reap()
+                        self._take_turns(limiters)
                     limiter = slowest(limiters)
                     wait = TICK if limiter.full else limiter.free_at - monotonic()
                     if wait <= 0:
@@ -302,6 +307,24 @@ class Pace:
             last.awaited -= 1
             if not last.full:
                 self._announce(last)
+
+    def _take_turns(self, limiters: tuple[Limiter, ...]) -> None:
+        """Under each of these that is full, take the turn of one that is not sent yet: a downloader middleware that keeps it may
+        wait for the very request that waits here."""
+        for limiter in limiters:
+            flights = self._flights.items() if limiter.in_flight >= limiter.most else ()
+            unsent = (request for request, flight in flights if limiter in flight.limiters and _is_on_its_way(flight))
+            if (request := next(unsent, None)) is not None:
+                self.release(request)
+                self._flights[request].has_lost_turn = True
+
+    def sends(self, request: Request) -> bool:
+        """Note that the download of the request begins. False where it needs another turn before: others had that of it."""
+        flight = self._flights.get(request)
+        if flight is None:
+            return True
+        flight.is_sent = not flight.has_lost_turn
+        return flight.is_sent
 
     async def _freed(self, limiter: Limiter, wait: float, *, ahead: bool) -> None:
         """Wait until something of the limiter is through, or so many seconds. `ahead`: before the queues that wait for it."""
@@ -383,3 +406,8 @@ class Pace:
             if not flight.is_settled:
                 self._settle(flight)
             self.release(request)
+
+
+def _is_on_its_way(flight: Flight) -> bool:
+    """True where nothing of it has gone out, and who sends it asks for another turn."""
+    return flight.in_downloader and not flight.is_sent

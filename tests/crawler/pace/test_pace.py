@@ -71,6 +71,7 @@ class Crawl:
         request = Request(url)
         self.active.add(request)
         self.pace.start(request, limiters, handed_out=handed_out, grant=grant)
+        assert self.pace.sends(request)
         return request
 
     def answer(self, request: Request) -> None:
@@ -83,7 +84,9 @@ class Crawl:
     async def acquire(self, *limiters: Limiter, at_most: float = 300.0, request: Request | None = None) -> float | None:
         request = request or Request(URL)
         self.active.add(request)
-        return await self.pace.acquire(request, limiters, at_most=at_most)
+        too_long = await self.pace.acquire(request, limiters, at_most=at_most)
+        assert self.pace.sends(request)
+        return too_long
 
 
 T = TypeVar("T")
