@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Spider
+from scrapy import Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import CloseSpider
+from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl as OwnCrawl
@@ -268,6 +268,40 @@ def test_request_that_is_held_comes_back_as_it_was(serve: Serve, crawl: Crawl) -
     assert "dupefilter/filtered" not in crawled.stats
     assert "retry/count" not in crawled.stats
     assert crawled.finish_reason == "finished"
+
+
+class OnceOnly:
+    """An extension that lets nothing into the queue twice."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._urls: set[str] = set()
+        crawler.signals.connect(self.scheduled, signals.request_scheduled)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> OnceOnly:
+        return cls(crawler)
+
+    def scheduled(self, request: Request) -> None:
+        if request.url in self._urls:
+            raise IgnoreRequest
+        self._urls.add(request.url)
+
+
+class UrlsOnceOnly(Urls):
+    custom_settings = {"EXTENSIONS": {OnceOnly: 0}, "CLOSESPIDER_TIMEOUT": 8}  # noqa: RUF012
+
+
+@pytest.mark.parametrize("has_jobdir", [True, False])
+def test_nobody_waits_for_what_is_stopped_on_its_way_back(serve: Serve, crawl: Crawl, tmp_path: Path, has_jobdir: bool) -> None:
+    server = serve(site() | {"/busy": answer(status=429, Retry_After="1")})
+    settings = {"JOBDIR": str(tmp_path / "job")} if has_jobdir else {}
+    crawled = crawl(UrlsOnceOnly, settings, urls=[server.url("/busy")])
+    assert server.paths == ["/robots.txt", "/busy"]
+    assert crawled.finish_reason == "finished"
+    assert crawled.stats["scheduler/enqueued"] == crawled.stats["scheduler/dequeued"] == 1
+    if has_jobdir:  # nor does the next crawl
+        assert "scheduler/dequeued" not in crawl(Urls, settings, urls=[]).stats
+    assert server.paths == ["/robots.txt", "/busy"]
 
 
 class HoldsUntilOthersAreDone:

@@ -7,7 +7,7 @@ How it works. A request that the engine puts into the queue goes one of four way
     refused         the policies are known and refuse it: it is handed out next, without a wait, and the middleware refuses it
     waiting         it stands in the host queue of its origin; with JOBDIR, its key in the journal stands there for it; with
                     COMITY_STATE it waits there, and arrives here, or at another worker, once that has leased its host
-    held            it was out already and comes back (`hold`), to the front of its host queue
+    held            it was out already and comes back (`hold`), to the front of its host queue, unless it is stopped on its way
 
 A host queue (host_queues.py) is in one state at a time:
 
@@ -31,6 +31,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, time
@@ -284,6 +285,8 @@ class Scheduler(BaseScheduler):
         return self._waiting + len(self._refused) + len(self._hold_until)
 
     def has_pending_requests(self) -> bool:
+        if self._hold_until:
+            self._forget_stopped()
         is_left = bool(self._queues or self._refused or self._hold_until)
         return is_left or not (self._storage is None or self._storage.is_finished)
 
@@ -362,6 +365,16 @@ class Scheduler(BaseScheduler):
         self._handed_out -= 1
         self._stats.inc_value("comity/scheduler/held")
         return True
+
+    def _forget_stopped(self) -> None:
+        """Wait no longer for requests that somebody has stopped on their way back: a handler of `request_scheduled` may raise
+        IgnoreRequest, and the scheduler does not hear of it."""
+        with suppress(PolicyError):
+            progress = in_progress(self._crawler)
+            for request in [request for request in self._hold_until if request not in progress]:
+                del self._hold_until[request]
+                self._goes_out(request)
+                self._handed_out += 1
 
     def next_request(self) -> Request | None:
         now = monotonic()

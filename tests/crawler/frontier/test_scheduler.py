@@ -862,6 +862,7 @@ def test_only_what_was_handed_out_can_be_held(make: Make) -> None:
         request = crawl.scheduler.next_request()
         assert request is not None
         crawl.active.add(request)
+        crawl.in_progress.add(request)
         assert crawl.scheduler.next_request() is None
         assert crawl.scheduler.hold(request, -5)
         assert (len(crawl.scheduler), crawl.scheduler.has_pending_requests()) == (2, True)
