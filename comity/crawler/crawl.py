@@ -92,12 +92,14 @@ class Crawl(Parts):
 
     async def _send(self, request: Request, download: Callable[[], Awaitable[Response]]) -> Response:
         """Have a request downloaded, as it was judged: a downloader middleware behind ours, or a handler of a signal, may have
-        changed it."""
+        changed it. What comes is seen here first, before any of them can change that."""
         self.refuse_changed(request)
         while not self.pace.sends(request):
             await self._wait_again(request)
         with url_as_judged(request):
-            return await self.standstill.guard(request, download)
+            response = await self.standstill.guard(request, download)
+        self.responses.received(request, response.headers)
+        return response
 
     async def _wait_again(self, request: Request) -> None:
         """Wait for another turn. IgnoreRequest where that takes too long, or the crawl ends."""

@@ -1,4 +1,5 @@
-"""Responses of another URL than was asked for, as browsers and middlewares give them: what is said of either URL holds."""
+"""Responses of another URL than was asked for, or without their header fields, as browsers and middlewares give them: what is
+said of either URL, and with the answer as it came, holds."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 from scrapy import Request, Spider
-from scrapy.http import Response, TextResponse
+from scrapy.http import HtmlResponse, Response, TextResponse
 
 from comity.crawler.elements import of, text
 
@@ -153,3 +154,43 @@ def test_what_is_no_url_is_bound_by_the_first(serve: Serve, crawl: Crawl) -> Non
     settings = DEFAULTS | {"METAREFRESH_ENABLED": False}  # which fails at such a URL by itself
     item = first_item(crawl(PagesEarlier, settings, asked=site.url("/first"), to="http://[first"))
     assert refused(item) == [urlsplit(site.origin).netloc]
+
+
+class Rendering:
+    """Downloader middleware: makes a page of what came, as those do that render it or mend its encoding. Nothing else is kept."""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        return HtmlResponse(response.url, body=response.body, encoding="utf-8", request=request)
+
+
+class Mending(Rendering):
+    """The same in place."""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        response.headers.pop("X-Robots-Tag", None)
+        return response
+
+
+class RenderedPages(Pages):
+    custom_settings: ClassVar[dict[str, Any]] = {"DOWNLOADER_MIDDLEWARES": {Rendering: 120}}  # type: ignore[misc]
+
+
+class MendedPages(Pages):
+    custom_settings: ClassVar[dict[str, Any]] = {"DOWNLOADER_MIDDLEWARES": {Mending: 990}}  # type: ignore[misc]
+
+
+@pytest.mark.requirement("META-1", "MEET-3")
+@pytest.mark.parametrize("spider", [RenderedPages, MendedPages])
+def test_header_fields_that_a_middleware_drops_hold(serve: Serve, crawl: Crawl, spider: type[Pages]) -> None:
+    said = serve.Answer(PAGE, content_type="text/html", headers={"X-Robots-Tag": "noai"})
+    server = serve({"/first": said, "/next": PAGE})
+    settings = {**DEFAULTS, "COMITY_USES": "train,index", "COMITY_DEFAULTS": "train:allow,index:allow"}
+    crawled = crawl(spider, settings, asked=server.url("/first"), to="")
+    verdicts = {urlsplit(item["url"]).path: item["permissions"]["uses"] for item in crawled.items}
+    assert {(path, use): uses[use]["verdict"] for path, uses in verdicts.items() for use in ("train", "index")} == {
+        ("/first", "train"): "deny",
+        ("/first", "index"): "allow",
+        ("/next", "train"): "allow",
+        ("/next", "index"): "allow",
+    }
+    assert verdicts["/first"]["train"]["stated"]

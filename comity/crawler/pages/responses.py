@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from urllib.parse import urldefrag
 from weakref import WeakKeyDictionary
 
-from scrapy.http import Request, Response
+from scrapy.http import Headers, Request, Response
 
 from comity.crawler.fetching.fetcher import PolicyFetcher
 from comity.crawler.fetching.reach import Reach
@@ -24,6 +24,10 @@ from comity.policies.document.nofollow import rel_nofollow
 from comity.policies.formats import FIELDS
 from comity.policies.page import Browsed
 from comity.policies.syntax.urls import origin_or_empty
+
+Fields = Iterable[tuple[bytes, bytes]]  # name and value of header fields
+
+_STATING = frozenset(map(Headers().normkey, FIELDS))
 
 
 class ResponsePages:
@@ -51,7 +55,14 @@ class ResponsePages:
         self._obeys_rel_nofollow = obeys_rel_nofollow
         self._pages: WeakKeyDictionary[Response, Page | None] = WeakKeyDictionary()
         self.browsed: WeakKeyDictionary[Request, Browsed] = WeakKeyDictionary()  # how a browser got the response
+        self._received: WeakKeyDictionary[Request, Headers] = WeakKeyDictionary()  # of those of the server what states something
         self._whole: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of responses that were stripped
+
+    def received(self, request: Request, headers: Headers) -> None:
+        """Note what the header fields of an answer state as it comes: a middleware may make a response of it without them."""
+        self._received.pop(request, None)  # of an answer after which it was asked again
+        if not _STATING.isdisjoint(headers.keys()):
+            self._received[request] = Headers({name: headers.getlist(name) for name in _STATING})
 
     async def page(self, response: Response) -> Page | None:
         """The page of the response; None where its URL can have no policies. Raises ClosingError."""
@@ -145,7 +156,7 @@ class ResponsePages:
         outgoing = self._outgoing(response)
         whole = self._whole.get(response.request) if response.request else None
 
-        def page_by(site: Site, url: str, decision: Decision | None, fields: Iterable[tuple[bytes, bytes]] = ()) -> Page:
+        def page_by(site: Site, url: str, decision: Decision | None, fields: Fields = ()) -> Page:
             return site.page(
                 self._agent,
                 url,
@@ -160,8 +171,11 @@ class ResponsePages:
 
         first = page_by(outgoing.site, outgoing.url, outgoing.decision) if outgoing else None
         browsed = self.browsed.get(response.request) if response.request is not None else None
-        if browsed is not None and outgoing and first is not None:
-            for fields in _differing(browsed, response):
+        if outgoing and first is not None:
+            documents: list[Fields] = [] if browsed is None else list(browsed.document_fields)
+            if response.request is not None and (received := self._received.get(response.request)) is not None:
+                documents.append(list(fields_of(received)))
+            for fields in _differing(documents, response):
                 first = first.asked_as(page_by(outgoing.site, outgoing.url, outgoing.decision, fields))
         if site is None or self._outgoing_for_page(response):
             page = first
@@ -178,12 +192,12 @@ class ResponsePages:
         return page
 
 
-def _differing(browsed: Browsed, response: Response) -> Iterator[list[tuple[bytes, bytes]]]:
-    """The header fields of documents that state something else than those of the response, which are of the first one: a click
-    or a script may have led on to others, and Scrapy does not learn what came with them."""
+def _differing(documents: Iterable[Fields], response: Response) -> Iterator[list[tuple[bytes, bytes]]]:
+    """The header fields of documents that state something else than those of the response. These are of the first document in a
+    browser, where a click or a script may have led on to others, and Scrapy does not learn what came with them."""
     fields = [(name.lower(), value) for name, value in fields_of(response.headers)]
     first = {field for field in fields if field[0] in FIELDS}
     others = [field for field in fields if field[0] not in FIELDS]
-    for of_document in browsed.document_fields:
+    for of_document in documents:
         if not first.issuperset(statements := [(name.lower(), value) for name, value in of_document if name.lower() in FIELDS]):
             yield [*others, *statements]
