@@ -92,8 +92,8 @@ class SiteSpider(Spider):
         try:
             body = gunzip(response.body, max_size=MAX_SITEMAP_BYTES) if gzip_magic_number(response) else response.body
             sitemap = Sitemap(body[:MAX_SITEMAP_BYTES])
-            locations = [response.urljoin(entry["loc"]) for entry in sitemap if entry.get("loc")]
-        except Exception as error:  # whatever lxml, zlib and urljoin make of what the site sent
+            locations = [url for entry in sitemap if (url := _absolute(response, entry.get("loc")))]
+        except Exception as error:  # whatever lxml and zlib make of what the site sent
             self.logger.info("%s is no sitemap: %s", response, type(error).__name__)
             return
         if sitemap.type == "sitemapindex":
@@ -105,15 +105,23 @@ class SiteSpider(Spider):
 
     def _requests(self, urls: list[str]) -> Iterator[Request]:
         for url in urls:
-            if self._in_scope(url):
-                yield Request(url)
+            if request := self._request(url):
+                yield request
+
+    def _request(self, url: str) -> Request | None:
+        """The request; None where it is of another site, or its URL is none."""
+        try:
+            return Request(url) if self._in_scope(url) else None
+        except ValueError:  # e.g. a port that is none
+            return None
 
     def _sitemap_request(self, url: str) -> Request | None:
         """The request for a sitemap; None where it is of another site, or one too many."""
-        if self._sitemaps >= MAX_SITEMAPS or not self._in_scope(url):
+        request = self._request(url) if self._sitemaps < MAX_SITEMAPS else None
+        if request is None:
             return None
         self._sitemaps += 1
-        return Request(url, callback=self.parse_sitemap, priority=-1)
+        return request.replace(callback=self.parse_sitemap, priority=-1)
 
     def _end_where_full(self) -> None:
         if self._pages == self.max_pages:
@@ -122,6 +130,14 @@ class SiteSpider(Spider):
     def _in_scope(self, url: str) -> bool:
         host = urlsplit(url).hostname or ""
         return host == self.scope or (self.scope.startswith(".") and f".{host}".endswith(self.scope))
+
+
+def _absolute(response: Response, location: str | None) -> str:
+    """The URL of an entry; "" where it has none that can be one: the others count all the same."""
+    try:
+        return response.urljoin(location) if location else ""
+    except ValueError:
+        return ""
 
 
 def _scope(url: str, *, subdomains: bool) -> str:

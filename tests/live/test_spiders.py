@@ -56,6 +56,18 @@ def test_site_reads_sitemaps_of_its_host(serve: Serve, crawl: Crawl) -> None:
     assert crawled.stats["comity/access/deny/robots.disallow"] == 1
 
 
+def test_site_passes_over_what_is_no_url(serve: Serve, crawl: Crawl) -> None:
+    no_urls = ("http://[broken/", "", "mailto:somebody", "//127.0.0.1:99999/")
+    site = serve({"/": _page(*no_urls, "/a"), "/a": _page(), "/b": _page(), "/sitemap.xml": ""})
+    lines = (f"Sitemap: {url}\n" for url in (*no_urls, "http://127.0.0.1:99999/", site.url("/sitemap.xml")))
+    site.routes["/robots.txt"] = "".join(lines)
+    body = _sitemap(*no_urls, site.url("/b"))
+    site.routes["/sitemap.xml"] = serve.Answer(body, content_type="application/xml")
+    crawled = crawl(SiteSpider, url=site.url("/"))
+    assert sorted(item["url"] for item in crawled.items) == [site.url("/"), site.url("/a"), site.url("/b")]
+    assert "Traceback" not in crawled.log
+
+
 def test_site_depth(serve: Serve, crawl: Crawl) -> None:
     site = serve({"/": _page("/a"), "/a": _page("/b"), "/b": _page()})
     crawl(SiteSpider, url=site.url("/"), depth="1")
