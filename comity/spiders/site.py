@@ -88,7 +88,8 @@ class SiteSpider(Spider):
             yield from self._requests(item.links)
 
     def parse_sitemap(self, response: Response) -> Iterator[Request]:
-        """The pages of a sitemap count as linked from the first page."""
+        """The pages of a sitemap count as linked from the first page, whatever names the sitemap."""
+        response.meta["depth"] = 0  # from which Scrapy counts on
         try:
             body = gunzip(response.body, max_size=MAX_SITEMAP_BYTES) if gzip_magic_number(response) else response.body
             sitemap = Sitemap(body[:MAX_SITEMAP_BYTES])

@@ -74,6 +74,16 @@ def test_site_depth(serve: Serve, crawl: Crawl) -> None:
     assert site.paths == ["/robots.txt", "/", "/a"]
 
 
+def test_pages_of_sitemaps_count_as_linked_from_the_first_page(serve: Serve, crawl: Crawl) -> None:
+    """Also those of sitemaps that a sitemap index names."""
+    site = serve({"/": _page(), "/a": _page("/b"), "/b": _page("/c"), "/c": _page()})
+    site.routes["/robots.txt"] = f"Sitemap: {site.url('/index.xml')}\n"
+    index = _sitemap(site.url("/one.xml"), kind="sitemapindex", entry="sitemap")
+    site.routes |= {"/index.xml": serve.Answer(index), "/one.xml": serve.Answer(_sitemap(site.url("/a")))}
+    crawl(SiteSpider, url=site.url("/"), depth="1")
+    assert sorted(site.paths) == ["/", "/a", "/index.xml", "/one.xml", "/robots.txt"]
+
+
 def test_site_max_pages_is_exact(serve: Serve, crawl: Crawl) -> None:
     pages = {f"/{number}": _page() for number in range(20)}
     site = serve({"/": _page(*pages), **pages})
