@@ -13,6 +13,7 @@ from scrapy.utils.gz import gunzip, gzip_magic_number
 from scrapy.utils.sitemap import Sitemap
 
 from comity.crawler.crawl import Crawl
+from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.request.referrals import set_referrer_reach
 from comity.crawler.run.flights import ClosingError
 from comity.policies.syntax.urls import origin_of
@@ -62,6 +63,7 @@ class SiteSpider(Spider):
         self.scope = _scope(self.url, subdomains=flag(self.name, "subdomains", subdomains))
         self._pages = 0
         self._sitemaps = 0
+        self._has_sitemaps = False  # of robots.txt
 
     async def start(self) -> AsyncIterator[Request]:
         yield Request(self.url)
@@ -69,11 +71,8 @@ class SiteSpider(Spider):
             policies = await Crawl.of(self.crawler).policies.for_url(self.url)
         except ClosingError:
             return
-        if policies is None or self.depth == 0:
-            return
-        for sitemap in policies.site.sitemaps:
-            if request := self._sitemap_request(sitemap):
-                yield set_referrer_reach(request, policies.reach)
+        for request in self._named_sitemaps(policies):
+            yield request
 
     def parse(self, response: Response) -> Iterator[Request | PageItem]:
         if not self._in_scope(response.url):
@@ -84,6 +83,7 @@ class SiteSpider(Spider):
         item = page_item(response, html=self.keep_html, extractor=self.extractor)
         yield item
         self._end_where_full()
+        yield from self._named_sitemaps(Crawl.of(self.crawler).policies.cached(origin_of(self.url)))
         if response.meta.get("depth", 0) != self.depth:
             yield from self._requests(item.links)
 
@@ -103,6 +103,15 @@ class SiteSpider(Spider):
                     yield request
         else:
             yield from self._requests(locations)
+
+    def _named_sitemaps(self, policies: Policies | None) -> Iterator[Request]:
+        """The sitemaps that robots.txt names, once that can be had: a server that fails at first may recover."""
+        if self._has_sitemaps or policies is None or policies.unreachable or self.depth == 0:
+            return
+        self._has_sitemaps = True
+        for sitemap in policies.site.sitemaps:
+            if request := self._sitemap_request(sitemap):
+                yield set_referrer_reach(request, policies.reach)
 
     def _requests(self, urls: list[str]) -> Iterator[Request]:
         for url in urls:

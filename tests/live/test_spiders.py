@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from comity.spiders.site import SiteSpider
 from comity.spiders.urls import UrlsSpider
@@ -72,6 +72,18 @@ def test_site_depth(serve: Serve, crawl: Crawl) -> None:
     site = serve({"/": _page("/a"), "/a": _page("/b"), "/b": _page()})
     crawl(SiteSpider, url=site.url("/"), depth="1")
     assert site.paths == ["/robots.txt", "/", "/a"]
+
+
+def test_site_reads_sitemaps_of_a_robots_txt_that_cannot_be_had_at_first(serve: Serve, crawl: Crawl) -> None:
+    def robots(handler: Any) -> Any:
+        fails = site.paths.count("/robots.txt") == 1
+        return serve.Answer("", 503, headers={"Retry-After": "1"}) if fails else f"Sitemap: {site.url('/sitemap.xml')}\n"
+
+    site = serve({"/": _page("/b"), "/a": _page(), "/b": _page(), "/robots.txt": robots})
+    site.routes["/sitemap.xml"] = serve.Answer(_sitemap(site.url("/a")))
+    crawled = crawl(SiteSpider, url=site.url("/"))
+    assert sorted(site.paths) == ["/", "/a", "/b", "/robots.txt", "/robots.txt", "/sitemap.xml"]
+    assert len(crawled.items) == 3
 
 
 def test_pages_of_sitemaps_count_as_linked_from_the_first_page(serve: Serve, crawl: Crawl) -> None:
