@@ -43,18 +43,15 @@ class Standstill:
         self._pace = pace
         self._tasks: dict[Request, asyncio.Task[Any]] = {}
         self._ended: set[Request] = set()
-        self._before: Any = None  # the handler that was there
 
     def open(self) -> None:
         """Listen for SIGCONT, where that can be: in the main thread, and not on Windows. To be called within the loop."""
         self._loop = asyncio.get_running_loop()
         if hasattr(signal, "SIGCONT") and threading.current_thread() is threading.main_thread():
-            self._handler = self._goes_on  # one object, known by identity
-            self._before = signal.signal(signal.SIGCONT, self._handler)
+            _handler.add(self)
 
     def close(self) -> None:
-        if self._before is not None and signal.getsignal(signal.SIGCONT) is self._handler:
-            signal.signal(signal.SIGCONT, self._before)
+        _handler.discard(self)
 
     async def guard(self, request: Request, send: Callable[[], Awaitable[T]]) -> T:
         """Send the request, which has had its turn. StoodStillError where that is over."""
@@ -74,19 +71,53 @@ class Standstill:
             del self._tasks[request]
             self._ended.discard(request)
 
-    def _goes_on(self, number: int, frame: Any) -> None:
+    def goes_on(self) -> None:
+        """The process goes on: end what has lost its turn meanwhile."""
         late = [request for request in self._tasks if self._pace.stood_still(request)]
         if late:
             end_connections({port for request in late for port in _ports(request)})
             self._loop.call_soon_threadsafe(self._end, late)
-        if callable(self._before):
-            self._before(number, frame)
 
     def _end(self, late: list[Request]) -> None:
         for request in late:
             if (task := self._tasks.get(request)) is not None:
                 self._ended.add(request)
                 task.cancel()
+
+
+class _Handler:
+    """The handler of SIGCONT, one for all crawls and clients of the process. A chain of them would keep each one that ends before
+    the next, with all that it knows, as long as there is always another."""
+
+    def __init__(self) -> None:
+        self._open: set[Standstill] = set()
+        self._before: Any = None  # the handler that was there
+        self._handle = self._goes_on  # one object, known by identity
+
+    def add(self, standstill: Standstill) -> None:
+        if not self._open:
+            self._before = signal.signal(signal.SIGCONT, self._handle)
+        self._open.add(standstill)
+
+    def discard(self, standstill: Standstill) -> None:
+        if standstill not in self._open:
+            return
+        self._open.remove(standstill)
+        if not self._open and signal.getsignal(signal.SIGCONT) is self._handle:
+            signal.signal(signal.SIGCONT, self._before)
+
+    def _goes_on(self, number: int, frame: Any) -> None:
+        for standstill in list(self._open):
+            standstill.goes_on()
+        before, self._before = self._before, None  # one that was put in our place in between may call us in its turn
+        try:
+            if callable(before):
+                before(number, frame)
+        finally:
+            self._before = before
+
+
+_handler = _Handler()
 
 
 def _failure(request: Request) -> StoodStillError:

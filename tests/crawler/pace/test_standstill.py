@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
+import sys
+import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import SimpleNamespace
@@ -84,5 +87,60 @@ def test_a_download_that_is_under_way_fails_when_the_process_goes_on(monkeypatch
         assert ended == [{9}]
         os.kill(os.getpid(), signal.SIGCONT)
         assert before == [signal.SIGCONT] * 2
+    finally:
+        signal.signal(signal.SIGCONT, own)
+
+
+def test_what_was_closed_before_others_is_gone() -> None:
+    """A process may always have a crawl or a client that is open."""
+    before: list[int] = []
+    own = signal.signal(signal.SIGCONT, lambda number, frame: before.append(number))
+    gone: list[weakref.ref[Standstill]] = []
+
+    async def run() -> None:
+        last: Standstill | None = None
+        for _ in range(sys.getrecursionlimit()):
+            standstill = Standstill(cast(Any, SimpleNamespace()))
+            standstill.open()
+            if last is not None:
+                last.close()
+                gone.append(weakref.ref(last))
+            last = standstill
+        os.kill(os.getpid(), signal.SIGCONT)
+        assert last is not None
+        last.close()
+
+    try:
+        handler = signal.getsignal(signal.SIGCONT)
+        asyncio.run(run())
+        assert before == [signal.SIGCONT]
+        assert signal.getsignal(signal.SIGCONT) is handler
+        gc.collect()
+        assert not any(reference() for reference in gone)
+    finally:
+        signal.signal(signal.SIGCONT, own)
+
+
+def test_a_handler_in_the_place_of_ours_may_call_it() -> None:
+    told: list[int] = []
+
+    async def run() -> None:
+        for _ in range(2):
+            standstill = Standstill(cast(Any, SimpleNamespace()))
+            standstill.open()
+            ours = signal.getsignal(signal.SIGCONT)
+
+            def handler(number: int, frame: Any, ours: Any = ours) -> None:
+                told.append(number)
+                ours(number, frame)
+
+            signal.signal(signal.SIGCONT, handler)
+            standstill.close()
+        os.kill(os.getpid(), signal.SIGCONT)
+
+    own = signal.getsignal(signal.SIGCONT)
+    try:
+        asyncio.run(run())
+        assert len(told) == 2
     finally:
         signal.signal(signal.SIGCONT, own)
