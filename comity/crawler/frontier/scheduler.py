@@ -123,7 +123,9 @@ class Scheduler(BaseScheduler):
         self._moved = 0  # from one to another, since the engine asked
         self._refused: deque[Request] = deque()  # known to be refused: they wait for nothing
         self._hold_until: dict[Request, float] = {}  # of those on their way back through the engine
-        self._failures: dict[str, tuple[int, Policies]] = {}  # origin -> how often in a row they could not be had; the last
+        # Origin -> how often in a row its policies could not be had, and when they may be asked for again: there may be a million
+        # hosts that are gone, and each answer is some kilobytes.
+        self._failures: dict[str, tuple[int, float]] = {}
         self._pending_fetches: deque[HostQueue] = deque()
         self._fetches: set[asyncio.Task[None]] = set()
         self._timer: CallLaterResult | None = None
@@ -590,9 +592,9 @@ class Scheduler(BaseScheduler):
         except ClosingError:
             return
         if policies.unreachable and policies.barred_for is None:
-            times, last = self._failures.get(queue.origin, (0, None))
-            if policies is not last:  # of another queue of the origin
-                self._failures[queue.origin] = times + 1, policies
+            times, due = self._failures.get(queue.origin, (0, 0.0))
+            if policies.fresh_until != due:  # else another queue of the origin has had the same answer
+                self._failures[queue.origin] = times + 1, policies.fresh_until
         else:
             self._failures.pop(queue.origin, None)
         queue.fetched = policies

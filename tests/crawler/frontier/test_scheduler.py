@@ -4,6 +4,7 @@ policies of the sites are at hand, and each page takes as long as a test says.""
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -27,6 +28,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.request import RequestFingerprinter
 
 from comity.crawler.crawl import Crawl as OwnCrawl
+from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.files import Obtained, PolicyQuery
 from comity.crawler.fetching.freshness import DAY
 from comity.crawler.fetching.network import BarredError
@@ -848,6 +850,24 @@ def test_a_request_that_is_held_comes_back_first_and_its_origin_waits(make: Make
     assert crawl.stats["comity/scheduler/held"] == 2
     assert crawl.stats["scheduler/enqueued"] == crawl.stats["scheduler/dequeued"] == 4
     assert "dupefilter/filtered" not in crawl.stats
+
+
+def test_answers_of_hosts_that_are_gone_are_not_kept(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond those of the hosts that were asked last."""
+    monkeypatch.setattr("comity.crawler.fetching.fetcher.MAX_SITES", 10)
+    crawl = make(RETRY_TIMES=1)
+    hosts = [f"http://gone{number}.test" for number in range(100)]
+    crawl.files.sites |= dict.fromkeys(hosts, lambda: crawl.files.fails(5))
+
+    async def work() -> None:
+        crawl.add(*(f"{host}/" for host in hosts))
+        await crawl.go()
+
+    crawl.does(work)
+    assert [out.rule for out in crawl.out] == ["robots.unreachable"] * 100
+    assert len(crawl.files.asked) == 200
+    gc.collect()
+    assert sum(isinstance(thing, Policies) for thing in gc.get_objects()) < 50
 
 
 def test_only_what_was_handed_out_can_be_held(make: Make) -> None:
