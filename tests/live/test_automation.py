@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Spider
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import FormRequest, JsonRequest, Request, Response
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -350,6 +351,26 @@ HUMAN = (
 )
 
 
+class GoesOn:
+    """Downloader middleware: follows a redirect, and gives up what fails, before anybody else hears of it."""
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        if response.status == 500:
+            raise IgnoreRequest
+        to = response.headers.get("Location")
+        return response if to is None else request.replace(url=to.decode())
+
+
+class GoesOnElsewhere(Requests):
+    """Asks for `instead` where a request comes to nothing."""
+
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {GoesOn: 990}}  # noqa: RUF012
+    instead: str
+
+    def failed(self, failure: Any) -> Any:
+        yield failure.request.replace(url=self.instead, errback=None)
+
+
 def files_with(secret: str, folder: Path) -> list[str]:
     """Names of those that have it, apart from its own."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != "secret"]
@@ -401,6 +422,20 @@ def test_a_session_goes_to_its_host_and_nowhere_else(serve: Serve, crawl: Crawl,
     assert "DEBUG scrapy.core.engine: Crawled (200)" in crawled.log
     assert crawled.stats["comity/session/sent"] == 9  # with the retries
     assert crawled.stats["httpcache/store"] == 1  # of the other host; what was led to from here is not
+
+
+@pytest.mark.requirement("AUTX-8", "AUTX-9")
+def test_a_session_goes_nowhere_with_what_others_make_of_its_request(serve: Serve, crawl: Crawl, secret: str) -> None:
+    other = serve({"/robots.txt": "", "/b": "<p>page</p>", "/c": "<p>page</p>"}, host="127.0.0.2")
+    moved, failing = answer(status=302, Location=other.url("/b")), answer(status=500)
+    server = serve(site(HUMAN, moved=moved, failing=failing))
+    session = {"human_initiated": True, "cookies": {"sid": secret}, "token": secret, "bearer": secret}
+    settings = {"COMITY_SESSIONS": {f"127.0.0.1:{server.port}": session}}
+    requests = [{"url": server.url(path)} for path in ("/moved", "/failing")]
+    crawl(GoesOnElsewhere, settings, requests=requests, instead=other.url("/c"))
+    assert sorted(seen.path for seen in server.seen if SECRET in str(seen.headers)) == ["/failing", "/moved"]
+    assert sorted(other.paths) == ["/b", "/c", "/robots.txt"]
+    assert not [seen.path for seen in other.seen if SECRET in str(seen.headers)]
 
 
 @pytest.mark.requirement("AUTX-8")

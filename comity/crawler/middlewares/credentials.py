@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Self
 from weakref import WeakKeyDictionary
 
+from scrapy import signals
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl
@@ -37,6 +38,8 @@ class FieldsMiddleware:
         self._replaced: WeakKeyDictionary[Request, dict[str, list[bytes]]] = WeakKeyDictionary()  # what stood there before
         assert crawler.stats is not None
         self._stats = crawler.stats
+        # One that stands behind this one sees the answer first, and may make a new request of this, or end it with an error.
+        crawler.signals.connect(self._restore, signals.request_left_downloader)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -96,29 +99,27 @@ class FieldsMiddleware:
         self._stats.inc_value("comity/session/sent")
 
     def process_response(self, request: Request, response: Response) -> Response:
-        if self._restore(request):
-            self._keep_out_of_the_jar(request, response)
+        self._restore(request)
+        self._keep_out_of_the_jar(request, response)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         self._restore(request)
 
-    def _restore(self, request: Request) -> bool:
-        """Take the session off the request; True where it had one."""
-        replaced = self._replaced.pop(request, None)
-        if replaced is None:
-            return False
-        for name, values in replaced.items():
+    def _restore(self, request: Request) -> None:
+        """Take the session off the request, where it has one."""
+        for name, values in self._replaced.pop(request, {}).items():
             if values:
                 request.headers[name] = values
             else:
                 request.headers.pop(name, None)
-        return True
 
     def _keep_out_of_the_jar(self, request: Request, response: Response) -> None:
         """Scrapy's cookie jar would return a cookie of the session by itself, when the session is over too."""
         outgoing = self._access.outgoing(request)
-        session_cookies = dict(outgoing.session.cookies) if outgoing and outgoing.session else {}
+        if outgoing is None or outgoing.session is None:
+            return
+        session_cookies = dict(outgoing.session.cookies)
         cookies = response.headers.getlist("Set-Cookie")
         others = [cookie for cookie in cookies if _name(cookie.decode("latin-1")) not in session_cookies]
         if others:
