@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from scrapy import signals
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import DownloadFailedError, IgnoreRequest
 from scrapy.http import Request, Response
 from scrapy.utils.asyncio import is_asyncio_available
 
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from comity.crawler.redis_state.state import SharedState
+
+
+class LostTurnError(DownloadFailedError):
+    """The request was not sent: it is to be tried again, in its turn."""
 
 
 class Frontier(Protocol):
@@ -102,7 +106,8 @@ class Crawl(Parts):
         return response
 
     async def _wait_again(self, request: Request) -> None:
-        """Wait for another turn. IgnoreRequest where that takes too long, or the crawl ends."""
+        """Wait for another turn. LostTurnError where that takes too long for a request that the queue takes again, and
+        IgnoreRequest for others, or where the crawl ends."""
         outgoing = self.access.admitted(request)  # None: the project has switched our middleware off
         host = (self.pace.host(request.url),)
         limiters = self.pace.limiters(self.agent, request.url, outgoing.site) if outgoing is not None else host
@@ -112,6 +117,8 @@ class Crawl(Parts):
         except ClosingError:
             raise IgnoreRequest("the crawl is ending") from None
         if too_long is not None:
+            if self.pace.was_handed_out(request):
+                raise LostTurnError(f"{request} has lost its turn: its host is asked again in {too_long:.0f} s")
             refused = too_slow(request.url, too_long, self.options.max_delay)
             self.access.record(request, refused)
             raise IgnoreRequest(str(refused))

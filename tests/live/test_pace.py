@@ -5,6 +5,7 @@ machine is, what is asserted holds, or comity is wrong."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -188,6 +189,46 @@ def test_host_that_asks_to_be_left_alone_is(serve: Serve, crawl: Crawl, status: 
     assert crawled.stats[f"comity/pace/{status}"] == crawled.stats["comity/scheduler/held"] == 1
     assert "dupefilter/filtered" not in crawled.stats
     assert "retry/count" not in crawled.stats
+    assert crawled.finish_reason == "finished"
+
+
+class KeepsUntilTold:
+    """Downloader middleware: keeps /late until the host has asked to be left alone."""
+
+    def __init__(self, crawler: Any) -> None:
+        self._stats = crawler.stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> KeepsUntilTold:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        while request.url.endswith("/late") and not self._stats.get_value("comity/pace/429"):  # noqa: ASYNC110  # nobody tells
+            await asyncio.sleep(0.01)
+
+
+class UrlsThatAreKept(Urls):
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {KeepsUntilTold: 543}}  # noqa: RUF012
+
+
+@pytest.mark.requirement("RATE-1")
+def test_what_a_middleware_has_when_the_host_asks_to_be_left_alone_waits(serve: Serve, crawl: Crawl) -> None:
+    """Though it has had its turn."""
+    busy = Busy()
+    server = serve(site("/late") | {"/busy": busy.page})
+    crawled = crawl(UrlsThatAreKept, urls=[server.url("/late"), server.url("/busy")])
+    assert sorted(server.paths) == ["/busy", "/busy", "/late", "/robots.txt"]
+    busy.assert_kept(server)
+    assert {item["asked"]: item["status"] for item in crawled.items} == dict.fromkeys(map(server.url, ("/late", "/busy")), 200)
+
+
+@pytest.mark.requirement("RATE-1", "RATE-4")
+def test_what_a_middleware_has_then_goes_back_to_the_queue_where_that_is_long(serve: Serve, crawl: Crawl) -> None:
+    server = serve(site("/late") | {"/busy": answer(status=429, Retry_After="3600")})
+    crawled = crawl(UrlsThatAreKept, urls=[server.url("/late"), server.url("/busy")])
+    assert server.paths == ["/robots.txt", "/busy"]
+    assert crawled.stats["comity/scheduler/set-aside"] == 2
+    assert not crawled.items
     assert crawled.finish_reason == "finished"
 
 

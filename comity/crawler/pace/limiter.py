@@ -30,6 +30,7 @@ class Limiter:
     most: int = 1  # requests in flight that they let out
     in_flight: int = 0
     free_at: float = float("-inf")  # not before; monotonic
+    rests_until: float = float("-inf")  # the same, of penalties alone: also what has had its turn does not go out before
     last: float = float("-inf")  # when the last start was settled
     queues: int = 0  # that wait or may wait for it
     is_asking: bool = False  # the ledger is, of which nothing is known before it has answered

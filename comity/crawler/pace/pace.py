@@ -211,7 +211,8 @@ class Pace:
     def _rest_until(self, host: Limiter, not_before: float) -> None:
         wait = not_before - time()
         if wait > 0:
-            host.free_at = max(host.free_at, monotonic() + wait)
+            host.rests_until = max(host.rests_until, monotonic() + wait)
+            host.free_at = max(host.free_at, host.rests_until)
 
     def start(
         self,
@@ -315,14 +316,20 @@ class Pace:
             flights = self._flights.items() if limiter.in_flight >= limiter.most else ()
             unsent = (request for request, flight in flights if limiter in flight.limiters and _is_on_its_way(flight))
             if (request := next(unsent, None)) is not None:
-                self.release(request)
-                self._flights[request].has_lost_turn = True
+                self._take_turn(request)
+
+    def _take_turn(self, request: Request) -> None:
+        self.release(request)
+        self._flights[request].has_lost_turn = True
 
     def sends(self, request: Request) -> bool:
-        """Note that the download of the request begins. False where it needs another turn before: others had that of it."""
+        """Note that the download of the request begins. False where it needs another turn before: others had that of it, or its
+        host is to be left alone since."""
         flight = self._flights.get(request)
         if flight is None:
             return True
+        if any(limiter.rests_until > monotonic() for limiter in flight.limiters):
+            self._take_turn(request)
         flight.is_sent = not flight.has_lost_turn
         return flight.is_sent
 
