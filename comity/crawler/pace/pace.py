@@ -17,8 +17,8 @@ the way, the server never sees two requests closer than they may be. What other 
 each limiter that has limits asks; `Limiter.free_at` and `in_flight` only spare it questions whose answer is known.
 
 Who waits in place comes before what waits in the queues of the scheduler: `Limiter.awaited` counts them, and the scheduler hands
-nothing out under a limiter that is awaited. It comes before what is still on its way through the downloader middlewares, too,
-which may be kept there by one that awaits it, for a token or a log-in. A limiter that nobody uses is forgotten by and by."""
+nothing out under a limiter that is awaited. It comes before what a downloader middleware keeps, too, which may be one that
+awaits it, for a token or a log-in. A limiter that nobody uses is forgotten by and by."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
+from operator import itemgetter
 from time import monotonic, time
 from typing import Any
 
@@ -50,6 +51,7 @@ logger = logging.getLogger(__name__)
 TICK = 1.0  # seconds; how soon what waits in place notices that the crawl is ending
 BEATS = 3  # signs of life in the time after which a process without any is dead
 SILENCE = 0.75  # the part of this time after which it counts as standing still itself: a busy one is late, but not so late
+KEPT = 0.25  # seconds from its turn until a request that is not sent is taken for one that a middleware keeps
 SWEEP = 1024  # limiters; the least number at which the idle ones are forgotten
 
 
@@ -288,11 +290,12 @@ class Pace:
                 while True:
                     if self._run.is_closing:
                         raise ClosingError
+                    look_again = TICK
                     if any(limiter.full for limiter in limiters):
                         self.reap()
-                        self._take_turns(limiters)
+                        look_again = self._take_turns(limiters)
                     limiter = slowest(limiters)
-                    wait = TICK if limiter.full else limiter.free_at - monotonic()
+                    wait = look_again if limiter.full else limiter.free_at - monotonic()
                     if wait <= 0:
                         grant = self.try_acquire(limiters)
                         if grant is not None:
@@ -309,14 +312,20 @@ class Pace:
             if not last.full:
                 self._announce(last)
 
-    def _take_turns(self, limiters: tuple[Limiter, ...]) -> None:
-        """Under each of these that is full, take the turn of one that is not sent yet: a downloader middleware that keeps it may
-        wait for the very request that waits here."""
+    def _take_turns(self, limiters: tuple[Limiter, ...]) -> float:
+        """Under each of these that is full, take the turn of one that has not been sent for long: a downloader middleware that
+        keeps it may wait for the very request that waits here. Return the seconds until it is worth another look."""
+        look_again, now = TICK, monotonic()
         for limiter in limiters:
             flights = self._flights.items() if limiter.in_flight >= limiter.most else ()
-            unsent = (request for request, flight in flights if limiter in flight.limiters and _is_on_its_way(flight))
-            if (request := next(unsent, None)) is not None:
-                self._take_turn(request)
+            unsent = [(flight.started, request) for request, flight in flights if limiter in flight.limiters and _is_kept(flight)]
+            if unsent:
+                started, request = min(unsent, key=itemgetter(0))
+                if now - started >= KEPT:
+                    self._take_turn(request)
+                else:
+                    look_again = min(look_again, started + KEPT - now)
+        return look_again
 
     def _take_turn(self, request: Request) -> None:
         self.release(request)
@@ -415,6 +424,6 @@ class Pace:
             self.release(request)
 
 
-def _is_on_its_way(flight: Flight) -> bool:
+def _is_kept(flight: Flight) -> bool:
     """True where nothing of it has gone out, and who sends it asks for another turn."""
     return flight.in_downloader and not flight.is_sent
