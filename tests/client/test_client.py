@@ -283,6 +283,24 @@ def test_outside_of_visiting_hours_the_moment_is_named(serve: Serve) -> None:
 
 
 @pytest.mark.requirement("WEB-3", "RATE-1")
+def test_behind_an_answer_that_is_still_read_nobody_waits_for_ever(serve: Serve) -> None:
+    """Whoever reads it may be the one that waits."""
+    server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.05\n"})
+
+    async def run() -> None:
+        async with alone(max_delay=0.1) as client:
+            streamed = await client.admit(server.url("/"))
+            assert streamed.answered(200, body_follows=True) is None
+            with pytest.raises(RefusedError) as refused:
+                await client.admit(server.url("/within"))
+            assert rule(refused) == "comity.max-delay"
+            streamed.ended()
+            (await client.admit(server.url("/after"))).failed()
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("WEB-3", "RATE-1")
 def test_no_more_are_out_at_a_time_than_may_be(serve: Serve) -> None:
     server = serve({"/robots.txt": ROBOTS, FILE: "scope: /two\nallowed-methods: GET\nconcurrent-limit: 2\n"})
 

@@ -279,7 +279,8 @@ class Pace:
         """Wait in place until all the limiters let the request out, and start it. Raises ClosingError when the crawl ends.
 
         `at_most`: seconds to wait. Where it would take longer, nothing is started and the seconds are returned. `in_downloader`:
-        the request goes out through Scrapy's downloader; else the caller says by `through` when it is done.
+        the request goes out through Scrapy's downloader, which ends what takes too long; else the caller says by `through` when
+        it is done, and nobody waits longer than that for others: who waits may be reading the answer that is waited for.
 
         Who waits stands in line for the last limiter, so that a scope holds up nobody outside of it."""
         last = limiters[-1]
@@ -302,8 +303,10 @@ class Pace:
                             break
                         limiter = slowest(limiters)
                         wait = TICK if limiter.full else limiter.free_at - monotonic()
-                    elif not limiter.full and monotonic() + wait - began > at_most:
-                        return monotonic() + wait - began
+                    elif not (limiter.full and in_downloader):
+                        waited = monotonic() - began + (0.0 if limiter.full else wait)
+                        if waited > at_most:
+                            return waited
                     await self._freed(limiter, min(max(wait, 0.0), TICK), ahead=limiter is not last)
                 self.start(request, limiters, handed_out=False, in_downloader=in_downloader, grant=grant)
                 return None
