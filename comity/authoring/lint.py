@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from posixpath import basename
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from comity.authoring.checks import CHECKS
+from comity.authoring.checks.serving import check_served
 from comity.authoring.problems import Problem, problems_of
 from comity.authoring.sites import DEFAULT_ORIGIN, PAGE_SUFFIXES, Source, SourceFile
 from comity.policies import Agent, Fetched, Finding, Site
@@ -60,10 +62,12 @@ def kind_of(name: str, body: bytes) -> Kind | None:
 def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGIN) -> list[Problem]:
     """Return the problems of one file by itself. `name`: what its user calls it."""
     url = origin + (kind.path or f"/{quote(os.fsencode(basename(name)))}")
+    findings: Iterable[Finding]
     if kind.file_kind:
         findings = kind.file_kind.findings(body, url)
     elif kind.path:
-        findings = _of_site(SiteFiles(origin, {url: Fetched(status=200, body=body)}, robots_lines=ROBOTS_LINES))
+        file = Fetched(status=200, body=body)
+        findings = chain(_of_site(SiteFiles(origin, {url: file}, robots_lines=ROBOTS_LINES)), check_served(url, file))
     else:
         findings = _of_page(SourceFile(name, url, Fetched(status=200, body=body)))
     return problems_of(Draft(url, body), findings, name)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.authoring.cli import COMMANDS
 from comity.authoring.commands import lint
+from comity.crawler.commands.base import BaseCommand
 from comity.dataset.records import DatasetError
 from comity.policies import PolicyError
 
 
-class Command(ScrapyCommand):
-    requires_project = False
+class Command(BaseCommand):
     requires_crawler_process = False
 
     def syntax(self) -> str:
@@ -31,6 +30,8 @@ class Command(ScrapyCommand):
         lint.add_options(parser)
 
     def run(self, args: list[str], opts: Namespace) -> None:
+        if args:
+            raise UsageError(f"lint knows no `{args[0]}`", print_help=False)
         try:
             self.exitcode = lint.run(opts)
         except (PolicyError, DatasetError) as error:

@@ -77,6 +77,7 @@ ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of item
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 PURPOSE = re.compile(r"[A-Za-z0-9][!-~]*")  # ACAP 1.0 section-2.3.3: a name or a URI
+NUMBER = re.compile(r"[0-9]{1,18}")
 FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 section-5.6.2
 
 HOST = re.compile(r"([^\s/\\?#@*:\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
@@ -259,8 +260,8 @@ def _check_slots(settings: BaseSettings) -> None:
 
 def _number(settings: BaseSettings, name: str) -> int:
     value = str(_get(settings, name)).strip()
-    if not (value.isascii() and value.isdigit()):
-        raise _wrong(name, value, "is not a whole number of at least 0")
+    if not NUMBER.fullmatch(value):
+        raise _wrong(name, value, "is not a whole number: write one of at least 0")
     return int(value)
 
 
@@ -293,7 +294,7 @@ def _metrics(settings: BaseSettings) -> int | None:
     value = str(_get(settings, "COMITY_METRICS")).strip()
     if not value:
         return None
-    if not (value.isascii() and value.isdigit()) or int(value) > MAX_PORT:
+    if not NUMBER.fullmatch(value) or int(value) > MAX_PORT:
         raise _wrong("COMITY_METRICS", value, "is no port: write a number up to 65535, or 0 for any that is free")
     return int(value)
 

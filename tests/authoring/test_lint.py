@@ -232,6 +232,7 @@ def test_standard_input_is_what_it_is_said_to_be(lint: Lint, monkeypatch: pytest
         (["--select", "nonsense"], "`nonsense` is no rule, and no rule begins with it: docs/rules.md lists them"),
         (["--fix", "http://127.0.0.1:1/"], "is mended where its files are kept: name the folder"),
         (["--sample", "{folder}/nowhere.html"], "nowhere.html cannot be read: No such file or directory"),
+        (["--origin", "example.org", "--as", "robots.txt", "-"], "--origin: `example.org` is not an http or https URL"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_ends_with_2(
@@ -256,6 +257,28 @@ def test_the_command_is_installed_and_scrapy_has_it_too(tmp_path: Path, monkeypa
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1]
     assert "robots.misspelled" in outputs[0]
+    unknown = [sys.executable, "-m", "scrapy", "lint", "--fixx", str(file)]
+    done = subprocess.run(unknown, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "lint knows no `--fixx`" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["robots.txt", "{folder}/robots.txt", "{folder}"])
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("User-agent: *\nDisallow: /a\n".encode("utf-16"), "warning: it is in UTF-16: save it as UTF-8"),
+        (b"User-agent: *\nDisallow: /\xe9\n", "warning: some octets are no UTF-8: save it as UTF-8"),
+        (b"User-agent: *\nDisallow: /a\n" + b"#" * 512_000, "and crawlers have to read the first 512000 alone"),
+    ],
+)
+def test_a_file_by_itself_is_as_it_is_in_its_folder(
+    name: str, body: bytes, message: str, tmp_path: Path, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(write(tmp_path, {"robots.txt": body}))
+    status, out, _ = lint("--select", "comity.file-encoding", "--select", "comity.file-size", name.format(folder=tmp_path))
+    assert status == 1
+    assert message in out
 
 
 # What no format sees by itself

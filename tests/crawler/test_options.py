@@ -128,6 +128,8 @@ def test_header_fields() -> None:
         ("COMITY_DROP_UNUSABLE", "maybe", "write True or False"),
         ("COMITY_POLICY_TIMEOUT", 0, "above 0"),
         ("COMITY_MIN_DELAY", -1, "at least 0"),
+        ("COMITY_MAX_WAITING", "9" * 5000, "write one of at least 0"),
+        ("COMITY_METRICS", "9" * 5000, "write a number up to 65535"),
         ("COMITY_MIN_DELAY", "1s", "not a number of seconds"),
         ("COMITY_MAX_DELAY", "inf", "not a number of seconds"),
         ("COMITY_MAX_DELAY", 10**400, "not a number of seconds"),

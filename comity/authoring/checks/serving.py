@@ -20,8 +20,13 @@ MUST_BE_READ = 500 * 1024  # octets, of robots.txt: RFC 9309 section-2.5
 
 def check_serving(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
     for file in source.files:
-        for rule, message in _served(file.url, file.fetched):
-            yield Finding(rule=rule, message=message, url=file.url)
+        yield from check_served(file.url, file.fetched)
+
+
+def check_served(url: str, fetched: Fetched) -> Iterator[Finding]:
+    """Yield the findings in the answer for one policy file. One without header fields was read from a disk."""
+    for rule, message in _served(url, fetched):
+        yield Finding(rule=rule, message=message, url=url)
 
 
 def _served(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:

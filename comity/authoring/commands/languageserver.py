@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from comity.policies import PolicyError
 
 LOOPBACK = "127.0.0.1"
+ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@]+")  # editors in pages have schemes of their own
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -17,7 +19,12 @@ def add_options(parser: ArgumentParser) -> None:
     )
     transport.add_argument("--websocket", metavar="[HOST:]PORT", type=_address, help="by WebSocket, in the same way")
     parser.add_argument(
-        "--allow-origin", action="append", default=[], metavar="ORIGIN", help="let a web page of that origin connect by WebSocket"
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        type=_origin,
+        help="let a web page of that origin connect by WebSocket",
     )
 
 
@@ -28,7 +35,16 @@ def _address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or LOOPBACK, int(port)
 
 
+def _origin(text: str) -> str:
+    """The origin as browsers send it."""
+    if not ORIGIN.fullmatch(text):
+        raise ArgumentTypeError(f"`{text}` is no origin: write https://example.com, without a path")
+    return text.lower()
+
+
 def run(options: Namespace) -> int:
+    if options.allow_origin and not options.websocket:
+        raise PolicyError("--allow-origin is of --websocket: write both")
     try:
         from comity.authoring.language_server import server
     except ImportError as error:

@@ -20,6 +20,7 @@ from comity.policies import Fetched, PolicyError
 from comity.policies.answers.rule import RULES, Severity
 from comity.policies.formats.authoring import apply
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of
 
 STANDARD_INPUT = "-"
 OTHER_SUFFIXES = (".xml", ".rsl", ".json", ".txt")  # of files that have no place of their own on a site
@@ -77,6 +78,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     selection = Selection.from_options(options)
+    _check_origin(options.origin)
     samples = tuple(_sample(name, options.origin) for name in options.sample)
     problems: list[Problem] = []
     changed = False
@@ -91,6 +93,14 @@ def run(options: Namespace) -> int:
     if not (options.fix and STANDARD_INPUT in options.targets):
         FORMS[options.format](problems)
     return PROBLEMS if any(problem.severity is not Severity.INFO for problem in problems) else 0
+
+
+def _check_origin(origin: str | None) -> None:
+    """PolicyError where it is no URL: of a single file nothing else would tell."""
+    try:
+        origin_of(DEFAULT_ORIGIN if origin is None else origin)
+    except ValueError as error:
+        raise PolicyError(f"--origin: {error}") from None
 
 
 def _lint(target: str, options: Namespace, samples: tuple[SourceFile, ...]) -> list[Problem]:

@@ -15,12 +15,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
-from scrapy.commands import ScrapyCommand
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import dataset_tag, dataset_verify, tag_option
+from comity.crawler.commands.base import BaseCommand, process_count, unknown_option
 from comity.crawler.commands.dataset_output import add_output, output_place
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options, parsed_defaults
@@ -56,8 +56,7 @@ class Action(NamedTuple):
     crawls: Callable[[Namespace], bool] = lambda _: False  # whether it needs a Process
 
 
-class Command(ScrapyCommand):
-    requires_project = False
+class Command(BaseCommand):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
 
@@ -85,9 +84,8 @@ class Command(ScrapyCommand):
         super().process_options(args, opts)
         assert self.settings is not None
         if args:
-            raise UsageError(
-                f"dataset {opts.action} knows no `{args[0]}` (global options stand before `{opts.action}`)", print_help=False
-            )
+            remedy = f"global options stand before `{opts.action}`" if unknown_option(args[:1]) else "there is one too many"
+            raise UsageError(f"dataset {opts.action} knows no `{args[0]}`: {remedy}", print_help=False)
         action = ACTIONS[opts.action]
         self.requires_crawler_process = action.crawls(opts)
         if action.process_options:
@@ -302,18 +300,8 @@ def _datasets(parser: ArgumentParser, name: str, metavar: str, text: str) -> Non
 
 
 def _workers(parser: ArgumentParser) -> None:
-    parser.add_argument("--workers", type=_number, metavar="N", help="processes (default: one a core where files are large)")
+    parser.add_argument("--workers", type=process_count, metavar="N", help=dataset_verify.WORKERS_HELP)
     parser.add_argument("--executor", choices=EXECUTORS, default=PROCESSES, help=dataset_verify.EXECUTOR_HELP)
-
-
-def _number(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-_number.__name__ = "number of processes"  # argparse says it where the text is none
 
 
 @contextmanager

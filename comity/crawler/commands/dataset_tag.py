@@ -18,6 +18,7 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.captures import open_captures
 from comity.crawler.commands import dataset_verify
+from comity.crawler.commands.base import process_count
 from comity.crawler.commands.dataset_output import add_output, output_place
 from comity.crawler.commands.refresh import refresh
 from comity.crawler.fetching.store import PolicyStore
@@ -97,7 +98,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--text", choices=("main", "trafilatura"), default="main", help="what takes the text of pages (default: %(default)s)"
     )
     parser.add_argument("--html", action="store_true", help="keep the source of pages")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core where files are large)")
+    parser.add_argument("--workers", type=process_count, metavar="N", help=dataset_verify.WORKERS_HELP)
     parser.add_argument("--executor", choices=EXECUTORS, default=PROCESSES, help=dataset_verify.EXECUTOR_HELP)
 
 
@@ -122,8 +123,6 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
 
 def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None) -> int:
     """The exit status. UsageError, DatasetError, PolicyError or OSError where it cannot be done."""
-    if opts.workers is not None and opts.workers < 1:
-        raise UsageError(f"--workers {opts.workers}: write a number of at least 1", print_help=False)
     if opts.text == "trafilatura" and find_spec("trafilatura") is None:
         raise UsageError("--text trafilatura: trafilatura is not installed: pip install 'comity[text]'", print_help=False)
     question, (output, in_folder) = _question(opts, settings), output_place(opts)

@@ -19,6 +19,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import tag_option
+from comity.crawler.commands.base import process_count
 from comity.crawler.commands.refresh import StoredSites, refresh
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
@@ -40,6 +41,7 @@ from comity.policies.syntax.printable import printable, unhidden
 
 COMPLIANT, NOT_COMPLIANT, FAILED = 0, 1, 2
 MOST_SHOWN = 50  # hosts
+WORKERS_HELP = "processes (default: one a core where files are large)"
 EXECUTOR_HELP = (
     "where the work is done: processes of this machine, or an engine, on the cluster that its settings name, or on this machine"
     " (default: %(default)s)"
@@ -71,7 +73,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--list", dest="listed", metavar="FILE", type=Path, help="write those that are not compliant, and why, as JSON Lines"
     )
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: as many as there are cores)")
+    parser.add_argument("--workers", type=process_count, metavar="N", help="processes (default: as many as there are cores)")
     parser.add_argument("--executor", choices=EXECUTORS, default=PROCESSES, help=EXECUTOR_HELP)
     parser.add_argument("--json", action="store_true", help="print JSON")
     tag_option.add_argument(parser)
@@ -104,8 +106,6 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
 def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None) -> int:
     """The exit status. UsageError, DatasetError, PolicyError or OSError where it cannot be done."""
     uses = _uses(opts.uses or ())
-    if opts.workers is not None and opts.workers < 1:
-        raise UsageError(f"--workers {opts.workers}: write a number of at least 1", print_help=False)
     options, readers = Options.from_settings(settings), open_readers([opts.dataset])
     if opts.refresh:
         assert process

@@ -9,17 +9,21 @@ from argparse import ArgumentParser, Namespace
 from threading import Event
 from typing import Any, ClassVar
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler import demo
+from comity.crawler.commands.base import BaseCommand
 from comity.guard import Guard
 
+OUTPUT = "items.jsonl"
 
-class Command(ScrapyCommand):
-    requires_project = False
+
+class Command(BaseCommand):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "[options]"
 
     def short_desc(self) -> str:
         return "Serve a demonstration site on this machine, to crawl and to look at"
@@ -29,15 +33,17 @@ class Command(ScrapyCommand):
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
         parser.add_argument("--port", type=int, default=8642, help="port, 0 for any that is free (default: %(default)s)")
         parser.add_argument("--crawl", action="store_true", help="crawl the site, then end (on any free port)")
-        parser.add_argument("-O", dest="output", default="items.jsonl", help="items of --crawl (default: %(default)s)")
+        parser.add_argument("-O", dest="output", metavar="FILE", help=f"items of --crawl (default: {OUTPUT})")
 
     def run(self, args: list[str], opts: Namespace) -> None:
         if args:
             raise UsageError(f"demo takes no argument, `{args[0]}` is one", print_help=False)
+        if opts.output and not opts.crawl:
+            raise UsageError("-O is where --crawl writes its items: write both", print_help=False)
         try:
             with demo.running(opts.host, 0 if opts.crawl else opts.port) as server:
                 if opts.crawl:
-                    self.exitcode = _crawl(server.url, opts.output)
+                    self.exitcode = _crawl(server.url, opts.output or OUTPUT)
                 else:
                     _serve(server)
                 print(_summary(server.guard))  # noqa: T201

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import Group
 from rich.live import Live
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from comity.crawler.commands.base import BaseCommand
 from comity.crawler.crawl import open_state
 from comity.crawler.options import Options
 from comity.crawler.run.console import add_row, complain, flush_output, line, open_console, say, table
@@ -28,8 +28,7 @@ STATES = {"pause": "paused", "resume": "running", "end": "ended"}
 FAILED = 1  # exit status
 
 
-class Command(ScrapyCommand):
-    requires_project = False
+class Command(BaseCommand):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 

@@ -8,10 +8,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler.captures import open_captures
+from comity.crawler.commands.base import BaseCommand, unknown_option
 from comity.crawler.commands.explanation import explain, show
 from comity.crawler.commands.policy_history import as_json, history
 from comity.crawler.commands.policy_history import show as show_history
@@ -20,6 +20,7 @@ from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.run.console import complain, open_console
 from comity.crawler.sites.sources import PolicySpider, read_folder
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, instructions
+from comity.policies.answers.fetched import Availability, availability
 from comity.policies.answers.request import DOCUMENT, KINDS, Facts
 from comity.policies.answers.rule import RULES
 from comity.policies.formats.ai_txt.conversion import other_form
@@ -27,14 +28,13 @@ from comity.policies.formats.ai_txt.file import PATH as AI_PATH
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.syntax.urls import origin_of
 
-HISTORY = "history"  # before a URL; by itself, a host
+HISTORY = "history"  # before a URL
 EXIT = {Verdict.ALLOW: 0, Verdict.DENY: 1, Verdict.DEFER: 1}
 UNREACHABLE = 2
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 
 
-class Command(ScrapyCommand):
-    requires_project = False
+class Command(BaseCommand):
     default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
 
     def syntax(self) -> str:
@@ -89,8 +89,7 @@ class Command(ScrapyCommand):
         if not (opts.loglevel or opts.logfile):
             self.settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
         self.settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
-        is_history = args[:1] == [HISTORY] and len(args) > 1
-        self.requires_crawler_process = not (opts.offline or is_history)
+        self.requires_crawler_process = not (opts.offline is not None or args[:1] == [HISTORY])
         try:
             options = Options.from_settings(self.settings)
             self._agent = options.agent
@@ -100,7 +99,9 @@ class Command(ScrapyCommand):
             raise UsageError(str(error), print_help=False) from None
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        if args[:1] == [HISTORY] and len(args) > 1:
+        if unknown := unknown_option(args):
+            raise UsageError(f"policy knows no option `{unknown}`", print_help=False)
+        if args[:1] == [HISTORY]:
             self._print_history(args[1:], opts)
             return
         if opts.policies or opts.index:
@@ -116,19 +117,19 @@ class Command(ScrapyCommand):
             return
         url, facts = _url(args[0]), _facts(opts)
         origin = origin_of(url)
-        site = _read(origin, Path(opts.offline), self._agent) if opts.offline else self._fetch(url)
+        site = self._fetch(url) if opts.offline is None else _read(origin, opts.offline, self._agent)
         if site is None:
             self.exitcode = UNREACHABLE
         elif opts.xml:
-            self._print_other_form(origin + AI_PATH, site.files.get(origin + AI_PATH, Fetched(status=404)))
+            self._print_ai_txt(site, origin)
         else:
             self._print_answer(site, url, facts, opts)
 
     def _print_history(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1 or not opts.policies:
             raise UsageError("policy history takes one URL, and --policies for each place of captures", print_help=False)
-        if opts.offline or opts.xml or opts.prompt:
-            raise UsageError("--offline, --xml and --prompt are not of the word history", print_help=False)
+        if opts.offline is not None or opts.xml or opts.prompt or opts.lang:
+            raise UsageError("--offline, --xml, --prompt and --lang are not of the word history", print_help=False)
         url, facts = _url(args[0]), _facts(opts)
         try:
             captures = open_captures(opts.policies, agent=self._agent, index=opts.index)
@@ -161,6 +162,14 @@ class Command(ScrapyCommand):
             show(explain(site, self._agent, url, facts), open_console())
         decision = site.judge(self._agent, url, facts)
         self.exitcode = UNREACHABLE if RULES[decision.reasons[0].rule].is_unreachable else EXIT[decision.verdict]
+
+    def _print_ai_txt(self, site: Site, origin: str) -> None:
+        url, robots = origin + AI_PATH, site.files.get(f"{origin}/robots.txt")
+        if robots and url not in site.files and availability(robots) is Availability.UNREACHABLE:  # FETCH-13
+            complain(f"{url}: it was not asked for: robots.txt cannot be had: {robots.error or f'HTTP status {robots.status}'}")
+            self.exitcode = UNREACHABLE
+        else:
+            self._print_other_form(url, site.files.get(url, Fetched(status=404)))
 
     def _print_other_form(self, name: str, fetched: Fetched, *, is_xml: bool = False) -> None:
         """`name`: what the file is called where something is said of it."""
@@ -205,11 +214,11 @@ def _facts(opts: Namespace) -> Facts:
     )
 
 
-def _read(origin: str, folder: Path, agent: Agent) -> Site:
-    if not folder.is_dir():
+def _read(origin: str, folder: str, agent: Agent) -> Site:
+    if not folder or not Path(folder).is_dir():
         raise UsageError(f"--offline `{folder}` is no folder", print_help=False)
     try:
-        return read_folder(origin, folder, agent)
+        return read_folder(origin, Path(folder), agent)
     except PolicyError as error:
         raise UsageError(str(error), print_help=False) from None
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler.commands import tag_option
+from comity.crawler.commands.base import BaseCommand, process_count, unknown_option
 from comity.crawler.report import needs
 from comity.crawler.report.difference import Section, as_json, difference
 from comity.crawler.report.sources import PAGES, report_from, saved
@@ -27,8 +27,7 @@ from comity.policies.syntax.printable import unhidden
 OUTPUT = Path("report.html")
 
 
-class Command(ScrapyCommand):
-    requires_project = False
+class Command(BaseCommand):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
@@ -53,7 +52,7 @@ class Command(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="print JSON instead")
         parser.add_argument("--diff", action="store_true", help="print what has changed from one saved report to another")
         tag_option.add_argument(parser)
-        parser.add_argument("--workers", type=int, metavar="N", help="processes that read items (default: one a core)")
+        parser.add_argument("--workers", type=process_count, metavar="N", help="processes that read items (default: one a core)")
 
     def run(self, args: list[str], opts: Namespace) -> None:
         try:
@@ -64,10 +63,10 @@ class Command(ScrapyCommand):
 
     def _run(self, args: list[str], opts: Namespace) -> None:
         output: Path | None = opts.output
+        if unknown := unknown_option(args):
+            raise UsageError(f"report knows no option `{unknown}`", print_help=False)
         if output is not None and output.suffix not in (*PAGES, ".json"):
             raise UsageError(f"-o {output}: write a name that ends in .html, or in .json", print_help=False)
-        if opts.workers is not None and opts.workers < 1:
-            raise UsageError(f"--workers {opts.workers}: write a number of at least 1", print_help=False)
         as_page = not opts.json and (output is None or output.suffix in PAGES)
         if as_page and not (opts.diff and output is None):
             needs.check("scrapy report", needs.PAGE)

@@ -68,6 +68,10 @@ def saved(path: Path) -> Report:
         raise ReportError(f"{path}: it is no text in UTF-8") from None
     except ReportError as error:
         raise ReportError(f"{path}: {error}") from None
+    except FileNotFoundError:
+        raise ReportError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise ReportError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def of_items(paths: Sequence[Path], options: JobOptions = JobOptions(), tags: TagSource = GUESSED) -> Report:  # noqa: B008

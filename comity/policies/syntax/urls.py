@@ -29,11 +29,14 @@ _NO_HOST = re.compile(r"[\x00-\x20#%/<>?@\[\\\]^|\x7f]")  # URL Standard, forbid
 @lru_cache(maxsize=4096)
 def _origin(scheme: str, netloc: str) -> str:
     parts = urlsplit(f"{scheme}://{netloc}")
-    host, port = parts.hostname or "", parts.port  # ValueError where the port is no number
+    try:
+        host, port = parts.hostname or "", parts.port
+        if not host.isascii():
+            host = host.encode("idna").decode("ascii")
+    except ValueError as error:
+        raise ValueError(f"`{scheme}://{netloc}` is no origin: {error}") from None
     if not host:
         raise ValueError(f"`{scheme}://{netloc}` names no host")
-    if not host.isascii():
-        host = host.encode("idna").decode("ascii")
     if ":" in host:
         host = f"[{host}]"
     elif (
@@ -52,7 +55,10 @@ def origin_of(url: str) -> str:
     ValueError for what is not an http or https URL with a host."""
     if plain := _PLAIN_ORIGIN.match(url):
         return plain[0]
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ValueError(f"`{url}` is not an http or https URL: {error}") from None
     if parts.scheme not in DEFAULT_PORTS:
         raise ValueError(f"`{url}` is not an http or https URL")
     return _origin(parts.scheme, parts.netloc)

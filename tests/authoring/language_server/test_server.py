@@ -18,6 +18,7 @@ from pytest_lsp.client import make_test_lsp_client
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+from comity.authoring.cli import main
 from comity.authoring.commands import languageserver
 from comity.policies import PolicyError
 
@@ -326,6 +327,27 @@ def test_what_is_no_address_ends_with_what_to_write(text: str, capsys: pytest.Ca
     with pytest.raises(SystemExit):
         parser.parse_args(["--tcp", text])
     assert "write 127.0.0.1:2087" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "example.com", "*", "https://example.com/", "https://a@example.com", "https://"])
+def test_what_is_no_origin_ends_with_what_to_write(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = ArgumentParser()
+    languageserver.add_options(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--websocket", "0", "--allow-origin", text])
+    assert "write https://example.com, without a path" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["https://example.com", "http://127.0.0.1:8080", "vscode-webview://0a1b", "HTTP://[::1]"])
+def test_origins_are_those_of_web_pages_and_of_editors_that_are_pages(text: str) -> None:
+    parser = ArgumentParser()
+    languageserver.add_options(parser)
+    assert parser.parse_args(["--websocket", "0", "--allow-origin", text]).allow_origin == [text.lower()]
+
+
+def test_origins_are_for_web_sockets_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["languageserver", "--allow-origin", "https://example.com"]) == 2
+    assert "--allow-origin is of --websocket: write both" in capsys.readouterr().err
 
 
 def test_without_pygls_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

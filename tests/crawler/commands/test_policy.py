@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,6 +114,12 @@ def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path
         (["https://example.com/", "--agent", "two words"], "is not a product token"),
         (["https://example.com/", "--method", "FETCH"], "is no HTTP method"),
         (["https://example.com/", "--offline", "nowhere"], "--offline `nowhere` is no folder"),
+        (["https://example.com/", "--offline", ""], "--offline `` is no folder"),
+        (["https://example.com/", "--ofline=x"], "policy knows no option `--ofline=x`"),
+        (["https://example.com:99999/"], "`https://example.com:99999` is no origin: Port out of range 0-65535"),
+        (["https://[::1/"], "`https://[::1/` is not an http or https URL: Invalid IPv6 URL"),
+        (["history"], "policy history takes one URL, and --policies for each place of captures"),
+        (["history", "https://example.com/", "--policies", ".", "--lang", "en"], "--lang are not of the word history"),
         (["https://example.com/", "-s", "COMITY_MAX_DELAY=soon"], "COMITY_MAX_DELAY `soon` is not a number of seconds"),
     ],
 )
@@ -228,6 +235,21 @@ def test_what_a_site_says_is_shown_and_not_done(offline: Path, tmp_path: Path) -
     assert "\x1b[31m" not in done.stdout
     assert "\u202e" not in done.stdout
     assert "[bold]x[/bold]" in done.stdout
+
+
+@pytest.mark.parametrize("width", ["60", "72", "80"])
+def test_no_text_of_an_option_is_laid_out_as_a_heading(width: str, tmp_path: Path) -> None:
+    """Each of them is broken behind `(default:` at one of these widths."""
+    for command in ("demo", "lint", "policy", "report"):
+        lines = scrapy(command, "--help", folder=tmp_path, COLUMNS=width).stdout.splitlines()
+        headings = {heading for heading, below in pairwise(lines) if below and not below.strip("=-")}
+        assert headings <= {"Usage", "Options", "Positional Arguments", "Global Options"}, command
+
+
+def test_demo_takes_an_output_for_a_crawl_alone(tmp_path: Path) -> None:
+    done = scrapy("demo", "--port", "0", "-O", "pages.jsonl", folder=tmp_path)
+    assert done.returncode == 2
+    assert "-O is where --crawl writes its items: write both" in done.stderr
 
 
 def test_demo_crawl_ends_with_items_and_a_summary(tmp_path: Path) -> None:

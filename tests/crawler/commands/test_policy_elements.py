@@ -154,6 +154,15 @@ def test_the_ai_txt_of_a_site_becomes_xml(serve: Serve, folder: Path) -> None:
     assert (offline.returncode, offline.stdout) == (0, ai_txt_to_xml(TEXT))
 
 
+@pytest.mark.requirement("AIT-10")
+def test_an_ai_txt_that_was_not_asked_for_is_not_said_to_be_missing(serve: Serve, folder: Path) -> None:
+    site = serve({"/robots.txt": serve.Answer(status=503), "/ai.txt": TEXT.decode()})
+    done = scrapy(site.url("/any"), "--xml", folder=folder)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == f"{site.url('/ai.txt')}: it was not asked for: robots.txt cannot be had: HTTP status 503\n"
+    assert site.paths == ["/robots.txt"]
+
+
 @pytest.mark.requirement("AIT-10", "AIT-15")
 @pytest.mark.parametrize(
     ("body", "status", "message"),

@@ -85,7 +85,10 @@ def test_a_difference_is_printed_or_a_page(folder: Path) -> None:
         (["--diff", "old.json"], "--diff takes two saved reports: OLD NEW"),
         (["--diff", "old.json", "items.jsonl"], "items.jsonl: it is no JSON"),
         (["items.jsonl", "-o", "report.pdf"], "write a name that ends in .html, or in .json"),
-        (["items.jsonl", "--workers", "0"], "--workers 0"),
+        (["items.jsonl", "--workers", "0"], "--workers: `0` is no number of processes: write 1 or more"),
+        (["items.jsonl", "--diffs"], "report knows no option `--diffs`"),
+        (["--diff", "old.json", "none.html"], "none.html: there is no such file"),
+        (["--diff", "old.json", "."], ". cannot be read: Is a directory"),
         (["items.jsonl", "-o", "none/report.html"], "cannot be written"),
     ],
 )

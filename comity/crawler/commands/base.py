@@ -1,0 +1,50 @@
+"""What comity's commands of `scrapy` have in common: how their help is laid out, and the kinds of their arguments."""
+
+from __future__ import annotations
+
+from argparse import Action, ArgumentParser, ArgumentTypeError
+from collections.abc import Iterable
+
+from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
+
+
+class HelpFormatter(ScrapyHelpFormatter):
+    """Scrapy's layout, but that no line of an option is a heading: Scrapy takes each that ends with a colon for one, as
+    `(default:` does where the width of the terminal breaks a text there."""
+
+    _of_option = False
+
+    def _format_action(self, action: Action) -> str:
+        was_of_option, self._of_option = self._of_option, True
+        text = super()._format_action(action)
+        self._of_option = was_of_option
+        return text
+
+    def format_part_strings(self, part_strings: list[str]) -> list[str]:
+        return part_strings if self._of_option else super().format_part_strings(part_strings)
+
+
+class BaseCommand(ScrapyCommand):
+    """A command that needs no project."""
+
+    requires_project = False
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.formatter_class = HelpFormatter
+        super().add_options(parser)
+
+
+def unknown_option(arguments: Iterable[str]) -> str:
+    """Return the first of a command's arguments that is an option which it has not, or ""."""
+    return next((argument for argument in arguments if argument.startswith("-")), "")
+
+
+def process_count(text: str) -> int:
+    """Return the number of processes that an option names."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ArgumentTypeError(f"`{text}` is no number of processes: write 1 or more")
+    return number
