@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +24,41 @@ from comity.policies.formats.format import VERSION, AgentReading, Capture, Forma
 from comity.policies.formats.installed import checked, installed, mistakes
 from comity.policies.page import Refusal
 from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
+from tests.fuzz import targets
 from tests.selection import one_in
 
 ROOT = Path(__file__).parent.parent.parent.parent
 PAGES = {"aipref": "usage-preferences"}  # docs of formats that have another name than the format
 
 
+def missing(each: Format) -> Iterator[str]:
+    """Yield what a format that comes with comity still needs (CONTRIBUTING.md, "Add a policy format")."""
+    page, folder = f"{PAGES.get(each.name, each.name)}.md", each.name.replace("-", "_")
+    if not (ROOT / "comity" / "policies" / "formats" / folder / "__init__.py").is_file():
+        yield f"the folder comity/policies/formats/{folder}"
+    if not list((ROOT / "tests" / "policies" / "formats" / folder).glob("test_*.py")):
+        yield f"tests, in tests/policies/formats/{folder}"
+    if not (ROOT / "docs" / page).is_file():
+        yield f"the page docs/{page}"
+    needed = [("docs/README.md", f"]({page})"), ("README.md", f"policies/formats/{folder}/")]
+    needed += [("docs/fetching.md", f"`{file.path}`") for file in each.files]
+    needed += [("docs/rules.md", f"| `{rule}` |") for rule in each.rules]
+    needed += [("setup.cfg", f"    comity.policies.formats.{folder}\n")]  # the contract that nobody else imports it
+    texts = {name: (ROOT / name).read_text("utf-8") for name, _ in needed}
+    yield from (f"{words.strip()} in {name}" for name, words in needed if words not in texts[name])
+    yield from (f"{file.path} in KINDS of tests/fuzz/targets.py" for file in each.files if file.path not in targets.KINDS)
+    lines = " ".join(targets.LINES["/robots.txt"]).lower()
+    if each.robots_lines and not any(f"{name}:" in lines for name in each.robots_lines):
+        yield "a line of robots.txt in LINES of tests/fuzz/targets.py"
+    if each.header_fields and not {name.lower() for name in targets.FIELDS}.intersection(each.header_fields):
+        yield "a header field in FIELDS of tests/fuzz/targets.py"
+
+
 @pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.name)
 def test_every_format_is_whole(each: Format) -> None:
     assert list(mistakes(each)) == []
-    assert (ROOT / "docs" / f"{PAGES.get(each.name, each.name)}.md").is_file()
-    folder = each.name.replace("-", "_")
-    assert (ROOT / "comity" / "policies" / "formats" / folder / "__init__.py").is_file()
-    assert list((ROOT / "tests" / "policies" / "formats" / folder).glob("test_*.py"))
+    needed = "\n".join(missing(each))
+    assert not needed, f"what is missing:\n{needed}"
     assert each.rules
     assert all(isinstance(rule.effect, Effect) and rule.spec and rule.summary for rule in each.rules.values())
     assert each.rules.items() <= RULES.items()
