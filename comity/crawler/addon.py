@@ -68,8 +68,8 @@ class Addon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Before a crawl is built: what a half-built one leaves open is complained of when the program ends, and an error within
-        CrawlerProcess.crawl() leaves the exit status 0."""
+        """Check the settings and open the files before a crawl is built: what a half-built one leaves open is complained of when
+        the program ends, and an error within CrawlerProcess.crawl() leaves the exit status 0."""
         open_early(_check(settings))
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -142,7 +142,9 @@ def _make_private(folder: Path) -> None:
 
 
 def _check(settings: BaseSettings) -> Options:
-    """The spider's own settings are among them at the second time only."""
+    """Return the options, or end the program where no crawl can be made by them.
+
+    It is called twice, and only the second time are the spider's own settings among them."""
     if settings.getbool("TWISTED_REACTOR_ENABLED", True):
         reactor = settings.get("TWISTED_REACTOR")  # where another than ASYNCIO_REACTOR is installed, Scrapy ends the crawl
         if reactor != ASYNCIO_REACTOR and not (is_reactor_installed() and is_asyncio_reactor_installed()):
@@ -158,7 +160,7 @@ def _check(settings: BaseSettings) -> Options:
 
 
 def _anonymous(settings: BaseSettings, token: str) -> Iterator[str]:
-    """Warnings where sites cannot know who crawls, and how to reach them."""
+    """Warn where sites cannot know who crawls, and how to reach them."""
     example = '"examplebot/1.0 (+https://example.org/bot)"'
     user_agent = str(settings.get("USER_AGENT"))
     if token == DEFAULT_AGENT:
@@ -173,7 +175,7 @@ def _anonymous(settings: BaseSettings, token: str) -> Iterator[str]:
 
 
 def _silent(options: Options) -> Iterator[str]:
-    """Most sites say nothing of most uses."""
+    """Warn of declared uses that have no default: most sites say nothing of most uses."""
     uses = [use for use in options.agent.uses if use not in {*options.agent.defaults, "crawl", "follow"}]
     if uses:
         allowed, denied = (",".join(f"{use}:{verdict}" for use in uses) for verdict in ("allow", "deny"))
@@ -185,6 +187,7 @@ def _silent(options: Options) -> Iterator[str]:
 
 
 def _apart(settings: BaseSettings, options: Options) -> Iterator[str]:
+    """Warn of a store that the project has for itself, so that it shares no pace with others."""
     if not settings.get("COMITY_STORE") and options.store == project_store():
         yield (
             f"COMITY_STORE is not set, and this project has a store of its own, {options.store}: it is used. Other projects use"
@@ -193,7 +196,7 @@ def _apart(settings: BaseSettings, options: Options) -> Iterator[str]:
 
 
 def _switched_off(settings: BaseSettings) -> Iterator[str]:
-    """Warnings of what the project's own settings take out."""
+    """Warn of what the project's own settings take out."""
     if load_object(settings["SCHEDULER"]) is not Scheduler:
         most = most_waiting(settings)
         yield (

@@ -84,7 +84,9 @@ class Crawl(Parts):
 
     @classmethod
     def of(cls, crawler: Crawler) -> Crawl:
-        """The one of this crawler. It lives and dies with it: a table of them would keep every crawler of a long process."""
+        """Return the crawl of this crawler, which is made when it is first asked for.
+
+        It lives and dies with the crawler: a table of them would keep every crawler of a long process."""
         crawl: Crawl | None = vars(crawler).get("_comity")
         if crawl is None:
             crawl = vars(crawler)["_comity"] = cls(crawler)

@@ -1,7 +1,7 @@
 """The files of one site as one agent has to read them, in all formats.
 
 1. A format takes part as far as it speaks: `SiteReading.for_agent` gives a reading or None, and of a reading only those methods
-   of `AgentReading` are asked that it overrides, as most pages are asked about by the thousand.
+   of `AgentReading` are asked that it overrides: pages are asked about by the thousand.
 2. A server may take a URL for several targets (`spellings`, docs/robots.md). Each of them is asked about, and all of them have
    to permit.
 3. A request needs, for every target, the permission of every format that speaks of requests (`AgentView.access`).

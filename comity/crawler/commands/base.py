@@ -1,4 +1,4 @@
-"""What comity's commands of `scrapy` have in common: how their help is laid out, and the kinds of their arguments."""
+"""The base of comity's commands of `scrapy`: the layout of their help, and the kinds of their arguments."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class PermissionsPipeline:
         return cls(crawler)
 
     def _spider_opened(self) -> None:
-        """All pipelines are open by now, and no item has come.
+        """Have the media pipelines judge what they fetch: all pipelines are open by now, and no item has come.
 
         It is no `open_spider`: where a later one fails, Scrapy never awaits what it made of ours, and Python warns."""
         pipelines = list(item_pipelines(self._crawler))
@@ -65,7 +65,9 @@ class PermissionsPipeline:
                 bind(pipeline, self._crawl.access, self._crawl.responses)
 
     def process_item(self, item: Any) -> Any:
-        """No coroutine: the ContextVar would be set in a task of its own, and later pipelines would not see it."""
+        """Write its tag into an item, or drop the item.
+
+        It is no coroutine: the ContextVar would be set in a task of its own, and later pipelines would not see it."""
         page = self._crawl.item_pages.take(item)
         current_page.set(page)
         item, tag, redacted = self._tagged(item, page)
@@ -140,7 +142,7 @@ class PermissionsPipeline:
             raise DropItem(f"none of COMITY_USES ({', '.join(declared_uses)}) is permitted: {rule}", log_level="INFO")
 
     def _warn(self, message: str) -> None:
-        """Once a crawl."""
+        """Warn of it once a crawl."""
         if message not in self._warned:
             self._warned.add(message)
             logger.warning("%s (docs/items.md)", message)
@@ -155,7 +157,7 @@ class PermissionsPipeline:
             self._warn(f"All items were dropped by other pipelines. {_UNKNOWN_FIELD}")
         if dropped:
             logger.warning(
-                "%(dropped)d items were dropped because none of COMITY_USES is permitted. Where nothing is stated COMITY_DEFAULTS"
+                "Items dropped because none of COMITY_USES is permitted: %(dropped)d. Where nothing is stated COMITY_DEFAULTS"
                 " decides; COMITY_DROP_UNUSABLE=False keeps them",
                 {"dropped": dropped},
             )

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class AccessMiddleware:
     """The last word on every request: position 100, before anything can answer or change it.
 
-    A request that our scheduler handed out was decided on there. Any other is decided on here, and
-    waits here until it may go out."""
+    A request that our scheduler handed out was decided on there. Any other is decided on here, and waits here until it may go
+    out."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -83,7 +83,7 @@ class AccessMiddleware:
         return self._slots.occupy(request) if request in self._backlog else nullcontext()
 
     def _headers_received(self, headers: Headers, body_length: int | None, request: Request) -> None:
-        """Ends the download where they refuse every declared use: nothing could be done with the body.
+        """End the download where the header fields refuse every declared use: nothing could be done with the body.
 
         A redirect goes its way, and so does a response after which the request is made again."""
         if request.method == "HEAD" or body_length == 0 or "Location" in headers:
@@ -95,7 +95,8 @@ class AccessMiddleware:
             raise StopDownload(fail=False)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """The refusal looks like that of a request. What a cache answers with was not stopped, and is refused all the same."""
+        """Refuse, as a request is refused, what was stopped for its header fields, or would have been had it not come from a
+        cache."""
         decision = self._stopped.pop(request, None)
         if decision is None:
             decision = self._access.refused_by_headers(request, response.headers)

@@ -38,7 +38,7 @@ Headers = Mapping[bytes, Sequence[bytes]]  # name in lower case -> the values of
 
 
 def accept_all(fetched: Fetched) -> str:
-    """Reject no file for its content, as most formats do."""
+    """Accept whatever came back, as most formats do."""
     return ""
 
 
