@@ -19,12 +19,18 @@ COMMANDS = {  # modules of comity.authoring.commands; the one that is named is i
     "languageserver": "answer an editor by the Language Server Protocol",
     "workbench": "write policies in the browser, and see what they mean",
 }
-USAGE = 2  # exit status: wrong usage, or what was named cannot be had
+USAGE, INTERRUPTED = 2, 130  # exit statuses; USAGE: wrong usage, or what was named cannot be had
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, and return its exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # also while a command is imported, which takes a second
+        return INTERRUPTED
+
+
+def _run(arguments: Sequence[str]) -> int:
     parser = ArgumentParser(prog="comity", description="Tools for those who write what crawlers may do on a site.")
     parser.add_argument("--version", action="version", version=f"comity {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -40,8 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (PolicyError, DatasetError) as error:
         complain(f"comity {options.command}: {error}")
         return USAGE
-    except KeyboardInterrupt:
-        return 130
     return status
 
 

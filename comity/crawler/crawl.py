@@ -191,22 +191,22 @@ def _observer(options: Options) -> Observer:
 
 
 def open_state(options: Options, crawl: str) -> SharedState:
-    """The state that the workers of a crawl share. SettingsError where its URL or name makes no sense."""
+    """The state that the workers of a crawl share. PolicyError where its URL or name makes no sense."""
     try:
         from comity.crawler.redis_state.state import SharedState
     except ImportError as error:
-        stop(f"COMITY_STATE needs {error.name}: pip install 'comity[redis]'")
-    try:
-        return SharedState(options.state, crawl, ttl=options.worker_timeout)
-    except PolicyError as error:
-        stop(str(error))
+        raise PolicyError(f"COMITY_STATE needs {error.name}: pip install 'comity[redis]'") from None
+    return SharedState(options.state, crawl, ttl=options.worker_timeout)
 
 
 def _state(crawler: Crawler, options: Options) -> SharedState | None:
     """The state that this crawl shares with other workers; None: none. SettingsError where it cannot be used."""
     if not (crawler.crawling and options.state):
         return None
-    return open_state(options, options.crawl or crawler.spidercls.name)
+    try:
+        return open_state(options, options.crawl or crawler.spidercls.name)
+    except PolicyError as error:
+        stop(str(error))
 
 
 def _files(crawler: Crawler, options: Options, state: SharedState | None) -> PolicyFiles:

@@ -74,7 +74,7 @@ class PoliciesSpider(Spider):
         self._began = self._logged_at = 0.0
         try:
             with ExitStack() as files:
-                make_archive = self._archive_class(warc)
+                make_archive = _archive_class(warc)
                 self._origins = self._opened(origins, (field,) if field else URL_FIELDS, files)
                 self._archive = make_archive(Path(warc)) if make_archive else None
                 files.pop_all()
@@ -134,18 +134,6 @@ class PoliciesSpider(Spider):
         self._size = path.stat().st_size
         return self._of_lines(name, files.enter_context(path.open("rb")))
 
-    def _archive_class(self, name: str) -> type[PolicyArchive] | None:
-        """The class of the archive; None where none is asked for. Ends the program where none can be made."""
-        if not name:
-            return None
-        if not name.lower().endswith(ENDINGS):
-            stop(self.name, f"warc `{name}`: name a file that ends in {' or '.join(ENDINGS)}")
-        if find_spec("warcio") is None:
-            stop(self.name, "warc: warcio is not installed: pip install 'comity[warc]'")
-        from comity.crawler.feeds.policy_archive import PolicyArchive  # of the extra `warc`
-
-        return PolicyArchive
-
     def _of_lines(self, name: str, lines: IO[bytes]) -> Iterator[str]:
         with lines:
             for number_, line in enumerate(lines, 1):
@@ -203,3 +191,16 @@ class PoliciesSpider(Spider):
             more = self._survey.unreachable - len(self._unreachable)
             lines = [*self._unreachable, f"and {more} more: -a unreachable=FILE.jsonl lists all"] if more else self._unreachable
             self.logger.warning("%d origins could not be had:\n%s", self._survey.unreachable, "\n".join(lines))
+
+
+def _archive_class(name: str) -> type[PolicyArchive] | None:
+    """The class of the archive; None where none is asked for. DatasetError where none can be made."""
+    if not name:
+        return None
+    if not name.lower().endswith(ENDINGS):
+        raise DatasetError(f"warc `{name}`: name a file that ends in {' or '.join(ENDINGS)}")
+    if find_spec("warcio") is None:
+        raise DatasetError("warc: warcio is not installed: pip install 'comity[warc]'")
+    from comity.crawler.feeds.policy_archive import PolicyArchive  # of the extra `warc`
+
+    return PolicyArchive

@@ -246,6 +246,16 @@ def test_what_cannot_be_done_is_said_and_ends_with_2(
     assert message in complaints
 
 
+def test_ctrl_c_while_a_command_is_imported_is_no_error_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("comity.authoring.cli.import_module", interrupted)
+        assert main(["lint", "."]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
 def test_the_command_is_installed_and_scrapy_has_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE")
     file = write(tmp_path, {"robots.txt": MISSPELLED}) / "robots.txt"

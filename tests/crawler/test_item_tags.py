@@ -263,6 +263,12 @@ def test_the_file_of_tags_is_no_feed_of_items() -> None:
         register(settings, Options.from_settings(settings))
 
 
+def test_the_file_of_tags_is_no_folder(tmp_path: Path) -> None:
+    settings = Settings({"COMITY_TAG": f"sidecar:{tmp_path}"})
+    with pytest.raises(SettingsError, match=r"COMITY_TAG `sidecar:.*` is a folder: name a file, as sidecar:permissions"):
+        register(settings, Options.from_settings(settings))
+
+
 def test_the_feed_of_tags_comes_first_and_is_one_file() -> None:
     feeds = {"items-%(batch_id)d.jsonl": {"format": "jsonlines"}}
     settings = Settings({"COMITY_TAG": "sidecar:tags.jsonl", "FEEDS": feeds, "FEED_EXPORT_BATCH_ITEM_COUNT": 10})

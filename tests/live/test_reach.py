@@ -283,7 +283,7 @@ def test_start_request_that_fails_is_tried_again(serve: Serve, workers: Workers,
     ("settings", "message"),
     [
         ({"JOBDIR": "job"}, "JOBDIR is set beside COMITY_STATE"),
-        ({"COMITY_STATE": "redis://127.0.0.1:1/0"}, "COMITY_STATE"),
+        ({"COMITY_STATE": "redis://127.0.0.1:1/0"}, "comity: COMITY_STATE: redis://127.0.0.1:1/0 cannot be used"),
         ({"COMITY_STATE": "http://user:secret@127.0.0.1/"}, "write redis://HOST:PORT/DB"),
         ({"COMITY_CRAWL": "two words"}, "is no name of a crawl"),
         ({"COMITY_WORKER_TIMEOUT": 0}, "COMITY_WORKER_TIMEOUT"),
@@ -296,6 +296,7 @@ def test_settings_that_make_no_sense_end_the_crawl_with_one_line(
     running = workers.begin(settings=settings, urls="http://127.0.0.1:1/")
     assert running.end() == 1
     assert message in running.log
+    assert "comity: comity:" not in running.log
     assert "Traceback" not in running.log
     assert "secret" not in running.log
 
