@@ -227,8 +227,11 @@ def test_standard_input_is_what_it_is_said_to_be(lint: Lint, monkeypatch: pytest
     [
         (["-"], "-: nothing tells what it is: say it with --as, one of ai.txt, "),
         (["{folder}/notes.md"], "notes.md: nothing tells what it is: say it with --as"),
-        (["{folder}/nowhere"], "is no folder, and no URL"),
+        (["{folder}/nowhere"], "is no file, no folder and no URL: write https:// before a host"),
         (["{folder}/empty"], "has none of "),
+        ([""], "`` is no file, no folder and no URL"),
+        (["x" * 5000], "is no file, no folder and no URL"),
+        (["--fix", "nowhere"], "`nowhere` is no file, no folder and no URL"),
         (["--select", "nonsense"], "`nonsense` is no rule, and no rule begins with it: docs/rules.md lists them"),
         (["--fix", "http://127.0.0.1:1/"], "is mended where its files are kept: name the folder"),
         (["--sample", "{folder}/nowhere.html"], "nowhere.html cannot be read: No such file or directory"),

@@ -83,6 +83,7 @@ def run(options: Namespace) -> int:
     problems: list[Problem] = []
     changed = False
     for target in options.targets or ["."]:
+        _check_target(target)
         if options.fix or options.diff:
             for name in _files(target):
                 changed |= _mend(name, options, selection)
@@ -101,6 +102,13 @@ def _check_origin(origin: str | None) -> None:
         origin_of(DEFAULT_ORIGIN if origin is None else origin)
     except ValueError as error:
         raise PolicyError(f"--origin: {error}") from None
+
+
+def _check_target(target: str) -> None:
+    """PolicyError where it is nothing that can be looked at."""
+    # Path has no name for "", and raises where a name is too long.
+    if target != STANDARD_INPUT and "://" not in target and not os.path.exists(target):  # noqa: PTH110
+        raise PolicyError(f"`{printable(os.fsencode(target))}` is no file, no folder and no URL: write https:// before a host")
 
 
 def _lint(target: str, options: Namespace, samples: tuple[SourceFile, ...]) -> list[Problem]:
