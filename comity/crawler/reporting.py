@@ -48,6 +48,8 @@ def check(options: Options) -> None:
             raise ReportError(f"COMITY_REPORT `{options.report}`: nothing can be written into its folder: name another")
     except ReportError as error:
         stop(str(error))
+    except OSError as error:  # a name that is too long
+        stop(f"COMITY_REPORT `{options.report}` cannot be written: {error.strerror}: name another")
 
 
 class Reporting:

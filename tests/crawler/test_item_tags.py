@@ -269,6 +269,12 @@ def test_the_file_of_tags_is_no_folder(tmp_path: Path) -> None:
         register(settings, Options.from_settings(settings))
 
 
+def test_a_name_that_is_too_long_for_a_file_is_no_folder() -> None:
+    settings = Settings({"COMITY_TAG": f"sidecar:{'x' * 5000}"})
+    register(settings, Options.from_settings(settings))  # Scrapy says what it cannot open, as of any feed
+    assert list(settings.getdict("FEEDS")) == ["x" * 5000]
+
+
 def test_the_feed_of_tags_comes_first_and_is_one_file() -> None:
     feeds = {"items-%(batch_id)d.jsonl": {"format": "jsonlines"}}
     settings = Settings({"COMITY_TAG": "sidecar:tags.jsonl", "FEEDS": feeds, "FEED_EXPORT_BATCH_ITEM_COUNT": 10})

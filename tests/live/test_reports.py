@@ -279,6 +279,7 @@ def test_kill_9_leaves_a_whole_page(serve: Serve, tmp_path: Path, in_full: bool)
     [
         (["COMITY_REPORT=report.html"], "pygal", "COMITY_REPORT needs pygal: pip install 'comity[report]'"),
         (["COMITY_REPORT=none/report.html"], "", "there is no folder `none`"),
+        ([f"COMITY_REPORT={'x' * 5000}.html"], "", ".html` cannot be written: File name too long: name another"),
         *(
             pytest.param([setting], module, message, marks=pytest.mark.slow)
             for setting, module, message in (

@@ -241,6 +241,7 @@ def test_what_the_store_does_not_know_is_not_compliant(serve: Serve, crawl: Craw
         (["--for", "train,,index"], "--for `` is no use"),
         (["--workers", "0"], "--workers"),
         (["--store", "{folder}"], "cannot be opened"),
+        (["--store", "x" * 5000], "File name too long"),
         (["--nonsense"], "--nonsense"),
         (["-s", "COMITY_DEFAULTS=train"], "COMITY_DEFAULTS"),
     ],

@@ -99,7 +99,7 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
             raise DatasetError(f"{opts.listed} is read from: give the list another name")
         if opts.refresh or options.store.exists():
             PolicyStore(options.store).close()
-    except (DatasetError, PolicyError) as error:
+    except (DatasetError, PolicyError, OSError) as error:  # OSError: a name that is too long
         raise UsageError(unhidden(str(error)), print_help=False) from None
 
 

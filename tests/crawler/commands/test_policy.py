@@ -115,6 +115,8 @@ def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path
         (["https://example.com/", "--method", "FETCH"], "is no HTTP method"),
         (["https://example.com/", "--offline", "nowhere"], "--offline `nowhere` is no folder"),
         (["https://example.com/", "--offline", ""], "--offline `` is no folder"),
+        (["https://example.com/", "--offline", "x" * 5000], "is no folder"),
+        (["--xml", "x" * 5000 + ".txt"], ".txt cannot be read: File name too long"),
         (["https://example.com/", "--ofline=x"], "policy knows no option `--ofline=x`"),
         (["https://example.com:99999/"], "`https://example.com:99999` is no origin: Port out of range 0-65535"),
         (["https://[::1/"], "`https://[::1/` is not an http or https URL: Invalid IPv6 URL"),
