@@ -358,8 +358,9 @@ OF_OTHERS = {
     "view": (pa.array(["a"], pa.string_view()), "a"),
     "views-in-list": (pa.array([["a", None]], pa.list_(pa.string_view())), ["a", None]),
     "views-in-object": (pa.array([{"b": "a"}], pa.struct([("b", pa.binary_view())])), {"b": "a"}),
-    "views-in-view": (pa.array([["a"]], pa.list_view(pa.string_view())), ["a"]),
 }
+if int(pa.__version__.partition(".")[0]) >= 25:  # others write none of them into a Parquet file
+    OF_OTHERS["views-in-view"] = (pa.array([["a"]], pa.list_view(pa.string_view())), ["a"])
 
 
 @pytest.mark.parametrize("case", OF_OTHERS)
