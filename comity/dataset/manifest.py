@@ -358,14 +358,14 @@ def replaced(path: Path) -> Path:
 
 def last(path: Path) -> dict[str, Any] | None:
     """Read the last manifest that was there, whatever stands there now. DatasetError where it is none."""
-    return next((told for place in (path_of, before, replaced) if (told := _read(place(path))) is not None), None)
+    return next((value for name in (path_of, before, replaced) if (value := _read(name(path))) is not None), None)
 
 
 def read(path: Path) -> dict[str, Any] | None:
     """Read the manifest of the dataset; the last one, where a crash has left none. If the dataset was to become another one, that
     counts where it still is what that describes. DatasetError where it is none."""
-    for place in (path_of, before):
-        if (described := _read(place(path))) is not None:
+    for name in (path_of, before):
+        if (described := _read(name(path))) is not None:
             return described
     described = _read(replaced(path))
     return described if described and _is_described(path, described) else None
@@ -405,9 +405,9 @@ def _read(path: Path) -> dict[str, Any] | None:
 def retract(path: Path, *, is_replaced: bool = False) -> None:
     """The dataset is about to change. `is_replaced`: to become another one."""
     moved = (before(path), path_of(path)) if is_replaced else (path_of(path),)
-    for place in moved:
-        if place.exists():
-            _move(place, replaced(path) if is_replaced else before(path))
+    for file in moved:
+        if file.exists():
+            _move(file, replaced(path) if is_replaced else before(path))
             sync(path.parent)
 
 
@@ -418,9 +418,9 @@ def restored_on_error(path: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        place = next((place for place in (before(path), replaced(path)) if place.exists()), None)
-        if place and not path_of(path).exists() and (was_there or _is_described(path, _read(place) or {})):
-            _move(place, path_of(path))
+        file = next((file for file in (before(path), replaced(path)) if file.exists()), None)
+        if file and not path_of(path).exists() and (was_there or _is_described(path, _read(file) or {})):
+            _move(file, path_of(path))
         raise
 
 
@@ -436,5 +436,5 @@ def write(path: Path, described: Mapping[str, Any]) -> None:
     """The dataset stands as it is described."""
     with Replacement(path_of(path), is_named=False) as file:
         file.write(json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
-    for place in (before(path), replaced(path)):
-        place.unlink(missing_ok=True)
+    for manifest in (before(path), replaced(path)):
+        manifest.unlink(missing_ok=True)

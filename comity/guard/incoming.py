@@ -62,8 +62,8 @@ def _overriding(value: str, root: str) -> Iterator[str]:
     """Yield what an application may answer for by a field: all of its value, and where several of one name were joined, each;
     with a fragment and without; as clients know it, and below the root where it is not there."""
     several = [word for part in value.split(",") if (word := part.strip()).startswith("/") or _SCHEME.match(word)]
-    meant = list(islice(dict.fromkeys([value, *several]), MAX_TARGETS + 1))
-    for text in dict.fromkeys([*meant, *(text.partition("#")[0] for text in meant)]):
+    targets = list(islice(dict.fromkeys([value, *several]), MAX_TARGETS + 1))
+    for text in dict.fromkeys([*targets, *(text.partition("#")[0] for text in targets)]):
         target = target_from(_octets(text))
         yield target
         path = _SCHEME.sub("", target, count=1)

@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 TICK = 1.0  # seconds; how soon what waits in place notices that the crawl is ending
 BEATS = 3  # signs of life in the time after which a process without any is dead
 SILENCE = 0.75  # the part of this time after which it counts as standing still itself: a busy one is late, but not so late
-KEPT = 0.25  # seconds from its turn until a request that is not sent is taken for one that a middleware keeps
+MAX_HANDOVER = 0.25  # seconds from its turn until a request that is not sent is taken for one that a middleware keeps
 SWEEP = 1024  # limiters; the least number at which the idle ones are forgotten
 
 
@@ -324,10 +324,10 @@ class Pace:
             unsent = [(flight.started, request) for request, flight in flights if limiter in flight.limiters and _is_kept(flight)]
             if unsent:
                 started, request = min(unsent, key=itemgetter(0))
-                if now - started >= KEPT:
+                if now - started >= MAX_HANDOVER:
                     self._take_turn(request)
                 else:
-                    look_again = min(look_again, started + KEPT - now)
+                    look_again = min(look_again, started + MAX_HANDOVER - now)
         return look_again
 
     def _take_turn(self, request: Request) -> None:

@@ -28,10 +28,10 @@ def beyond(record: Record, limit: UseDecision) -> Removals:
     fields = content(record)
     texts = [field for field in fields if isinstance(record[field], str) and field != "title"]
     main = "text" if "text" in texts else next(iter(texts), "")
-    shown = NOTHING
+    length = NO_LENGTH
     for field in sorted(fields, key=lambda field: field != main):  # the main text first, others as they come
         value = record[field]
-        before = NOTHING if field == "title" else shown
+        before = NO_LENGTH if field == "title" else length
         after = before.with_texts(_texts(value), limit)
         if after is None and field in ("title", main) and isinstance(value, str):
             cut = snippet(value, limit)
@@ -40,22 +40,22 @@ def beyond(record: Record, limit: UseDecision) -> Removals:
         elif after is None:
             removed[field] = None
         if after is not None and field != "title":
-            shown = after
+            length = after
     return removed
 
 
 def fits(texts: Iterable[str], limit: UseDecision) -> bool:
     """Return whether the texts together are no longer than `max_chars` and `max_words` of the limit permit."""
-    return NOTHING.with_texts(texts, limit) is not None
+    return NO_LENGTH.with_texts(texts, limit) is not None
 
 
-class _Shown(NamedTuple):
+class _Length(NamedTuple):
     """The length of texts that stand one behind the other, with a space between them."""
 
     chars: int
     words: int
 
-    def with_texts(self, texts: Iterable[str], limit: UseDecision) -> _Shown | None:
+    def with_texts(self, texts: Iterable[str], limit: UseDecision) -> _Length | None:
         """Return the length with these texts behind them. None: that is more than the limit permits."""
         chars, words = self
         for text in texts:
@@ -67,10 +67,10 @@ class _Shown(NamedTuple):
                 words += len(text.split(None, most))
                 if words > limit.max_words:
                     return None
-        return _Shown(chars, words)
+        return _Length(chars, words)
 
 
-NOTHING = _Shown(-1, 0)  # no space stands before the first text
+NO_LENGTH = _Length(-1, 0)  # no space stands before the first text
 
 
 def _texts(value: Any) -> Iterator[str]:

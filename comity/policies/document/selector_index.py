@@ -171,8 +171,8 @@ class Outline:
 
     @cached_property
     def trees(self) -> Sequence[int]:
-        """For each element the next `noscript` or `template` around it, whose content is no part of the tree that browsers have
-        around that; -1: there is none."""
+        """Return for each element the next `noscript` or `template` around it, whose content is no part of the tree that browsers
+        have around that; -1: there is none."""
         tops = {*self.by_tag.get("noscript", ()), *self.by_tag.get("template", ())}
         trees = array("i", [-1]) * len(self.parents)
         for position, parent in enumerate(self.parents if tops else ()):
@@ -277,7 +277,7 @@ class Outline:
 
     @cached_property
     def empty(self) -> frozenset[int]:
-        """The elements without elements and text in them. All templates are."""
+        """Return the elements without elements and text in them. All templates are."""
         hosts = (
             root - 1 for root in self.shadow_roots if self.parents[root] == root - 1 and self.ends[root] == self.ends[root - 1]
         )

@@ -1,4 +1,4 @@
-"""What editors and configurations leave around words and between them, in formats whose words have no quotes of their own."""
+"""Characters that editors and configurations leave around words and between them, in formats whose words are not quoted."""
 
 from __future__ import annotations
 

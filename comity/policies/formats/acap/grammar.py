@@ -405,15 +405,15 @@ class _Reader:
         for composite, names in self._below.items():
             for name in names:
                 listing.setdefault(name, []).append(composite)
-        meant = {name: dict.fromkeys(usage.usage for usage in self._meant(name)) for name in (*listing, *self._below)}
+        usages = {name: dict.fromkeys(usage.usage for usage in self._meant(name)) for name in (*listing, *self._below)}
         pending = [*listing]
         while pending:
             name = pending.pop()
             for composite in listing.get(name, ()):
-                if not meant[name].keys() <= meant[composite].keys():
-                    meant[composite] |= meant[name]
+                if not usages[name].keys() <= usages[composite].keys():
+                    usages[composite] |= usages[name]
                     pending.append(composite)
-        self._definitions.usages |= {composite: tuple(map(Usage, meant[composite])) for composite in self._below}
+        self._definitions.usages |= {composite: tuple(map(Usage, usages[composite])) for composite in self._below}
 
     def _meant(self, local: str) -> tuple[Usage, ...]:
         """The usages that a name in parentheses stands for; () where nobody knows."""

@@ -87,7 +87,7 @@ def _agreed(readings: list[tuple[Statement, ...]]) -> tuple[Statement, ...]:
 
 
 def _verdicts(statements: tuple[Statement, ...]) -> dict[str, Verdict]:
-    """What is said of each term: refused, where it is both refused and permitted."""
+    """Return the verdict of each term: refused, where it is both refused and permitted."""
     verdicts: dict[str, Verdict] = {}
     for statement in statements:
         if statement.verdict and verdicts.get(statement.term) is not Verdict.DENY:

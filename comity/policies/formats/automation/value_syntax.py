@@ -74,12 +74,12 @@ def url_pattern(value: bytes) -> UrlPattern:
 
 
 def scope_patterns(scope: bytes) -> tuple[UrlPattern, ...]:
-    """What a scope may mean, each of which it covers: a path, and where it may begin with a host, that and a path."""
+    """Return the patterns of a scope, each of which it covers: a path, and where it may begin with a host, that and a path."""
     return (url_pattern(scope), *(_with_host(scope) if _PERHAPS_HOST.match(scope) else ()))
 
 
 def page_patterns(page: bytes) -> tuple[UrlPattern, ...]:
-    """The same of a page: scripts are of pages of any host, so what begins with no `/` may begin with one."""
+    """Return those of a page: scripts are of pages of any host, so what begins with no `/` may begin with one."""
     return (url_pattern(page), *(_with_host(page) if page.startswith(b"//") or not page.startswith(b"/") else ()))
 
 
