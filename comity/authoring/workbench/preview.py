@@ -157,14 +157,14 @@ class _Writer:
     def _tags(self, node: Any) -> tuple[str, str]:
         tag = _local(node)
         name = tag if tag in ALLOWED else "div" if tag in _BLOCKS else "span"
-        shown = [(key, value) for key, value in attributes(node) if key in _KEPT_ATTRIBUTES]
+        attribute_pairs = [(key, value) for key, value in attributes(node) if key in _KEPT_ATTRIBUTES]
         replaced = _replaced(node, tag)
         if node in self._marks:
             verdict, label = self._marks[node]
-            shown += [("data-part", verdict), ("data-label", label)]
+            attribute_pairs += [("data-part", verdict), ("data-label", label)]
         if replaced:
-            shown.append(("class", "replaced"))
-        attribute_text = "".join(f' {key}="{_visible(value)}"' for key, value in shown)
+            attribute_pairs.append(("class", "replaced"))
+        attribute_text = "".join(f' {key}="{_visible(value)}"' for key, value in attribute_pairs)
         if name in _EMPTY:
             return f"<{name}{attribute_text}>", ""
         return f"<{name}{attribute_text}>{_visible(replaced)}", f"</{name}>"
