@@ -4,7 +4,6 @@ Nothing is told of a dataset without a manifest, nor where a process was killed 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -31,8 +30,7 @@ def _differs(file: _Described) -> bool:
     """Return whether a file is another one than the manifest describes. It is read only where its size is the same."""
     if file.facts.octets not in (None, file.reader.size):
         return True
-    with file.reader.path.open("rb") as octets:
-        return hashlib.file_digest(octets, "sha256").hexdigest() != file.facts.sha256
+    return manifest.sha256_of(file.reader.path) != file.facts.sha256
 
 
 def changed_outside(paths: Sequence[Path], options: JobOptions = JobOptions()) -> list[Path]:  # noqa: B008  # immutable

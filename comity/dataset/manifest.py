@@ -178,13 +178,17 @@ class FileFacts(NamedTuple):
     records: int | None = None  # where somebody counted them
 
 
+def sha256_of(path: Path) -> str:
+    """Return the digest of a file as manifests have it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def facts_of(path: Path, name: str = "", records: int | None = None) -> FileFacts:
     """Return what a manifest says of a file. `name`: in its folder."""
     form = format_of(path)
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     columns = tuple(getattr(open_reader(path), "schema").names) if form == "parquet" else None  # noqa: B009  # others have none
-    return FileFacts(name or path.name, ENCODINGS[form], digest, path.stat().st_size, columns, records)
+    return FileFacts(name or path.name, ENCODINGS[form], sha256_of(path), path.stat().st_size, columns, records)
 
 
 def manifest(path: Path, history: History, composition: Composition, files: Sequence[FileFacts] | None = None) -> dict[str, Any]:
@@ -379,8 +383,7 @@ def _is_described(path: Path, described: Mapping[str, Any]) -> bool:
 
 def _is_it(path: Path, sha256: str) -> bool:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        return sha256_of(path) == sha256
     except FileNotFoundError:
         return False
 

@@ -21,6 +21,12 @@ INSTEAD = "must_use"  # field of an export: what alone may be used, a list of re
 
 # Fields that say which page it is, and nothing of what stands there. Their names are those of comity.spiders.pages.PageItem.
 IDENTITY = frozenset(("url", "final_url", "status", "fetched_at", "content_type", "sha256"))
+PAGE_URLS = ("url", "final_url")  # by which the page is known
+
+
+def is_blank(value: Any) -> bool:
+    """Return whether such a field tells nothing."""
+    return value is None or value == ""
 
 
 class PositionedRecord(Record):

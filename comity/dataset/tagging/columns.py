@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from comity.dataset.records import DatasetError, parsed
+from comity.dataset.records import DatasetError, is_blank, parsed
 from comity.dataset.tagging.captured import CapturedPage, fields_of, moment_of
 
 # FineWeb and Dolma: url, date; C4: url, timestamp; RedPajama 1: meta.url, meta.timestamp; RedPajama 2: url, date_download,
@@ -19,7 +19,6 @@ DATES = (
     *("meta.timestamp", "meta.date", "metadata.timestamp", "metadata.date"),
 )
 TEXTS = ("text", "content", "raw_content", "TEXT", "caption")
-PAGE_URLS = ("url", "final_url")  # fields of records of ours by which their page is known: the first that is free gets its URL
 HEADERS = ("headers", "http_headers", "response_headers", "meta.headers", "metadata.headers")
 
 
@@ -59,10 +58,6 @@ def value_of(record: Mapping[str, Any], names: Iterable[str]) -> tuple[str, Any]
         if not is_blank(value):
             return name, value
     return "", None
-
-
-def is_blank(value: Any) -> bool:
-    return value is None or value == ""
 
 
 def _member(record: Mapping[str, Any], name: str) -> Any:

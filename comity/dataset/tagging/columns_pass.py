@@ -17,9 +17,9 @@ from comity.dataset.counts.column_summary import note
 from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, adapted, decode, is_tag_type, kinds_of, proper
 from comity.dataset.files.arrow_types import plain
 from comity.dataset.passes import Outcome
-from comity.dataset.records import FIELD, IDENTITY, SPARE_FIELD, Unreadable
+from comity.dataset.records import FIELD, IDENTITY, PAGE_URLS, SPARE_FIELD, Unreadable, is_blank
 from comity.dataset.tagging.captured import CapturedPage, moment_of
-from comity.dataset.tagging.columns import PAGE_URLS, captured_page, first_part, is_blank, value_of
+from comity.dataset.tagging.columns import captured_page, first_part, value_of
 from comity.dataset.tagging.counts import Tagged
 
 if TYPE_CHECKING:

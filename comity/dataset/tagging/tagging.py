@@ -15,11 +15,11 @@ from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
 from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
 from comity.dataset.passes import Note, Outcome, Sinks, run
-from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, Record, Unreadable
+from comity.dataset.records import FIELD, PAGE_URLS, SPARE_FIELD, DatasetError, Record, Unreadable, is_blank
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
 from comity.dataset.tagging import warc
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
-from comity.dataset.tagging.columns import PAGE_URLS, Columns, captured_page, checked, is_blank, value_of
+from comity.dataset.tagging.columns import Columns, captured_page, checked, value_of
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge, Judged, Tag
 from comity.dataset.tagging.page_fields import Extractor, is_html, links, title

@@ -60,7 +60,7 @@ def _start_tag(node: Any) -> StartTag:
 
 
 def _name(node: Any) -> str:
-    return str(node.tag).rpartition("}")[2].lower()
+    return str(node.tag).rpartition("}")[2].lower()  # str: a comment may be asked for too, whose tag is a function
 
 
 def _parts(selector: str) -> tuple[str, list[str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from typing import AnyStr
 
 from comity.policies.answers.decision import Finding
 from comity.policies.syntax.printable import printable
@@ -40,9 +41,10 @@ def text_of(body: bytes, *, cut: bool = False, limit: int = MAX_BYTES) -> tuple[
     return body, cut
 
 
-def line_ends(text: bytes, start: int = 0, end: int | None = None) -> int:
+def line_ends(text: AnyStr, start: int = 0, end: int | None = None) -> int:
     """Return how many lines end between two places. CRLF is one end: neither place stands within it."""
-    return text.count(b"\n", start, end) + text.count(b"\r", start, end) - text.count(b"\r\n", start, end)
+    lf, cr, crlf = ("\n", "\r", "\r\n") if isinstance(text, str) else (b"\n", b"\r", b"\r\n")
+    return text.count(lf, start, end) + text.count(cr, start, end) - text.count(crlf, start, end)
 
 
 class Lines:

@@ -14,7 +14,7 @@ from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, ItemPosition, is_item, item_of, key, name_of, refers_to
 from comity.dataset.files.warc.messages import covers_another, is_http, message
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
-from comity.dataset.records import Batch, DatasetError, PositionedRecord, Record, Unreadable
+from comity.dataset.records import PAGE_URLS, Batch, DatasetError, PositionedRecord, Record, Unreadable, is_blank
 from comity.dataset.tags.sources import from_json, is_tag_like
 from comity.policies.document.document import Content
 
@@ -23,7 +23,7 @@ BATCH = 256  # records
 MAX_HEAD = 64 * 2**10  # octets of a head of HTTP that are read
 MAX_REMEMBERED = 100_000  # responses, of which later items may stand further behind
 
-_PAGE = ("url", "final_url", "fetched_at")  # fields that tell which page it is, and when
+_PAGE = (*PAGE_URLS, "fetched_at")  # fields that tell which page it is, and when
 NONE = "none"  # what no record has for an id
 HTML = "html"
 
@@ -151,7 +151,7 @@ def _completed(item: PositionedRecord, answer: WarcRecord | None, *, wants_html:
 def _told(facts: Record, item: Record) -> Record:
     """The item with the facts of its record, or of its response, which it does not tell itself. A field with nothing in it does
     not tell which page it is: by that it is taken down, and found to have been fetched again."""
-    return {**facts, **{name: value for name, value in item.items() if name not in _PAGE or value not in (None, "")}}
+    return {**facts, **{name: value for name, value in item.items() if name not in _PAGE or not is_blank(value)}}
 
 
 def _rules_parts(item: Record) -> bool:

@@ -20,7 +20,7 @@ from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.tdmrep import metadata as tdmrep_metadata
-from comity.policies.syntax.lines import Findings, text_of
+from comity.policies.syntax.lines import Findings, line_ends, text_of
 from comity.policies.syntax.path_patterns import PatternIndex, escaped_text, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.suspicions import trimmed
@@ -228,8 +228,7 @@ class _Reader:
         return match.end()
 
     def _line_of(self, position: int) -> int:
-        before = self._text[self._line_position : position]
-        self._line += before.count("\n") + before.count("\r") - before.count("\r\n")
+        self._line += line_ends(self._text, self._line_position, position)
         self._line_position = position
         return self._line
 
