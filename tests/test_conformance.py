@@ -131,6 +131,7 @@ ROWS = {
     "META-2": "each directive is mapped to uses, with lengths and ends",
     "META-3": "noai and noml refuse uses for AI, noimageai those of images; a page binds what is embedded in it",
     "META-4": "the known traps of scopes and spellings",
+    "META-5": "`property` counts as `name` where there is no name, and `http-equiv` as the field of its name; both only refuse",
     "TDM-1": "tdmrep.json, field and meta, in this order; the first matching rule of the file",
     "TDM-2": "a reservation refuses mining unless arranged, and its policy goes along",
     "TDM-3": "a malformed file is reported; a bare object reserves the whole site",

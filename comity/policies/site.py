@@ -8,6 +8,7 @@ site.requests(agent)         what does the site ask to be done?"""
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -35,11 +36,13 @@ from comity.policies.formats.format import (
     Format,
     Resource,
     Response,
+    Statements,
     UseSource,
 )
 from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
+from comity.policies.vocabulary.statement import Location
 
 MAX_AGENTS = 1000  # whose rules are kept compiled
 BODY = "body"  # part of a policy file, in the source of a reason
@@ -147,7 +150,7 @@ class Site:
         content, response = Content(fields, body or b""), Response(agent, url, now)
 
         # The response itself: what it states, and whether it takes back that the request for it may be made.
-        of_response = (_of_headers(fields, response), _of_document(content, response))
+        of_response = (_of_headers(fields, response), _of_equivalents(content, response), _of_document(content, response))
         access_rules = view.access_rules(of_response[-1])
         if access_rules or access is None:
             access = view.access(targets, facts, now, access_rules)
@@ -307,6 +310,45 @@ def _of_headers(fields: Sequence[tuple[bytes, bytes]], response: Response) -> Ca
     if not values:
         return Carrier()
     return Carrier({name: reader(values[name], response) for name, reader in _READ_HEADERS if name in values})
+
+
+# HTML has an element of its own for Link: `link`.
+_EQUIVALENTS = {name.decode("latin-1"): name for name in FIELDS if name != b"link"}
+_EQUIVALENT = re.compile(rb"http-equiv\s*+=[\"'\s]*+(?:%s)" % b"|".join(map(re.escape, _EQUIVALENTS.values())))
+
+
+def _of_equivalents(content: Content, response: Response) -> Carrier:
+    """Return what the `http-equiv` elements of a page refuse and limit, read as header fields of their names.
+
+    They permit nothing (META-5). The page is parsed only if its octets show such an element."""
+    if not content.is_markup or not (content.has_written_letters or _EQUIVALENT.search(content.octets)):
+        return Carrier()
+    elements: dict[str, list[tuple[str, int]]] = {}  # name -> content and line of each
+    for name, value, line in content.metas_by_line("http-equiv"):
+        if name in _EQUIVALENTS:
+            elements.setdefault(name, []).append((value, line))
+    if not elements:
+        return Carrier()
+    fields = [
+        (_EQUIVALENTS[name], value.encode("utf-8", "replace")) for name, of_name in elements.items() for value, _ in of_name
+    ]
+    of_fields = _of_headers(fields, response)
+    by_vocabulary, refused = concluded([of_fields])
+    restricting = (
+        statement._replace(location=_location_in(elements, statement.location))
+        for _, statements in by_vocabulary
+        for statement in statements
+        if statement.verdict is not Verdict.ALLOW
+    )
+    return Carrier({"http-equiv": Statements(tuple(restricting), of_fields.findings, refused=refused)})
+
+
+def _location_in(elements: Mapping[str, Sequence[tuple[str, int]]], location: Location) -> Location:
+    """Return the location of a header field as that of the element that has its text, or of the first of its name."""
+    name = location.part.removeprefix("header ")
+    of_name = elements.get(name.lower(), [("", 0)])
+    line = next((line for value, line in of_name if location.text in value), of_name[0][1])
+    return location._replace(part=f"meta {name}", line=line)
 
 
 def _of_document(content: Content, response: Response) -> Carrier:

@@ -181,6 +181,20 @@ CARRIERS = {
     "meta-noindex": meta("robots", "noindex", "index- present-", path="", text="no default for train"),
     "meta-nofollow": meta("robots", "nofollow", "follow-", path="", text="no default for train"),
     "meta-tdm": meta("tdm-reservation", "1", "train-", "tdmrep.reserved", line=0, text="tdm-reservation: 1"),
+    "meta-property": in_markup(
+        '<meta property="robots" content="noai">', "train-", "robots-meta.disallow", part="meta robots", line=3, text="noai"
+    ),
+    "meta-http-equiv": in_markup(
+        '<meta http-equiv="X-Robots-Tag" content="noai">',
+        "train-",
+        "robots-meta.disallow",
+        part="meta X-Robots-Tag",
+        line=3,
+        text="noai",
+    ),
+    "meta-http-equiv-permits": in_markup(
+        '<meta http-equiv="Content-Usage" content="train-ai=y">', "", path="", text="no default for train"
+    ),
     "link": in_markup(
         LINKED,
         "ai-train- train-",
@@ -258,7 +272,9 @@ def told(item: dict[str, Any]) -> Stating:
     return Stating(" ".join(sorted(stated)), because["rule"], path, because.get("part", "body"), because["line"], text)
 
 
-@pytest.mark.requirement("USE-9", "USE-11", "USE-12", "PREF-2", "SIG-1", "META-1", "META-3", "TDM-1", "TDM-2", "RSL-1", "WHY-2")
+@pytest.mark.requirement(
+    "USE-9", "USE-11", "USE-12", "PREF-2", "SIG-1", "META-1", "META-3", "META-5", "TDM-1", "TDM-2", "RSL-1", "WHY-2"
+)
 def test_every_carrier_is_in_the_tag(serve: Servers, crawl: Crawl) -> None:
     """What the files of a site, the fields of a response and a page say, as far as it is one word of one carrier."""
     servers = {name: site(serve, stating, number) for number, (name, stating) in enumerate(CARRIERS.items(), 1)}

@@ -327,15 +327,17 @@ class TestLinks:
         text = answer(page, Content_Type="text/plain")
         assert self.follow(serve, crawl, text, COMITY_REL_NOFOLLOW=True)[0] == ["/one"]
 
-    @pytest.mark.requirement("MEET-2", "META-1")
+    @pytest.mark.requirement("MEET-2", "META-1", "META-5")
     @pytest.mark.parametrize(
         "page",
         [
             f'<meta name="robots" content="nofollow">{LINKS}',
             f'<meta name="TestBot" content="none">{LINKS}',
+            f'<meta property="robots" content="noindex,nofollow">{LINKS}',
+            f'<meta http-equiv="X-Robots-Tag" content="nofollow">{LINKS}',
             lambda handler: answer(LINKS, X_Robots_Tag="nofollow"),
         ],
-        ids=["meta", "meta-agent", "header"],
+        ids=["meta", "meta-agent", "property", "http-equiv", "header"],
     )
     def test_nofollow_of_the_page_refuses_all(self, serve: Serve, crawl: Crawl, page: Any) -> None:
         followed, crawled = self.follow(serve, crawl, page)

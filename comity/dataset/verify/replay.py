@@ -80,7 +80,8 @@ def recalled(tag: Tag) -> Recalled:
 
 
 def _meta(name: str, content: str) -> str:
-    return f'<meta name="{escape(name)}" content="{escape(content)}">\n'
+    """Return an element that says it as `name` and as the header field of this name (`http-equiv`)."""
+    return f'<meta name="{escape(name)}" http-equiv="{escape(name)}" content="{escape(content)}">\n'
 
 
 def _resources(tag: Tag) -> Iterator[Mapping[str, str]]:

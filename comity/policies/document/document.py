@@ -235,18 +235,19 @@ class Content:
         octets = self.octets
         return b"&" in octets and b"&#" in octets and _LETTER.search(octets) is not None  # one octet is found soonest
 
-    def metas(self) -> Iterator[tuple[str, str]]:
-        """Return name, lower case, and content of each `meta` that has both."""
-        return ((name, content) for name, content, _ in self.metas_by_line())
+    def metas(self, attribute: str = "name") -> Iterator[tuple[str, str]]:
+        """Yield an attribute, lower case, and content of each `meta` that has both. See `metas_by_line`."""
+        return ((name, content) for name, content, _ in self.metas_by_line(attribute))
 
-    def metas_by_line(self) -> Iterator[tuple[str, str, int]]:
-        """Yield name, lower case, content and line of each `meta` that has both.
+    def metas_by_line(self, attribute: str = "name") -> Iterator[tuple[str, str, int]]:
+        """Yield an attribute, lower case, content and line of each `meta` that has both.
 
-        Lines are 1-based; 0: nobody knows."""
+        `attribute`: "name", "http-equiv", or "property", which counts where there is no name.
+        Lines are 1-based; 0: the line is not known."""
         for tag in self._tags:
-            if tag.name == "meta" and (name := tag.attributes.get("name")) is not None:
-                content = tag.attributes.get("content")
-                if content is not None:
+            if tag.name == "meta" and (attribute != "property" or "name" not in tag.attributes):
+                name, content = tag.attributes.get(attribute), tag.attributes.get("content")
+                if name is not None and content is not None:
                     yield name.strip().lower(), content, tag.line
 
     def links(self, relation: str) -> Iterator[tuple[str, str]]:

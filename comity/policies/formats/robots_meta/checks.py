@@ -23,6 +23,7 @@ _OPPOSITES = {
     "imageindex": ("noimageindex",),
     "all": ("noindex", "nofollow", "none"),
 }
+_FIELD = "x-robots-tag"
 _INFORMAL = ("noai", "noimageai", "noml")
 _OBSOLETE = ("noodp", "noydir", "noyaca", "nositelinkssearchbox")
 
@@ -38,34 +39,53 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     """Check the elements of a page, and the fields with which it came, for what reading them does not find."""
     remarks = Remarks(url)
     addressed: dict[str, list[_Directive]] = {}  # agent, in lower case -> what is said to it
-    for agent, directive in (*_in_fields(content), *_in_elements(content)):
+    equivalents = [(text, line) for name, text, line in _metas(content, "http-equiv") if name == _FIELD]
+    named, others = ([*_to_agents(content, attribute)] for attribute in ("name", "property"))
+    fields = [(value.decode("utf-8", "replace"), 0) for name, value in content.headers if name.lower() == _FIELD.encode()]
+    for agent, directive in (*_in_fields([*fields, *equivalents]), *_in_elements([*named, *others])):
         addressed.setdefault(agent, []).append(directive)
     for directives in addressed.values():
         _check(remarks, directives)
+    for name, _, line in others:
+        message = 'few crawlers read `property`: write `name="{}"`'
+        remarks.report("robots-meta.attribute", message, name.encode("utf-8", "replace"), line=line)
+    for _, line in equivalents:
+        message = 'few crawlers read `http-equiv` here: send the header field X-Robots-Tag, or write `name="robots"`'
+        remarks.report("robots-meta.attribute", message, line=line)
     return remarks.findings
 
 
-def _in_fields(content: Content) -> Iterator[tuple[str, _Directive]]:
+def _metas(content: Content, attribute: str) -> Iterator[tuple[str, str, int]]:
+    return content.metas_by_line(attribute) if content.is_markup else iter(())
+
+
+def _to_agents(content: Content, attribute: str) -> Iterator[tuple[str, str, int]]:
+    """Yield the agent, the directives and the line of each element."""
+    for name, text, line in _metas(content, attribute):
+        if name == "robots" or is_for_others(name, text):
+            yield name, text, line
+
+
+def _in_fields(fields: list[tuple[str, int]]) -> Iterator[tuple[str, _Directive]]:
+    """`fields`: value and line of each."""
     remaining = MAX_CHARS
-    for name, value in content.headers:
-        if name.lower() == b"x-robots-tag" and (remaining := remaining - len(value)) >= 0:
+    for value, line in fields:
+        if (remaining := remaining - len(value)) >= 0:
             agent = "robots"
-            for member in MEMBER.findall(value.decode("utf-8", "replace")):
+            for member in MEMBER.findall(value):
                 agents, rest = scope(member, "")
                 agent = agents[-1] if agents else agent
                 for directive in directives_in(rest):
-                    yield "robots" if agent == "*" else agent, _Directive(*directive, 0)
+                    yield "robots" if agent == "*" else agent, _Directive(*directive, line)
 
 
-def _in_elements(content: Content) -> Iterator[tuple[str, _Directive]]:
-    if not content.is_markup:
-        return
+def _in_elements(elements: list[tuple[str, str, int]]) -> Iterator[tuple[str, _Directive]]:
     remaining = MAX_CHARS
-    for name, text, line in content.metas_by_line():
-        if (name == "robots" or is_for_others(name, text)) and (remaining := remaining - len(text)) >= 0:
+    for agent, text, line in elements:
+        if (remaining := remaining - len(text)) >= 0:
             for member in MEMBER.findall(text):
                 for directive in directives_in(member):
-                    yield name, _Directive(*directive, line)
+                    yield agent, _Directive(*directive, line)
 
 
 def _check(remarks: Remarks, directives: list[_Directive]) -> None:

@@ -78,12 +78,15 @@ def header(values: Iterable[bytes], token: str, *, now: datetime | None = None, 
 
 
 def markup(content: Content, token: str, *, now: datetime | None = None, url: str = "") -> DirectiveReading:
-    """Read the meta elements of a page. It is parsed only where its octets show one that is named as it takes."""
+    """Read the meta elements of a page: those with a name, and those with a property and no name.
+
+    The page is parsed only if its octets show an element for this agent or for all."""
     if not content.is_markup or not _speaks(content, token):
         return (), ()
     metas = [
         (_own_name(name, token.lower()) or name, text, line)
-        for name, text, line in content.metas_by_line()
+        for attribute in ("name", "property")
+        for name, text, line in content.metas_by_line(attribute)
         if _own_name(name, token.lower()) or is_for_others(name, text)
     ]
     return _reading(metas, token, now, url)
@@ -131,7 +134,7 @@ def _speaks(content: Content, token: str) -> bool:
 @cache
 def _metas_pattern(token: str) -> re.Pattern[bytes]:
     return re.compile(
-        rb"name\s*+=[\"'\s]*+[^\"'<>=]{0,100}?(?<![a-z0-9_-])(?:robots|%s)(?![a-z0-9_-])" % re.escape(token.encode())
+        rb"(?:name|property)\s*+=[\"'\s]*+[^\"'<>=]{0,100}?(?<![a-z0-9_-])(?:robots|%s)(?![a-z0-9_-])" % re.escape(token.encode())
     )
 
 

@@ -24,6 +24,9 @@ RULES = {
         FINDING, "robots meta (docs/robots-meta.md)", "a directive whose value cannot be read", severity=ERROR
     ),
     # Found for authors alone
+    "robots-meta.attribute": Rule(
+        FINDING, "robots meta (docs/robots-meta.md)", "an element has `property` or `http-equiv` instead of `name`"
+    ),
     "robots-meta.contradiction": Rule(
         FINDING, "robots meta (docs/robots-meta.md)", "two directives say the opposite: the one that refuses counts"
     ),

@@ -99,7 +99,13 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     """Check the elements of a page, and the fields with which it came."""
     remarks = Remarks(url)
     fields = [(name.decode("latin-1").lower(), 0) for name, _ in content.headers]
-    metas = [(name, line) for name, _, line in content.metas_by_line()] if content.mentions(b"tdm-") and content.is_markup else []
+    has_elements = content.mentions(b"tdm-")
+    metas = [(name, line) for name, _, line in content.metas_by_line()] if has_elements else []
+    for attribute in ("property", "http-equiv") if has_elements else ():
+        for name, _, line in content.metas_by_line(attribute):
+            if name in (RESERVATION, POLICY):
+                message = f'few crawlers read `{attribute}` here: write `name="{name}"`'
+                remarks.report("tdmrep.attribute", message, line=line)
     for carrier in (fields, metas):
         names = dict(reversed(carrier))
         if POLICY in names and RESERVATION not in names:

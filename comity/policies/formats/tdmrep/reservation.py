@@ -348,12 +348,17 @@ def fields(headers: Iterable[tuple[bytes, bytes]], url: str = "") -> Reservation
 
 
 def markup(content: Content, url: str = "") -> Reservation | None:
-    """`url`: of the page. It is parsed only where it has a word of the protocol."""
+    """Read the `meta` elements of a page. `url`: of the page.
+
+    An element with a property and no name can only reserve. The page is parsed only if it has a word of the protocol."""
     if not content.mentions(b"tdm-"):
         return None
     properties: dict[str, list[Any]] = {RESERVATION: [], POLICY: []}
     for name, value in content.metas():
         if name in properties:
+            properties[name].append(value.strip())
+    for name, value in content.metas("property"):
+        if name == RESERVATION and _reserved([value], Findings("")):
             properties[name].append(value.strip())
     policies = properties[POLICY]
     if policies and (base := content.base(url)) != url:  # the reason has them as `url` alone tells what they mean

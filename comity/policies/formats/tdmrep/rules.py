@@ -9,6 +9,9 @@ RULES = {
     "tdmrep.value": Rule(FINDING, "W3C TDMRep section-4", "a value that means nothing: it counts as not set", severity=ERROR),
     "tdmrep.limit": Rule(FINDING, "W3C TDMRep section-4", "there is more than is read", severity=ERROR),
     # Found for authors alone
+    "tdmrep.attribute": Rule(
+        FINDING, "W3C TDMRep sec-tdm-html-meta", "an element has `property` or `http-equiv` instead of `name`"
+    ),
     "tdmrep.duplicate": Rule(
         FINDING, "W3C TDMRep section-4", "a rule says what an earlier one has said of the same", severity=INFO
     ),

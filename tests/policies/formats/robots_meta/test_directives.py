@@ -420,7 +420,7 @@ def test_the_place_in_a_field() -> None:
 
 @pytest.mark.requirement("META-1")
 def test_a_page_without_any_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(content: Content) -> object:
+    def fail(content: Content, attribute: str) -> object:
         raise AssertionError
 
     monkeypatch.setattr(Content, "metas_by_line", fail)

@@ -53,6 +53,24 @@ def test_what_can_be_meant_is_left_alone(text: str) -> None:
     assert rules_in(("robots", text)) == rules_in(fields=(text,)) == []
 
 
+@pytest.mark.requirement("META-5")
+@pytest.mark.parametrize(
+    ("element", "findings"),
+    [
+        ('<meta property="robots" content="noindex">', ["robots-meta.attribute"]),
+        ('<meta property="googlebot" content="noindx, noindex">', []),  # only its words would tell that it is for an agent
+        ('<meta property="otherbot" content="noai">', ["robots-meta.attribute", "robots-meta.informal"]),
+        ('<meta property="og:title" content="noindex">', []),
+        ('<meta http-equiv="X-Robots-Tag" content="noindx">', ["robots-meta.attribute", "robots-meta.misspelled"]),
+        ('<meta http-equiv="X-Robots-Tag" content="noindex, index">', ["robots-meta.attribute", "robots-meta.contradiction"]),
+        ('<meta http-equiv="refresh" content="noindx">', []),
+    ],
+)
+def test_elements_with_another_attribute_are_checked_and_told(element: str, findings: list[str]) -> None:
+    content = Content([(b"Content-Type", b"text/html")], b"\n" + element.encode())
+    assert sorted((each.rule, each.line) for each in check_document(content, "u")) == [(rule, 2) for rule in findings]
+
+
 def test_agents_are_told_apart() -> None:
     assert rules_in(("robots", "noindex"), ("googlebot", "index")) == []
     assert rules_in(("googlebot", "noindex, index"), ("robots", "index")) == [("robots-meta.contradiction", 2)]

@@ -368,7 +368,10 @@ MARKUP = [
     ('<base href="/policies/"><meta name="tdm-policy" content="policy.json">', f"? {POLICY}"),
     ('<base href="/policies/"><meta name="tdm-policy" content="http://[">', "?"),
     ("<p>tdm-reservation: 1</p>", "-"),
-    ('<meta property="tdm-reservation" content="1">', "-"),
+    ('<meta property="tdm-reservation" content="1">', "1"),
+    ('<meta name="x" property="tdm-reservation" content="1">', "-"),
+    ('<meta property="tdm-reservation" content="0">', "-"),
+    (f'<meta property="tdm-policy" content="{POLICY}">', "-"),
     ('<meta name="robots" content="noai"><meta name="tdm-reservation" content="0">', "0"),
     ('<!-- <meta name="tdm-reservation" content="0"> -->', "-"),
 ]
