@@ -159,7 +159,8 @@ ROWS = {
     "SPAWN-2": "patterns and file types of Spawning's form refuse training",
     "MEET-1": "a request is made where every source permits it, and a refusal names the line that refuses",
     "MEET-2": "links of a page that may not be followed are dropped",
-    "MEET-3": "of several permissions all restrictions hold: the shorter limits, the union of what is prohibited",
+    "MEET-3": "of several permissions all restrictions hold, the shorter limits and the union of prohibitions; "
+    "a use that is itself a prohibited modification is refused",
     "MEET-4": "one table relates the vocabularies; direct words come first within one, any refusal counts across",
     "MEET-5": "prohibitions on elements travel with the item as spans, and what is refused can be cut out",
     "MEET-6": "a URL is judged by every path that a server may take it for: any refusal refuses (docs/robots.md)",

@@ -22,6 +22,8 @@ from comity.policies.tag import BASIC_USES, USE_NAME, without_extracts, write_ta
 MAX_STATED = 100  # uses that a tag lists for the sole reason that the site names them
 
 
+MODIFICATION = "comity.modification"  # rule of the reason that refuses a use which is a prohibited modification
+
 Limit = tuple[Qualifiers, Reason]  # what restricts a use that is permitted elsewhere
 
 
@@ -140,12 +142,27 @@ class Uses(Mapping[str, UseDecision]):
         decision = most_restrictive(speaking) if speaking else self._agent.default_of(use)
         if decision.verdict is Verdict.DENY and decision.stated:
             return decision
+        if prohibiting := self._prohibiting(use):
+            reason = Reason(rule=MODIFICATION, source=prohibiting[0].source)
+            return UseDecision(
+                verdict=Verdict.DENY,
+                stated=True,
+                reasons=tuple(dict.fromkeys((reason, *prohibiting, *decision.reasons))),
+            )
         # A refusal by default has limits too: whoever judges silence anew has to know them.
         limits = [limit for source in self._sources for limit in source.limits(use)]
         if not limits:
             return decision
         reasons = tuple(dict.fromkeys((*decision.reasons, *(reason for _, reason in limits))))
         return replace(decision, reasons=reasons).conjoined(*(qualifiers for qualifiers, _ in limits))
+
+    def _prohibiting(self, use: str) -> list[Reason]:
+        """Return the reasons that prohibit a modification, if the use is that modification (MEET-3)."""
+        modifications = self._agent.vocabulary.modifications(use)
+        if not modifications:
+            return []
+        restrictions = (restriction for source in self._sources for restriction in _restrictions(source, use))
+        return [reason for limit, reason in restrictions if not modifications.isdisjoint(limit.prohibited_modifications)]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the uses. What a site calls an action may be no name of one: then nobody can ask for it, and it is left out."""

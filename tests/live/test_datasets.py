@@ -722,3 +722,24 @@ def test_snippets_are_as_long_as_is_permitted_and_say_whose_they_are(
         assert shown(tmp_path, name, "train") == {"/licensed.html": text | source | {"license": [site.url("/license.xml")]}}
         counts = stats([tmp_path / name], datetime.now(UTC), HOW)
         assert counts.hosts[site.origin.partition("://")[2]]["present-snippet"].allowed == len(expected)
+
+
+@pytest.mark.requirement("MEET-3", "ACAP-35")
+def test_a_page_that_is_not_to_be_translated_is_in_no_export_for_translation(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    robots = "ACAP-crawler: *\nACAP-allow-crawl: /\nACAP-allow-present: /acap.html prohibited-modification=translation\n"
+    pages = {
+        "/plain.html": "<p>plain",
+        "/meta.html": '<meta name="robots" content="notranslate"><p>meta',
+        "/acap.html": "<p>acap",
+    }
+    field = serve.Answer("<p>field", content_type="text/html", headers={"X-Robots-Tag": "notranslate"})
+    site = serve({"/robots.txt": robots, "/field.html": field, **pages})
+    settings = {
+        "FEEDS": feeds(tmp_path),
+        "COMITY_USES": "translate,train",
+        "COMITY_DEFAULTS": "translate:allow,train:allow,present:allow",
+    }
+    crawl(Dated, settings, urls=[site.url(path) for path in ("/field.html", *pages)])
+    for name in INPUTS:
+        assert set(shown(tmp_path, name, "translate")) == {"/plain.html"}
+        assert set(shown(tmp_path, name, "train")) == set(shown(tmp_path, name, "present")) == {"/field.html", *pages}

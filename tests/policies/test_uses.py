@@ -181,6 +181,86 @@ def test_restrictions_of_all_that_permit_hold_together() -> None:
     assert later.year in (2029, 2030)  # the end of the last day, by ACAP's reading
 
 
+ACAP_RECORD = ["", "ACAP-crawler: *"]
+MODIFYING: list[tuple[Case, str, str]] = [
+    # The page prohibits the modification that the use is.
+    (Case(markup=[meta("robots", "notranslate")]), "translate", "deny comity.modification robots-meta.limit comity.default"),
+    (
+        Case(fields=[("X-Robots-Tag", "notranslate")]),
+        "translate",
+        "deny comity.modification robots-meta.limit comity.default",
+    ),
+    (
+        Case(["usage: ai=y"], markup=[meta("robots", "notranslate")]),
+        "translate",
+        "deny comity.modification robots-meta.limit usage.allow",
+    ),
+    (Case(markup=[meta("robots", "notranslate")]), "transcribe", "allow? comity.default"),
+    (Case(markup=[meta("robots", "notranslate")]), "present", "deny? comity.default robots-meta.limit"),
+    # A file permits to show the page unless it is translated.
+    *(
+        (
+            Case([*ACAP_RECORD, f"ACAP-allow-{usage}: / prohibited-modification={modification}"]),
+            use,
+            "deny comity.modification acap.allow comity.default" if is_prohibited else "allow? comity.default",
+        )
+        for usage in ("present", "present-original", "present-currentcopy", "present-oldcopy")
+        for modification, use, is_prohibited in [
+            ("translation", "translate", True),
+            ("any", "translate", True),
+            ("style", "translate", False),
+            ("format", "transcribe", True),
+            ("any", "transcribe", True),
+            ("translation", "manipulate", False),
+            ("any", "manipulate", True),
+            ("any", "rephrase", True),
+            ("any", "clip", True),
+            ("any", "summarize", False),
+            ("any", "train", False),
+            # Uses that the operator names after modifications
+            ("annotation", "annotation", True),
+            ("any", "style", True),
+            ("format", "style", False),
+        ]
+    ),
+    (Case([*ACAP_RECORD, "ACAP-allow-present: /other/ prohibited-modification=any"]), "translate", "allow? comity.default"),
+    (Case([*ACAP_RECORD, "ACAP-disallow-present: /"]), "translate", "allow? comity.default"),
+]
+
+
+@pytest.mark.requirement("MEET-3", "ACAP-35")
+@pytest.mark.parametrize(("case", "use", "want"), MODIFYING)
+def test_a_use_is_refused_that_is_a_modification_which_is_prohibited(case: Case, use: str, want: str) -> None:
+    uses = ("translate", "transcribe", "manipulate", "rephrase", "clip", "summarize", "train", "annotation", "style")
+    decision = case.page(replace(AGENT, uses=uses, defaults=dict.fromkeys(uses, Verdict.ALLOW))).uses[use]
+    assert told(decision) == want
+    if decision.verdict is Verdict.DENY and decision.stated:
+        first, second = decision.reasons[:2]
+        assert first.source == second.source
+        assert first.source.text
+
+
+@pytest.mark.requirement("MEET-3")
+def test_a_modification_that_is_prohibited_is_refused_by_statement_where_the_default_refuses_it() -> None:
+    decision = Case(markup=[meta("robots", "notranslate")]).page().uses["translate"]
+    assert told(decision) == "deny comity.modification robots-meta.limit comity.default"
+
+
+@pytest.mark.requirement("MEET-3")
+def test_an_arrangement_permits_a_modification_that_is_prohibited() -> None:
+    arranged = replace(AGENT, arrangements=(Arrangement("example.com", uses=frozenset(("translate",))),))
+    assert Case(markup=[meta("robots", "notranslate")]).page(arranged).uses["translate"].verdict is Verdict.ALLOW
+
+
+@pytest.mark.requirement("MEET-3", "MEET-6")
+def test_a_modification_is_refused_that_is_prohibited_of_another_spelling_of_the_url() -> None:
+    case = Case([*ACAP_RECORD, "ACAP-allow-present: /b/ prohibited-modification=translation"])
+    permitting = replace(AGENT, uses=("translate",), defaults={"translate": Verdict.ALLOW})
+    assert case.page(permitting, f"{ORIGIN}/a//../b/c").uses["translate"].verdict is Verdict.DENY
+    first, last = case.page(permitting, f"{ORIGIN}/b/"), case.page(permitting, f"{ORIGIN}/c")
+    assert last.asked_as(first).uses["translate"].verdict is Verdict.DENY
+
+
 @pytest.mark.requirement("MEET-3")
 def test_what_only_limits_permits_nothing() -> None:
     case = Case(markup=[meta("robots", "max-snippet:50")])

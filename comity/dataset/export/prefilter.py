@@ -33,6 +33,7 @@ from comity.dataset.records import Unreadable
 from comity.dataset.tags.sources import InField, TagSource
 from comity.policies import tag as tags
 from comity.policies.answers.element_rule import ALL
+from comity.policies.answers.qualifiers import MODIFIABLE
 from comity.policies.elements.coverage import refusing_actions
 from comity.policies.syntax import shapes
 
@@ -251,6 +252,7 @@ def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
         _has_refused_elements(tag, terms),
         tag.field("embedded").is_valid(),
         *(use.is_limited for use in requested),
+        *(_Use(uses, name, length, terms).prohibits_modifications for name in (MODIFIABLE if terms.modifications else ())),
     )
     is_particular = pc.or_(is_particular, pc.and_not(asks, is_refused))
     return pc.if_else(is_particular, None, pc.binary_join_element_wise(*facts, " "))
@@ -290,6 +292,10 @@ class _Use:
     @property
     def is_limited(self) -> pa.BooleanArray:
         return _any(*(_is_something(self[name]) for name in _LIMITS))
+
+    @property
+    def prohibits_modifications(self) -> pa.BooleanArray:
+        return _is_something(self["prohibited_modifications"])
 
     def facts(self, rules: _Rules) -> pa.StringArray:
         first = pc.if_else(self.is_denied, pc.add(pc.list_element(self["because"], 0), rules.starts), None)

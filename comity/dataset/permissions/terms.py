@@ -15,6 +15,7 @@ from comity.dataset.permissions.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
 from comity.dataset.tags.sources import GUESSED, RawTag, TagSource
 from comity.policies.answers.decision import UseDecision, Verdict
+from comity.policies.answers.qualifiers import MODIFIABLE
 from comity.policies.answers.rule import RULES
 from comity.policies.document.nofollow import canonical
 from comity.policies.elements.coverage import refuses
@@ -61,6 +62,11 @@ class Terms(NamedTuple):
             if not USE_NAME.fullmatch(name):
                 raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
         return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled, tags, defaults or {})
+
+    @property
+    def modifications(self) -> dict[str, frozenset[str]]:
+        """The uses that are modifications, each with those of which one prohibits it."""
+        return {use: modifications for use in self.uses if (modifications := self.vocabulary.modifications(use))}
 
     def by_single_records(self, recrawled: Recrawled | None) -> Self:
         """The terms where records come one by one, in machinery of others. `recrawled`: of all of them; None: nobody knows, and
@@ -153,7 +159,21 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
     cause = ended(preserve, record, terms.now, terms.recrawled) if preserve.is_allowed else ""
     if cause in (EXPIRED, SUPERSEDED):
         raise _RefusedError(f"{cause}:preserve", tag.reasons_of(preserve))
+    for name, modifications in terms.modifications.items():
+        prohibiting = [use for other in (name, *MODIFIABLE) if (use := tag.uses.get(other)) and _prohibits(use, modifications)]
+        if prohibiting and not _is_licensed(tag, name):
+            raise _RefusedError(f"modification:{name}", tag.reasons_of(prohibiting[0]))
     return uses
+
+
+def _is_licensed(tag: Tag, use: str) -> bool:
+    """Return whether the use is arranged: an arrangement comes before all statements of the site."""
+    return any(reason["rule"] == ARRANGEMENT for reason in tag.reasons_of(tag.uses[use]))
+
+
+def _prohibits(use: Use, modifications: frozenset[str]) -> bool:
+    """Return whether the permission prohibits one of the modifications."""
+    return use.is_allowed and not modifications.isdisjoint(use.qualifiers.prohibited_modifications)
 
 
 # What of the record
@@ -205,7 +225,7 @@ class _Usable:
 
     def cut_elements(self) -> None:
         """Elements on which one of the uses is refused."""
-        names, vocabulary = tuple(name for name in self._terms.uses if not self._is_licensed(name)), self._terms.vocabulary
+        names, vocabulary = tuple(name for name in self._terms.uses if not _is_licensed(self._tag, name)), self._terms.vocabulary
         refused = {
             number: element for number, element in enumerate(self._tag.elements) if _refuses(element.deny, names, vocabulary)
         }
@@ -219,10 +239,6 @@ class _Usable:
         spans = [*(span for element in refused.values() for span in element.spans), *self._stored(refused.values())]
         removed_names = frozenset(name for element in refused.values() for name in element.names if name != self._raw_tag.field)
         self._remove(removals(self.record, spans), without=refused, removed_names=removed_names)
-
-    def _is_licensed(self, use: str) -> bool:
-        """Return whether the use is arranged: that comes before whatever a site states, of elements too."""
-        return any(reason["rule"] == ARRANGEMENT for reason in self._tag.reasons_of(self._tag.uses[use]))
 
     def _stored(self, elements: Collection[Element]) -> Iterator[Span]:
         """Yield what media pipelines say of files with the URLs of these elements, those of the item that go with them among

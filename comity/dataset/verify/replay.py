@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from comity.policies.answers import rule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.formats import FORMATS
+from comity.policies.page import MODIFICATION
 
 Tag = Mapping[str, Any]
 Quoted = Mapping[str, Any]  # a reason, as the tag has it
@@ -46,7 +47,7 @@ def recalled(tag: Tag) -> Recalled:
     markup: dict[str, None] = {}
     lost = set()
     for number, reason in enumerate(tag["reasons"]):
-        if is_of_page(reason, tag):
+        if is_of_page(reason, tag) and reason["rule"] != MODIFICATION:  # which quotes the next reason
             carrier, _, name = reason.get("part", "body").partition(" ")
             owner = None if any(mark in reason["text"] for mark in _CUT) else _OWNERS.get(reason["rule"])
             pairs = owner.replay(name.lower(), reason["text"]) if owner else ()

@@ -7,6 +7,9 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Self
 
+# The uses whose permissions can prohibit modifications (ACAP 1.0 section-2.5.5.2.4): to show the page as a whole.
+MODIFIABLE = ("present", "present-original", "present-currentcopy", "present-oldcopy")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extract:

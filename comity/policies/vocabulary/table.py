@@ -19,6 +19,7 @@ KINDS = ("within", "touches")
 DESCRIPTIONS = ("title", "specification", "revision", "section")
 PROPERTIES = ("separate", "inherits")
 ANY = "*"  # a use that the table does not name
+MODIFICATION = "modification"  # name of the vocabulary of ACAP 1.0 section-2.5.5.2.4
 
 
 class Words(NamedTuple):
@@ -131,6 +132,12 @@ class Vocabulary:
         if related is None:
             related = self._related[name, use] = self._relate(name, use)
         return related
+
+    def modifications(self, use: str) -> frozenset[str]:
+        """Return the modifications of which one prohibits the use, as the use is one itself: of `translate` translation and any.
+
+        Empty for a use that is no modification."""
+        return self.related(MODIFICATION, use).words
 
     def _relate(self, name: str, use: str) -> Related:
         row_use = use if use in self._named_uses else ANY

@@ -247,6 +247,24 @@ def test_of_columns_of_other_programs(path: Path, array: pa.Array, name: str) ->
     agree(path, [batch], Terms.of(["train"], now=NOW, tags=InField("permissions")))
 
 
+@pytest.mark.requirement("MEET-3")
+def test_of_modifications_that_are_prohibited_of_what_is_shown(path: Path) -> None:
+    uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "translate"), ALLOW)
+    tags = [
+        {"schema": 1, "agent": "a", "uses": uses | more, "elements": [], "reasons": REASONS[:1], "policies": {}}
+        for more in (
+            {},
+            {"present": ALLOW | {"prohibited_modifications": ["translation"]}},
+            {"present-oldcopy": ALLOW | {"prohibited_modifications": ["any"]}},
+            {"present": ALLOW | {"prohibited_modifications": ["style"]}},
+            {"translate": ALLOW | {"prohibited_modifications": ["any"]}},
+        )
+    ]
+    batch = encode([{"permissions": tag} for tag in tags])
+    agree(path, [batch, batch.slice(1), batch.slice(3)], Terms.of(["translate"], now=NOW))
+    agree(path, [batch], Terms.of(["preserve"], now=NOW))
+
+
 def test_of_fields_without_values(path: Path) -> None:
     uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "train"), ALLOW)
     tag = {"schema": 1, "agent": "a", "uses": uses, "elements": [], "reasons": REASONS[:1], "policies": {}}

@@ -300,6 +300,41 @@ def test_what_is_not_to_be_modified_is_not_cut(make_record: MakeRecord) -> None:
     assert why(refused, "present-currentcopy") == "modified"
 
 
+@pytest.mark.requirement("MEET-3", "ACAP-35")
+def test_a_use_that_is_a_prohibited_modification_is_refused_by_tags_of_before_that_permit_it(make_record: MakeRecord) -> None:
+    translation, anything = ({"prohibited_modifications": [name]} for name in ("translation", "any"))
+    for record in (
+        make_record(translate=translation),
+        make_record(translate=anything),
+        make_record(translate={}, present=translation),
+        make_record(translate={}, present_oldcopy=anything),
+    ):
+        assert why(record, "translate") == "modification:translate"
+    for record in (
+        make_record(translate={"prohibited_modifications": ["style"]}, present=None),
+        make_record(translate={}, present={"prohibited_modifications": ["format"]}),
+        make_record(translate={}, present_snippet=translation),
+    ):
+        assert kept(record, "translate") is record
+    assert kept(make_record(present=translation), "present")
+    assert (
+        why(make_record(transcribe={}, present={"prohibited_modifications": ["format"]}), "transcribe")
+        == "modification:transcribe"
+    )
+    # By the operator's own table
+    own = Vocabulary.from_toml('[[relation]]\nuses = ["tagged"]\nkind = "within"\nterms = ["modification:annotation"]')
+    record = make_record(tagged={}, present={"prohibited_modifications": ["annotation"]})
+    assert why(record, "tagged", vocabulary=own) == "modification:tagged"
+    assert kept(record, "tagged") is record
+
+
+@pytest.mark.requirement("MEET-3")
+def test_a_licence_comes_before_a_prohibited_modification(make_record: MakeRecord) -> None:
+    record = make_record(translate={}, present={"prohibited_modifications": ["any"]})
+    record["permissions"]["reasons"][record["permissions"]["uses"]["translate"]["because"][0]]["rule"] = "comity.arrangement"
+    assert apply_terms(record, terms("translate")).record is not None
+
+
 @pytest.mark.requirement("ACAP-33")
 def test_what_is_to_be_used_instead(make_record: MakeRecord) -> None:
     fields = {"text": "Marker1", "html": "Marker1", "own": {"x": ["Marker1"]}, "number": 7, "license": "Marker1"}

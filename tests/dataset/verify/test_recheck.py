@@ -153,6 +153,42 @@ def test_what_the_page_refused_stays_refused(page: dict[str, Any]) -> None:
             assert "train" not in changes(today(made, now)), (then, now)
 
 
+TRANSLATING = replace(AGENT, uses=("translate",), defaults={"translate": Verdict.ALLOW})
+SHOWN = "ACAP-crawler: *\nACAP-allow-present: /"
+
+
+@pytest.mark.requirement("MEET-3", "ACAP-35")
+@pytest.mark.parametrize(
+    ("then", "now", "page", "changed", "refusing"),
+    [
+        ({}, {ROBOTS: NO_TRAINING}, {"body": '<meta name="robots" content="notranslate">'}, {}, ["comity.modification"]),
+        ({}, {ROBOTS: NO_TRAINING}, {"headers": {"X-Robots-Tag": "notranslate"}}, {}, ["comity.modification"]),
+        ({}, {ROBOTS: f"{SHOWN} prohibited-modification=any"}, {}, {"translate": LOST}, ["comity.modification"]),
+        ({ROBOTS: f"{SHOWN} prohibited-modification=any"}, {ROBOTS: SHOWN}, {}, {"translate": GAINED}, ["comity.default"]),
+    ],
+)
+def test_a_modification_that_the_page_or_a_file_prohibits_is_refused(
+    then: Files, now: Files, page: dict[str, Any], changed: dict[str, str], refusing: list[str]
+) -> None:
+    found = today(record(then, agent=TRANSLATING, **page), now, agent=TRANSLATING, uses=("translate",))
+    assert changes(found) == changed
+    assert rules(found) == refusing
+
+
+@pytest.mark.requirement("MEET-3")
+def test_a_tag_of_before_that_permits_a_prohibited_modification_loses_it() -> None:
+    made = record({}, agent=TRANSLATING, body='<meta name="robots" content="notranslate">')
+    tag = made["permissions"]
+    refused = tag["uses"]["translate"]
+    tag["uses"]["translate"] = {"verdict": "allow", "stated": False, "because": refused["because"][:0:-1]} | {
+        "prohibited_modifications": ["translation"]
+    }
+    for now in ({}, {ROBOTS: NO_TRAINING}):
+        found = today(made, now, agent=TRANSLATING, uses=("translate",))
+        assert changes(found) == {"translate": LOST}
+        assert rules(found) == ["comity.modification"]
+
+
 REFUSING = {ROBOTS: "User-agent: *\nContent-Usage: train-ai=n\nContent-Signal: ai-train=no\nUsage: tdm=n\nAllow: /\n"}
 
 

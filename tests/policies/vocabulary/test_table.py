@@ -162,8 +162,10 @@ LIMITS = {"max-snippet", "max-image-preview", "max-video-preview", "notranslate"
 def test_every_word_says_something_of_some_use() -> None:
     said = [f"{one.name} {word}" for one in SHIPPED.words.values() for word in one.narrows if word not in LIMITS]
     idle = {term for term in said if all(verdict(f"{term}=n", use) is None for use in ALL_USES)}
-    # The first is of embedded files alone, where it stands for noai; nobody can refuse the second alone.
-    assert idle == {"robots-meta noimageai", "content-signal use-immediate"}
+    # The first is about embedded files alone, where it stands for noai. The second cannot be refused alone.
+    # The last two are no uses of the table; an operator may declare uses of these names.
+    unnamed = {"modification annotation", "modification style"}
+    assert idle == {"robots-meta noimageai", "content-signal use-immediate", *unnamed}
 
 
 PARTS = {  # what is wholly, or for some part of it, done by who does the first

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time
 from typing import Any
 from urllib.parse import unquote
 
-from comity.policies.answers.qualifiers import Extract, Qualifiers, Resource
+from comity.policies.answers.qualifiers import MODIFIABLE, Extract, Qualifiers, Resource
 
 # section-2.5
 BASIC_USAGES = ("crawl", "follow", "index", "preserve", "present")
@@ -27,7 +27,7 @@ OTHER = "other"
 USAGES = (*BASIC_USAGES, *PRESENT_USAGES, OTHER)
 
 _PRESENTING = frozenset(("present", *PRESENT_USAGES))
-_WHOLE_COPIES = frozenset(("present-original", "present-currentcopy", "present-oldcopy"))
+_WHOLE_COPIES = frozenset(MODIFIABLE) - {"present"}
 
 
 _UNRESTRICTED = {"crawl": "2.5.1", "follow": "2.5.2", OTHER: "2.5.6"}  # that take no qualifier, and the section that says so
@@ -166,7 +166,7 @@ _TYPES: Mapping[str, _Type] = {
             prohibited_modifications=_choice(value, "any", "format", "style", "translation", "annotation")
         ),
         sections={"present": "2.5.5.2.4"},
-        usages=_WHOLE_COPIES | {"present"},
+        usages=frozenset(MODIFIABLE),
         can_repeat=True,
     ),
     "must-include-resource": _Type(parse=_must_include, sections={"present": "2.5.5.2.5"}, usages=_PRESENTING),

@@ -5,7 +5,8 @@
    permitted (section-2.5.6).
 3. A permission holds where its conditions are met: its time is not over, what it asks to use or to include is arranged with the
    site, and is there (section-2.5.3). Else the use is refused.
-4. Uses of other vocabularies are refused where a usage is to which the table relates them (`RelatedUses`)."""
+4. Uses of other vocabularies are refused where a usage is to which the table relates them (`RelatedUses`). A permission to show
+   the page that prohibits a modification limits the uses that are this modification."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from urllib.parse import urljoin
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import most_restrictive
 from comity.policies.answers.decision import Reason, UseDecision, Verdict
-from comity.policies.answers.qualifiers import Qualifiers, Resource
+from comity.policies.answers.qualifiers import MODIFIABLE, Qualifiers, Resource
 from comity.policies.document.document import Content
 from comity.policies.formats.acap.grammar import Field
 from comity.policies.formats.acap.resolution import Answer, Matching
@@ -205,7 +206,17 @@ class RelatedUses:
         return most_restrictive(refusing) if refusing else self._uses.decide(use)
 
     def limits(self, use: str) -> Sequence[tuple[Qualifiers, Reason]]:
-        return ()
+        """Return the permissions to show the page that prohibit a modification, if the use is that modification."""
+        modifications = self._vocabulary.modifications(use)
+        if not modifications:
+            return ()
+        decisions = (decision for shown in MODIFIABLE if (decision := self._uses.decide(shown)) is not None)
+        return [
+            (Qualifiers(prohibited_modifications=prohibited), reason)
+            for decision in decisions
+            if (prohibited := modifications & decision.prohibited_modifications)
+            for reason in decision.reasons
+        ]
 
 
 def _refusal(answer: Answer, reason_of: ReasonOf) -> UseDecision:
