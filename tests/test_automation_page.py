@@ -112,7 +112,7 @@ def test_every_decision_and_every_finding_is_named() -> None:
     named = set(re.findall(r"`([a-z]+\.[a-z-]+)`", PAGE))
     decisions = {code(row[0])[0] for row in cells(section("Decisions by automation-preferences.txt", RULES_PAGE))}
     findings = {code(row[0])[0] for row in cells(section("Findings in automation-preferences.txt", RULES_PAGE))}
-    of_pages = {"automation.annotation", "automation.json-ld"}
+    of_pages = {"automation.annotation"}
     assert len(decisions) > 10
     assert len(findings) > 10
     assert decisions | (findings - of_pages) <= named

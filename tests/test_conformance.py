@@ -97,7 +97,8 @@ ROWS = {
     "AUTX-9": "session-validation: what a session that is required or used has to carry",
     "AUTX-10": "session-ttl: in its ranges; an older session is not used",
     "AUTX-11": "an annotation in a page comes before the file for that page, and widens nothing else",
-    "AUTX-12": "JSON-LD is read within limits, through arrays and `@graph`; broken JSON is a finding",
+    "AUTX-12": "JSON-LD is read within limits, through arrays and `@graph`; broken JSON is a finding, and if it names "
+    "`AutomationPolicyAnnotation`, it refuses the uses of its page",
     "AUTX-13": "the guard answers 429 to too many requests, 403 to a mechanism, 401 to a missing key or session",
     "AUTX-14": "a value that cannot be read has the most restrictive meaning of its directive",
     "AUTX-15": "absent limits and session directives limit nothing; every request names its User-Agent",
@@ -152,7 +153,7 @@ ROWS = {
     "AIT-11": "instructions for a page and an action, in the reader's language where there is one",
     "AIT-12": "authoring: completion, checks with positions, XML",
     "AIT-13": "a selector that cannot be compiled covers the whole document",
-    "AIT-14": "no prohibition is lost by wrong indentation or missing lines above it",
+    "AIT-14": "no prohibition is lost by wrong indentation, missing lines above it, or actions below an empty Disallow",
     "AIT-15": "Spawning's format under the same name is read as what it is",
     "AIT-16": "what each prohibited action means for items, exports and instructions",
     "SPAWN-1": "what is served as ai.txt is told apart before it is read",

@@ -230,6 +230,14 @@ CARRIERS = {
         line=3,
         text=ANNOTATION,
     ),
+    "annotation-broken": in_markup(
+        f'<script type="application/ld+json">{ANNOTATION[:-1]}</script>',
+        "follow- index- preserve- present- train-",
+        "automation.json-ld",
+        part="JSON-LD",
+        line=3,
+        text=ANNOTATION[:-1],
+    ),
 }
 
 

@@ -19,6 +19,7 @@ from comity.policies.formats.ai_txt.reading import (
     Position,
     RuleList,
     Values,
+    are_known_actions,
     everywhere,
     spaced,
 )
@@ -82,7 +83,7 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
         match = LINE.match(line)
         if match and (match[3] or is_meant(SPELLINGS[match[2].lower()], match[4])):
             reader.read(match, lines.number, lines.line_start)
-        elif not _EMPTY_LINE.match(line):
+        elif not _EMPTY_LINE.match(line) and not reader.read_below(line, lines.number, lines.line_start):
             name, column = line.lstrip(b" \t").partition(b":")[0], len(line) - len(line.lstrip(b" \t")) + 1
             findings.report("ait.keyword", "`{}` is no keyword", name[:100].rstrip(), line=lines.number, column=column)
     reader.close()
@@ -102,6 +103,8 @@ def is_meant(keyword: Keyword, value: bytes) -> bool:
     if keyword is Keyword.PATH:
         return value[:1] in (b"/", b"*")
     if keyword in (Keyword.DISALLOW, Keyword.GUIDE):
+        if keyword is Keyword.DISALLOW and not value.strip():
+            return True  # its actions may stand below
         names = [name.decode("latin-1").lower() for name in NAME.findall(spaced(value))]
         return bool(names) and all(name == ALL or name in KNOWN_ACTIONS for name in names)
     return keyword is not Keyword.GUIDELINE and len(value.split()) == 1
@@ -121,6 +124,7 @@ class _Reader:
         self._file_types: set[str] = set()  # of these
         self._elements: list[str] = []
         self._opened: tuple[int, int] | None = None  # level and line of the last line, if it began a block
+        self._is_below_disallow = False  # since the last line with a keyword
         self._guide: ElementRule | None = None  # that is still being read
         self._guidelines: list[Guideline] = []
         self._lang = UNDETERMINED
@@ -128,6 +132,7 @@ class _Reader:
     def read(self, match: re.Match[bytes], line: int, offset: int) -> None:
         """A line with a keyword."""
         keyword = SPELLINGS[match[2].lower()]
+        self._is_below_disallow = keyword is Keyword.DISALLOW
         self._check(match, keyword, line)
         value, position = match[4], Position(line, match.start(4) + 1)
         # A `#` in an element is a CSS id, in a guideline a character. LENIENT: elsewhere it begins a comment.
@@ -149,6 +154,17 @@ class _Reader:
                 self._read_actions(keyword, value, position, offset)
             case _:
                 self._read_guideline(keyword, value, position)
+
+    def read_below(self, line: bytes, number: int, offset: int) -> bool:
+        """Read a line of known actions below a Disallow as more of it (AIT-14). False: the line is none."""
+        value = line.partition(b"#")[0].strip()
+        if not self._is_below_disallow or not are_known_actions(value):
+            return False
+        position = Position(number, line.find(value) + 1)
+        message = "`{}` is read as more of the Disallow above: write the actions behind its colon"
+        self._findings.report("ait.keyword", message, value, line=number, column=position.column, length=len(value))
+        self._read_actions(Keyword.DISALLOW, value, position, offset)
+        return True
 
     def close(self) -> None:
         """The file ends."""

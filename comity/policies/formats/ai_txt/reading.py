@@ -75,6 +75,18 @@ def trimmed(value: bytes) -> bytes:
     return value[len(plain) - len(plain.lstrip(b" \t")) : len(plain.rstrip(b" \t"))]
 
 
+def are_known_actions(value: bytes) -> bool:
+    """Return whether a value is a list of known actions, as a Disallow has them, and of nothing else."""
+    names = [_prohibited_name(word) for word in _PROHIBITED.findall(spaced(value))]
+    return any(names) and all(name in ("", ALL) or name in KNOWN_ACTIONS or name in ACTION_SPELLINGS for name in names)
+
+
+def _prohibited_name(word: bytes) -> str:
+    """Return the action that a word of a Disallow means, in lower case; "" for marks alone."""
+    name = _text(word).lower()
+    return ALL if ALL in name else name.strip(_AROUND_NAMES)
+
+
 class Path(NamedTuple):
     pattern: str
     file_type: str
@@ -217,9 +229,7 @@ class Values:
             self._report("ait.action", _ODD_SPACES, value, position=position)
         for word in (_PROHIBITED if are_prohibited else NAME).finditer(spaced(value)):
             spelling = _text(word[0]).lower()
-            name = spelling
-            if are_prohibited:
-                name = ALL if ALL in name else name.strip(_AROUND_NAMES)
+            name = _prohibited_name(word[0]) if are_prohibited else spelling
             action = ACTION_SPELLINGS.get(name, name)
             if action != spelling:
                 message = "`{}` is read as `{}`" if action else "`{}` names no action"
@@ -229,7 +239,7 @@ class Values:
             actions.add(action)
         actions.discard("")
         if not actions:
-            self._report("ait.empty", "no action is named: it states nothing", position=position)
+            self._report("ait.empty", "no action is named here: write one, such as Train", position=position)
         if len(actions) > MAX_NAMES or len(" ".join(actions).encode()) > MAX_LINE:
             self._report(
                 "ait.limit", f"more than {MAX_NAMES} actions or {MAX_LINE} octets: every action is meant", position=position

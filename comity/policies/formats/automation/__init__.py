@@ -3,8 +3,9 @@
 What is supported, and every reading of an open point, stands in docs/automation.md."""
 
 from comity.policies.agent import Agent
+from comity.policies.answers.decision import OF_PAGE, Reason, Source
 from comity.policies.document.document import Content
-from comity.policies.formats.automation.access import Annotated, Automated
+from comity.policies.formats.automation.access import JSON_LD, Annotated, Automated
 from comity.policies.formats.automation.annotation import annotations_in
 from comity.policies.formats.automation.authoring import AUTHORING
 from comity.policies.formats.automation.directives import PATH
@@ -29,9 +30,13 @@ class AutomationSite(SiteReading):
 
 
 def annotated(content: Content, response: Response) -> Statements:
-    """The annotations of a page (extension section-3.5): for it they come before the file."""
-    annotations, findings = annotations_in(content, response.agent.token)
-    return Statements(findings=tuple(findings), state=Annotated(response.url, annotations) if annotations else None)
+    """Read the annotations of a page (extension section-3.5): for this page they come before the file."""
+    annotations, findings, unread = annotations_in(content, response.agent.token)
+    refused = (
+        Reason(rule="automation.json-ld", source=Source(url=OF_PAGE, part=JSON_LD, line=line, text=text)) for line, text in unread
+    )
+    state = Annotated(response.url, annotations) if annotations else None
+    return Statements(findings=findings, state=state, refused=tuple(refused))
 
 
 FORMAT = Format(

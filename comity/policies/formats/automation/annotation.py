@@ -4,7 +4,8 @@
     merged(annotations)             what they state together
 
 A page is parsed only where the type's name stands in it. JSON-LD is read as plain JSON: a `@context` is not resolved, and of
-names written as IRIs the last part counts. What is broken, or more than is read, states nothing."""
+names written as IRIs the last part counts. A script that names the type and cannot be read, or is more than is read, refuses
+every use of the page (`unread`)."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ TYPE = "AutomationPolicyAnnotation"
 _TYPE_KEYS = ("@type", "type")  # schema.org's own context has the second for the first
 _WRAPPERS = ("@value", "@list", "@set")  # JSON-LD 1.1 section-4.2.1, section-4.3
 
-_ESCAPED = re.compile(rb"\\u00([4-7][0-9A-Fa-f])")  # the letters, among others
+_NAME = TYPE.lower().encode()
+_ESCAPED = re.compile(rb"\\u00([4-7][0-9a-f])")  # the letters, among others; in lower case
 _STRING = r'"(?:[^"\\]++|\\.)*+"?'
 _BRACKET_OR_STRING = re.compile(rf"[\[\]{{}}]|{_STRING}", re.DOTALL)
 # LENIENT: a comma after the last item, as the example of section-3.5 has it, XHTML's way to write a script, and a BOM, which
@@ -51,6 +53,21 @@ class Annotation(NamedTuple):
     directives: Directives
     line: int  # in the octets of the page, 1-based; 0: nobody knows
     text: str  # as written, on one line, printable
+
+
+class Unread(NamedTuple):
+    """A script that names the type and cannot be read."""
+
+    line: int  # as of Annotation
+    text: str
+
+
+class AnnotationReading(NamedTuple):
+    """All that a page states."""
+
+    annotations: tuple[Annotation, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
 
 class _Object(NamedTuple):
@@ -68,31 +85,44 @@ class _Object(NamedTuple):
             yield key, value
 
 
-def annotations_in(content: Content, token: str) -> tuple[tuple[Annotation, ...], tuple[Finding, ...]]:
-    """Every annotation in a page that is addressed to the agent with this product token, in document order. Never raises."""
-    if not content.is_markup or not _names_type(content):
-        return (), ()
-    scripts = islice((script for script in content.scripts(JSON_LD) if _has_name(_octets(script[0]))), MAX_SCRIPTS + 1)
+def annotations_in(content: Content, token: str) -> AnnotationReading:
+    """Return every annotation in a page that is addressed to the agent with this product token, in document order.
+
+    Never raises."""
+    if not content.is_markup or not (_has_name(content.octets) or content.has_written_letters):
+        return AnnotationReading()
+    scripts = islice((script for script in content.scripts(JSON_LD) if _has_name(_octets(script[0]).lower())), MAX_SCRIPTS + 1)
     return _annotations((list(scripts), token.lower()))
 
 
-_Reading = tuple[tuple[Annotation, ...], tuple[Finding, ...]]
-
-
-def _read(page: tuple[list[tuple[str, int]], str]) -> _Reading:
+def _read(page: tuple[list[tuple[str, int]], str]) -> AnnotationReading:
     scripts, token = page
     findings = Findings("")
     addressed: list[Annotation] = []
-    for number, (script, line, node) in enumerate(_nodes_in(scripts, findings)):
-        if number == MAX_ANNOTATIONS:
-            findings.report("automation.json-ld", f"only the first {MAX_ANNOTATIONS} annotations are read", line=line)
-            break
-        node_line = line and line + script.count("\n", 0, node.start)
-        if _is_addressed(node, token, findings, node_line):
-            text = printable(_octets(" ".join(script[node.start : min(node.end, node.start + MAX_SHOWN * 4)].split())))
-            directives = _directives(node, DirectiveValue(None, node_line, len(addressed)), findings)
-            addressed.append(Annotation(directives, node_line, text))
-    return tuple(addressed), tuple(findings)
+    unread: list[Unread] = []
+    number = 0  # of annotations
+    for script_number, (script, line) in enumerate(scripts):
+        try:
+            if script_number == MAX_SCRIPTS:
+                raise ValueError(f"there are more than {MAX_SCRIPTS} scripts with annotations")
+            for node in _nodes(script):
+                number += 1
+                if number > MAX_ANNOTATIONS:
+                    raise ValueError(f"there are more than {MAX_ANNOTATIONS} annotations")
+                node_line = line and line + script.count("\n", 0, node.start)
+                if _is_addressed(node, token, findings, node_line):
+                    directives = _directives(node, DirectiveValue(None, node_line, len(addressed)), findings)
+                    addressed.append(Annotation(directives, node_line, _shown(script[node.start : node.end])))
+        except ValueError as error:
+            message = "an annotation cannot be read, so every use of the page is refused: {}"
+            findings.report("automation.json-ld", message, _octets(str(error)), line=line)
+            unread.append(Unread(line, _shown(script)))
+    return AnnotationReading(tuple(addressed), tuple(findings), tuple(unread))
+
+
+def _shown(script: str) -> str:
+    """Return a part of a script on one line, printable."""
+    return printable(_octets(" ".join(script[: MAX_SHOWN * 4].split())))
 
 
 _annotations = Remembered(_read, most=MAX_REMEMBERED)
@@ -104,36 +134,21 @@ def merged(annotations: Iterable[Annotation]) -> Directives:
     return Directives(*(tuple(chain.from_iterable(column)) for column in columns))
 
 
-def _names_type(content: Content) -> bool:
-    """True where there can be an annotation in the page, by a search of its octets."""
-    octets = _octets(content.text) if b"\0" in content.body[:64] else content.body  # of UTF-16 the text
-    return _has_name(octets) or content.has_written_letters
-
-
 def _has_name(octets: bytes) -> bool:
-    """Look for the type's name in the octets, with or without JSON's escapes."""
-    name = TYPE.encode()
-    if name in octets:
+    """Look for the type's name in octets of lower case, with or without JSON's escapes."""
+    if _NAME in octets:
         return True
     if b"\\" not in octets:  # one octet is found soonest
         return False
-    return _ESCAPED.search(octets) is not None and name in _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), octets)
-
-
-def _nodes_in(scripts: Iterable[tuple[str, int]], findings: Findings) -> Iterator[tuple[str, int, _Object]]:
-    """Every JSON object of the type, with its script and the line where that starts. `scripts`: those that name the type."""
-    for number, (script, line) in enumerate(scripts):
-        if number == MAX_SCRIPTS:
-            findings.report("automation.json-ld", f"only the first {MAX_SCRIPTS} scripts with annotations are read", line=line)
-            return
-        try:
-            yield from ((script, line, node) for node in _nodes(script))
-        except ValueError as error:
-            findings.report("automation.json-ld", "JSON-LD with an annotation states nothing: {}", _octets(str(error)), line=line)
+    if _ESCAPED.search(octets) is None:
+        return False
+    return _NAME in _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), octets).lower()
 
 
 def _nodes(script: str) -> Iterator[_Object]:
-    """The JSON objects of the type. ValueError where the JSON is broken, or more than is read."""
+    """Yield the JSON objects of the type. ValueError where the JSON is broken, or more than is read.
+
+    A type in other letters of upper and lower case is none: ValueError too."""
     if len(script) > MAX_SCRIPT:
         raise ValueError(f"it is longer than {MAX_SCRIPT // 1024} KiB")
     script = _SKIPPED.sub(lambda match: match[1] or " " * len(match[0]), script)
@@ -149,8 +164,11 @@ def _nodes(script: str) -> Iterator[_Object]:
     while values:
         value = values.pop()
         if isinstance(value, _Object):
-            if any(key in _TYPE_KEYS and _is_type(type_names) for key, type_names in value.pairs):
+            names = {name for key, written in value.pairs if key in _TYPE_KEYS for name in _type_names(written)}
+            if TYPE in names:
                 yield value
+            elif odd := next((name for name in names if name.lower() == TYPE.lower()), ""):
+                raise ValueError(f"the type `{odd}` is written `{TYPE}`")
             values += [item for _, item in reversed(value.pairs)]
         elif isinstance(value, list):
             values += reversed(value)
@@ -174,9 +192,9 @@ def _spans(script: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _is_type(type_names: Any) -> bool:
-    names = type_names if isinstance(type_names, list) else [type_names]
-    return any(isinstance(name, str) and _last_part(name) == TYPE for name in names)
+def _type_names(written: Any) -> Iterator[str]:
+    names = written if isinstance(written, list) else [written]
+    return (_last_part(name) for name in names if isinstance(name, str))
 
 
 def _last_part(iri: str) -> str:

@@ -81,6 +81,12 @@ RULES = {
         "comity, docs/automation.md",
         "automation-preferences.txt has more than is read: besides what is read, only plain GET and HEAD are permitted",
     ),
+    "automation.json-ld": Rule(
+        REFUSES,
+        "draft-liao-aipref-autoctl-ext section-7",
+        "JSON-LD that names the type of annotations is broken, or more than is read: every use of the page is refused",
+        severity=ERROR,
+    ),
     "automation.agent": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
@@ -108,12 +114,6 @@ RULES = {
         FINDING,
         "draft-liao-aipref-autoctl-core-01 formal-syntax",
         "a character that cannot be seen stands beside a name, a host or a pattern",
-        severity=ERROR,
-    ),
-    "automation.json-ld": Rule(
-        FINDING,
-        "draft-liao-aipref-autoctl-ext section-7",
-        "JSON-LD that is broken, too long or too deep: it states nothing",
         severity=ERROR,
     ),
     "automation.limit": Rule(

@@ -117,6 +117,57 @@ CASES = [
         ["* /a html p: guide cite [en: Keep the]", USUAL],
         ["ait.keyword 7:1", "ait.keyword 8:1"],
     ),
+    # AIT-14: actions below their Disallow.
+    ("actions-below", f"{HEAD}      Disallow:\n        Train\n", [USUAL], ["ait.empty 4:16", "ait.keyword 5:9"]),
+    (
+        "actions-below-in-other-ways",
+        f"{HEAD}      Disallow: # see below\n\n# a comment\n  - Train\n- 'Summarise', cite.\nTRAIN  # again\n{ELEMENT}",
+        [USUAL, "* /a html p: deny cite summarize", USUAL],
+        [
+            *("ait.comment 4:17", "ait.empty 4:17"),
+            *("ait.keyword 7:3", "ait.action 7:3"),  # the hyphen is no action
+            *("ait.keyword 8:1", "ait.action 8:1", "ait.action 8:3", "ait.action 8:16"),
+            *("ait.keyword 9:1", "ait.empty 10:0"),
+        ],
+    ),
+    ("actions-below-all", f"{HEAD}      Disallow:\n        *\n", ["* /a html p: deny *"], ["ait.empty 4:16", "ait.keyword 5:9"]),
+    (
+        "more-actions-below",
+        f"{HEAD}      Disallow: Train,\n        Cite\n",
+        [USUAL, "* /a html p: deny cite"],
+        ["ait.keyword 5:9"],
+    ),
+    (
+        "actions-below-prose",
+        f"{HEAD}      Disallow:\n        as we say:\n        Train\n",
+        [USUAL],
+        ["ait.empty 4:16", "ait.keyword 5:9", "ait.keyword 6:9"],
+    ),
+    (
+        "no-known-actions-below",
+        f"{HEAD}      Disallow:\n        Train crops\n        -\n",
+        [],
+        ["ait.empty 4:16", "ait.keyword 5:9", "ait.keyword 6:9"],
+    ),
+    (
+        "actions-below-another-keyword",
+        f"{HEAD}      Disallow:\n{ELEMENT}        Train\n",
+        [],
+        ["ait.empty 4:16", "ait.keyword 6:9", "ait.empty 5:0"],
+    ),
+    # What a Guide permits is read in its own line alone.
+    (
+        "actions-below-a-guide",
+        f"{HEAD}      Guide:\n        Train\n        Lang: en\n        Guideline: x\n",
+        [],
+        ["ait.empty 4:13", "ait.keyword 5:9"],
+    ),
+    (
+        "no-colon-and-actions-below",
+        f"{HEAD}      Disallow\n        Train\n",
+        [USUAL],
+        ["ait.keyword 4:15", "ait.empty 4:15", "ait.keyword 5:9"],
+    ),
     # AIT-14: what belongs to nothing, or covers more.
     ("no-element", f"User-agent: *\n  Path: /a html\n{DISALLOW}", ["* /a html *: deny train"], ["ait.orphan 3:0"]),
     (

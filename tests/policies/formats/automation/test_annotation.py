@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import timedelta
 from itertools import permutations
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from comity.policies import Finding
+from comity.policies import Agent, Finding, Page, Site, Verdict
 from comity.policies.answers.qualifiers import Extract
 from comity.policies.document.document import Content
 from comity.policies.formats.automation.annotation import (
@@ -36,7 +37,7 @@ def read(
     page: str | bytes, *, content_type: str = HTML, token: str = "comity"
 ) -> tuple[tuple[Annotation, ...], tuple[Finding, ...]]:
     body = page.encode() if isinstance(page, str) else page
-    return annotations_in(Content([(b"Content-Type", content_type.encode())], body), token)
+    return annotations_in(Content([(b"Content-Type", content_type.encode())], body), token)[:2]
 
 
 def script(text: str, written_type: str = "application/ld+json") -> str:
@@ -229,7 +230,6 @@ def test_where_annotations_are_found(text: str) -> None:
     [
         '{"@type": "WebPage", "name": "AutomationPolicyAnnotation", "allowXhr": "none"}',
         f'{{"@type": "X{TYPE}", "allowXhr": "none"}}',
-        f'{{"@type": "{TYPE.lower()}", "allowXhr": "none"}}',
         f'{{"{TYPE}": {{"allowXhr": "none"}}}}',
         f'{{"@type": {{"@id": "{TYPE}"}}, "allowXhr": "none"}}',
         f'"{TYPE}"',
@@ -374,11 +374,80 @@ TOO_MUCH = [
 
 @pytest.mark.requirement("AUTX-12", "SEC-1")
 @pytest.mark.parametrize("text", one_in(2, TOO_MUCH), ids=[text[:40] for text in TOO_MUCH])
-def test_broken_and_boundless_json_states_nothing(text: str) -> None:
-    """And takes nothing from what the other scripts state."""
+def test_broken_and_boundless_json_takes_nothing_from_what_other_scripts_state(text: str) -> None:
     found, findings = read("\n\n" + script(text) + script(NODE))
     assert [annotation.text for annotation in found] == [NODE]
     assert [(finding.rule, finding.line) for finding in findings] == [("automation.json-ld", 3)]
+
+
+USER = Agent("comity", uses=("train",), defaults={"train": Verdict.ALLOW, "index": Verdict.ALLOW})
+
+
+def page_of(body: str, content_type: str = HTML, files: Mapping[str, bytes] = {}) -> Page:
+    site = Site.from_files("https://example.com", {"/robots.txt": b"", **files})
+    headers = [(b"Content-Type", content_type.encode())]
+    return site.page(USER, "https://example.com/a", headers=headers, body=body.encode())
+
+
+@pytest.mark.requirement("AUTX-12")
+@pytest.mark.parametrize("text", TOO_MUCH, ids=[text[:40] for text in TOO_MUCH])
+@pytest.mark.parametrize(("before", "after"), [("", ""), (NODE, ""), ("", NODE), ("{broken", '{"@type": "Thing"}')])
+def test_broken_and_boundless_json_that_names_the_type_refuses_every_use(text: str, before: str, after: str) -> None:
+    """A good script beside it changes nothing."""
+    page = page_of(f"\n\n{script(before)}\n{script(text)}\n{script(after)}")
+    for use in ("train", "index", "preserve", "present", "follow", "anything"):
+        decision = page.uses[use]
+        assert (decision.verdict, decision.stated) == (Verdict.DENY, True)
+        assert decision.reasons[0].rule == "automation.json-ld"
+    source = page.uses["train"].reasons[0].source
+    assert (source.url, source.part, source.line) == (page.url, "JSON-LD", 4)
+    assert source.text.startswith(text[:3])
+    assert page.uses["crawl"].verdict is Verdict.ALLOW
+
+
+@pytest.mark.requirement("AUTX-12")
+@pytest.mark.parametrize(
+    ("page", "is_refused"),
+    [
+        (script("{broken") + script(f'{{"@type": "{TYPE}"}}') + script('{"\\u0041": broken'), False),  # others broke those
+        (script('{"@type": "\\u0041utomationPolicyAnnotation"'), True),
+        (script(f'{{"@type": "{TYPE}"', "application/LD+JSON; charset=utf-8"), True),
+        (script(f'{{"@type": "{TYPE}"', "application/json"), False),  # it is no JSON-LD
+        (script(f'{{"@type": "{TYPE}"', ""), False),
+        (script(f'{{"@type": "{TYPE}", "userAgent": "otherbot"'), True),  # what is broken may bind anybody
+        (f"<p>{TYPE} {{</p>" + script("{broken"), False),
+        (script(NODE) * (MAX_SCRIPTS + 1), True),
+        (script(f"[{', '.join([NODE] * (MAX_ANNOTATIONS + 1))}]"), True),
+        # A type in other letters is none in JSON-LD. It is meant as the type, and what it permits does not count.
+        (script('{"@type": "automationPolicyAnnotation", "allowedPurposes": []}'), True),
+        (script('{"@type": ["Thing", "https://schema.org/AUTOMATIONPOLICYANNOTATION"]}'), True),
+        (script('{"name": "automationpolicyannotation"}'), False),
+        (script(f'{{"articleBody": "{TYPE} {{"}}'), False),
+    ],
+)
+def test_which_scripts_refuse(page: str, is_refused: bool) -> None:
+    decision = page_of(page).uses["train"]
+    assert (decision.verdict is Verdict.DENY) is is_refused
+    assert decision.stated is is_refused
+    assert (decision.reasons[0].rule == "automation.json-ld") is is_refused
+
+
+@pytest.mark.requirement("AUTX-12")
+def test_findings_that_are_not_listed_hide_no_broken_script() -> None:
+    odd = f'{{"@type": "{TYPE}", "sessionTtl": "x"}}'
+    many = script(f"[{', '.join([odd] * MAX_ANNOTATIONS)}]")
+    page = page_of(many + script(f'{{"@type": "{TYPE}"'))
+    assert "automation.json-ld" in [reason.rule for reason in page.uses["train"].reasons]
+
+
+@pytest.mark.requirement("AUTX-12")
+@pytest.mark.parametrize("content_type", [HTML, "application/xhtml+xml", "text/html; charset=utf-16"])
+def test_broken_scripts_of_other_pages(content_type: str) -> None:
+    text = f'<html xmlns="http://www.w3.org/1999/xhtml"><script type="application/ld+json">{{"@type": "{TYPE}"</script></html>'
+    octets = text.encode("utf-16" if "utf-16" in content_type else "utf-8")
+    site = Site.from_files("https://example.com", {"/robots.txt": b""})
+    headers = [(b"Content-Type", content_type.encode())]
+    assert site.page(USER, "https://example.com/a", headers=headers, body=octets).uses["train"].verdict is Verdict.DENY
 
 
 @pytest.mark.requirement("AUTX-12", "SEC-1")
