@@ -26,7 +26,7 @@ from comity.crawler.report.crawled import CrawlFacts, report_of
 from comity.crawler.report.writing import text_of
 from comity.policies import Decision, Reason, Source, Verdict
 from comity.policies.answers.fetched import Fetched
-from comity.policies.syntax.windows import Window
+from comity.policies.syntax.windows import StatedLimit, Window
 
 MOST_OCTETS = 5_000_000
 ALLOWED = Decision(verdict=Verdict.ALLOW, reasons=(Reason(rule="robots.no-match", source=Source(url="")),))
@@ -46,6 +46,7 @@ class Limiter:
     """As the pace has it."""
 
     floor: tuple[Window, ...] = (Window(1, 1.0),)
+    unread: tuple[StatedLimit, ...] = ()
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from comity.authoring.sites import Source, SourceFile
+from comity.crawler.options import DEFAULTS
 from comity.policies import Agent, PolicyError, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.element_rule import display_names
@@ -27,6 +28,7 @@ from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
+from comity.policies.syntax.windows import StatedLimit
 from comity.policies.tag import write_conditions
 from comity.policies.vocabulary.known_crawlers import known
 
@@ -478,10 +480,15 @@ def _rates_of(site: Site, agent: Agent, url: str) -> list[str]:
         texts += [f"{rates.crawl_delay:g} s between requests"] if rates.crawl_delay else []
         texts += [_rate_text(rate.requests, rate.seconds) + _hours_text(rate.start, rate.end) for rate in rates.request_rates]
         texts += [f"visits{_hours_text(rates.visit_time.start, rates.visit_time.end)}"] if rates.visit_time else []
-    for limit in site.limits(agent, url):
-        texts += [_rate_text(window.requests, window.seconds) for window in limit.windows]
-        texts += [f"{limit.concurrent} at a time"] if limit.concurrent is not None else []
+    for limits in site.limits(agent, url):
+        texts += map(_limit_text, limits.lines(DEFAULTS["COMITY_MAX_DELAY"]))
     return list(dict.fromkeys(texts))
+
+
+def _limit_text(limit: StatedLimit) -> str:
+    window = limit.window
+    text = _rate_text(window.requests, window.seconds) if window else f"{limit.concurrent} at a time"
+    return f"{text}, as `{limit.source.text}` cannot be read ({limit.advice})" if limit.advice else text
 
 
 def _rate_text(requests: int, seconds: float) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from string import Template
 from typing import NamedTuple
 
+from comity.policies.syntax.windows import limit_text
+
 FIELD = "response field"  # the location of an artefact that is one, for the content of that response
 ELEMENT = "HTML element"  # the location of an artefact that stands in the head of a page
 
@@ -108,11 +110,7 @@ def request_limit(seconds: int) -> str:
     ValueError for less than a second, and for more than a day."""
     if not 1 <= seconds <= 24 * 3600:
         raise ValueError(f"{seconds} seconds between requests cannot be said: write 1 to 86400")
-    unit, length = next((unit, length) for unit, length in _UNITS if seconds <= length)
-    return f"{length // seconds}/{unit}"
-
-
-_UNITS = (("second", 1), ("minute", 60), ("hour", 3600), ("day", 24 * 3600))
+    return limit_text(1, seconds)
 
 
 def _in_robots(*lines: str) -> Artefact:

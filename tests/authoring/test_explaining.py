@@ -170,6 +170,19 @@ def test_rates_are_told_with_the_lines_that_ask_for_them() -> None:
     )
 
 
+@pytest.mark.requirement("AUTX-14", "WHY-1")
+def test_a_limit_that_cannot_be_read_is_told_with_the_pace_that_applies_and_the_right_way() -> None:
+    preferences = source_of(
+        {"/automation-preferences.txt": "scope: /\nallowed-methods: GET\nrequest-limit: 1/5s\nconcurrent-limit: two\n"}
+    )
+    assert sentences(explain(preferences, COMITY))["rates"] == (
+        "Everybody may come only so often: 1 request in 300 s, as `request-limit: 1/5s` cannot be read"
+        " (write N/second, N/minute, N/hour or N/day, here `12/minute`),"
+        " 1 at a time, as `concurrent-limit: two` cannot be read (write a whole number, such as `1`)"
+        " (automation-preferences.txt:3, automation-preferences.txt:4)."
+    )
+
+
 def test_parts_of_pages_are_told() -> None:
     ai_txt = "User-agent: *\n  Path: / html\n    Element: img.logo\n      Disallow: Train Index\n"
     told = sentences(explain(source_of({"/ai.txt": ai_txt}), COMITY))

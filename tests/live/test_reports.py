@@ -186,6 +186,25 @@ def test_its_uses_are_those_of_the_items(serve: Serve, crawl: Crawl, tmp_path: P
     assert [(line.url, line.line) for line in refusal.lines] == [(server.url("/robots.txt"), 5)]
 
 
+@pytest.mark.requirement("AUTX-14")
+def test_a_limit_that_cannot_be_read_is_shown_with_its_line_and_the_right_way(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    preferences = "scope: /\nallowed-methods: GET\nrequest-limit: 1/5s\nconcurrent-limit: two\n"
+    server = serve(site("/a", "/b") | {"/automation-preferences.txt": preferences})
+    path = tmp_path / "report.html"
+    settings = {"COMITY_REPORT": str(path), "COMITY_MAX_DELAY": 0.5}
+    crawl(Urls, settings, urls=[server.url("/a"), server.url("/b")])
+    rate, number = page(path).pace.unread
+    assert rate.host.startswith(f"{server.origin} (scope ")
+    assert (rate.requests, rate.seconds, rate.line.line, rate.line.text) == (1, 0.5, 3, "request-limit: 1/5s")
+    assert rate.line.url == server.url("/automation-preferences.txt")
+    assert rate.advice == "write N/second, N/minute, N/hour or N/day, here `12/minute`"
+    assert (number.requests, number.seconds, number.line.line, number.advice) == (1, 0.0, 4, "write a whole number, such as `1`")
+    shown = path.read_text("utf-8")
+    assert "Limits that cannot be read" in shown
+    assert "1 request in 0.5 s" in shown
+    assert "1 request at a time" in shown
+
+
 def test_no_gap_that_the_server_saw_is_shorter_than_the_report_says(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
     paths = [f"/{number}" for number in range(12)]
     server = serve(site(*paths))

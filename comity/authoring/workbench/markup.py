@@ -11,6 +11,7 @@ from typing import Any
 from comity.authoring.problems import Problem
 from comity.authoring.workbench.preview import Part
 from comity.authoring.workbench.state import State, View
+from comity.crawler.commands.explanation import unread_limit
 from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.syntax.printable import unhidden
 
@@ -168,14 +169,18 @@ def _rates(rates: dict[str, Any]) -> str:
     limits = []
     if rates["crawl_delay"] is not None:
         limits.append(f"{rates['crawl_delay']:g} s between requests")
-    limits += [
-        f"{rate['requests']} requests in {rate['seconds']} s" for rate in (*rates["request_rates"], *rates["request_limits"])
-    ]
+    limits += map(_limited, rates["request_rates"])
     if rates["visit_time"]:
         limits.append(f"at {rates['visit_time']}")
-    if rates["concurrent_limit"] is not None:
-        limits.append(f"{rates['concurrent_limit']} at a time")
+    limits += [
+        " ".join(filter(None, (_limited(limit["value"]), f"(line {limit['line']})", unread_limit(limit))))
+        for limit in rates["limits"]
+    ]
     return f"<p>Pace: {text('; '.join(limits))}</p>" if limits else ""
+
+
+def _limited(value: Any) -> str:
+    return f"{value['requests']} requests in {value['seconds']} s" if isinstance(value, dict) else f"{value} at a time"
 
 
 def _reasons(state: State, reasons: Iterable[dict[str, Any]]) -> str:

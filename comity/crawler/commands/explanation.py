@@ -10,24 +10,37 @@ from rich.table import Table
 from rich.text import Text
 
 from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
+from comity.crawler.options import DEFAULTS
 from comity.crawler.run.console import add_row, line, table
 from comity.policies import Agent, Fetched, Reason, Site
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
+from comity.policies.syntax.windows import StatedLimit
 from comity.policies.tag import write_conditions
 
 
-def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN, *, response: Fetched | None = None) -> dict[str, Any]:
-    """Everything that is known of a request for the URL, as JSON holds it. `response`: what came back for it, if anything has."""
+def explain(
+    site: Site,
+    agent: Agent,
+    url: str,
+    facts: Facts = PLAIN,
+    *,
+    response: Fetched | None = None,
+    max_delay: float = DEFAULTS["COMITY_MAX_DELAY"],
+) -> dict[str, Any]:
+    """Return everything that is known of a request for the URL, as JSON holds it.
+
+    `response`: what came back for it, if anything has. `max_delay`: seconds between two requests where a limit cannot be read."""
     decision = site.judge(agent, url, facts)
     page = (
         site.page(agent, url, status=response.status, headers=response.headers, body=response.body, facts=facts)
         if response
         else site.page(agent, url, body=None, facts=facts)
     )
-    rules, limits = site.rates(agent), site.limits(agent, url)
+    rules = site.rates(agent)
+    limits = [line for limits in site.limits(agent, url) for line in limits.lines(max_delay)]
     return {
         "url": url,
         "agent": agent.token,
@@ -50,8 +63,9 @@ def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN, *, respons
             "crawl_delay": rules.crawl_delay if rules else None,
             "request_rates": [_rate(rate) for rate in rules.request_rates] if rules else [],
             "visit_time": rules.visit_time.text if rules and rules.visit_time else None,
-            "request_limits": [_rate(window) for limit in limits for window in limit.windows],
+            "request_limits": [_rate(limit.window) for limit in limits if limit.window],
             "concurrent_limit": min((limit.concurrent for limit in limits if limit.concurrent is not None), default=None),
+            "limits": list(map(_limit, limits)),
         },
         "requests": [
             {
@@ -74,6 +88,24 @@ def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN, *, respons
 def _rate(rate: Any) -> dict[str, Any]:
     hours = f"{rate.start:%H:%M}-{rate.end:%H:%M}" if rate.start and rate.end else None
     return {"requests": rate.requests, "seconds": rate.seconds, "hours": hours}
+
+
+def _limit(limit: StatedLimit) -> dict[str, Any]:
+    """Return one limit of automation-preferences.txt. `advice`: what to write instead of a value that cannot be read."""
+    source = limit.source
+    return {
+        "name": limit.name,
+        "value": _rate(limit.window) if limit.window else limit.concurrent,
+        "url": source.url,
+        "line": source.line,
+        "text": source.text,
+        "advice": limit.advice,
+    }
+
+
+def unread_limit(limit: dict[str, Any]) -> str:
+    """Return what to say of a limit whose value cannot be read; "" of others."""
+    return f"`{limit['text']}` cannot be read, so the strictest value applies: {limit['advice']}" if limit["advice"] else ""
 
 
 def reasons_as_json(reasons: Iterable[Reason]) -> list[dict[str, Any]]:
@@ -163,13 +195,13 @@ def _rates(explanation: dict[str, Any], origin: str) -> Table:
         ("Crawl-delay", limits["crawl_delay"]),
         *(("Request-rate", rate) for rate in limits["request_rates"]),
         ("Visit-time", limits["visit_time"]),
-        *(("request-limit", rate) for rate in limits["request_limits"]),
-        ("concurrent-limit", limits["concurrent_limit"]),
     ]
-    rows = table("How often", "asked", "value")
+    rows = table("How often", "asked", "value", "where", "remark")
     for name, value in rates:
         if value is not None:
-            add_row(rows, name, _value(value))
+            add_row(rows, name, _value(value), "", "")
+    for limit in limits["limits"]:
+        add_row(rows, limit["name"], _value(limit["value"]), location_of(limit).removeprefix(origin), unread_limit(limit))
     return rows
 
 

@@ -93,7 +93,7 @@ class Command(BaseCommand):
         self.requires_crawler_process = not (opts.offline is not None or args[:1] == [HISTORY])
         try:
             options = Options.from_settings(self.settings)
-            self._agent = options.agent
+            self._agent, self._max_delay = options.agent, options.max_delay
             if self.requires_crawler_process:
                 PolicyStore(options.store).close()
         except PolicyError as error:
@@ -158,9 +158,9 @@ class Command(BaseCommand):
             except PolicyError as error:
                 raise UsageError(str(error), print_help=False) from None
         elif opts.json:
-            print(json.dumps(explain(site, self._agent, url, facts), indent=2))  # noqa: T201
+            print(json.dumps(explain(site, self._agent, url, facts, max_delay=self._max_delay), indent=2))  # noqa: T201
         else:
-            show(explain(site, self._agent, url, facts), open_console())
+            show(explain(site, self._agent, url, facts, max_delay=self._max_delay), open_console())
         decision = site.judge(self._agent, url, facts)
         self.exitcode = UNREACHABLE if RULES[decision.reasons[0].rule].is_unreachable else EXIT[decision.verdict]
 

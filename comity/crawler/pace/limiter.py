@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from comity.crawler.pace.ledger import Limit
 from comity.policies import Agent, Site
-from comity.policies.syntax.windows import Window, delay_of, windows_of
+from comity.policies.syntax.windows import StatedLimit, Window, delay_of, windows_of
 
 
 def windows_for(site: Site, agent: Agent) -> tuple[Window, ...]:
@@ -39,6 +39,7 @@ class Limiter:
     line: asyncio.Lock = field(default_factory=asyncio.Lock)  # in which they wait
     freed: asyncio.Event = field(default_factory=asyncio.Event)
     reason: str = "its host is to be left alone"  # where it lets nothing out
+    unread: tuple[StatedLimit, ...] = ()  # its limits whose values cannot be read
 
     def __post_init__(self) -> None:
         self._limit()

@@ -136,6 +136,7 @@ class Pace:
             self._limiters[limits.key] = scope
         windows = (*limits.windows, self._slowest) if limits.unreadable else limits.windows
         scope.restrict("", windows, limits.concurrent)
+        scope.unread = tuple(line for line in limits.lines(self._slowest.seconds) if line.advice) if limits.is_unread else ()
         return scope
 
     def limiters(self, agent: Agent, url: str, site: Site) -> tuple[Limiter, ...]:

@@ -14,10 +14,10 @@ from time import time
 from typing import NamedTuple
 from zlib import crc32
 
-from comity.crawler.report.value import Host, Hosts, Limit, NamedCount, Pace, Series
+from comity.crawler.report.value import Host, Hosts, Limit, Line, NamedCount, Pace, Series, UnreadLimit
 from comity.crawler.run.observer import Paced
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.windows import MAX_STAMPS, Window
+from comity.policies.syntax.windows import MAX_STAMPS, StatedLimit, Window
 
 MAX_HOSTS = 10_000  # that are told apart at least, those with most requests
 MAX_LISTED = 200  # in a report
@@ -132,6 +132,7 @@ class HostCounts:
         self.gap_sum = 0.0
         self.unlimited = 0
         self.first = 0
+        self._unread: dict[tuple[str, StatedLimit], None] = {}  # name of a scope, and a limit whose value cannot be read
 
     def count_of(self, name: str) -> HostCount:
         host = self._hosts.get(name)
@@ -165,6 +166,8 @@ class HostCounts:
     def gap(self, limiter: Paced, now: float) -> Gap | None:
         """The gap before a request that goes out now; None where no limit is reached, however soon it does."""
         host = self._limited(limiter.name)
+        if len(self._unread) < MAX_LISTED:
+            self._unread |= dict.fromkeys((limiter.name, limit) for limit in limiter.unread)
         narrowest: Gap | None = None
         for window in limiter.windows:
             if window.requests > MAX_STAMPS:
@@ -278,12 +281,22 @@ class HostCounts:
             first=self.first,
             least=[host.as_host(name) for name, (host, _) in narrow],
             series=[host.as_series(began) for host in followed],
+            unread=[_unread(name, limit) for name, limit in self._unread],
         )
 
     def total(self) -> dict[str, int]:
         """Return the sums over all hosts."""
         hosts = [*list(self._hosts.values()), self._others]
         return {name: sum(getattr(host, name) for host in hosts) for name in SUMMED}
+
+
+def _unread(name: str, limit: StatedLimit) -> UnreadLimit:
+    """Return a limit whose value cannot be read, as a report has it."""
+    requests, seconds = (limit.window.requests, limit.window.seconds) if limit.window else (limit.concurrent or 0, 0.0)
+    source = limit.source
+    line = Line(url=printable(source.url), line=source.line, text=printable(source.text))
+    advice = printable(limit.advice)
+    return UnreadLimit(host=printable_name(name), requests=requests, seconds=seconds, line=line, advice=advice)
 
 
 def _is_scope(name: str) -> bool:

@@ -107,6 +107,17 @@ class Series:
 
 
 @dataclass(slots=True, kw_only=True)
+class UnreadLimit:
+    """A limit of automation-preferences.txt whose value cannot be read: the most restrictive one applies."""
+
+    host: str  # and its scope
+    requests: int  # the limit that applies
+    seconds: float  # 0: so many requests at a time
+    line: Line
+    advice: str  # what to write instead
+
+
+@dataclass(slots=True, kw_only=True)
 class Pace:
     gaps: int = 0  # that were measured
     below: int = 0  # of these: shorter than the limit
@@ -115,6 +126,7 @@ class Pace:
     first: int = 0  # requests before which the limit let any out
     least: list[Host] = field(default_factory=list)  # the hosts with the least margin
     series: list[Series] = field(default_factory=list)
+    unread: list[UnreadLimit] = field(default_factory=list)  # at most some hundred
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from comity.policies import ActionRequest, Decision
 from comity.policies.answers.fetched import Fetched
-from comity.policies.syntax.windows import Window
+from comity.policies.syntax.windows import StatedLimit, Window
 
 
 class Paced(Protocol):
@@ -20,6 +20,7 @@ class Paced(Protocol):
     floor: tuple[Window, ...]  # the operator's own limits
     windows: tuple[Window, ...]  # all of them
     in_flight: int
+    unread: tuple[StatedLimit, ...]  # limits whose values cannot be read
 
 
 class Observer:

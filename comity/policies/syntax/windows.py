@@ -6,14 +6,16 @@ more at the server than it may. Times are seconds since the epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import time
 from typing import NamedTuple
 
+from comity.policies.answers.decision import Source
 from comity.policies.answers.rates import Rates
 
 MAX_STAMPS = 64  # starts that are remembered for a window at most
 DAY = 24 * 3600  # seconds
+UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": DAY}  # of a request-limit, in seconds
 
 
 class Window(NamedTuple):
@@ -49,6 +51,16 @@ class Window(NamedTuple):
         return self._replace(requests=max(1, self.requests // parts), seconds=self.seconds / parts)
 
 
+class StatedLimit(NamedTuple):
+    """One line that limits the requests of a scope."""
+
+    name: str  # of its directive
+    window: Window | None  # None: the line limits the requests in flight, or cannot be read
+    concurrent: int | None  # requests in flight; None: the line limits the requests in a time
+    source: Source
+    advice: str = ""  # what to write instead; "": the value can be read
+
+
 class Limits(NamedTuple):
     """The limits of the requests of one scope, in a time and at a time (extension section-3.1)."""
 
@@ -57,6 +69,32 @@ class Limits(NamedTuple):
     concurrent: int | None  # requests in flight; None: no limit
     unreadable: bool = False  # a request-limit cannot be read: as slow as the operator's settings allow
     source: str = ""  # path of the file that states it
+    stated: tuple[StatedLimit, ...] = ()  # the lines that state it, where the format tells them
+
+    @property
+    def is_unread(self) -> bool:
+        """True where the value of one of the lines cannot be read."""
+        return any(line.advice for line in self.stated)
+
+    def lines(self, slowest: float) -> Iterator[StatedLimit]:
+        """Yield each limit that is obeyed, with its line where the format tells it.
+
+        `slowest`: seconds between two requests where a request-limit cannot be read (AUTX-14)."""
+        slow, source = Window(1, slowest), Source(url=self.source)
+        for limit in self.stated:
+            yield limit if limit.window or limit.concurrent is not None else limit._replace(window=slow)
+        if not self.stated:
+            windows = (*self.windows, slow) if self.unreadable else self.windows
+            yield from (StatedLimit("request-limit", window, None, source) for window in windows)
+            if self.concurrent is not None:
+                yield StatedLimit("concurrent-limit", None, self.concurrent, source)
+
+
+def limit_text(requests: int, seconds: int) -> str:
+    """Return the request-limit, N/UNIT, that lets through so many requests in so many seconds, or fewer. "": there is none."""
+    unit, length = next(((unit, length) for unit, length in UNITS.items() if seconds <= length), ("day", DAY))
+    number = requests * length // seconds if seconds else 0
+    return f"{number}/{unit}" if number else ""
 
 
 def _seconds(moment: time) -> int:

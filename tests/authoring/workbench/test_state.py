@@ -47,6 +47,16 @@ def test_the_agent_and_its_uses_are_those_that_are_chosen() -> None:
     assert (answer["uses"]["ai-train"]["stated"], answer["uses"]["summary"]["stated"]) == (True, False)
 
 
+@pytest.mark.requirement("AUTX-14")
+def test_a_limit_that_cannot_be_read_is_shown_with_its_line_and_the_right_way() -> None:
+    preferences = b"scope: /\nallowed-methods: GET\nrequest-limit: 1/5s\nconcurrent-limit: 2\n"
+    site = state({"/automation-preferences.txt": preferences}, urls="/a")
+    shown = markup.answers(site, view_of(site))
+    remark = "`request-limit: 1/5s` cannot be read, so the strictest value applies: "
+    advice = "write N/second, N/minute, N/hour or N/day, here `12/minute`"
+    assert f"<p>Pace: 1 requests in 300 s (line 3) {remark}{advice}; 2 at a time (line 4)</p>" in shown
+
+
 def test_the_page_itself_decides_too() -> None:
     page = b'<!doctype html><meta name="robots" content="noindex"><p>x'
     (answer,) = view_of(state({}, {"/a.html": page}, urls="/a.html")).answers

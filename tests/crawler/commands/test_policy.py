@@ -372,7 +372,45 @@ def test_limits_of_the_scope_are_shown(offline: Path, tmp_path: Path) -> None:
     assert "automation-preferences.txt:10" in told.stdout  # the finding has its file
     scoped = scrapy("policy", "https://example.com/service/", "--offline", str(offline), "--json", folder=tmp_path)
     rates = json.loads(scoped.stdout)["rates"]
-    assert (rates["request_limits"], rates["concurrent_limit"]) == ([], 2)
+    slowest = {"requests": 1, "seconds": 300.0, "hours": None}  # by COMITY_MAX_DELAY: `soon` cannot be read
+    assert (rates["request_limits"], rates["concurrent_limit"]) == ([slowest], 2)
+    url = "https://example.com/automation-preferences.txt"
+    assert rates["limits"] == [
+        {
+            "name": "request-limit",
+            "value": slowest,
+            "url": url,
+            "line": 10,
+            "text": "request-limit: soon",
+            "advice": "write N/second, N/minute, N/hour or N/day",
+        },
+        {"name": "concurrent-limit", "value": 2, "url": url, "line": 9, "text": "concurrent-limit: 2", "advice": ""},
+    ]
+
+
+@pytest.mark.requirement("AUTX-14")
+@pytest.mark.parametrize(
+    ("line", "rows"),
+    [
+        (
+            "request-limit: 1/5s",
+            ["1 requests in 20.0 s", ":3 ", "`request-limit: 1/5s` cannot be read", "or N/day, here `12/minute`"],
+        ),
+        ("concurrent-limit: 2 requests", ["concurrent-limit 1 ", ":3 ", "cannot be read", "write a whole number, such as `2`"]),
+        ("request-limit 60/minute", ["1 requests in 20.0 s", "write `request-limit:` and its value, with nothing but a space"]),
+        ("request-limit: 60/minute", ["60 requests in 60 s", ":3"]),
+    ],
+)
+def test_a_limit_that_cannot_be_read_is_shown_with_the_pace_that_applies(
+    offline: Path, tmp_path: Path, line: str, rows: list[str]
+) -> None:
+    (offline / "automation-preferences.txt").write_text(f"scope: /\nallowed-methods: GET\n{line}\n")
+    (tmp_path / "scrapy.cfg").write_text("[settings]\n")
+    command = ["policy", "https://example.com/", "--offline", str(offline), "-s", "COMITY_MAX_DELAY=20"]
+    told = " ".join(scrapy(*command, folder=tmp_path, COLUMNS="300").stdout.split())
+    how_often = told.partition("How often")[2]
+    for row in rows:
+        assert row in how_often
 
 
 def test_a_row_of_a_table_is_a_line_for_programs(offline: Path, tmp_path: Path) -> None:

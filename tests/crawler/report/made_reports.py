@@ -15,7 +15,7 @@ from comity.crawler.report.crawled import CrawlFacts, report_of
 from comity.crawler.report.value import Report
 from comity.policies import ActionRequest, Decision, Reason, Source, Verdict
 from comity.policies.answers.fetched import Fetched
-from comity.policies.syntax.windows import Window
+from comity.policies.syntax.windows import StatedLimit, Window
 
 # What a site may write, or be called, to do something in the page of who crawled it.
 HOSTILE = (
@@ -47,6 +47,7 @@ class Limiter:
 
     def __init__(self, name: str, *windows: Window, floor: tuple[Window, ...] = ()) -> None:
         self.name, self.windows, self.floor, self.in_flight = name, (*floor, *windows), floor, 0
+        self.unread: tuple[StatedLimit, ...] = ()
 
 
 def reason(rule: str, url: str, line: int, text: str, part: str = "body") -> Reason:
@@ -122,6 +123,9 @@ def crawled(hosts: int = 12, seconds: int = 120, *, hostile: bool = False, seed:
             f"{origin}/{page}", Decision(verdict=Verdict.ALLOW, reasons=(reason("robots.no-match", origin, 0, ""),))
         )
         limiters = [Limiter(name, *([Window(1, delay)] if delay > 1 else []), floor=(Window(1, 1.0),))]
+        if text:
+            source = Source(url=f"{origin}/automation-preferences.txt{text}", line=3, text=text)
+            limiters[0].unread = (StatedLimit("request-limit", Window(1, 300.0), None, source, text),)
         start = collector.starting(limiters)
         clock.now += 0.001  # less than what is left to an answer
         collector.settled(limiters, start)

@@ -9,7 +9,9 @@ import pytest
 
 from comity.crawler.report import hosts as module
 from comity.crawler.report.hosts import BINS, EDGES, HostCounts
-from comity.policies.syntax.windows import MAX_STAMPS, Window
+from comity.crawler.report.value import Line, UnreadLimit
+from comity.policies import Source
+from comity.policies.syntax.windows import MAX_STAMPS, StatedLimit, Window
 
 SECOND = Window(1, 1.0)
 
@@ -22,6 +24,7 @@ class Limiter:
     name: str = "a.example"
     floor: tuple[Window, ...] = ()
     in_flight: int = 0
+    unread: tuple[StatedLimit, ...] = ()
 
 
 def asked(counts: HostCounts, limiter: Limiter, *moments: tuple[float, float]) -> list[float | None]:
@@ -90,6 +93,24 @@ def test_hosts_without_limits_and_scopes() -> None:
     asked_scope = counts.gap(Limiter(name="https://a.example 0123456789"), 3.0)
     counts.settled(Limiter(name="https://a.example 0123456789"), asked_scope, 3.0)
     assert [host.host for host in counts.pace(0.0).least] == ["https://a.example (scope 012345)"]
+
+
+@pytest.mark.requirement("AUTX-14")
+def test_limits_that_cannot_be_read_are_listed_once_with_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_LISTED", 2)
+    counts = HostCounts()
+    source = Source(url="https://a.example/automation-preferences.txt", line=3, text="request-limit: 1/5s")
+    slow = StatedLimit("request-limit", Window(1, 300.0), None, source, "write `12/minute`")
+    one = StatedLimit("concurrent-limit", None, 1, source, "write `2`")
+    scope = Limiter(name="https://a.example 0123456789", unread=(slow, one))
+    asked(counts, scope, (0, 0), (400, 400))
+    asked(counts, Limiter(name="https://b.example 0123456789", unread=(slow,)), (0, 0))
+    line = Line(url=source.url, line=3, text=source.text)
+    name = "https://a.example (scope 012345)"
+    assert counts.pace(0.0).unread == [
+        UnreadLimit(host=name, requests=1, seconds=300.0, line=line, advice="write `12/minute`"),
+        UnreadLimit(host=name, requests=1, seconds=0.0, line=line, advice="write `2`"),
+    ]
 
 
 def test_memory_is_bounded_and_totals_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any
 
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
@@ -12,11 +13,11 @@ from comity.policies.answers.decision import Decision, Reason, Source, Verdict
 from comity.policies.answers.fetched import Availability
 from comity.policies.answers.request import Facts
 from comity.policies.formats.automation.annotation import Annotation, merged
-from comity.policies.formats.automation.directives import Group
+from comity.policies.formats.automation.directives import DirectiveValue, Group
 from comity.policies.formats.automation.file import AutomationFile
 from comity.policies.formats.automation.resolution import Refusal, Rules, limits, refusals
 from comity.policies.formats.format import AgentReading
-from comity.policies.syntax.windows import Limits
+from comity.policies.syntax.windows import Limits, StatedLimit
 
 JSON_LD = "JSON-LD"  # part of a page, in the source of a reason
 ROBOTS = "/robots.txt"  # is always allowed (RFC 9309 section-2.2.2)
@@ -35,6 +36,7 @@ class Automated(AgentReading):
         self._rules = Rules(automation, agent.token, self._host) if automation else None
         self._is_unread = automation is not None and not automation.complete
         self.has_limits = self._rules is not None and self._rules.has_limits
+        self._limits: dict[int, Limits | None] = {}  # by the offset of the group
         self.restricts_access = self.depends_on_request = not self.is_silent
 
     @property
@@ -77,9 +79,23 @@ class Automated(AgentReading):
         return [reason for decision in decisions if decision is not None for reason in decision.reasons]
 
     def limits(self, target: str) -> Limits | None:
-        """The limits on requests like that to the target; None: nothing is stated."""
+        """Return the limits on requests like that to the target; None: nothing is stated."""
         group = self._rules.group(target) if self._rules and self.has_limits else None
-        return limits(group, self._origin) if group else None
+        if group is None:
+            return None
+        if group.offset not in self._limits:
+            self._limits[group.offset] = limits(group, self._origin, self._stated(group))
+        return self._limits[group.offset]
+
+    def _stated(self, group: Group) -> Iterator[StatedLimit]:
+        """Yield the lines of a group that limit requests."""
+        for rate in group.directives.request_limit:
+            yield StatedLimit("request-limit", rate.value, None, self._source(rate), rate.advice)
+        for number in group.directives.concurrent_limit:
+            yield StatedLimit("concurrent-limit", None, number.value, self._source(number), number.advice)
+
+    def _source(self, directive: DirectiveValue[Any]) -> Source:
+        return self._file.line_reason("automation.value", directive.line, directive.offset).source
 
     @cached_property
     def _decided(self) -> Bounded[tuple[int, Facts], Decision]:

@@ -29,6 +29,7 @@ class DirectiveValue(NamedTuple, Generic[T]):
     value: T
     line: int = 0  # 1-based
     offset: int = 0  # where the line starts in the text
+    advice: str = ""  # what to write instead of a value that cannot be read
 
 
 class UrlPattern(NamedTuple):

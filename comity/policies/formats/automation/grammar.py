@@ -53,6 +53,11 @@ class Automation(NamedTuple):
         return any(token.lower() in (group.agents or ()) for group in self.groups)
 
 
+def _strictest(name: bytes) -> tuple[Any, str]:
+    """Return the most restrictive value of a directive that is not written as it has to be, and the advice."""
+    return DIRECTIVES[name].strictest, f"write `{name.decode()}:` and its value, with nothing but a space between"
+
+
 # core, file-location-and-format
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # HTAB is white space in the formal syntax
@@ -237,8 +242,8 @@ class _Reader:
         elif name == b"user-agent":
             self._agents(self._block, value)
         else:
-            directive_value = self._directive(name, value) if is_as_specified else DIRECTIVES[name].strictest
-            self._state(self._block, name, DirectiveValue(directive_value, self._lines.number, self._lines.line_start))
+            parsed, advice = self._directive(name, value) if is_as_specified else _strictest(name)
+            self._state(self._block, name, DirectiveValue(parsed, self._lines.number, self._lines.line_start, advice))
 
     def _scope(self, block: _Open, value: bytes) -> None:
         value = self._trimmed(value)
@@ -320,16 +325,19 @@ class _Reader:
         if self._hosts_left < 0:
             raise _LimitError(f"there are more than {MAX_HOSTS} hosts")
 
-    def _directive(self, name: bytes, value: bytes) -> Any:
+    def _directive(self, name: bytes, value: bytes) -> tuple[Any, str]:
+        """Return the value, and the advice for one that cannot be read."""
         if (name, value) not in self._cache:
             self._count_items(value)
             self._count_hosts(value.count(b"://"))
             self._cache[name, value] = DIRECTIVES[name].parse(value)
         parsed, odd = self._cache[name, value]
-        if odd is not None:
-            otherwise = DIRECTIVES[name].otherwise
-            self._report("automation.value", f"`{{}}` {otherwise}" if odd else f"an empty value {otherwise}", odd)
-        return parsed
+        if odd is None:
+            return parsed, ""
+        otherwise, advice = DIRECTIVES[name].otherwise, DIRECTIVES[name].advice(odd)
+        message = f"{otherwise}. {advice[0].upper()}{advice[1:]}" if advice else otherwise
+        self._report("automation.value", f"`{{}}` {message}" if odd else f"an empty value {message}", odd)
+        return parsed, advice
 
     def _state(self, block: _Open, name: bytes, value: DirectiveValue[Any]) -> None:
         values = block.values_by_name.setdefault(name, [])
@@ -339,7 +347,8 @@ class _Reader:
         if len(values) == MAX_REPEATED:
             message = f"{name.decode()} stands more than {MAX_REPEATED} times in its group: it has its most restrictive value"
             self._findings.report("automation.limit", message, line=value.line)
-            values.append(value._replace(value=DIRECTIVES[name].strictest))
+            advice = f"write it at most {MAX_REPEATED} times in a group"
+            values.append(value._replace(value=DIRECTIVES[name].strictest, advice=advice))
         elif len(values) < MAX_REPEATED:
             values.append(value)
 

@@ -18,7 +18,7 @@ from comity.policies.formats.automation.grammar import Automation
 from comity.policies.formats.automation.value_syntax import host_pattern
 from comity.policies.syntax.path_patterns import PatternIndex, covers, normal_target
 from comity.policies.syntax.urls import host_names, origin_of, spellings
-from comity.policies.syntax.windows import Limits
+from comity.policies.syntax.windows import Limits, StatedLimit
 
 
 def host_matches(pattern: str, host: str) -> bool:
@@ -243,8 +243,8 @@ def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> 
     )
 
 
-def limits(group: Group, origin: str) -> Limits | None:
-    """The limits on the requests of a group; None where it does not say. `origin`: of the site."""
+def limits(group: Group, origin: str, stated: Iterable[StatedLimit] = ()) -> Limits | None:
+    """Return the limits on the requests of a group; None where it does not say. `origin`: of the site. `stated`: its lines."""
     rates, concurrent = group.directives.request_limit, group.directives.concurrent_limit
     if not rates and not concurrent:
         return None
@@ -254,4 +254,5 @@ def limits(group: Group, origin: str) -> Limits | None:
         concurrent=min((limit.value for limit in concurrent), default=None),
         unreadable=any(limit.value is None for limit in rates),
         source=PATH,
+        stated=tuple(stated),
     )

@@ -23,7 +23,7 @@ from comity.policies.formats.automation.directives import (
 )
 from comity.policies.syntax.path_patterns import normal_pattern
 from comity.policies.syntax.suspicions import trimmed
-from comity.policies.syntax.windows import DAY, Window
+from comity.policies.syntax.windows import DAY, UNITS, Window, limit_text
 
 MAX_NUMBER = 10**9  # a greater one counts as this
 
@@ -101,7 +101,6 @@ def url_patterns(value: bytes) -> list[bytes]:
 
 _COUNT = re.compile(r"[0-9]+")
 _RATE = re.compile(r"([0-9]+)/(second|minute|hour|day)")
-_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": DAY}  # seconds
 _DURATION = re.compile(r"([0-9]+)([smhd])")
 _DURATIONS = {"s": (1, 86400), "m": (60, 1440), "h": (3600, 168), "d": (DAY, 365)}  # seconds, greatest value
 SPACE = re.compile(rb"[ \t]")
@@ -170,7 +169,30 @@ def _session_ttl(value: bytes) -> ParsedValue:
 
 def _request_limit(value: bytes) -> ParsedValue:
     match = _RATE.fullmatch(_text(value))
-    return (Window(_number(match[1]), _UNITS[match[2]]), None) if match else (None, value)
+    return (Window(_number(match[1]), UNITS[match[2]]), None) if match else (None, value)
+
+
+_MEANT_RATE = re.compile(  # `1/5s`, `10 per minute`, `2 requests / 10 sec`
+    r"([0-9]{1,9})\s*+(?:req[a-z]*+\s*+)?(?:/|per|in|each|every|a)\s*+([0-9]{0,6})\s*+(s|m|h|d)[a-z]*+\s*+"
+)
+
+
+def _request_limit_advice(value: bytes) -> str:
+    match = _MEANT_RATE.fullmatch(_text(value).strip())
+    meant = ""
+    if match:
+        length = next(length for unit, length in UNITS.items() if unit[0] == match[3])
+        meant = limit_text(int(match[1]), int(match[2] or "1") * length)
+    return "write N/second, N/minute, N/hour or N/day" + (f", here `{meant}`" if meant else "")
+
+
+def _concurrent_limit_advice(value: bytes) -> str:
+    digits = re.search(r"(?<![0-9.-])[1-9][0-9]{0,8}(?![0-9.])", _text(value))
+    return f"write a whole number, such as `{digits[0] if digits else 1}`"
+
+
+def _no_advice(value: bytes) -> str:
+    return ""
 
 
 def _concurrent_limit(value: bytes) -> ParsedValue:
@@ -184,6 +206,7 @@ class Directive(NamedTuple):
     parse: Callable[[bytes], ParsedValue]  # of the value without white space around it
     strictest: Any  # the most restrictive value
     otherwise: str  # what is said of a part that cannot be read
+    advice: Callable[[bytes], str] = _no_advice  # what to write instead of a value that cannot be read
 
     @property
     def field(self) -> str:
@@ -204,8 +227,12 @@ DIRECTIVES = {
         Directive("session-validation", _choice(SESSION_VALIDATION, ""), "", f"is none of {', '.join(SESSION_VALIDATION)}"),
         Directive("session-ttl", _session_ttl, None, "is no duration within 86400s, 1440m, 168h or 365d: no session will do"),
         Directive(
-            "request-limit", _request_limit, None, "is no number for a second, minute, hour or day: the pace is the slowest"
+            "request-limit",
+            _request_limit,
+            None,
+            "is no number for a second, minute, hour or day: the pace is the slowest",
+            _request_limit_advice,
         ),
-        Directive("concurrent-limit", _concurrent_limit, 1, "is no number: it counts as 1"),
+        Directive("concurrent-limit", _concurrent_limit, 1, "is no number: it counts as 1", _concurrent_limit_advice),
     )
 }

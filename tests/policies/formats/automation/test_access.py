@@ -12,6 +12,7 @@ from comity.policies import Agent, Decision, Fetched, Site, Verdict
 from comity.policies.answers.request import Facts
 from comity.policies.formats.automation import access as automated
 from comity.policies.formats.automation.access import Automated
+from comity.policies.formats.automation.grammar import MAX_REPEATED
 from comity.policies.site import MAX_AGENTS
 
 ORIGIN = "https://example.com"
@@ -258,3 +259,45 @@ def test_what_is_kept_of_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     answers = asked._view(AGENT)._readings["automation"]
     assert isinstance(answers, Automated)
     assert 0 < len(answers._decided) <= 3
+
+
+@pytest.mark.requirement("AUTX-2", "AUTX-3", "AUTX-14")
+@pytest.mark.parametrize(
+    ("line", "value", "advice"),
+    [
+        ("request-limit: 60/minute", (60, 60), ""),
+        ("request-limit: 1/5s", None, "12/minute"),
+        ("request-limit: 1/7s", None, "8/minute"),
+        ("request-limit: 10 per minute", None, "10/minute"),
+        ("request-limit: 2 requests / 10 sec", None, "12/minute"),
+        ("request-limit: 5/m", None, "5/minute"),
+        ("request-limit: 1 in 2 days", None, ""),
+        ("request-limit: 1/1500ms", None, ""),
+        ("request-limit: soon", None, ""),
+        ("request-limit:", None, ""),
+        ("concurrent-limit: 2", 2, ""),
+        ("concurrent-limit: 3 requests", 1, "`3`"),
+        ("concurrent-limit: -2", 1, "`1`"),
+        ("concurrent-limit: 2.5", 1, "`1`"),
+        ("concurrent-limit: few", 1, "`1`"),
+    ],
+)
+def test_limits_name_their_lines_and_what_to_write_instead(line: str, value: Any, advice: str) -> None:
+    (limits,) = site(f"scope: /\nallowed-methods: GET\n{line}\n").limits(AGENT, f"{ORIGIN}/")
+    (limit,) = limits.stated
+    assert (limit.name, limit.source.line, limit.source.text) == (line.partition(":")[0], 3, line)
+    assert (limit.window[:2] if limit.window else limit.concurrent) == value
+    is_unread = value is None or (value == 1 and advice)
+    assert bool(limit.advice) is bool(is_unread) is limits.is_unread
+    assert advice in limit.advice
+    assert ("here" in limit.advice) is bool(advice and value is None)
+    (obeyed,) = limits.lines(20.0)
+    assert (obeyed.window[:2] if obeyed.window else obeyed.concurrent) == ((1, 20.0) if value is None else value)
+
+
+@pytest.mark.requirement("AUTX-14")
+def test_a_limit_that_stands_too_often_says_so() -> None:
+    body = "scope: /\nallowed-methods: GET\n" + "request-limit: 60/minute\n" * (MAX_REPEATED + 1)
+    (limits,) = site(body).limits(AGENT, f"{ORIGIN}/")
+    assert limits.unreadable
+    assert limits.stated[-1].advice == f"write it at most {MAX_REPEATED} times in a group"
