@@ -29,6 +29,7 @@ from comity.crawler.run.observer import Observer
 from comity.crawler.scrapy_internals import ScrapyRun, guard_downloads, lent_place, url_as_judged
 from comity.database import log_mode
 from comity.policies import PolicyError
+from comity.policies.vocabulary.use_rows import UseRows
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -187,7 +188,7 @@ def _observer(options: Options) -> Observer:
         return Observer()
     from comity.crawler.report.collector import Collector
 
-    return Collector()
+    return Collector(UseRows(options.agent.vocabulary, options.agent.uses))
 
 
 def open_state(options: Options, crawl: str) -> SharedState:

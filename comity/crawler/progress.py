@@ -21,6 +21,7 @@ from scrapy import signals
 from comity.crawler.run.console import add_row, plain_console
 from comity.crawler.scrapy_internals import scheduler_of
 from comity.policies.syntax.printable import unhidden
+from comity.policies.vocabulary.use_rows import named
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 REFRESH = 0.5  # seconds
 USE_STATS = "comity/items/use/"
+TERM_STATS = "comity/items/term/"  # the terms of tags for a use that has several
 REFUSED_STATS = "comity/access/deny/"
 
 
@@ -133,8 +135,10 @@ def summary(stats: dict[str, object], reason: str) -> Table:
         if name.startswith(USE_STATS):
             use, verdict, *unstated = name.removeprefix(USE_STATS).split("/")  # no use has a "/" in its name
             uses.setdefault(use, []).append(f"{verdict} {stats[name]}{' (not stated)' if unstated else ''}")
-    for use, verdicts in uses.items():
-        add_row(table, use, ", ".join(verdicts))
+    for row_name, verdicts in uses.items():
+        prefix = f"{TERM_STATS}{row_name}/"
+        use, words = named(row_name, [name.removeprefix(prefix) for name in stats if name.startswith(prefix)])
+        add_row(table, f"{use} ({', '.join(words)})" if words else use, ", ".join(verdicts))
     return table
 
 

@@ -186,6 +186,32 @@ def test_its_uses_are_those_of_the_items(serve: Serve, crawl: Crawl, tmp_path: P
     assert [(line.url, line.line) for line in refusal.lines] == [(server.url("/robots.txt"), 5)]
 
 
+WORDS = "User-agent: *\nContent-Signal: ai-train=no\nContent-Usage: train-ai=n\nAllow: /\n"
+
+
+@pytest.mark.requirement("MEET-4")
+@pytest.mark.parametrize(("declared", "row"), [("", "train"), ("train-ai", "train-ai"), ("index", "train")])
+def test_one_question_has_one_row_with_the_words_of_the_sources(
+    serve: Serve, crawl: Crawl, tmp_path: Path, declared: str, row: str
+) -> None:
+    both, other = serve(site("/a", "/b", robots=WORDS)), serve(site("/c", robots=WORDS.replace("Content-Usage", "Unknown")))
+    path = tmp_path / "report.html"
+    settings = {"COMITY_REPORT": str(path), "COMITY_USES": declared, "COMITY_DROP_UNUSABLE": False, "COMITY_SKIP_UNUSABLE": False}
+    done = crawl(Urls, settings, urls=[both.url("/a"), both.url("/b"), other.url("/c")])
+    terms = [{use for use in item["permissions"]["uses"] if "train" in use} for item in done.items]
+    assert {"train-ai", "ai-train"} in terms  # the tags keep the terms
+    report = page(path)
+    (training,) = [use for use in report.uses if "train" in use.use]
+    words = sorted({"train-ai", "ai-train"} - {row})
+    assert (training.use, training.words) == (row, words)
+    assert (training.allow, training.deny, training.allow_default, training.deny_default) == (0, 3, 0, 0)
+    assert f"<small>({', '.join(words)})</small>" in path.read_text("utf-8")
+    assert done.stats[f"comity/items/use/{row}/deny"] == 3
+    summary = done.log.rpartition("Crawl finished")[2].partition("Dumping")[0]
+    (line,) = [line.strip() for line in summary.splitlines() if "train" in line.split("deny")[0]]
+    assert line == f"{row} ({', '.join(words)})  deny 3"
+
+
 @pytest.mark.requirement("AUTX-14")
 def test_a_limit_that_cannot_be_read_is_shown_with_its_line_and_the_right_way(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
     preferences = "scope: /\nallowed-methods: GET\nrequest-limit: 1/5s\nconcurrent-limit: two\n"

@@ -19,6 +19,7 @@ from comity.crawler.scrapy_internals import engine_of, item_pipelines
 from comity.policies import Page
 from comity.policies.elements.redaction import redacted_fields
 from comity.policies.tag import TagError, join_tags, no_page, not_understood, read_tag
+from comity.policies.vocabulary.use_rows import UseRows
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -44,6 +45,7 @@ class PermissionsPipeline:
         assert crawler.stats is not None
         self._stats = crawler.stats
         self._warned: set[str] = set()
+        self._rows = UseRows(self._crawl.agent.vocabulary, self._crawl.agent.uses)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
         if self._tags.are_in_items:
@@ -130,9 +132,12 @@ class PermissionsPipeline:
     def _count(self, tag: dict[str, Any]) -> None:
         inc_value = self._stats.inc_value
         inc_value("comity/items/tagged")
-        for use, decision in tag["uses"].items():
+        for row, terms in self._rows.of(tag["uses"]).items():
+            decision = tag["uses"][terms[0]]
             suffix = "" if decision["stated"] else "/not-stated"
-            inc_value(f"comity/items/use/{use}/{decision['verdict']}{suffix}")
+            inc_value(f"comity/items/use/{row}/{decision['verdict']}{suffix}")
+            for term in terms if row in self._rows.shared else ():
+                inc_value(f"comity/items/term/{row}/{term}")
 
     def _drop_unusable(self, tag: dict[str, Any]) -> None:
         declared_uses, uses = self._crawl.agent.uses, tag["uses"]

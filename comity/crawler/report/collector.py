@@ -19,6 +19,7 @@ from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import host_name
+from comity.policies.vocabulary.use_rows import UseRows
 
 MAX_SITES = 20_000  # whose files are remembered, so that another look at them counts once
 MAX_ACTIONS = 200  # that are listed
@@ -75,12 +76,13 @@ class SiteCounts:
 class Collector(Observer):
     """Hears what a crawl does, and counts it."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: UseRows | None = None) -> None:
+        """`rows`: in which uses are counted; None: by the shipped table."""
         self.began_at = time()
         self.began = monotonic()
         self.hosts = HostCounts()
         self.sites = SiteCounts()
-        self.items = ItemCounts()
+        self.items = ItemCounts(rows)
         self.verdicts: Counter[tuple[str, str]] = Counter()  # verdict, rule: of decisions about requests
         self.refused: dict[str, RuleCount] = {}
         self.stopped_rules: dict[str, RuleCount] = {}

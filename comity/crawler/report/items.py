@@ -16,6 +16,7 @@ from comity.dataset.tags.sources import GUESSED, TagSource, read
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable
 from comity.policies.tag import TagError
+from comity.policies.vocabulary.use_rows import UseRows, named
 
 MAX_LINES = 100  # of a rule that are told apart
 SHOWN_LINES = 8  # of a rule, in a report
@@ -74,12 +75,15 @@ def ranking_of(tally: Tally[str], number: int = SHOWN_ROWS) -> Ranking:
 class ItemCounts:
     """Counts of tags. They can be pickled, and merged."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: UseRows | None = None) -> None:
+        """`rows`: in which uses are counted; None: by the shipped table."""
         self.items = 0
+        self._rows = rows or UseRows()
         self.unreadable = 0
         self.causes: Tally[str] = Tally(MAX_NAMES)  # why tags say nothing: TagError
         self.agents: Tally[str] = Tally(MAX_NAMES)
-        self.uses: Tally[tuple[str, str, bool]] = Tally(MAX_NAMES)  # use, verdict, whether it is stated
+        self.uses: Tally[tuple[str, str, bool]] = Tally(MAX_NAMES)  # row of uses, verdict, whether it is stated
+        self.terms: Tally[tuple[str, str]] = Tally(MAX_NAMES)  # row of uses that has several words, and the term of a tag
         self.rules: dict[str, RuleCount] = {}  # of refusals of uses
         self.licences: Tally[str] = Tally(MAX_NAMES)
         self.attributions: Tally[str] = Tally(MAX_NAMES)
@@ -90,22 +94,28 @@ class ItemCounts:
         """`tag`: as it stands in an item. `expired`: uses that it permits, and that are permitted no more."""
         self.items += 1
         reasons = tag["reasons"]
-        licences, attributions = set(), set()
-        for name, use in tag["uses"].items():
-            verdict, numbers = use["verdict"], use["because"]
-            if name in expired:
-                verdict = "deny"
-            self.uses.add((name, verdict, use["stated"]))
-            if verdict == "deny":
-                reason = reasons[numbers[0]]
-                rule = EXPIRED if name in expired else reason["rule"]
+        uses = tag["uses"]
+        if expired:
+            uses = uses | {name: uses[name] | {"verdict": "deny"} for name in expired}
+        for row, members in self._rows.of(uses).items():
+            use = uses[members[0]]
+            self.uses.add((row, use["verdict"], use["stated"]))
+            if row in self._rows.shared:
+                for term in members:
+                    self.terms.add((row, term))
+            if use["verdict"] == "deny":
+                reason = reasons[use["because"][0]]
+                rule = EXPIRED if members[0] in expired else reason["rule"]
                 count = self.rules.get(rule)
                 if count is None:
                     count = self.rules[rule] = RuleCount()
                 count.count += 1
                 count.lines.add(_key(reason))
+        licences, attributions = set(), set()
+        for use in uses.values():
+            if use["verdict"] == "deny":
                 continue
-            for number in numbers:
+            for number in use["because"]:
                 reason = reasons[number]
                 if reason["rule"] in LICENSES:
                     licences.add(reason["text" if reason["rule"] == ARRANGEMENT else "url"])
@@ -124,7 +134,7 @@ class ItemCounts:
     def merge(self, other: ItemCounts) -> None:
         for name in ("items", "unreadable", "with_elements"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("causes", "agents", "uses", "licences", "attributions", "elements"):
+        for name in ("causes", "agents", "uses", "terms", "licences", "attributions", "elements"):
             getattr(self, name).update(getattr(other, name))
         for rule, count in other.rules.items():
             self.rules.setdefault(rule, RuleCount()).update(count)
@@ -132,8 +142,14 @@ class ItemCounts:
     def fill(self, report: Report) -> None:
         """Put them into the report."""
         uses: dict[str, Use] = {}
-        for (name, verdict, is_stated), count in self.uses.counts.items():
-            use = uses.setdefault(name, Use(use=printable(name)))
+        terms: dict[str, set[str]] = {}
+        for row, term in self.terms.counts:
+            terms.setdefault(row, set()).add(term)
+        for (row, verdict, is_stated), count in self.uses.counts.items():
+            if row not in uses:
+                name, words = named(row, terms.get(row, ()))
+                uses[row] = Use(use=printable(name), words=list(map(printable, words)))
+            use = uses[row]
             field = verdict if is_stated else f"{verdict}_default"
             setattr(use, field, getattr(use, field) + count)
         report.uses = sorted(uses.values(), key=lambda use: (use.use not in report.uses_declared, use.use))[:SHOWN_USES]

@@ -31,6 +31,7 @@ from comity.dataset.tags.sources import GUESSED, TagSource
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable
+from comity.policies.vocabulary.use_rows import named
 
 SQLITE = b"SQLite format 3\0"  # how each such file begins
 PAGES = (".html", ".htm")
@@ -169,7 +170,10 @@ def of_stats(stats: Mapping[str, int]) -> Report:
         use, _, verdict = name.partition("/")
         if verdict in _VERDICTS:
             setattr(uses.setdefault(use, Use(use=printable(use))), _VERDICTS[verdict], count)
-    report.uses = [uses[name] for name in sorted(uses)]
+    for row, of_row in uses.items():
+        name, words = named(row, _under(stats, f"comity/items/term/{row}/"))
+        of_row.use, of_row.words = printable(name), list(map(printable, words))
+    report.uses = [uses[row] for row in sorted(uses)]
     report.elements.redacted = stats.get("comity/items/redacted", 0)
     report.elements.stripped = stats.get("comity/responses/stripped", 0)
     report.advice = advice(report)

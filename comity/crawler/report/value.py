@@ -157,6 +157,7 @@ class Use:
     deny: int = 0
     allow_default: int = 0  # no source speaks of it
     deny_default: int = 0
+    words: list[str] = field(default_factory=list)  # of sources that ask the same question otherwise
 
 
 @dataclass(slots=True, kw_only=True)

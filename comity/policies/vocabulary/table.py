@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -132,6 +132,18 @@ class Vocabulary:
         if related is None:
             related = self._related[name, use] = self._relate(name, use)
         return related
+
+    @cached_property
+    def _questions(self) -> dict[str, str]:
+        """Use -> the first use of the table of which the words of all vocabularies say the same."""
+        first: dict[tuple[Related, ...], str] = {}
+        return {use: first.setdefault(tuple(self.related(name, use) for name in self.words), use) for use in self.uses}
+
+    def question(self, use: str) -> str:
+        """Return the first use of the table that is the same question: `train` of `ai-train`.
+
+        A use that the table does not name is a question of its own."""
+        return self._questions.get(use, use)
 
     def modifications(self, use: str) -> frozenset[str]:
         """Return the modifications of which one prohibits the use, as the use is one itself: of `translate` translation and any.

@@ -101,6 +101,11 @@ def test_of_statistics_what_they_know(tmp_path: Path) -> None:
         "comity/access/deny/robots.disallow": 2,
         "comity/items/use/train-ai/deny/not-stated": 5,
         "comity/items/use/train-ai/allow": 1,
+        "comity/items/term/train-ai/train-ai": 6,
+        "comity/items/term/train-ai/ai-train": 4,
+        "comity/items/term/train-ai/train": 1,
+        "comity/items/use/tdm/deny": 2,
+        "comity/items/term/tdm/bots": 2,
         "comity/items/tagged": 6,
         "downloader/response_status_count/200": 8,
         "start_time": "2026-11-23",
@@ -110,7 +115,8 @@ def test_of_statistics_what_they_know(tmp_path: Path) -> None:
     report = report_from([path])
     assert (report.source, report.counts["allowed"], report.counts["refused"]) == ("stats", 8, 2)
     assert [(refusal.rule, refusal.count) for refusal in report.refusals] == [("robots.disallow", 2)]
-    assert [(use.use, use.allow, use.deny_default) for use in report.uses] == [("train-ai", 1, 5)]
+    uses = [(use.use, use.words, use.allow, use.deny_default) for use in report.uses]
+    assert uses == [("bots", [], 0, 0), ("train-ai", ["ai-train", "train"], 1, 5)]
     assert [(row.name, row.count) for row in report.statuses] == [("200", 8)]
 
 
