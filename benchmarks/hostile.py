@@ -576,6 +576,16 @@ MANY_RULES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
     ),
 }
 
+NAMED = b"User-agent: *\n  Path: / json\n" + b"".join(
+    b"    Element: %s\n      Disallow: Train\n" % b".".join([b"p"] * parts) for parts in range(1, 50)
+)
+NAMED_JSON: dict[str, Callable[[int], bytes]] = {
+    "objects": lambda n: repeated(b'{"p":1},', n, b"[", b"0]"),
+    "chains": lambda n: repeated(b'{"p":' * 50 + b"1" + b"}" * 50 + b",", n, b"[", b"0]"),
+    "in deep arrays": lambda n: repeated(b'{"p":1},', n, b"[" * 200, b"0" + b"]" * 200),
+    "addresses": lambda n: numbered('{"p":"/a{}"},', n, "[", "0]"),
+}
+
 PLAIN_SITE: Files = {"/robots.txt": b"User-agent: *\nDisallow: /private/\n"}
 
 
@@ -630,6 +640,14 @@ def pages() -> Iterator[Case]:
                         ((b"Content-Type", kind),), make(octets), files
                     ),
                 )
+    for name, body in NAMED_JSON.items():
+        json_field = (b"Content-Type", b"application/json")
+        for what, step in (("tag", _tagged), ("redacted", _redacted), ("item", _traced)):
+            yield Case(
+                f"elements of json by many names, {name}: {what}",
+                FILE,
+                lambda octets, make=body, step=step, field=json_field: step((field,), make(octets), {"/ai.txt": NAMED}),  # type: ignore[misc]
+            )
     for name, (document, rules) in MANY_RULES.items():
         kind = b"text/html" if name.startswith("html") else b"application/json"
         for what, step in (("tag", _tagged), ("redacted", _redacted), ("item", _traced)):

@@ -14,6 +14,7 @@ from typing import Any
 
 MAX_DEPTH = 300  # objects and arrays within each other
 
+_CONTAINERS = (dict, list)
 JsonPath = tuple[str | int, ...]  # names of members, and places in arrays and among documents, from the top
 
 _SPACE = re.compile(r"[ \t\r\n\x1e]*+")  # and what stands before each document of a JSON text sequence (RFC 7464)
@@ -74,10 +75,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _is_deep(values: list[Any]) -> bool:
-    level = [value for value in values if isinstance(value, dict | list)]
+    level = [value for value in values if type(value) in _CONTAINERS]
     for _ in range(MAX_DEPTH):
-        members = (member for value in level for member in (value.values() if isinstance(value, dict) else value))
-        level = [member for member in members if isinstance(member, dict | list)]
+        level = [
+            member
+            for value in level
+            for member in (value.values() if type(value) is dict else value)
+            if type(member) in _CONTAINERS
+        ]
         if not level:
             return False
     return True

@@ -7,8 +7,9 @@ Where it cannot be told what a rule covers, it covers the whole document (AIT-13
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
@@ -35,6 +36,9 @@ _STEPS_OF_MEMBER = 8  # of an object
 _FETCHING = ("crawl", "follow")  # no action, so that `*` is none of these
 
 
+JsonPlace = tuple[int, str | int]  # the identity of what holds a value, which is there as long as the document, and the last step
+
+
 class Covered(NamedTuple):
     """The coverage of one rule."""
 
@@ -42,6 +46,7 @@ class Covered(NamedTuple):
     nodes: tuple[Any, ...] = ()  # elements (lxml) of HTML or XML, or a JsonPath each; each once, some may be within others
     is_whole: bool = False  # the whole document; there are no nodes then
     cause: str = ""  # it covers more than it says
+    places: tuple[JsonPlace, ...] = ()  # of the nodes in JSON, in their order
 
 
 class _WholeError(Exception):
@@ -106,7 +111,8 @@ class _Document:
             return self._by_selector(rule)
         if file_type not in _TREES.get(self._kind, ()):
             raise _WholeError(f"the document is no {file_type.upper() or 'HTML, JSON or XML'}")
-        return Covered(rule, tuple(self._by_dotted_name(rule.element)))
+        meaning = self._by_dotted_name(rule.element)
+        return Covered(rule, tuple(meaning.nodes), places=tuple(meaning.places))
 
     def _by_selector(self, rule: ElementRule) -> Covered:
         nodes, unread = select(rule.element, self._outline), compiled(rule.element).unread
@@ -118,36 +124,41 @@ class _Document:
             raise _WholeError(f"it {cause}")
         return Covered(rule, tuple(self._proper(nodes, root)), cause=cause)
 
-    def _by_dotted_name(self, name: str) -> list[Any]:
-        """Return the nodes that the dotted name means."""
+    def _by_dotted_name(self, name: str) -> Meaning:
+        """Return what the dotted name means."""
         parts = name.split(".")
         if len(name) > MAX_CHARS or len(parts) > MAX_PARTS:
             raise _WholeError(f"the name has more than {MAX_CHARS} characters, or more than {MAX_PARTS} parts")
         if not all(parts):
             raise _WholeError("it is no dotted name")
         root, meanings = self._by_name
-        return self._proper([*meanings.get(name, ())], root, name)
+        self._proper(meanings[name].nodes, root, name)
+        return meanings[name]
 
     @cached_property
-    def _by_name(self) -> tuple[Any, Meanings]:
+    def _by_name(self) -> tuple[Any, Mapping[str, Meaning]]:
         """The root, and what all names mean."""
-        names = _Names()
-        for name in self._dotted:
+        names, meanings = _Names(), {name: Meaning() for name in self._dotted}
+        for name, meaning in meanings.items():
             parts = name.split(".")
             self._budget.spend(2 * len(parts))
             if all(parts) and len(parts) <= MAX_PARTS:
-                names.add(name, [*map(_as_in_html, parts)] if self._kind == "html" else parts)
+                names.add([*map(_as_in_html, parts)] if self._kind == "html" else parts, meaning)
         if self._kind == "json":
-            document = self._json
-            return (), _in_json(document, names, self._budget) if isinstance(document, dict | list) else {}
-        if self._kind == "html":  # XHTML is XML too
+            document, root = self._json, ()
+            if isinstance(document, dict | list):
+                _in_json(document, names, self._budget)
+        elif self._kind == "html":  # XHTML is XML too
             root = self._content.markup.root
-            return root, _in_xml(root, names, self._budget, _as_in_html)
-        return self._xml, _in_xml(self._xml, names, self._budget, str)
+            _in_xml(root, names, self._budget, _as_in_html)
+        else:
+            root = self._xml
+            _in_xml(root, names, self._budget, str)
+        return root, meanings
 
     @staticmethod
-    def _proper(nodes: list[Any], root: Any, name: str = "") -> list[Any]:
-        """The nodes, if they are less than the document, and if a name that means none of them can mean any."""
+    def _proper(nodes: Collection[Any], root: Any, name: str = "") -> Collection[Any]:
+        """Return the nodes, if they are less than the document, and if a name that means none of them can mean any."""
         if root in nodes:
             raise _WholeError
         if not nodes and name and not is_dotted_name(name):
@@ -184,74 +195,98 @@ class _Document:
 # Dotted names
 
 
+class Meaning:
+    """The meaning of a name in a document."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []  # as in `Covered`, each once
+        self.places: list[JsonPlace] = []
+
+
 class _Names:
     """Dotted names, by their parts: all of them are looked for at once."""
 
     def __init__(self) -> None:
-        self.ends: list[str] = []  # the names that end here
-        self.has_numbers = False  # which may be places in arrays
-        self._ways: dict[str, _Names] = {}
+        self.ends: list[Meaning] = []  # of the names that end here
+        self.has_numbers = False  # parts are numbers, which may be places in arrays
+        self._ways: dict[str | int, NameNodes] = {}  # part of a name, or place in an array -> what follows it, alone in a list
 
-    def add(self, name: str, parts: Iterable[str]) -> None:
+    def add(self, parts: Iterable[str], meaning: Meaning) -> None:
         node = self
         for part in parts:
+            behind = node._ways.setdefault(part, [_Names()])
             node.has_numbers = node.has_numbers or part.isdecimal()
-            node = node._ways.setdefault(part, _Names())
-        node.ends.append(name)
+            if _PLACE.fullmatch(part):
+                node._ways[int(part)] = behind
+            node = behind[0]
+        node.ends.append(meaning)
 
-    def after(self, key: str) -> _Names | None:
-        """Return what follows a key. A dot may be one within a name, too."""
-        if "." not in key:
-            return self._ways.get(key)
-        node: _Names | None = self
+    def at(self, key: str | int) -> NameNodes:
+        """Return what follows a name, or a place in an array: one, or none. A dot may be one within a name, too."""
+        behind = self._ways.get(key, _NOTHING)
+        if behind or isinstance(key, int) or "." not in key:
+            return behind
+        node = self
         for part in key.split("."):
-            node = node._ways.get(part) if node else None
-        return node
+            behind = node._ways.get(part, _NOTHING)
+            if not behind:
+                break
+            node = behind[0]
+        return behind
 
 
+_PLACE = re.compile(r"0|[1-9][0-9]{0,8}")  # in an array, as it is written
+_CONTAINERS = (dict, list)  # of JSON
 NameNodes = list[_Names]  # in the names, of what stands at one place of a document
-Meanings = dict[str, dict[Any, None]]  # name -> what it means
+_NOTHING: NameNodes = []
 
 
-def _in_json(document: Any, names: _Names, budget: Budget) -> Meanings:
-    """Return what names mean in an object, and in every object in an array. A number is a place in an array, too."""
-    meanings: Meanings = {}
-    pending: deque[tuple[Any, JsonPath, NameNodes]] = deque([(document, (), [names])])
+def _in_json(document: Any, names: _Names, budget: Budget) -> None:
+    """Find what names mean in an object, and in every object in an array. A number is a place in an array, too."""
+    # What may have members, the path to it without its last step, that step, and where in the names it is. Without a step the
+    # path is whole: paths are long, and most values of an array need none.
+    pending: deque[tuple[Any, JsonPath, str | int | None, NameNodes]] = deque([(document, (), None, [names])])
     while pending:
-        value, path, name_nodes = pending.popleft()
-        is_array = isinstance(value, list)
-        budget.spend(len(value) * (1 + len(path) // 8))
+        value, around, step, name_nodes = pending.popleft()
+        steps = len(value) * (1 + (len(around) + (step is not None)) // 8)
+        is_array = type(value) is list
         if is_array and not any(node.has_numbers for node in name_nodes):
-            members = enumerate(value)
-            pending.extend(((member, (*path, key), name_nodes)) for key, member in members if isinstance(member, dict | list))
+            budget.spend(steps)
+            path = around if step is None else (*around, step)
+            pending.extend((member, path, key, name_nodes) for key, member in enumerate(value) if type(member) in _CONTAINERS)
             continue
-        budget.spend(_STEPS_OF_MEMBER * len(value))
+        budget.spend(steps + _STEPS_OF_MEMBER * len(value))
         for key, member in enumerate(value) if is_array else value.items():
-            behind = [node_behind for node in name_nodes if (node_behind := node.after(str(key)))]
-            for name in (name for node in behind for name in node.ends):
-                meanings.setdefault(name, {})[(*path, key)] = None
-            inner = [*name_nodes, *behind] if is_array else behind
-            if inner and isinstance(member, dict | list):
-                pending.append((member, (*path, key), inner))
-    return meanings
+            behind = name_nodes[0].at(key) if len(name_nodes) == 1 else [inner for node in name_nodes for inner in node.at(key)]
+            is_inner = (behind or is_array) and type(member) in _CONTAINERS
+            if behind or is_inner:
+                path = (*around, key) if step is None else (*around, step, key)
+                for node in behind:
+                    for meaning in node.ends:
+                        meaning.nodes.append(path)
+                        meaning.places.append((id(value), key))
+                if is_inner:
+                    inner_nodes = behind
+                    if is_array:  # a name may begin in an array in an array, too: the same one is followed once
+                        inner_nodes = [*dict.fromkeys((*name_nodes, *behind))] if behind else name_nodes
+                    pending.append((member, path, None, inner_nodes))
 
 
-def _in_xml(root: Any, names: _Names, budget: Budget, as_named: Callable[[str], str]) -> Meanings:
-    """Names count from below the root; those that begin with its own are accepted. `as_named`: makes the same names equal."""
-    meanings: Meanings = {}
-    pending: deque[tuple[Any, NameNodes]] = deque([(root, [names, *_behind([names], root, meanings, as_named)])])
+def _in_xml(root: Any, names: _Names, budget: Budget, as_named: Callable[[str], str]) -> None:
+    """Find what names mean from below the root; those that begin with its own are accepted. `as_named`: makes the same names
+    equal."""
+    pending: deque[tuple[Any, NameNodes]] = deque([(root, [names, *_behind([names], root, as_named)])])
     while pending:
         node, name_nodes = pending.popleft()
         budget.spend(2 * _STEPS_OF_MEMBER * len(node))
-        pending.extend((child, behind) for child in node if (behind := _behind(name_nodes, child, meanings, as_named)))
-    return meanings
+        pending.extend((child, behind) for child in node if (behind := _behind(name_nodes, child, as_named)))
 
 
-def _behind(name_nodes: NameNodes, node: Any, meanings: Meanings, as_named: Callable[[str], str]) -> NameNodes:
+def _behind(name_nodes: NameNodes, node: Any, as_named: Callable[[str], str]) -> NameNodes:
     keys = [*map(as_named, _names(node))]
-    behind = [node_behind for name_node in name_nodes for key in keys if (node_behind := name_node.after(key))]
-    for name in (name for node_behind in behind for name in node_behind.ends):
-        meanings.setdefault(name, {})[node] = None
+    behind = [inner for name_node in name_nodes for key in keys for inner in name_node.at(key)]
+    for meaning in dict.fromkeys(meaning for inner in behind for meaning in inner.ends):
+        meaning.nodes.append(node)
     return behind
 
 

@@ -19,7 +19,7 @@ from comity.policies.document.document import Content
 from comity.policies.document.main_text import Span
 from comity.policies.elements.coverage import Covered, covered, findings, redacted, refused_for, refusing_actions, text_with_spans
 from comity.policies.elements.provenance import MAX_SPANS, FieldSpan, Origins
-from comity.policies.elements.text_runs import Pieces, Urls
+from comity.policies.elements.text_runs import Pieces, Urls, may_have_addresses
 from comity.policies.elements.unread import unread
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -215,7 +215,7 @@ class ElementRules:
                 nodes=group[0].nodes,
                 is_whole=group[0].is_whole,
                 spans=spans,
-                urls=self._pieces.urls.by_element.get(number, ()) if group[0].nodes else (),
+                urls=self._urls_without().by_element.get(number, ()) if group[0].nodes else (),
             )
             for number, (group, spans) in enumerate(zip(self._grouped, self._text[1], strict=True))
         )
@@ -276,17 +276,19 @@ class ElementRules:
         """Yield the URLs of each element that a tag has, and whether there are more."""
         refused = {id(element) for element in self.refused(without)}
         refused_numbers = frozenset(number for number, element in enumerate(self.elements) if id(element) in refused)
-        document = (
-            (self._pieces.urls_outside(refused_numbers) if refused_numbers else self._pieces.urls)
-            if self._parts
-            else Urls({}, True)
-        )
+        document = self._urls_without(refused_numbers)
         has_all = document.is_complete and sum(map(len, document.by_element.values())) <= MAX_TAG_URLS
         item = frozenset() if has_all else self._origins.urls_in(fields)
         for number in range(len(self._grouped)):
             urls = document.by_element.get(number, ())
             shared = urls if has_all else tuple(url for url in urls if url in item)
             yield shared, not has_all and number in self._parts and (len(shared) < len(urls) or not document.is_complete)
+
+    def _urls_without(self, removed: frozenset[int] = frozenset()) -> Urls:
+        """Return the URLs of the elements in what is left without some of them, by their numbers."""
+        if not self._parts or not may_have_addresses(self._content):
+            return Urls({}, True)
+        return self._pieces.urls_outside(removed) if removed else self._pieces.urls
 
     def _spans(self, name: str, value: Any, selector: str | None) -> Iterator[tuple[int, FieldSpan]]:
         if isinstance(value, str) and value and value == self.text:
@@ -328,8 +330,8 @@ class ElementRules:
 
     @cached_property
     def _parts(self) -> Mapping[int, Sequence[Any]]:
-        """Number of an element -> its nodes, of those that are smaller than the document."""
-        return {number: group[0].nodes for number, group in enumerate(self._grouped) if group[0].nodes}
+        """Number of an element -> its nodes, of those that are smaller than the document. Of JSON their places."""
+        return {number: group[0].places or group[0].nodes for number, group in enumerate(self._grouped) if group[0].nodes}
 
     @cached_property
     def _pieces(self) -> Pieces:

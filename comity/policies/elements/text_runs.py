@@ -10,12 +10,14 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
 from comity.policies.document.document import Content
+from comity.policies.document.json_documents import JsonPath
 from comity.policies.syntax.urls import base_url
 from comity.policies.syntax.xml_tree import attributes
 
@@ -49,55 +51,32 @@ class Urls(NamedTuple):
     is_complete: bool  # there are not more than MAX_URLS in all
 
 
-class _Step:
-    """A step of the paths into JSON that lead to what is covered."""
-
-    def __init__(self) -> None:
-        self.numbers: list[int] = []  # elements
-        self.scope: int | None = None  # that begins here
-        self.ways: dict[str | int, _Step] = {}
-
-    def make_way(self, path: Iterable[str | int]) -> _Step:
-        step = self
-        for key in path:
-            step = step.ways.setdefault(key, _Step())
-        return step
-
-    def touched(self, path: Iterable[str | int]) -> Iterator[int]:
-        """The scopes that it leads into, and those that begin past it."""
-        step, scope = self, self.scope
-        for key in path:
-            if key not in step.ways:
-                break
-            step = step.ways[key]
-            scope = scope if step.scope is None else step.scope
-        else:
-            stack = [*step.ways.values()]
-            while stack:
-                past = stack.pop()
-                stack += past.ways.values()
-                if past.scope is not None:
-                    yield past.scope
-        yield OUTSIDE if scope is None else scope
+def may_have_addresses(content: Content) -> bool:
+    """Return False for JSON in which no text is like a URL: it is not looked through for them."""
+    return content.kind != "json" or any(mark in content.octets for mark in (b"/", b".", b"\\"))
 
 
 class Pieces:
     """Every text of one document."""
 
     def __init__(self, content: Content, parts: Mapping[int, Sequence[Any]], denied: Collection[int], url: str) -> None:
-        """`parts`: number of an element -> its nodes in the document. `denied`: those for which something is refused.
-        `url`: of the page."""
+        """`parts`: number of an element -> its nodes in the document, of JSON its places (`Covered.places`). `denied`: those for
+        which something is refused. `url`: of the page."""
         self._content = content
         self._kind = content.kind
         self.url = url
         self._denied = frozenset(denied)
-        self._top = _Step()
-        self._numbers: dict[Any, list[int]] = {}  # node of a tree -> elements
+        self._numbers: dict[Any, tuple[int] | list[int]] = {}  # node of a tree, or place in JSON -> elements
         for number, nodes in parts.items():
+            alone = (number,)  # as most are: one for all of them
             for node in nodes:
-                numbers = self._top.make_way(node).numbers if self._kind == "json" else self._numbers.setdefault(node, [])
-                numbers.append(number)
-        self._scopes: dict[Any, int] = {}  # node of a tree -> the scope that it begins
+                known = self._numbers.setdefault(node, alone)
+                if isinstance(known, list):
+                    known.append(number)
+                elif known is not alone:
+                    self._numbers[node] = [*known, number]
+        self._scopes: dict[Any, int] = {}  # node, as in _numbers -> the scope that it begins
+        self._within: dict[int, tuple[int, int]] = {}  # identity of an object or array of JSON -> the scopes that begin in it
         # Of each scope: the one around it, the elements that begin it, whether something is refused, how many elements in all.
         self._around = [OUTSIDE, OUTSIDE]
         self._beginning: list[Collection[int]] = [(), self._denied]
@@ -107,7 +86,7 @@ class Pieces:
         origin = _ORIGIN.match(self.base)
         self._origin = origin[0] if origin else ""
         self._absolute: dict[str, tuple[str, ...]] = {}
-        self._all = list(self._of_json() if self._kind == "json" else self._of_tree())
+        self._all = self._of_json() if self._kind == "json" else list(self._of_tree())
 
     def __iter__(self) -> Iterator[Piece]:
         return iter(self._all)
@@ -131,11 +110,20 @@ class Pieces:
     def touched(self, node: Any) -> Iterator[int]:
         """The scopes that a node of the document is in, or that are in it."""
         if isinstance(node, tuple):
-            yield from self._top.touched(node)
+            yield from self._touched_by_path(node)
         else:
             scope, first, end = self._extents.get(node, (UNKNOWN, 0, 0))
             yield scope
             yield from range(first, end)
+
+    def _touched_by_path(self, path: JsonPath) -> Iterator[int]:
+        value: Any = self._content.json.value
+        scope = OUTSIDE
+        for step in path:
+            scope = self._scopes.get((id(value), step), scope)
+            value = value[step]
+        yield scope
+        yield from range(*self._within.get(id(value), (0, 0)))
 
     @cached_property
     def _extents(self) -> Mapping[Any, tuple[int, int, int]]:
@@ -192,24 +180,38 @@ class Pieces:
         self.sizes.append(self.sizes[around] + len(numbers))
         return len(self._around) - 1
 
-    def _of_json(self) -> Iterator[Piece]:
-        stack: list[tuple[Any, _Step | None, int, str | None]] = [(self._content.json.value, self._top, OUTSIDE, None)]
-        while stack:
-            value, step, scope, key = stack.pop()
-            if step and step.numbers:
-                scope = step.scope = self._begin(scope, step.numbers)
-            if key is not None:
-                yield scope, key, "apart"
-            ways = step.ways if step else {}
-            if isinstance(value, dict):
-                stack += [(member, ways.get(name), scope, name) for name, member in reversed(value.items())]
-            elif isinstance(value, list):
-                stack += [(value[index], ways.get(index), scope, None) for index in range(len(value) - 1, -1, -1)]
+    def _of_json(self) -> list[Piece]:
+        """Return the pieces, in the order of the document."""
+        pieces: list[Piece] = []
+        add, numbers, scopes = pieces.append, self._numbers, self._scopes
+        stack: list[tuple[int, Iterator[tuple[Any, Any]], int, bool, int]] = []  # of what is open around the members
+        members: Iterator[tuple[Any, Any]] = iter([("", self._content.json.value)])
+        holder, outer, is_named, first = 0, OUTSIDE, False, len(self._around)
+        while True:
+            for key, value in members:
+                place, scope = (holder, key), outer
+                if place in numbers:
+                    scope = scopes[place] = self._begin(outer, numbers[place])
+                if is_named:
+                    add((scope, key, "apart"))
+                kind: type = type(value)
+                if kind is str:
+                    add((scope, value, "apart"))
+                    if _is_like_address(value):
+                        add((scope, value, "url"))
+                elif kind is dict or kind is list:
+                    stack.append((holder, members, outer, is_named, first))
+                    members = iter(value.items() if kind is dict else enumerate(value))
+                    holder, outer, is_named, first = id(value), scope, kind is dict, len(self._around)
+                    break
+                else:  # a number or a constant is no address
+                    add((scope, _written(value), "apart"))
             else:
-                text = value if isinstance(value, str) else json.dumps(value)
-                yield scope, text, "apart"
-                if _is_like_address(text):
-                    yield scope, text, "url"
+                if len(self._around) > first:
+                    self._within[holder] = first, len(self._around)
+                if not stack:
+                    return pieces
+                holder, members, outer, is_named, first = stack.pop()
 
     def _of_tree(self) -> Iterator[Piece]:
         root, numbers, is_xml = self.root, self._numbers, self._kind == "xml"
@@ -244,7 +246,18 @@ class Pieces:
         yield from ((OUTSIDE, node.text or "", "apart") for node in around[1])
 
 
+def _written(value: Any) -> str:
+    """Return a number or a constant as JSON writes it. `json.dumps` takes ten times as long."""
+    if value is True or value is False or value is None:
+        return "null" if value is None else "true" if value else "false"
+    if type(value) is int:
+        return int.__repr__(value)
+    return float.__repr__(value) if isfinite(value) else json.dumps(value)
+
+
 def _is_like_address(text: str) -> bool:
+    if "/" not in text and "." not in text:
+        return False
     return text.lstrip().startswith(_WEB) or _LIKE_ADDRESS.match(text) is not None
 
 
