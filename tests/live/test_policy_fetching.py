@@ -150,6 +150,8 @@ class Outcome(NamedTuple):
         return {"COMITY_POLICY_TIMEOUT": 3} if self.why == "no answer" else {}
 
 
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9999999\r\n\r\n"
+BROKEN_OFF = HEAD + RULES.encode() + b"# filler\n" * ((MAX_BYTES - len(RULES)) // 9)
 GZIPPED = gzip.compress(RULES.encode())
 OUTCOMES = [
     Outcome("rules", http(200, RULES), "deny", requirement="RFC-5"),
@@ -185,6 +187,8 @@ OUTCOMES = [
         "deny",
         "e",
     ),
+    Outcome("broken-off-behind-the-limit", octets_of(BROKEN_OFF + b"#" * 1000), "deny", requirement="RFC-9"),
+    Outcome("broken-off-before-the-limit", octets_of(BROKEN_OFF[:-1000]), "deny", "e", "RFC-9"),
     Outcome("huge-header", http(200, RULES, X_Filler="x" * 100_000), "deny", "e", "SEC-3"),
     Outcome("slow-headers", dribble(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"), "deny", "no answer", "SEC-3"),
     Outcome("slow-body", dribble(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"#"), "deny", "no answer", "SEC-3"),
@@ -204,7 +208,7 @@ OUTCOMES = [
 ]
 
 
-@pytest.mark.requirement("RFC-5", "RFC-6", "RFC-7", "RFC-8", "RFC-10", "SEC-2", "SEC-3")
+@pytest.mark.requirement("RFC-5", "RFC-6", "RFC-7", "RFC-8", "RFC-9", "RFC-10", "SEC-2", "SEC-3")
 @pytest.mark.parametrize(
     "outcome",
     [

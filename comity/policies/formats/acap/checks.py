@@ -45,6 +45,19 @@ def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
     _check_overruled(acap, remarks)
 
 
+def check_ignoring(acap: Acap, remarks: Remarks) -> None:
+    """Report the line that takes conventional records from all crawlers, if ACAP records are for named crawlers only.
+
+    Ask only of a file whose conventional records refuse something."""
+    is_for_all = any(record.has_content and (record.is_unreadable or "*" in record.crawlers) for record in acap.records)
+    if acap.ignores_conventional and not is_for_all:
+        message = (
+            "the User-agent records have no effect, and the ACAP records are for named crawlers only: all other crawlers may"
+            " fetch everything. Add a record for `ACAP-crawler: *` with your prohibitions, or delete this line"
+        )
+        remarks.report("acap.frees-others", message, line=acap.ignores_conventional)
+
+
 def _set_name(value: bytes) -> str:
     spec = (value.split() or [b""])[0].decode("utf-8", "replace").lower()
     scheme = next((scheme for scheme in SCHEMES if spec.startswith(scheme)), "")

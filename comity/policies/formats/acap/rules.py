@@ -107,5 +107,10 @@ RULES = {
     "acap.several-crawlers": Rule(
         FINDING, "ACAP 1.0 section-2.3.1", "several names in a crawler field are one name, which means nobody", severity=ERROR
     ),
+    "acap.frees-others": Rule(
+        FINDING,
+        "ACAP 1.0 section-2.9.1",
+        "ACAP-ignore-conventional-records frees all crawlers that the ACAP records do not name",
+    ),
     "acap.unused": Rule(FINDING, "ACAP 1.0 section-2.7", "a usage or set is defined, and no field uses it"),
 }

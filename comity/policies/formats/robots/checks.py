@@ -62,6 +62,8 @@ def check(site: SiteFiles) -> Iterator[Finding]:
         _GroupCheck(file.robots, remarks, speaking, has_acap=file.acap is not None).check()
         if file.acap:
             acap.check(file.acap, file.text, remarks)
+            if not all(file.robots.rule_lines(group).only_allows for group in file.robots.groups):
+                acap.check_ignoring(file.acap, remarks)
         yield from remarks.findings
 
 

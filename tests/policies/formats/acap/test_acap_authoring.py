@@ -118,3 +118,30 @@ def test_what_is_mended(before: str, after: str) -> None:
 @given(st.lists(st.text(alphabet='ACPacp-rwleinds:=()/ *$,"\n', max_size=30).map("ACAP-{}".format), max_size=5))
 def test_anything_can_be_checked(lines: list[str]) -> None:
     assert all(0 < finding.line <= 200 for finding in found("\n".join(lines)))
+
+
+IGNORING = "ACAP-ignore-conventional-records\n"
+NAMED = "ACAP-crawler: otherbot\nACAP-disallow-crawl: /\n"
+CLOSED = "User-agent: *\nDisallow: /private/\n"
+
+
+@pytest.mark.requirement("ACAP-7")
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (f"{IGNORING}{NAMED}{CLOSED}", [1]),
+        (f"{CLOSED}{IGNORING}ACAP-crawler: a\nACAP-crawler: b\nACAP-allow-index: /\n", [3]),
+        (f"{IGNORING}{NAMED}{ANY}ACAP-disallow-crawl: /private/\n{CLOSED}", []),  # a record is for all
+        (f'{IGNORING}{NAMED}ACAP-crawler: "x"\nACAP-disallow-crawl: /\n{CLOSED}', []),  # one that cannot be read refuses all
+        (f"{IGNORING}{NAMED}{ANY}\n{CLOSED}", [1]),  # one without a field is none
+        (f"{IGNORING}{NAMED}User-agent: *\nAllow: /\nDisallow:\n", []),  # nothing was refused
+        (f"{IGNORING}{NAMED}", []),
+        (f"{NAMED}{CLOSED}", []),
+        (f"{NAMED}{IGNORING}{CLOSED}", []),  # without effect
+    ],
+)
+def test_conventional_records_that_count_for_crawlers_that_are_not_named_no_more_are_told(text: str, lines: list[int]) -> None:
+    findings = [finding for finding in found(text) if finding.rule == "acap.frees-others"]
+    assert [finding.line for finding in findings] == lines
+    for finding in findings:
+        assert finding.message.endswith("Add a record for `ACAP-crawler: *` with your prohibitions, or delete this line")

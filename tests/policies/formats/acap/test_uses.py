@@ -937,3 +937,33 @@ def test_a_decision_has_so_many_reasons_at_most(field: str, usage: str, verdict:
         decision = page(text, path=path).uses[usage]
         assert decision.until == (NOW + DAY if "-days" in text else None)
     assert (decision.verdict, len(decision.reasons)) == (verdict, MAX_REASONS)
+
+
+@pytest.mark.requirement("ACAP-45", "ACAP-47")
+@pytest.mark.parametrize(
+    ("named", "days"),
+    [
+        ("ACAP-allow-other: /", 30),
+        ("ACAP-allow-index: /", 30),
+        ("ACAP-allow-preserve: /", None),  # the same usage
+        ("ACAP-allow-preserve: / time-limit=3-days", 3),
+        ("ACAP-allow-preserve: / time-limit=60-days", 60),
+    ],
+)
+def test_a_permission_by_name_of_a_more_general_usage_leaves_a_limit_for_all_in_force(named: str, days: int | None) -> None:
+    text = f"{record('ACAP-allow-preserve: / time-limit=30-days')}ACAP-crawler: named\n{named}\n"
+    decision = site(text).page(NAMED, f"{ORIGIN}/a", now=NOW).uses["preserve"]
+    assert (decision.verdict, decision.until) == (Verdict.ALLOW, None if days is None else NOW + days * DAY)
+
+
+@pytest.mark.requirement("ACAP-45", "ACAP-47")
+def test_a_permission_by_name_to_present_leaves_the_length_of_snippets_for_all_in_force() -> None:
+    text = f"{record('ACAP-allow-present-snippet: / max-length=5-words')}ACAP-crawler: named\nACAP-allow-present: /\n"
+    assert site(text).page(NAMED, f"{ORIGIN}/a", now=NOW).uses["present-snippet"].max_words == 5
+
+
+@pytest.mark.requirement("ACAP-7")
+def test_conventional_records_that_are_ignored_free_all_whom_no_record_names() -> None:
+    text = "ACAP-ignore-conventional-records\nACAP-crawler: named\nACAP-disallow-crawl: /a\nUser-agent: *\nDisallow: /\n"
+    assert crawl(site(text), path="/a/b") == ("allow", "acap.ignore-conventional", 1)
+    assert crawl(site(text), NAMED, path="/a/b")[0] == "deny"

@@ -58,6 +58,17 @@ def test_rules_about_the_whole_document_refuse_uses(ai: str, refused: set[str]) 
     assert all(page.redacted([use]) for use in USES if use not in refused)
 
 
+@pytest.mark.requirement("AIT-16", "MEET-3", "MEET-4")
+@pytest.mark.parametrize(("actions", "refused"), [("*", True), (" ".join(ACTIONS), False), ("Train *", True)])
+def test_every_action_refuses_to_preserve_and_all_of_them_by_name_do_not(actions: str, refused: bool) -> None:
+    page = page_of(block("*", actions))
+    for use in ("preserve", "a-use-of-nobody"):
+        assert page.uses[use].stated is refused
+        assert (page.uses[use].reasons[0].rule == "ait.disallow") is refused
+    assert page.uses["present"].stated
+    assert {page.uses[use].verdict for use in ("crawl", "follow")} == {Verdict.ALLOW}
+
+
 @pytest.mark.requirement("AIT-13", "MEET-3")
 @pytest.mark.parametrize("element", ["p:has(", "p!", "p::first-line a", "html", ":root", "p" * 3000, "p[x"])
 def test_what_cannot_be_told_is_the_whole_document(element: str) -> None:
