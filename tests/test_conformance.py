@@ -17,7 +17,12 @@ ROWS = {
     "RFC-7": "5xx, network error, timeout, truncated body: nothing may be fetched, unless an older copy is at hand",
     "RFC-8": "a copy is used for 24 hours at most, by RFC 9111 and with conditional requests",
     "RFC-9": "512 KiB are read; what lies past that is ignored at a line boundary, with a finding",
-    "RFC-10": "an HTML page under the name of a policy file is no policy file",
+    "RFC-10": "What a policy file is, is decided by its content, not by its Content-Type (RFC 9309 section 2.3.1.1:"
+    " parseable rules MUST be followed; about one host in a hundred labels robots.txt `text/html`). (1) No markup at"
+    " its beginning: it is read, whatever the label; a wrong label is a finding. (2) Markup (`<!doctype`, `<html`, a tag"
+    " as its first character) and no line that, tags removed, begins with `User-agent` and a colon: no policy file,"
+    " handled as 404 (soft 404). (3) Markup and such a line: tags are removed and only refusals are read. The other"
+    " policy files by the same test: what is a page is no file, what is not a page is read by its body.",
     "RFC-11": "Sitemap lines belong to no group; Crawl-delay, Request-rate and Visit-time are honoured",
     "RFC-12": "open points of the RFC have one reading each, the one that lets less through (docs/robots.md)",
     "RFC-13": "control octets end no line; UTF-16 with a BOM is decoded; other octets stay distinct",

@@ -24,6 +24,7 @@ from comity.policies import Agent, PolicyError, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.answers.markup import is_marked_up, without_tags
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
@@ -236,7 +237,8 @@ def spoken_of(source: Source) -> list[str]:
 def _patterns(source: Source) -> Iterator[str]:
     """Yield the paths and patterns that stand in the policy files, in whatever format."""
     for file in source.files:
-        text = file.fetched.body.decode("utf-8", "replace")
+        body = file.fetched.body
+        text = (without_tags(body) if is_marked_up(body) else body).decode("utf-8", "replace")
         if text.lstrip("\ufeff \t\r\n").startswith(("<", "{", "[")):
             yield from _QUOTED.findall(text)
             continue

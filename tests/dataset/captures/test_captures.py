@@ -292,9 +292,20 @@ def test_a_revisit_has_the_content_of_the_capture_that_it_repeats(tmp_path: Path
         assert site.copies[0].fetched_at == NOON
 
 
-def test_a_page_of_html_is_no_robots_txt(tmp_path: Path) -> None:
-    with captured(tmp_path, [Answered(ROBOTS, b"<!doctype html><p>User-agent: *\nDisallow: /")]) as captures:
-        assert verdict(captures.at(SITE, NOON)) is Verdict.ALLOW
+@pytest.mark.requirement("RFC-10")
+@pytest.mark.parametrize(
+    ("body", "want"),
+    [
+        (b"<!doctype html><p>Not found", Verdict.ALLOW),
+        (b"<!doctype html><p>User-agent: *\nDisallow: /", Verdict.DENY),
+        (b"User-agent: *\nDisallow: /", Verdict.DENY),
+    ],
+)
+@pytest.mark.parametrize("media_type", ["text/html; charset=utf-8", "text/plain"])
+def test_a_robots_txt_is_known_by_its_content(tmp_path: Path, body: bytes, want: Verdict, media_type: str) -> None:
+    answered = Answered(ROBOTS, body, headers={"Content-Type": media_type})
+    with captured(tmp_path, [answered]) as captures:
+        assert verdict(captures.at(SITE, NOON)) is want
 
 
 def test_damaged_records_are_counted_and_named_and_the_others_read(tmp_path: Path) -> None:

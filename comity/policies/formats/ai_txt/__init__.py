@@ -1,6 +1,6 @@
 """ai.txt: what AI may do with single elements of a site's resources, and the other format that is served under that name.
 
-    kind_of(body, media_type)      kinds.py: which of the two it is, if any
+    kind_of(body)                  kinds.py: which of the two it is, if any
     parse(text) -> AiTxt           grammar.py: the element-level language
     AiTxt.for_agent(token)         values.py: the rules that bind an agent, and which of them are about a resource
     completions(text, position)    authoring.py: what may stand at a place of a file

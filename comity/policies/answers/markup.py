@@ -1,0 +1,77 @@
+"""Tell markup from text, and take the tags off it: what a policy file is, is decided by its content (RFC-10).
+
+begins_as_page(body)    is it a page?
+is_marked_up(text)      does markup stand around the records of a robots.txt?
+without_tags(text)      the text of the markup, line by line"""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from lxml.html.defs import tags as HTML_TAGS  # type: ignore[import-untyped]  # noqa: N812  # a constant
+
+_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?+(?:\s++|<!--.*?-->|<\?xml\b[^>]*+>)*+<(?:(!doctype)\b|/?+([a-z][^\s/>]*+))", re.IGNORECASE | re.DOTALL
+)
+_NAMES = frozenset(name.encode() for name in (*HTML_TAGS, "main", "template"))
+_TAG = re.compile(rb"(<!--|-->|<[!/?]?+[A-Za-z][^<>]*+>)")
+_NAME = re.compile(rb"[A-Za-z0-9]++")
+# Tags within a line. All others end it, as a browser shows it.
+_INLINE = frozenset(
+    b"a abbr b bdi bdo big cite code em font i ins kbd mark nobr q s samp small span strike strong sub sup tt u var wbr".split()
+)
+_LINE_END = re.compile(rb"\r\n?|\n")
+_REFERENCE = re.compile(rb"&(?:#[0-9]{1,7}|#[Xx][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+_AGENT_LINE = re.compile(rb"(?:\A|[\r\n])(?:[ \t]|\xef\xbb\xbf|\xc2\xa0)*+user[- ]?+agent(?:[ \t]|\xc2\xa0)*+:", re.IGNORECASE)
+_BROKEN_LINE = re.compile(rb"(?:\A|[\r\n])[^#<\r\n]*+<br[ \t]*+/?+>", re.IGNORECASE)
+
+
+def begins_as_page(body: bytes) -> bool:
+    """Return True if a doctype or a tag of HTML stands at the beginning, comments apart. Other XML is no page."""
+    start = _START.match(body)
+    return start is not None and (start[1] is not None or start[2].lower() in _NAMES)
+
+
+def is_marked_up(text: bytes) -> bool:
+    """Return True if the records of a robots.txt stand in markup: a User-agent line is there once the tags are off.
+
+    Without markup at the beginning, a `<br>` behind a record is enough: no path has one."""
+    if b"<" not in text or not (_START.match(text) or _BROKEN_LINE.search(text)):
+        return False
+    return b"agent" in text.lower() and _AGENT_LINE.search(without_tags(text)) is not None
+
+
+def without_tags(text: bytes) -> bytes:
+    """Return the lines of markup as a browser shows them: a tag such as `<br>` or `<p>` ends a line, `<b>` does not.
+
+    Lines keep their numbers, but behind a tag that ends a line in its middle. Linear in the octets."""
+    lines: list[bytes] = []
+    is_blank, ends = True, False  # nothing stands in the open line; a tag is to end it
+    for number, piece in enumerate(_TAG.split(text)):
+        if number % 2:
+            within = _LINE_END.findall(piece)
+            name = _NAME.search(piece)
+            if within:
+                lines += within
+                is_blank, ends = True, False
+            elif not is_blank and (name is None or name[0].lower() not in _INLINE):
+                ends = True
+            continue
+        shown = _REFERENCE.sub(_character, piece) if b"&" in piece else piece
+        stripped = shown.lstrip(b" \t")
+        if not stripped:
+            lines.append(shown)
+            continue
+        if ends and stripped[:1] not in (b"\r", b"\n"):
+            lines.append(b"\n")
+        ends = False
+        lines.append(shown)
+        is_blank = not shown[max(shown.rfind(b"\n"), shown.rfind(b"\r")) + 1 :].strip(b" \t")
+    return b"".join(lines)
+
+
+def _character(reference: re.Match[bytes]) -> bytes:
+    """Return the character of a reference. One that is none, or would end the line, stays as it stands."""
+    character = unescape(reference[0].decode("ascii"))
+    return character.encode() if character == "\xa0" or character.isprintable() else reference[0]
