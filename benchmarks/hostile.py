@@ -92,6 +92,13 @@ USAGES = ("crawl", "follow", "index", "preserve", "present", "other", "present-s
 ROBOTS: dict[str, Callable[[int], bytes]] = {
     "one line": lambda n: repeated(b"a", n, b"User-agent: *\nDisallow: /"),
     "one line of stars": lambda n: repeated(b"*a", n, b"User-agent: *\nDisallow: /"),
+    "markup, tags": lambda n: repeated(b"<p>User-agent: *<br>Disallow: /a<br>", n, b"<html>"),
+    "markup, references": lambda n: repeated(b"&amp;&#x41;&", n, b"<pre>User-agent: *\nDisallow: /"),
+    "markup, unclosed": lambda n: repeated(b"<a <!--", n, b"<html>\nUser-agent: *\n"),
+    "markup, comments": lambda n: repeated(b"<!-- -->", n, b"", b"<p>User-agent: *"),
+    "markup, open comments": lambda n: repeated(b"<!--", n),
+    "markup without records": lambda n: repeated(b"<p>agent ", n, b"<html>"),
+    "broken lines": lambda n: repeated(b"Disallow: /a<br\n", n, b"User-agent: *\n"),
     "stars": lambda n: numbered("Disallow: /*a*a*a*a*{}$\n", n, "User-agent: *\n"),
     "wildcards": lambda n: numbered("Disallow: *{}/a\n", n, "User-agent: *\n"),
     "deep prefixes": lambda n: b"User-agent: *\n" + b"".join(b"Disallow: /%s\n" % (b"a" * k) for k in range(int((2 * n) ** 0.5))),

@@ -73,6 +73,35 @@ def test_the_reason_without_a_file(fetched: Fetched, rule: str, text: str) -> No
     assert (found.findings, found.sitemaps) == ((), ())
 
 
+RESERVED = b'[{"location": "/", "tdm-reservation": 1}]'
+PROHIBITED = b'<content url="/"><license><prohibits type="usage">ai-train</prohibits></license></content>'
+LICENCE = b'<rsl xmlns="https://rslstandard.org/rsl">%s</rsl>' % PROHIBITED
+REFUSING = [
+    ("/.well-known/tdmrep.json", RESERVED, "tdmrep.reserved"),
+    ("/ai.txt", b"User-agent: *\n  Path: / html\n    Element: *\n      Disallow: Train\n", "ait.disallow"),
+    ("/ai.txt", b"User-agent: *\nDisallow: /\n", "spawning.disallow"),
+    ("/license.xml", LICENCE, "rsl.prohibits"),
+]
+
+
+@pytest.mark.requirement("RFC-10")
+@pytest.mark.parametrize(("path", "body", "rule"), REFUSING)
+def test_every_file_is_known_by_its_content(path: str, body: bytes, rule: str) -> None:
+    agent = Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW})
+
+    def rules(body: bytes, media_type: bytes) -> list[str]:
+        served = Fetched(status=200, body=body, headers=((b"Content-Type", media_type),))
+        found = Site.from_files(
+            "https://example.com", {"/robots.txt": b"License: /license.xml\n" * (path == "/license.xml"), path: served}
+        )
+        return [reason.rule for reason in found.page(agent, URL, headers=[(b"Content-Type", b"text/html")]).uses["train"].reasons]
+
+    for media_type in (b"text/html; charset=utf-8", b"application/xhtml+xml", b"application/octet-stream"):
+        assert rules(body, media_type) == [rule]
+    page = b"<!DOCTYPE html>\n<pre>\n" + body
+    assert rules(page, b"text/plain") == ["rsl.unlicensed" if path == "/license.xml" else "comity.default"]
+
+
 def test_a_file_that_is_not_given_is_not_there() -> None:
     assert Site.from_files("https://example.com", {}).access(AGENT, URL).reasons[0].rule == "robots.unavailable"
 

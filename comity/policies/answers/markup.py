@@ -7,6 +7,7 @@ without_tags(text)      the text of the markup, line by line"""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from html import unescape
 
 from lxml.html.defs import tags as HTML_TAGS  # type: ignore[import-untyped]  # noqa: N812  # a constant
@@ -37,8 +38,11 @@ def is_marked_up(text: bytes) -> bool:
     """Return True if the records of a robots.txt stand in markup: a User-agent line is there once the tags are off.
 
     Without markup at the beginning, a `<br>` behind a record is enough: no path has one."""
-    if b"<" not in text or not (_START.match(text) or _BROKEN_LINE.search(text)):
-        return False
+    return b"<" in text and bool(_START.match(text) or _BROKEN_LINE.search(text)) and _has_agent_line(text)
+
+
+@lru_cache(maxsize=8)  # it is asked several times for each file
+def _has_agent_line(text: bytes) -> bool:
     return b"agent" in text.lower() and _AGENT_LINE.search(without_tags(text)) is not None
 
 
