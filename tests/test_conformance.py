@@ -138,7 +138,9 @@ ROWS = {
     "META-4": "the known traps of scopes and spellings",
     "TDM-1": "tdmrep.json, field and meta, in this order; the first matching rule of the file",
     "TDM-2": "a reservation refuses mining unless arranged, and its policy goes along",
-    "TDM-3": "a malformed file is reported; a bare object reserves the whole site",
+    "TDM-3": 'A malformed file: diagnostic; a top-level object with `"tdm-reservation": 1` counts as reserved for the whole'
+    " site. Comments and trailing commas are read (with a finding: strict readers refuse the file). Behind a real syntax"
+    " error any `tdm-reservation` of 1 reserves everything that no earlier rule matches.",
     "TDM-4": "metadata in EPUB and PDF supersede what came before",
     "RSL-1": "licenses are found by robots.txt, Link, link elements and scripts; they widen no access",
     "RSL-2": "lenient in prohibitions, strict in permissions; without a valid license nothing is licensed",
