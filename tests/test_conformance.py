@@ -169,6 +169,10 @@ ROWS = {
     "MEET-4": "one table relates the vocabularies; direct words come first within one, any refusal counts across",
     "MEET-5": "prohibitions on elements travel with the item as spans, and what is refused can be cut out",
     "MEET-6": "a URL is judged by every path that a server may take it for: any refusal refuses (docs/robots.md)",
+    "MEET-8": "A policy file that could not be had because the server did not answer (5xx, time-out, connection, cut off) is"
+    " no silence: what that format could have refused is not granted by the operator's defaults until it has been asked"
+    " again. A 4xx is an answer: the file is not there. (RFC 9309 section 2.3.1.4 for robots.txt; here for every other"
+    " file, for its uses.)",
     "RATE-1": "the slowest of Crawl-delay, Request-rate, Visit-time, 429 or 503 and the operator's floor applies, for each host",
     "RATE-2": "no window ever holds more than was allowed, measured at the server, over all processes that share a store file",
     "RATE-3": "waiting for one host holds up no other",

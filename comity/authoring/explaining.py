@@ -267,6 +267,11 @@ def _matches(path: str, parts: Sequence[str]) -> bool:
 # ---- decisions, in words
 
 
+def _is_unreachable(rule: str) -> bool:
+    """Return True if the rule refuses because a policy file cannot be fetched."""
+    return rule in RULES and RULES[rule].is_unreachable
+
+
 class _TooManySitesError(Exception):
     """There are more sites to make than MAX_RATE_SITES."""
 
@@ -301,7 +306,7 @@ class _Explainer:
             outcomes = {}
             for url in (self._general, *allowed):
                 use = pages[url].uses[class_.use]
-                verdict = use.verdict.value if use.stated else SILENT
+                verdict = use.verdict.value if use.stated or _is_unreachable(use.reasons[0].rule) else SILENT
                 limits = tuple((name, _value_text(value)) for name, value in write_conditions(use).items())
                 reasons = [reason for reason in use.reasons if reason.rule != "comity.default"]
                 outcomes[url] = _Outcome(verdict, self._citations(reasons if limits else reasons[:1]), limits)
@@ -330,9 +335,7 @@ class _Explainer:
     def _access_answer(self, outcomes: Mapping[str, _Outcome]) -> Answer:
         general, exceptions = self._divided(outcomes)
         reference, is_silent = _reference(general.citations), not general.citations or not general.citations[0].line
-        unreachable = [
-            citation for citation in general.citations if citation.rule in RULES and RULES[citation.rule].is_unreachable
-        ]
+        unreachable = [citation for citation in general.citations if _is_unreachable(citation.rule)]
         match general.verdict:
             case "allow":
                 refused = [exception for exception in exceptions if exception.verdict != "allow"]
@@ -363,6 +366,9 @@ class _Explainer:
             return Answer(class_.name, SILENT, "")
         if general.verdict == "allow":
             sentence = f"{{subject}} may {class_.verb}{limits}{reference}"
+        elif general.verdict == "deny" and _is_unreachable(general.citations[0].rule):
+            file, cause = general.citations[0].file, general.citations[0].text
+            sentence = f"{{subject}} may not {class_.verb} as long as {file} cannot be fetched: {cause}"
         elif general.verdict == "deny":
             sentence = f"{{subject}} may not {class_.verb}{reference}"
         else:

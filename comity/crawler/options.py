@@ -44,6 +44,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_KEY_HEADER": "X-API-Key",
     "COMITY_CONTENT_USAGE": CONTENT_USAGE,
     "COMITY_AUTOMATION_REQUIRED": False,
+    "COMITY_UNREACHABLE_USES": "deny",
     "COMITY_SKIP_UNUSABLE": True,
     "COMITY_DROP_UNUSABLE": True,
     "COMITY_REL_NOFOLLOW": False,
@@ -71,6 +72,7 @@ INNER = ("allow", "deny")
 REPORT_ENDINGS = (".html", ".htm", ".json")
 MAX_PORT = 65535
 PROGRESS = ("line", "summary", "off")  # while it goes on and at the end; at the end; nothing
+UNREACHABLE_USES = ("deny", "default")  # that a policy file could refuse which cannot be fetched: are denied; by the defaults
 BROWSER = ("all", "documents")  # what a browser asks for is judged; what a page needs to be shown goes with it
 ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of items; take them from the response
 
@@ -204,6 +206,7 @@ def _agent(settings: BaseSettings) -> Agent:
             "COMITY_CONTENT_USAGE", ",".join(content_usage), f"names no draft: write {' or '.join(CONTENT_USAGE)}, or both"
         )
     automation_required = _flag(settings, "COMITY_AUTOMATION_REQUIRED")
+    denies_unreachable = _word(settings, "COMITY_UNREACHABLE_USES", UNREACHABLE_USES) == "deny"
     try:
         return Agent(
             token,
@@ -216,6 +219,7 @@ def _agent(settings: BaseSettings) -> Agent:
             key_header=key_header,
             content_usage=content_usage,
             automation_required=automation_required,
+            denies_unreachable=denies_unreachable,
         )
     except PolicyError:
         raise _wrong("COMITY_AGENT", token, "is not a product token: use letters, digits, `_` and `-` only") from None

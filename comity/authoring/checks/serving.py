@@ -36,7 +36,9 @@ def _served(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
     path = urlsplit(url).path
     if availability(fetched) is Availability.UNREACHABLE:
         consequence = (
-            "until it is there again, crawlers may fetch nothing" if path in RESTRICTING else "nobody knows what it states"
+            "until it is there again, crawlers may fetch nothing"
+            if path in RESTRICTING
+            else "until it is there again, crawlers may deny every use that it could refuse"
         )
         yield "comity.file-status", f"it cannot be had ({fetched.error or f'status {fetched.status}'}): {consequence}"
         return

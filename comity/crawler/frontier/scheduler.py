@@ -435,7 +435,7 @@ class Scheduler(BaseScheduler):
         if policies is None:
             self._want_policies(queue)
             return None
-        if policies.barred_for is None and policies.unreachable and self._asks_again(queue, policies, now):
+        if self._misses_files(policies, request) and self._asks_again(queue, policies, now):
             return None
         if referrer_reach is None:
             self._crawl.referrals.learn(policies)
@@ -560,11 +560,21 @@ class Scheduler(BaseScheduler):
             limiter.queues -= 1
         self._queues.drop(queue)
 
+    def _misses_files(self, policies: Policies, request: Request) -> bool:
+        """Return True if the request had better wait for policy files that cannot be fetched now: until then it is refused,
+        or nothing could be done with its page."""
+        if policies.barred_for is not None:
+            return False
+        return policies.unreachable or self._access.awaits_files(policies.site, request)
+
     def _asks_again(self, queue: HostQueue, policies: Policies, now: float) -> bool:
-        """True where the queue waits on for a host whose robots.txt cannot be had, instead of giving its requests up."""
+        """Return True if the queue waits on until the policy files are asked for again. False: its requests go out, and are
+        refused where robots.txt cannot be fetched."""
         wait = policies.fresh_until - time()
         if queue.origin in self._failures and self._failures[queue.origin][0] > self._retry_times:
             return False
+        if not policies.unreachable and wait > self._max_delay + ROUNDING:
+            return False  # nothing is refused, so nothing is set aside
         self._wait(queue, now, now + max(wait, MIN_WAIT), f"its policies ({policies.error}) are not to be asked for")
         return True
 
@@ -591,7 +601,7 @@ class Scheduler(BaseScheduler):
             policies = await self._crawl.policies.get(queue.origin, self._crawl.referrals.referrer_reach(request))
         except ClosingError:
             return
-        if policies.unreachable and policies.barred_for is None:
+        if self._misses_files(policies, request):
             times, due = self._failures.get(queue.origin, (0, 0.0))
             if policies.fresh_until != due:  # else another queue of the origin has had the same answer
                 self._failures[queue.origin] = times + 1, policies.fresh_until

@@ -19,6 +19,7 @@ class Fetched:
     url: str = ""  # of the last hop; "": where it was asked for
     fetched_at: datetime | None = None  # aware; when the copy was last confirmed by the server
     error: str = ""  # why it could not be had; "" where it was
+    was_asked: bool = True  # False: there is no answer, as the server was not asked for the file
     oversized: bool = False  # the body was cut at the fetcher's limit
     unreachable_since: datetime | None = None  # set on a last good copy that stands in for a failing server
 

@@ -94,6 +94,12 @@ declare(
         ),
         "comity.more-findings": Rule(FINDING, "comity, docs/rules.md", "the file has more findings than are listed"),
         "comity.default": Rule(SILENT, "comity, docs/uses.md", "no source speaks of this use: the operator's default decides"),
+        "comity.unreachable": Rule(
+            REFUSES,
+            "comity, docs/uses.md",
+            "a policy file that could refuse the use cannot be fetched, and its server has not said that there is none",
+            is_unreachable=True,
+        ),
         "comity.no-page": Rule(REFUSES, "comity, docs/uses.md", "the item came from no page: no source can speak for it"),
         "comity.no-policies": Rule(
             REFUSES, "comity, docs/existing-data.md", "no copy of the site's policies is at hand: nobody knows what they state"

@@ -8,6 +8,7 @@
     spawning(text) -> Spawning     spawning.py: refusals of training by file type
 What is supported, and every reading of an open point, stands in docs/ai-txt.md."""
 
+from comity.policies.answers.element_rule import ALL
 from comity.policies.formats.ai_txt.authoring import AUTHORING, completions
 from comity.policies.formats.ai_txt.file import PATH
 from comity.policies.formats.ai_txt.forms import from_xml, to_text, to_xml
@@ -20,7 +21,11 @@ from comity.policies.formats.ai_txt.values import AgentElementRules, AiTxt
 from comity.policies.formats.format import Format, WellKnown
 
 FORMAT = Format(
-    name="ai-txt", rules=RULES, files=(WellKnown(PATH, has_element_rules=True),), read_site=AiSite, authoring=AUTHORING
+    name="ai-txt",
+    rules=RULES,
+    files=(WellKnown(PATH, has_element_rules=True, refuses=(ALL,), unreachable_rule="ait.unreachable"),),
+    read_site=AiSite,
+    authoring=AUTHORING,
 )
 
 __all__ = [
