@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from comity.policies import Agent, Fetched, Site, Verdict
 from comity.policies.answers.fetched import Availability, availability
@@ -223,3 +225,43 @@ def test_what_is_cut_off_is_read_up_to_its_last_line() -> None:
     body = b"<pre>\nUser-agent: *\nDisallow: /a\nDisallow: /b"
     found = Site.from_files(ORIGIN, {"/robots.txt": Fetched(status=200, body=body, oversized=True)})
     assert [decided(found, path)[0] for path in ("/a", "/b")] == ["deny", "allow"]
+
+
+LINES = st.sampled_from(
+    [
+        "User-agent: *",
+        "User-agent: examplebot",
+        "User-agent: otherbot",
+        "Disallow: /",
+        "Disallow: /a",
+        "Allow: /a",
+        "Allow: /",
+        "Disallow:",
+        "",
+        "Crawl-delay: 1",
+        "Content-Usage: train-ai=n",
+        "Content-Usage: /a train-ai=y",
+        "Usage: ai=n",
+        "Content-Signal: search=no, ai-train=yes",
+        "ACAP-crawler: *",
+        "ACAP-crawler: examplebot",
+        "ACAP-disallow-crawl: /a",
+        "ACAP-allow-crawl: /",
+        "ACAP-disallow-index: /",
+        "ACAP-ignore-conventional-records",
+    ]
+)
+
+
+@pytest.mark.requirement("RFC-10")
+@given(st.lists(LINES, max_size=12), st.sampled_from(["\n", "\r\n", "<br>", "</p>\n<p>"]))
+def test_markup_permits_nothing_that_the_text_refuses(lines: list[str], end: str) -> None:
+    lines = ["User-agent: otherbot", "Disallow:", *lines]
+    text, markup = site("\n".join(lines).encode()), site(("<p>" + end.join(lines)).encode())
+    for path in ("/", "/a", "/b"):
+        assert decided(text, path)[0] == "allow" or decided(markup, path)[0] == "deny"
+        if decided(markup, path)[0] == "deny":
+            continue  # of a page that is not fetched some formats state nothing
+        as_text, as_markup = uses(text, path), uses(markup, path)
+        assert {use for use in USES if as_text[use][0] == "deny"} <= {use for use in USES if as_markup[use][0] == "deny"}
+        assert all(as_markup[use] != ("allow", True) for use in USES)
