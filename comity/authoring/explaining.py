@@ -306,7 +306,8 @@ class _Explainer:
             outcomes = {}
             for url in (self._general, *allowed):
                 use = pages[url].uses[class_.use]
-                verdict = use.verdict.value if use.stated or _is_unreachable(use.reasons[0].rule) else SILENT
+                is_told = use.stated or _is_unreachable(use.reasons[0].rule)
+                verdict = use.verdict.value if is_told else SILENT
                 limits = tuple((name, _value_text(value)) for name, value in write_conditions(use).items())
                 reasons = [reason for reason in use.reasons if reason.rule != "comity.default"]
                 outcomes[url] = _Outcome(verdict, self._citations(reasons if limits else reasons[:1]), limits)
@@ -368,7 +369,8 @@ class _Explainer:
             sentence = f"{{subject}} may {class_.verb}{limits}{reference}"
         elif general.verdict == "deny" and _is_unreachable(general.citations[0].rule):
             file, cause = general.citations[0].file, general.citations[0].text
-            sentence = f"{{subject}} may not {class_.verb} as long as {file} cannot be fetched: {cause}"
+            sentence = f"{{subject}} may not {class_.verb} as long as {file} cannot be fetched"
+            sentence += f": {cause}"
         elif general.verdict == "deny":
             sentence = f"{{subject}} may not {class_.verb}{reference}"
         else:

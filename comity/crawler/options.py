@@ -72,7 +72,8 @@ INNER = ("allow", "deny")
 REPORT_ENDINGS = (".html", ".htm", ".json")
 MAX_PORT = 65535
 PROGRESS = ("line", "summary", "off")  # while it goes on and at the end; at the end; nothing
-UNREACHABLE_USES = ("deny", "default")  # that a policy file could refuse which cannot be fetched: are denied; by the defaults
+# What holds for the uses that a policy file could refuse, while the file cannot be fetched.
+UNREACHABLE_USES = ("deny", "default")
 BROWSER = ("all", "documents")  # what a browser asks for is judged; what a page needs to be shown goes with it
 ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of items; take them from the response
 

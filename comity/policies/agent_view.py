@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial, reduce
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -53,9 +54,10 @@ from comity.policies.vocabulary.statement import Statement
 MAX_PURPOSES = 64  # sets of purposes of which it is remembered whether anything is usable
 
 ByVocabulary = Mapping[str, Sequence[Statement]]  # name of a vocabulary -> all that is stated in it
-# All that is stated of one resource, with the names of the vocabularies; why every use is refused; the files that could refuse
-# more. Hashable.
-Outcome = tuple[tuple[tuple[str, tuple[Statement, ...]], ...], tuple[Reason, ...], tuple[Unanswered, ...]]
+# All that is stated of one resource, with the names of the vocabularies; why every use is refused;
+# the files that could refuse more. Hashable.
+_Stated = tuple[tuple[str, tuple[Statement, ...]], ...]
+Outcome = tuple[_Stated, tuple[Reason, ...], tuple[Unanswered, ...]]
 
 
 class Carrier(NamedTuple):
@@ -88,8 +90,8 @@ class AgentView:
         files: SiteFiles,
         unanswered: Mapping[str, tuple[Unanswered, ...]],
     ) -> None:
-        """`sites`: name of a format -> what the files say in it. `unanswered`: name of a format -> its files that could not be
-        fetched, and may refuse uses."""
+        """`sites`: name of a format -> what the files say in it. `unanswered`: name of a format ->
+        its files that could not be fetched, and may refuse uses."""
         self.agent = agent
         self._files = files
         self.unanswered = unanswered if agent.denies_unreachable else {}
@@ -199,12 +201,17 @@ class AgentView:
         return self._refusal_of_site(purposes)
 
     def awaits_files(self, purposes: Iterable[str] | None) -> bool:
-        """Return True if every declared use is refused as long as some policy files cannot be fetched, and not for ever."""
+        """Return True if every declared use is refused, but only until missing policy files answer."""
         if not self.unanswered or self.unusable(purposes) is not None:
             return False
         return self._refusal_of_site(purposes, with_unanswered=True) is not None
 
-    def _refusal_of_site(self, purposes: Iterable[str] | None, *, with_unanswered: bool = False) -> Decision | None:
+    def _refusal_of_site(
+        self,
+        purposes: Iterable[str] | None,
+        *,
+        with_unanswered: bool = False,
+    ) -> Decision | None:
         """`with_unanswered`: the files that cannot be fetched refuse what they could."""
         key = None if purposes is None else frozenset(purposes), with_unanswered
         if key not in self._unusable:
@@ -222,7 +229,7 @@ class AgentView:
             if rules := reading.element_rules_everywhere():
                 sources.append(ElementUses(rules.rules, self.agent.vocabulary, partial(_reason_of_rule, rules, "")))
         if with_unanswered:
-            files = (file for of_format in self.unanswered.values() for file in of_format)
+            files = chain(*self.unanswered.values())
             sources += (Unreachable(file, self.agent.vocabulary) for file in files)
         return self.refusal_of_all(sources, self._files.origin)
 
@@ -291,27 +298,30 @@ def _reason_in_sets(rule_sets: Sequence[ElementRuleSet], url: str, rule: Element
     return rule_sets[0].reason_of(rule, url)
 
 
-_NONE: Mapping[str, tuple[Unanswered, ...]] = MappingProxyType({})
+_ByFormat = Mapping[str, tuple[Unanswered, ...]]
+_NONE: _ByFormat = MappingProxyType({})
 
 
-def concluded(carriers: Sequence[Carrier], unanswered: Mapping[str, tuple[Unanswered, ...]] = _NONE) -> Outcome:
-    """Return all statements about one resource, by vocabulary, why every use is refused, and the files that could refuse more.
+def concluded(carriers: Sequence[Carrier], unanswered: _ByFormat = _NONE) -> Outcome:
+    """Return all statements about one resource, by vocabulary, why every use is refused, and the
+    files that could refuse more.
 
-    Carriers come in the order files, header fields, document. `unanswered`: as of `AgentView`. A format whose carriers come one
-    before the other misses no file where a carrier behind the file speaks."""
+    Carriers come in the order files, header fields, document. `unanswered`: as of `AgentView`. A
+    format that concludes misses no file if its header fields or document state something."""
     statements = [
         statement for carrier in carriers for in_format in carrier.statements.values() for statement in in_format.statements
     ]
     refused = [reason for carrier in carriers for reason in carrier.refused]
     missing = dict(unanswered)
     for name, conclude in _CONCLUDING:
-        end = conclude([carrier.statements.get(name, NO_STATEMENTS).state for carrier in carriers])
-        if end.statements:
-            missing.pop(name, None)
+        states = [carrier.statements.get(name, NO_STATEMENTS).state for carrier in carriers]
+        if name in missing and conclude([NO_STATEMENTS.state, *states[1:]]).statements:
+            del missing[name]
+        end = conclude(states)
         statements += end.statements
         refused += end.refused
     by_vocabulary = tuple((name, tuple(in_vocabulary)) for name, in_vocabulary in _by_vocabulary(statements).items())
-    return by_vocabulary, tuple(dict.fromkeys(refused)), tuple(file for of_format in missing.values() for file in of_format)
+    return by_vocabulary, tuple(dict.fromkeys(refused)), tuple(chain(*missing.values()))
 
 
 def _by_vocabulary(statements: Iterable[Statement]) -> ByVocabulary:

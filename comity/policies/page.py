@@ -44,7 +44,7 @@ class Refusal:
 
 
 class Unreachable:
-    """A source that denies what a policy file could refuse, while the file cannot be fetched (MEET-8)."""
+    """A source that denies what a policy file could refuse while it cannot be fetched (MEET-8)."""
 
     named_uses = ()
 
@@ -57,8 +57,10 @@ class Unreachable:
         return self._denied if any(self._covers(term, use) for term in self._terms) else None
 
     def _covers(self, term: str, use: str) -> bool:
+        if term == ALL:
+            return refuses((ALL,), use, self._vocabulary)
         name, _, word = term.partition(":")
-        return refuses((ALL,), use, self._vocabulary) if term == ALL else word in self._vocabulary.related(name, use).words
+        return word in self._vocabulary.related(name, use).words
 
     def limits(self, use: str) -> tuple[Limit, ...]:
         return ()

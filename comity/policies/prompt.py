@@ -86,7 +86,8 @@ def instructions(page: Page, action: str, lang: str = "") -> str:
     use = action.lower()
     spelled = ACTION_SPELLINGS.get(use, "")
     use = spelled if spelled in _SPELLED_ACTIONS else use
-    refused = page.uses[use].verdict is Verdict.DENY and (page.uses[use].stated or _is_unknown(page.uses[use]))
+    decision = page.uses[use]
+    refused = decision.verdict is Verdict.DENY and (decision.stated or _is_unknown(decision))
     rest = f"- The page as a whole: there is more than can be listed here. {_consequence(use)}"
     return _TEXT.format(
         action=_SPELLED_ACTIONS.get(use, action),

@@ -220,7 +220,7 @@ class Site:
         return self._view(agent).unusable(purposes)
 
     def awaits_files(self, agent: Agent, purposes: Iterable[str] | None = None) -> bool:
-        """Return True if every declared use is refused until a policy file answers that cannot be fetched now.
+        """Return True if every declared use is refused, but only until missing policy files answer.
 
         `purposes`: as of `unusable`."""
         return self._view(agent).awaits_files(purposes)
@@ -287,7 +287,12 @@ class Site:
     def _view(self, agent: Agent) -> AgentView:
         if agent is not self._agent:
             if agent not in self._views:
-                self._views[agent] = AgentView(agent, self._readings, self._site_files, self._unanswered)
+                self._views[agent] = AgentView(
+                    agent,
+                    self._readings,
+                    self._site_files,
+                    self._unanswered,
+                )
             self._agent, self._view_of_agent = agent, self._views[agent]
         return self._view_of_agent
 
@@ -308,13 +313,18 @@ class Site:
 
 
 def _unanswered(files: SiteFiles, formats: Iterable[Format]) -> dict[str, tuple[Unanswered, ...]]:
-    """Return name of a format -> its files that could not be fetched, and may refuse uses (MEET-8)."""
+    """Return name of a format -> its files that could not be fetched, and may refuse uses."""
     unanswered: dict[str, tuple[Unanswered, ...]] = {}
     for format_ in formats:
         for well_known in format_.files:
-            file = files.response(files.origin + well_known.path) if well_known.refuses else None
-            if file and well_known.refuses and file.availability is Availability.UNREACHABLE and file.fetched.was_asked:
-                missing = Unanswered(well_known.refuses, file.outcome_reason(well_known.unreachable_rule))
+            if not well_known.refuses:
+                continue
+            file = files.response(files.origin + well_known.path)
+            if file is None or not file.fetched.was_asked:
+                continue
+            if file.availability is Availability.UNREACHABLE:
+                reason = file.outcome_reason(well_known.unreachable_rule)
+                missing = Unanswered(well_known.refuses, reason)
                 unanswered[format_.name] = (*unanswered.get(format_.name, ()), missing)
     return unanswered
 
@@ -392,7 +402,8 @@ class _Sources:
 
     def __init__(self, view: AgentView, outcomes: Sequence[Outcome], is_image: bool) -> None:
         """`outcomes`: of each of its targets."""
-        self._refusals = [Refusal(reasons) for reasons in dict.fromkeys(reasons for _, reasons, _ in outcomes) if reasons]
+        refused = dict.fromkeys(reasons for _, reasons, _ in outcomes)
+        self._refusals = [Refusal(reasons) for reasons in refused if reasons]
         unanswered = dict.fromkeys(file for _, _, files in outcomes for file in files)
         self._unreachable = [Unreachable(file, view.agent.vocabulary) for file in unanswered]
         statements = [dict(by_vocabulary) for by_vocabulary, _, _ in outcomes]

@@ -13,6 +13,7 @@ from comity.policies.formats import FORMATS
 from comity.policies.formats.distrusted import distrusted
 from comity.policies.formats.format import Format, WellKnown
 from comity.policies.formats.installed import mistakes
+from comity.policies.formats.tdmrep import FORMAT as TDMREP_FORMAT
 from comity.policies.tag import join_tags, read_tag
 
 ORIGIN = "https://example.com"
@@ -193,6 +194,17 @@ def test_any_format_says_what_its_file_could_refuse(refuses: tuple[str, ...] | N
     found = site.page(AGENT, URL)
     assert denied(found) == want
     assert {found.uses[use].reasons[0].rule for use in want} <= {"comity.unreachable"}
+
+
+@pytest.mark.requirement("MEET-8", "TDM-1")
+def test_another_file_of_the_format_does_not_speak_for_the_missing_one() -> None:
+    more = TDMREP_FORMAT.files[0]._replace(path="/more.json")
+    formats = [format_._replace(files=(*format_.files, more)) if format_ is TDMREP_FORMAT else format_ for format_ in FORMATS]
+    free = Fetched(status=200, body=b'[{"location": "/", "tdm-reservation": 0}]')
+    site = Site(ORIGIN, {ORIGIN + TDMREP: free, f"{ORIGIN}/more.json": Fetched(status=503)}, formats=formats)
+    assert site.page(AGENT, URL).uses["tdm"].verdict is Verdict.DENY
+    own_word = site.page(AGENT, URL, headers=[(b"tdm-reservation", b"0")])
+    assert own_word.uses["tdm"].verdict is Verdict.ALLOW
 
 
 @pytest.mark.requirement("MEET-8", "EXT-1")

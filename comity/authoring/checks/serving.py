@@ -15,7 +15,8 @@ from comity.policies.syntax.lines import MAX_BYTES
 
 MEDIA_TYPES = {file.path: file.media_type for file in FILES}
 # Files whose format has a finding of its own about the media type.
-TYPED = frozenset(file.path for format_ in FORMATS for file in format_.files if f"{format_.name}.media-type" in format_.rules)
+_TELLING = (format_ for format_ in FORMATS if f"{format_.name}.media-type" in format_.rules)
+TYPED = frozenset(file.path for format_ in _TELLING for file in format_.files)
 RESTRICTING = frozenset(file.path for file in FILES if file.restricts_access)
 MUST_BE_READ = 500 * 1024  # octets, of robots.txt: RFC 9309 section-2.5
 

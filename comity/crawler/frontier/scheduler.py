@@ -561,15 +561,17 @@ class Scheduler(BaseScheduler):
         self._queues.drop(queue)
 
     def _misses_files(self, policies: Policies, request: Request) -> bool:
-        """Return True if the request had better wait for policy files that cannot be fetched now: until then it is refused,
-        or nothing could be done with its page."""
+        """Return True if the request had better wait for policy files that cannot be fetched now.
+
+        Until they are, it is refused, or nothing could be done with its page."""
         if policies.barred_for is not None:
             return False
         return policies.unreachable or self._access.awaits_files(policies.site, request)
 
     def _asks_again(self, queue: HostQueue, policies: Policies, now: float) -> bool:
-        """Return True if the queue waits on until the policy files are asked for again. False: its requests go out, and are
-        refused where robots.txt cannot be fetched."""
+        """Return True if the queue waits on until the policy files are asked for again.
+
+        False: its requests go out, and are refused if robots.txt cannot be fetched."""
         wait = policies.fresh_until - time()
         if queue.origin in self._failures and self._failures[queue.origin][0] > self._retry_times:
             return False

@@ -215,7 +215,7 @@ class Access:
         return replace(without, reasons=(*without.reasons, reason, decision.reasons[0])), None
 
     def awaits_files(self, site: Site, request: Request) -> bool:
-        """Return True if nothing could be done with what comes back, until a policy file answers that cannot be fetched now."""
+        """Return True if nothing can be done with the response until a missing policy file answers."""
         if not self._skips(request):
             return False
         try:

@@ -57,17 +57,16 @@ class Comparison:
         )
 
     def _overruled(self, format_: Format) -> bool:
-        """Return True if the page itself took back what a file refuses: the file says the same as then, and it was permitted.
+        """Return True if the page itself took back what a file refuses.
 
-        Where no use is listed that this permits, no reason quotes it. A file that could not be fetched said nothing."""
+        Then the file says the same as before, and the use was permitted. Where no use is listed that
+        this permits, no reason quotes it. A file that could not be fetched said nothing."""
         if not all(self._is_same(self._site.origin + file.path) for file in format_.files):
             return False
         permitted = (use for use, recorded in self._uses.items() if recorded.is_allowed and not self._was_arranged(recorded))
-        return any(
-            reason.rule in format_.rules and refuses(_as_quoted(reason)) and not RULES[reason.rule].is_unreachable
-            for use in permitted
-            for reason in self._page.uses[use].reasons
-        )
+        rules = {rule for rule in format_.rules if not RULES[rule].is_unreachable}
+        reasons = (reason for use in permitted for reason in self._page.uses[use].reasons)
+        return any(reason.rule in rules and refuses(_as_quoted(reason)) for reason in reasons)
 
     def _was_arranged(self, recorded: Use) -> bool:
         return any(self._tag["reasons"][number]["rule"] == "comity.arrangement" for number in recorded.reason_indices)

@@ -43,9 +43,9 @@ class Availability(enum.Enum):
 
 
 def is_page(fetched: Fetched) -> bool:
-    """Return True if a page was served in place of a policy file, as many servers do for an unknown path (RFC-10).
+    """Return True if a page was served in place of a policy file, as for an unknown path (RFC-10).
 
-    The content decides, whatever the label: markup without the records of a robots.txt."""
+    The content decides, not the label: a page is markup without the records of a robots.txt."""
     return begins_as_page(fetched.body) and not is_marked_up(fetched.body[:MAX_LOOKED])
 
 

@@ -1,4 +1,4 @@
-"""Tell markup from text, and take the tags off it: what a policy file is, is decided by its content (RFC-10).
+"""Tell markup from text, and take its tags off: the content tells what a policy file is (RFC-10).
 
 begins_as_page(body)    is it a page?
 is_marked_up(text)      does markup stand around the records of a robots.txt?
@@ -10,12 +10,12 @@ import re
 from functools import lru_cache
 from html import unescape
 
-from lxml.html.defs import tags as HTML_TAGS  # type: ignore[import-untyped]  # noqa: N812  # a constant
+from lxml.html import defs  # type: ignore[import-untyped]  # it ships no types
 
-_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?+(?:\s++|<!--.*?-->|<\?xml\b[^>]*+>)*+<(?:(!doctype)\b|/?+([a-z][^\s/>]*+))", re.IGNORECASE | re.DOTALL
-)
-_NAMES = frozenset(name.encode() for name in (*HTML_TAGS, "main", "template"))
+_BEFORE = rb"(?:\xef\xbb\xbf)?+(?:\s++|<!--.*?-->|<\?xml\b[^>]*+>)*+"
+_FIRST_TAG = rb"<(?:(!doctype)\b|/?+([a-z][^\s/>]*+))"
+_START = re.compile(_BEFORE + _FIRST_TAG, re.IGNORECASE | re.DOTALL)
+_NAMES = frozenset(name.encode() for name in (*defs.tags, "main", "template"))
 _TAG = re.compile(rb"(<!--|-->|<[!/?]?+[A-Za-z][^<>]*+>)")
 _NAME = re.compile(rb"[A-Za-z0-9]++")
 # Tags within a line. All others end it, as a browser shows it.
@@ -24,21 +24,23 @@ _INLINE = frozenset(
 )
 _LINE_END = re.compile(rb"\r\n?|\n")
 _REFERENCE = re.compile(rb"&(?:#[0-9]{1,7}|#[Xx][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
-_AGENT_LINE = re.compile(rb"(?:\A|[\r\n])(?:[ \t]|\xef\xbb\xbf|\xc2\xa0)*+user[- ]?+agent(?:[ \t]|\xc2\xa0)*+:", re.IGNORECASE)
+_SPACE = rb"(?:[ \t]|\xef\xbb\xbf|\xc2\xa0)*+"
+_AGENT_LINE = re.compile(rb"(?:\A|[\r\n])%s(?i:user[- ]?+agent)%s:" % (_SPACE, _SPACE))
 _BROKEN_LINE = re.compile(rb"(?:\A|[\r\n])[^#<\r\n]*+<br[ \t]*+/?+>", re.IGNORECASE)
 
 
 def begins_as_page(body: bytes) -> bool:
-    """Return True if a doctype or a tag of HTML stands at the beginning, comments apart. Other XML is no page."""
+    """Return True if a doctype or an HTML tag stands at the beginning, comments apart."""
     start = _START.match(body)
     return start is not None and (start[1] is not None or start[2].lower() in _NAMES)
 
 
 def is_marked_up(text: bytes) -> bool:
-    """Return True if the records of a robots.txt stand in markup: a User-agent line is there once the tags are off.
+    """Return True if the records of a robots.txt stand in markup: tags off, there is an agent line.
 
     Without markup at the beginning, a `<br>` behind a record is enough: no path has one."""
-    return b"<" in text and bool(_START.match(text) or _BROKEN_LINE.search(text)) and _has_agent_line(text)
+    is_markup = b"<" in text and bool(_START.match(text) or _BROKEN_LINE.search(text))
+    return is_markup and _has_agent_line(text)
 
 
 @lru_cache(maxsize=8)  # it is asked several times for each file
@@ -47,9 +49,10 @@ def _has_agent_line(text: bytes) -> bool:
 
 
 def without_tags(text: bytes) -> bytes:
-    """Return the lines of markup as a browser shows them: a tag such as `<br>` or `<p>` ends a line, `<b>` does not.
+    """Return the lines of markup as a browser shows them: `<br>` and `<p>` end a line, `<b>` does not.
 
-    Lines keep their numbers, but behind a tag that ends a line in its middle. Linear in the octets."""
+    Lines keep their numbers, but not behind a tag that ends a line in its middle. Linear in the
+    octets."""
     lines: list[bytes] = []
     is_blank, ends = True, False  # nothing stands in the open line; a tag is to end it
     for number, piece in enumerate(_TAG.split(text)):
@@ -76,6 +79,6 @@ def without_tags(text: bytes) -> bytes:
 
 
 def _character(reference: re.Match[bytes]) -> bytes:
-    """Return the character of a reference. One that is none, or would end the line, stays as it stands."""
+    """Return the character of a reference. A reference to a control character stays as it is."""
     character = unescape(reference[0].decode("ascii"))
     return character.encode() if character == "\xa0" or character.isprintable() else reference[0]

@@ -97,7 +97,7 @@ declare(
         "comity.unreachable": Rule(
             REFUSES,
             "comity, docs/uses.md",
-            "a policy file that could refuse the use cannot be fetched, and its server has not said that there is none",
+            "a policy file that could refuse the use cannot be fetched, and may be there",
             is_unreachable=True,
         ),
         "comity.no-page": Rule(REFUSES, "comity, docs/uses.md", "the item came from no page: no source can speak for it"),

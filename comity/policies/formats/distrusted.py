@@ -177,11 +177,12 @@ def _elements(name: str, rules: ElementRuleSet | None) -> ElementRuleSet | None:
 
 
 def _file(trusting: Format, file: WellKnown) -> WellKnown:
-    """Return the file with what it may refuse: the words of the format, where the format does not say it."""
+    """Return the file with what it may refuse: all words of the format unless it says otherwise."""
     refuses = file.refuses
     if refuses is None:
         vocabularies = tomllib.loads(trusting.vocabulary).get("vocabulary", {})
-        refuses = tuple(f"{name}:{word}" for name, entry in vocabularies.items() for word in entry.get("terms", {}))
+        words = ((name, word) for name, entry in vocabularies.items() for word in entry.get("terms", {}))
+        refuses = tuple(f"{name}:{word}" for name, word in words)
     return file._replace(refuses=refuses, rejection=_rejection(trusting.name, file))
 
 

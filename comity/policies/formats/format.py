@@ -53,8 +53,9 @@ class WellKnown(NamedTuple):
     """What holds while it cannot be had, in words for the log."""
     rejection: Callable[[Fetched], str] = accept_all  # why what came back counts as a file that cannot be had; "": it does not
     refuses: tuple[str, ...] | None = None
-    """The terms by which it may refuse uses, such as "tdmrep:reservation"; ALL: every use but crawl and follow. What they refuse
-    is denied while the file cannot be fetched. None: all words of the format's own vocabularies."""
+    """The terms by which it may refuse uses, such as "tdmrep:reservation"; ALL: every use but crawl and
+    follow. What they refuse is denied while the file cannot be fetched. None: all words of the format's
+    own vocabularies."""
     unreachable_rule: str = "comity.unreachable"  # the rule by which these uses are denied
 
 

@@ -319,7 +319,7 @@ MINING = Agent("examplebot", uses=("tdm",), defaults={"tdm": Verdict.ALLOW})
         ([Answered(TDMREP, status="503 Unavailable")], ("deny", "tdmrep.unreachable")),
         ([Answered(TDMREP, b"[]", fields={"WARC-Truncated": "length"})], ("deny", "tdmrep.unreachable")),
         ([Answered(TDMREP, status="404 Not Found")], ("allow", "comity.default")),
-        # A file that nobody asked for is no server that failed.
+        # A file that was not captured is no server that failed.
         ([], ("allow", "comity.default")),
         # A good copy of the 30 days before stands in.
         (

@@ -182,10 +182,11 @@ def parse(
 
 
 def refusals(parsed: Acap) -> Acap:
-    """Return the file without its permissions, for a file of which the refusals alone are read (RFC-10)."""
-    records = (
-        replace(record, fields=[field for field in record.fields if field.verdict is Verdict.DENY]) for record in parsed.records
-    )
+    """Return the file without its permissions (RFC-10)."""
+    records = []
+    for record in parsed.records:
+        denying = [field for field in record.fields if field.verdict is Verdict.DENY]
+        records.append(replace(record, fields=denying))
     return replace(parsed, ignores_conventional=0, records=tuple(records))
 
 

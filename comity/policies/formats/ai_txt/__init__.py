@@ -23,7 +23,14 @@ from comity.policies.formats.format import Format, WellKnown
 FORMAT = Format(
     name="ai-txt",
     rules=RULES,
-    files=(WellKnown(PATH, has_element_rules=True, refuses=(ALL,), unreachable_rule="ait.unreachable"),),
+    files=(
+        WellKnown(
+            PATH,
+            has_element_rules=True,
+            refuses=(ALL,),
+            unreachable_rule="ait.unreachable",
+        ),
+    ),
     read_site=AiSite,
     authoring=AUTHORING,
 )

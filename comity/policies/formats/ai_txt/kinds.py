@@ -20,9 +20,9 @@ _RULE = re.compile(rb"%s(?i:(?:dis)?allow)[ \t]*+:" % _START)
 
 
 def kind_of(body: bytes) -> Kind:
-    """Tell the format by the lines. "spawning": Spawning's opt-out by file type; "": neither of the two.
+    """Tell the format by the lines. "spawning": Spawning's opt-out by file type; "": neither.
 
-    A file with lines of both formats is "elements"; its lines in Spawning's form are read beside the others."""
+    A file with lines of both formats is "elements"; its lines in Spawning's form are read too."""
     text, _ = text_of(body)
     if begins_as_page(text):
         return ""

@@ -188,11 +188,13 @@ class Rules:
         self.findings: tuple[Finding, ...] = tuple(reader.findings)
 
     def statements(self, target: str) -> tuple[Statement, ...]:
-        """Return the statements about the resource, those of each line apart. `target`: path and query.
+        """Return the statements about the resource, each line's apart. `target`: path and query.
 
-        The longest path speaks alone, whatever a shorter one says of other labels. Lines that can only refuse all count."""
+        The longest path speaks alone, also of labels that only a shorter one names. Of lines that can
+        only refuse each counts."""
         target = normal_target(target)
-        return self._statements([*self._speaking.deciding_lines(target), *self._refusing.matching_lines(target)])
+        refusing = self._refusing.matching_lines(target)
+        return self._statements([*self._speaking.deciding_lines(target), *refusing])
 
     def everywhere(self) -> tuple[Statement, ...]:
         """The refusals of all resources, and the permissions of any: what these refuse is refused whatever the path."""

@@ -19,9 +19,9 @@ from comity.policies.syntax.lines import text_of
 
 
 class AutomationFile(File):
-    """An automation-preferences.txt. A file with rejected content counts as a file that cannot be fetched (AUTO-4).
+    """An automation-preferences.txt. A file with rejected content cannot be fetched (AUTO-4).
 
-    A file that is not served as text is read, and permits no more than a file that is cut off (AUTO-1)."""
+    A file that is not served as text is read, and permits no more than one that is cut off (AUTO-1)."""
 
     def __init__(self, url: str, fetched: Fetched) -> None:
         if availability(fetched) is Availability.PRESENT and (problem := rejection(fetched)):
@@ -31,7 +31,8 @@ class AutomationFile(File):
         if self.is_present:
             text, cut = text_of(fetched.body, cut=fetched.oversized)
             automation = parse(text, url=url, cut=cut)
-            self.automation = automation._replace(complete=automation.complete and is_served_as_text(fetched))
+            is_complete = automation.complete and is_served_as_text(fetched)
+            self.automation = automation._replace(complete=is_complete)
 
     @property
     def crawler_names(self) -> frozenset[str]:

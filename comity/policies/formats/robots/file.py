@@ -18,7 +18,7 @@ PATH = "/robots.txt"
 
 
 class RobotsFile(File):
-    """A robots.txt, or a file to which one refers: its conventional records, and its records of ACAP.
+    """A robots.txt, or a file to which one refers: its conventional records and those of ACAP.
 
     Of a file in markup the refusals alone are read (RFC-10)."""
 
@@ -33,7 +33,7 @@ class RobotsFile(File):
         crawlers: Iterable[str] = (),
         refuses_only: bool = False,
     ) -> None:
-        """Read a file. `definitions`, `crawlers`, `refuses_only`: those of the file that refers to this one."""
+        """Read a file. `definitions`, `crawlers`, `refuses_only`: of the file that refers to it."""
         super().__init__(url, fetched)
         self._referred: dict[str, str] = {}  # locator -> URL; a file may refer to another for each of many crawlers
         self.robots: robots.Robots | None = None
@@ -41,8 +41,12 @@ class RobotsFile(File):
         self.is_marked_up = self.is_present and is_marked_up(super()._read())
         self.refuses_only = refuses_only or self.is_marked_up
         if self.is_present:
-            octets = self.text if self.refuses_only else fetched.body
-            self.robots = robots.parse(octets, url=url, oversized=fetched.oversized, refuses_only=self.refuses_only)
+            self.robots = robots.parse(
+                self.text if self.refuses_only else fetched.body,
+                url=url,
+                oversized=fetched.oversized,
+                refuses_only=self.refuses_only,
+            )
             if b"acap" in self.text.lower():
                 parsed = acap.parse(self.text, url=url, definitions=definitions, crawlers=crawlers)
                 self.acap = acap.refusals(parsed) if self.refuses_only else parsed
@@ -71,16 +75,18 @@ class RobotsFile(File):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings for the author. Of a file in markup no line is looked at: its author sees other lines."""
+        """The findings for the author. No line of a file in markup is looked at."""
         if not self.is_present:
             return ()
         of_file = []
         media_type = self.fetched.header(b"Content-Type").partition(b";")[0].strip()
         if media_type and media_type.lower() != b"text/plain":
-            message = f"It is served as {printable(media_type)}, and some crawlers pass it over. Serve it as text/plain."
+            message = f"It is served as {printable(media_type)}, and some crawlers pass it over."
+            message += " Serve it as text/plain."
             of_file.append(Finding(rule="robots.media-type", message=message, url=self.url))
         if self.is_marked_up:
-            message = "The records stand in markup. comity reads their refusals alone. Save the file as plain text, without tags."
+            message = "The records stand in markup: crawlers may pass them over, and comity reads only"
+            message += " refusals. Save the file as plain text, without tags."
             return (*of_file, Finding(rule="robots.markup", message=message, url=self.url))
         conventional = self.robots.findings if self.robots else ()
         of_acap = (*self.acap.findings, *self._odd_references(self.acap)) if self.acap else ()

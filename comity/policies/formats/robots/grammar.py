@@ -145,16 +145,16 @@ class Robots:
     def groups_naming(self, token: str) -> list[int]:
         """Return the numbers of the groups that bind the agent, which count as one, from 0 on.
 
-        Where the file can only refuse, a group of the agent's own does not free it from those for `*`."""
+        If the file can only refuse, a group of the agent's own does not free it from those for `*`."""
         own = self._naming(token.lower().encode())
         if own and not self.refuses_only:
             return own
         return sorted({*own, *self._naming(b"*")})
 
     def group_at(self, offset: int) -> int:
-        """Return the number of the group in which that octet of the text stands. BEFORE_ALL or IN_ACAP: it stands in no group.
+        """Return the number of the group of that octet of the text. BEFORE_ALL, IN_ACAP: it has none.
 
-        Where the file can only refuse, lines of other formats stand in no group: such lines permit nothing."""
+        If the file can only refuse, lines of other formats stand in no group, and so permit nothing."""
         in_acap = bisect_right(self._acap, offset) % 2
         return IN_ACAP if in_acap or self.refuses_only else bisect_right(self._starts, offset) - 1
 
@@ -167,27 +167,38 @@ class Robots:
         """The file as it is where the lines at these offsets of the text end a list of agents, as a rule does."""
         if not self._is_joined:
             return self
-        return _FileReader(self.text, Findings(""), frozenset(offsets), refuses_only=self.refuses_only).read()
+        reader = _FileReader(self.text, Findings(""), frozenset(offsets))
+        reader.refuses_only = self.refuses_only
+        return reader.read()
 
     def _naming(self, token: bytes) -> list[int]:
         _, *entries = self._agents.split(b"\n%s\t" % token)
         return [int(group) for group in dict.fromkeys(entry.partition(b"\n")[0] for entry in entries)]
 
 
-def parse(body: bytes, *, url: str = "", oversized: bool = False, refuses_only: bool = False) -> Robots:
-    """Read a robots.txt. `oversized`: the fetcher has cut the body. `refuses_only`: the body is what `refusals` gives.
+def parse(
+    body: bytes,
+    *,
+    url: str = "",
+    oversized: bool = False,
+    refuses_only: bool = False,
+) -> Robots:
+    """Read a robots.txt. `oversized`: the fetcher has cut the body. `refuses_only`: it is what
+    `refusals` gives.
 
     Never raises; linear in the octets."""
     text, cut = text_of(body, cut=oversized)
     findings = Findings(url)
     if cut:
         findings.report("robots.oversized", f"only the whole lines in the first {min(len(body), MAX_BYTES)} octets are read")
-    return _FileReader(text, findings, refuses_only=refuses_only).read()
+    reader = _FileReader(text, findings)
+    reader.refuses_only = refuses_only
+    return reader.read()
 
 
 def refusals(text: bytes) -> bytes:
-    """Return the text without Sitemap lines, and with an empty Disallow in place of each Allow, which ends a list of agents as
-    the Allow does."""
+    """Return the text without Sitemap lines, and with an empty Disallow in place of each Allow: it
+    ends a list of agents as the Allow does."""
     lines, kept = Lines(text), []
     while line := lines.read():
         record = read_record(line)
@@ -204,12 +215,11 @@ _PERMITTING = (Kind.ALLOW, Kind.SITEMAP)
 class _FileReader:
     """Reads a file once: its groups, and what its author should know. Most lines are stepped over."""
 
-    def __init__(
-        self, text: bytes, findings: Findings, ends: frozenset[int] = frozenset(), *, refuses_only: bool = False
-    ) -> None:
+    refuses_only = False  # as of `Robots`
+
+    def __init__(self, text: bytes, findings: Findings, ends: frozenset[int] = frozenset()) -> None:
         """`ends`: where the lines start that end a list of agents besides the rules."""
         self._ends = ends
-        self._refuses_only = refuses_only
         self._lines = Lines(text)
         self._findings = findings
         self._groups: list[tuple[int, int]] = []
@@ -250,7 +260,7 @@ class _FileReader:
             self._acap,
             findings,
             is_joined=self._is_joined,
-            refuses_only=self._refuses_only,
+            refuses_only=self.refuses_only,
         )
 
     def _next_line(self) -> bytes:

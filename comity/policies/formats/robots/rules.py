@@ -24,9 +24,16 @@ RULES = {
         severity=ERROR,
     ),
     "robots.markup": Rule(
-        FINDING, "RFC 9309 section-2.3.1.1", "the records stand in markup: the refusals alone are read", severity=ERROR
+        FINDING,
+        "RFC 9309 section-2.3.1.1",
+        "the records stand in markup: the refusals alone are read",
+        severity=ERROR,
     ),
-    "robots.media-type": Rule(FINDING, "RFC 9309 section-2.3", "the file is served with another media type than text/plain"),
+    "robots.media-type": Rule(
+        FINDING,
+        "RFC 9309 section-2.3",
+        "the file is served with another media type than text/plain",
+    ),
     "robots.misspelled": Rule(
         FINDING, "RFC 9309 section-2.2", "a misspelled name is read as the record that is meant", severity=ERROR
     ),

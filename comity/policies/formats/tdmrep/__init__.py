@@ -85,7 +85,14 @@ def replay(name: str, text: str) -> list[tuple[str, str]]:
 FORMAT = Format(
     name="tdmrep",
     rules=RULES,
-    files=(WellKnown(WELL_KNOWN, media_type="application/json", refuses=(TERM,), unreachable_rule="tdmrep.unreachable"),),
+    files=(
+        WellKnown(
+            WELL_KNOWN,
+            media_type="application/json",
+            refuses=(TERM,),
+            unreachable_rule="tdmrep.unreachable",
+        ),
+    ),
     header_fields=(b"tdm-reservation", b"tdm-policy"),
     read_site=read_site,
     read_headers=read_headers,

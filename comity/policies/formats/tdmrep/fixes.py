@@ -33,8 +33,9 @@ def write_strict(draft: Draft, finding: Finding) -> Fix | None:
     within = len(text[replacement.start : replacement.end].encode())
     edit = Edit(before, before + within, replacement.text.encode())
     mended = draft.body[: edit.start] + edit.text + draft.body[edit.end :]
-    is_strict = strict_problem(mended[start:].decode()) is None
-    return Fix("Write strict JSON", (edit,)) if is_strict and _rules(mended) == _rules(draft.body) else None
+    if strict_problem(mended[start:].decode()) or _rules(mended) != _rules(draft.body):
+        return None
+    return Fix("Write strict JSON", (edit,))
 
 
 def _rules(body: bytes) -> list[TdmRule]:

@@ -18,6 +18,7 @@ _COMMENT = r"//[^\r\n]*+|#[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+"
 _STRING_OR_COMMENT = re.compile(rf"{_STRING}|{_COMMENT}")
 _STRING_OR_COMMAS = re.compile(rf"{_STRING}|,[\s,]*+")
 _TOKEN = re.compile(rf"{_STRING}|[\[\]{{}}:,]|[^\s\"\[\]{{}}:,]++")
+_CONSTANT = re.compile(r"[:\[,]\s*+(-?(?:NaN|Infinity))")
 _NO_LINE_END = re.compile(r"[^\r\n]")
 _SPACES = re.compile(r"[ \t]*+")
 _LINE_END = re.compile(r"\r\n?|\n|\Z")
@@ -32,7 +33,7 @@ class Replacement(NamedTuple):
 
 
 def without_extras(text: str) -> str:
-    """Return the text with blanks for comments, and for commas before `]` and `}`. Places and lines stay the same."""
+    """Return the text with blanks for comments, and for commas before `]` and `}`."""
     if any(sign in text for sign in ("//", "/*", "#")):
         text = _STRING_OR_COMMENT.sub(_blank_comment, text)
 
@@ -48,32 +49,41 @@ def _blank_comment(match: re.Match[str]) -> str:
 
 
 def _is_comment(token: str) -> bool:
-    return token[0] != '"' and (not token.startswith("/*") or (len(token) > 3 and token.endswith("*/")))
+    is_closed = len(token) > 3 and token.endswith("*/")
+    return token[0] != '"' and (is_closed or not token.startswith("/*"))
 
 
 def strict_problem(text: str) -> tuple[str, int] | None:
-    """Return what a strict reader refuses, and the first character of that. None: the text is JSON, or too deep to tell."""
+    """Return what a strict reader refuses, and where. None: the text is JSON, or too deep to tell."""
     try:
         json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        read = without_extras(text)
-        if read == text:
-            return f"{error.msg}", error.pos
-        first = next(place for place, (written, kept) in enumerate(zip(text, read, strict=True)) if written != kept)
+        pairs = zip(text, without_extras(text), strict=True)
+        first = next((place for place, (written, kept) in enumerate(pairs) if written != kept), -1)
+        if first < 0:
+            return error.msg, error.pos
         if text[first] == ",":
             return "JSON has no comma before `]` and `}`", first
         return "JSON has no comments", first
+    except _ConstantError:
+        place = _CONSTANT.search(text)
+        return "JSON has no NaN and no Infinity", place.start(1) if place else 0
     except (ValueError, RecursionError):  # limits of the decoder
         return None
     return None
 
 
+class _ConstantError(Exception):
+    """A constant that Python reads and JSON does not have."""
+
+
 def _refuse(constant: str) -> NoReturn:
-    raise json.JSONDecodeError(f"JSON has no value `{constant}`", "", 0)
+    raise _ConstantError
 
 
 def strict_replacement(text: str) -> Replacement:
-    """Return what takes comments and needless commas out, and puts the missing ones between the values of the outer array."""
+    """Return the edit that takes comments and needless commas out, and puts missing commas between the
+    values of the outer array."""
     comments = (match for match in _STRING_OR_COMMENT.finditer(text) if _is_comment(match[0]))
     edits = [_without_comment(text, match.start(), match.end()) for match in comments]
     edits += _comma_edits(_STRING_OR_COMMENT.sub(_blank_comment, text))

@@ -192,7 +192,10 @@ def read(body: bytes, url: str = "", *, cut: bool = False) -> TdmRep:
 
 _SPACE = re.compile(r"[\s,]*+")
 # A reservation of 1 where JSON cannot be read: whatever quotes it has.
-_ONE = re.compile(r"[\"']?\btdm-reservation\b[\"']?\s*+[:=]\s*+[\"']?\s*+1(?:\.0*+)?(?![\w.])[\"']?", re.IGNORECASE)
+_ONE = re.compile(
+    r"[\"']?\btdm-reservation\b[\"']?\s*+[:=]\s*+[\"']?\s*+1(?:\.0*+)?(?![\w.])[\"']?",
+    re.IGNORECASE,
+)
 _RELATIVE = re.compile(r"\.{1,2}(?:/|$)")  # RFC 3986 section-4.2
 
 
@@ -203,7 +206,7 @@ def tdmrep_of(site: SiteFiles) -> TdmRep | None:
 
 
 class _Reader:
-    """The state of reading one file: object by object, so that a malformed object takes none before it along."""
+    """The state of reading one file, object by object: a malformed one takes none before it along."""
 
     def __init__(self, octets: bytes, url: str) -> None:
         self._written = escaped_text(octets)
@@ -228,7 +231,8 @@ class _Reader:
             self._read_other(position)
         if self._is_json and not cut and (problem := strict_problem(self._written)):
             line = 1 + line_ends(self._written, 0, problem[1])
-            self._report("tdmrep.strict", "Strict readers refuse the whole file: {}.", problem[0], line=line)
+            message = "Strict readers refuse the whole file: {}."
+            self._report("tdmrep.strict", message, problem[0], line=line)
         return TdmRep(tuple(self._rules), tuple(self._findings), self._url, complete=self._complete)
 
     def _skipped(self, position: int) -> int:
@@ -248,7 +252,8 @@ class _Reader:
         try:
             return self._decode(self._text, position)
         except json.JSONDecodeError as error:
-            self._break_off(f"This is not JSON: {error.msg}", max(position, error.pos), behind=position)
+            place = max(position, error.pos)
+            self._break_off(f"This is not JSON: {error.msg}", place, behind=position)
         except (ValueError, RecursionError):  # limits of the decoder
             self._complete = False
             message = "a number is too long, or values are too deep within each other: the rest is not read"
@@ -256,17 +261,18 @@ class _Reader:
         return None
 
     def _break_off(self, problem: str, position: int, *, behind: int) -> None:
-        """Report an error, and reserve everything else if a reservation of 1 stands behind it, where nothing is read (TDM-3)."""
+        """Report an error. If a reservation of 1 stands behind it, reserve everything else (TDM-3)."""
         self._is_json = False
         line = self._line_of(position)
         message = f"{problem}. What stands behind it is not read."
         if one := self._reserve_by(behind, len(self._text)):
-            message += f" As `tdm-reservation` is 1 in line {one}, everything is reserved that no rule before it matches."
+            message += f" As `tdm-reservation` is 1 in line {one}, everything is reserved that no"
+            message += " rule before it matches."
         self._report("tdmrep.syntax", message, line=line)
 
     def _reserve_by(self, start: int, end: int) -> int:
-        """Reserve everything that no rule before matches, if there is a reservation of 1 in this part of the text. Return the
-        line that reserves the rest; 0: none does."""
+        """Reserve everything that no rule before matches, if there is a reservation of 1 in this part
+        of the text. Return the line that reserves the rest; 0: none does."""
         one = _ONE.search(self._text, start, end) or _ONE.search(self._written, start, end)
         if one and not self._reserving_line:
             self._reserving_line = 1 + line_ends(self._text, 0, one.start())
@@ -312,7 +318,7 @@ class _Reader:
         return True
 
     def _read_other(self, position: int) -> None:
-        """Read a file that is no array. An object that reserves the right reserves it for the whole site (TDM-3)."""
+        """Read a file that is no array. An object that reserves does so for the whole site (TDM-3)."""
         decoded = self._value(position)
         if decoded is None:
             return
