@@ -199,6 +199,7 @@ ROWS = {
     "REACH-4": "full memory is back-pressure, and nothing travels as code",
     "REACH-5": "passes over datasets run as idempotent tasks per part on Ray, Dask or Spark, with the same outcome as alone",
     "REPORT-1": "one page says what a crawl asked, what was refused and why, its pace and its uses, as the servers saw it",
+    "STATE-3": "work is shared: no worker idles while another is the bottleneck, also when it joins late",
     "TAG-1": "records that comity did not make get the tag of a crawl, from what they say and from what their sites say",
     "TAG-2": "the tag names the copy and the date of the policy that decided; with several dates any refusal refuses",
     "TAG-3": "where policies cannot be had there is no permission, unless the operator says so; the manifest says it",

@@ -151,6 +151,27 @@ def test_kill_9_of_a_worker_loses_no_page(serve: Serve, workers: Workers) -> Non
     assert {item["url"] for item in workers.project.items} == {server.url(path) for server in servers for path in numbered(15)}
 
 
+def owners(state: Server) -> Counter[str]:
+    """How many hosts each worker has leased."""
+    client: Any = state.client()
+    return Counter(owner.decode() for key in client.scan_iter("comity:{test:*}:owner") for owner in client.hvals(key))
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("STATE-3")
+def test_workers_have_as_many_hosts_each_also_one_that_joins(serve: Serve, workers: Workers, state: Server) -> None:
+    """The first has leased all of them. After its first page a host is asked for no other one while the test lasts."""
+    servers = woven(serve, 40, 2, "User-agent: *\nCrawl-delay: 200\n")
+    urls = " ".join(server.url("/0") for server in servers)
+    first = workers.begin(urls=urls)
+    first.until(lambda: sum(len(asked(server)) for server in servers) == 40 and [*owners(state).values()] == [40])
+    for number in (4, 5):
+        joining = workers.begin(number - len(workers._running), urls=urls)
+        share = 40 // number
+        joining.until(lambda: sorted(owners(state).values()) == [share] * number)  # noqa: B023  # it is called at once
+    assert all(asked(server) == ["/0"] for server in servers)
+
+
 @pytest.mark.slow
 @pytest.mark.requirement("REACH-2", "REACH-3")
 def test_worker_that_was_stopped_asks_no_host_too_soon(serve: Serve, workers: Workers) -> None:

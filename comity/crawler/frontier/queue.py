@@ -11,9 +11,8 @@ if TYPE_CHECKING:
 
 
 class Aside(NamedTuple):
-    """Requests of a host for which nobody waits."""
+    """Why the crawl does not wait for the requests of a host."""
 
-    number: int
     seconds: float  # until the host is to be looked at again
     reason: str
 
@@ -29,7 +28,11 @@ class Taker(Protocol):
         """A request waits here from now on. `origin`: "" where it has none."""
 
     def lost(self, host: str) -> list[int]:
-        """The requests of a host wait here no longer: return their keys. What is out stays out."""
+        """Forget the stored requests of a host that wait here, and return their keys. What is out stays out, and requests that
+        are stored nowhere wait on."""
+
+    def waiting(self, host: str) -> int:
+        """Return how many stored requests of a host wait here. All others of the host are out."""
 
     def aside(self, host: str) -> Aside | None:
         """All requests of a host that wait here; None where somebody waits for some of them."""

@@ -199,21 +199,29 @@ class Scheduler(BaseScheduler):
     def lost(self, host: str) -> list[int]:
         keys = []
         for queue in self._queues.of_host(host):
+            unkept = []
             self._waiting -= len(queue)
             while queue:
                 request = queue.pop()
-                key = self._keys.pop(request, None) if isinstance(request, Request) else request
-                if key is not None:
-                    keys.append(key)
+                if request in self._unkept:
+                    unkept.append(request)
+                else:
+                    keys.append(self._keys.pop(request) if isinstance(request, Request) else request)
             self._drop(queue)
+            for request in unkept:
+                self._queue_for(queue.origin, queue.scopes).push(request, request.priority)
+                self._waiting += 1
         return keys
+
+    def waiting(self, host: str) -> int:
+        return sum(request not in self._unkept for queue in self._queues.of_host(host) for request in queue)
 
     def aside(self, host: str) -> Aside | None:
         queues = self._queues.of_host(host)
         if not queues or not all(queue.aside for queue in queues):
             return None
         first = min(queues, key=lambda queue: queue.due)
-        return Aside(sum(map(len, queues)), first.due - monotonic(), first.aside)
+        return Aside(first.due - monotonic(), first.aside)
 
     def _write(self) -> None:
         """Writes the changes of the queue, again and again."""

@@ -5,6 +5,8 @@ How it works. Five things go on beside the scheduler, none of which it waits for
     put      what was put goes out together, each TICK; only once that is confirmed the word that its parents are done
     lease    while this worker has room, hosts that are due are leased, each with the first of its requests; more of them follow
              when few are left here, and a host of which nothing is left is released
+    share    a worker leases its share of the hosts: as many as each has, if all workers have as many. It gives back what it has
+             beyond that, when it learns that there are more workers or fewer hosts
     renew    each third of TTL the leases are prolonged; requests of a host that is lost by then wait here no longer
     bury     what a dead worker of this machine had goes to others at once
     finish   while nothing waits here, it is asked whether anything is waited for, or out, anywhere
@@ -24,7 +26,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
@@ -34,7 +36,7 @@ from comity.bounded import Bounded
 from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import packed, unpacked, url_of
 from comity.crawler.redis_state.connection import StateFullError
-from comity.crawler.redis_state.queue import Lease, RedisQueue, Row
+from comity.crawler.redis_state.queue import Lease, RedisQueue, Row, Shard
 from comity.crawler.scrapy_internals import wake
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
@@ -52,10 +54,13 @@ logger = logging.getLogger(__name__)
 TICK = 0.05  # seconds between two times that something is written
 HOSTS = 4096  # that a worker leases at most
 HOSTS_AT_ONCE = 64  # so that workers that begin together get as many each
+SLACK = 8  # a worker keeps up to this part of its share beyond it, so that hosts do not move to and fro
 REQUESTS = 32  # of a host that wait here at most
 MAX_KNOWN = 100_000  # fingerprints that need not be asked for
 LEASE_EACH = 0.1  # seconds between two times that hosts are leased
 LEASE_AGAIN = 0.25  # the same, where there were none
+BALANCE_EACH = 1.0  # seconds between two looks at the share of this worker, while it leases nothing
+UNWANTED = 1.0  # seconds that a host is free before workers with their full share lease it: the others are busy
 BURY_AGAIN = 0.25  # seconds between two looks for workers on this machine that are dead
 LOOK_AGAIN = 1.0  # seconds between two looks whether the crawl is finished
 
@@ -75,6 +80,7 @@ class _Host:
 
     keys: set[int] = field(default_factory=set)  # of requests that wait here or are out, and are not done
     waiting: int = 0  # in the state, as far as it is known
+    is_leaving: bool = False  # it is given back when nothing of it is out here
 
 
 class SharedQueue:
@@ -114,6 +120,8 @@ class SharedQueue:
         self._changed_hosts: set[str] = set()  # those that are to be looked after
         self._maybe_aside: set[str] = set()  # of which some requests were set aside
         self._lease_at = 0.0  # monotonic
+        self._balance_at = 0.0
+        self._keep_until = 0.0  # hosts that no other worker wanted are not given back before
         self._log_at = 0.0
         self._is_full = False
 
@@ -123,6 +131,7 @@ class SharedQueue:
         while True:
             try:
                 await self._queue.open()
+                await self._queue.renew([])  # from now on others count this worker
                 await self._queue.recall()  # COMITY_MAX_DELAY may be another one by now
                 break
             except OSError as error:  # it was there when the process began
@@ -237,19 +246,17 @@ class SharedQueue:
         for error in failed.values():
             raise error
         now = monotonic()
-        if now >= self._lease_at and len(self._hosts) < HOSTS and self._taker.has_room:
-            leases = [] if await self._is_too_long() else await self._queue.lease(HOSTS_AT_ONCE, REQUESTS)
-            self._lease_at = now + (LEASE_EACH if leases else LEASE_AGAIN)
-            for lease in leases:
-                self._hosts[lease.host] = _Host()
-                self._arrive(lease)
+        if now >= (self._lease_at if self._taker.has_room else self._balance_at):
+            self._lease_at, self._balance_at = now + LEASE_AGAIN, now + BALANCE_EACH
+            shards = await self._queue.look()
+            if not self._is_too_long():
+                await self._balance(shards)
+                if self._taker.has_room:
+                    await self._lease(shards)
 
-    async def _is_too_long(self) -> bool:
-        """True where so many requests wait that no host is to be added. One that has none goes on, or nobody would."""
-        if not (self._most and self._hosts):
-            return False
-        await self._queue.look()
-        if self._queue.left <= self._most:
+    def _is_too_long(self) -> bool:
+        """Return True if so many requests wait that no host is to be added. A worker without hosts goes on all the same."""
+        if not (self._most and self._hosts) or self._queue.left <= self._most:
             return False
         self._complain(
             f"{self._queue.left} requests wait or are out, and COMITY_MAX_WAITING is {self._most}: no more hosts are leased until"
@@ -257,15 +264,54 @@ class SharedQueue:
         )
         return True
 
+    async def _balance(self, shards: Sequence[Shard]) -> None:
+        """Give back the hosts beyond this worker's share, unless free hosts are enough for the other workers.
+
+        Hosts with requests that are out go back when these are done: else the requests would go out twice."""
+        self._changed_hosts.update(name for name, host in self._hosts.items() if host.is_leaving)
+        staying = [name for name, host in self._hosts.items() if not host.is_leaving]
+        excess = len(staying) - self._queue.share
+        if excess <= max(1, self._queue.share // SLACK) or monotonic() < self._keep_until:
+            return
+        excess -= sum(shard.ready for shard in shards)
+        busy = [name for name in staying if name in self._done or self._taker.waiting(name) < len(self._hosts[name].keys)]
+        free = list(set(staying).difference(busy))[: max(0, excess)]
+        for name in free:
+            self._drop(name)
+        for name in busy[: max(0, excess - len(free))]:
+            self._hosts[name].is_leaving = True
+            self._changed_hosts.add(name)
+        await self._queue.release(free)
+
+    async def _lease(self, shards: Sequence[Shard]) -> None:
+        """Lease hosts up to this worker's share; beyond it, those that no other worker has wanted for a while."""
+        most = min(HOSTS_AT_ONCE, HOSTS - len(self._hosts))
+        below = self._queue.share - len(self._hosts)
+        if below > 0:
+            leases = await self._queue.lease(min(most, below), REQUESTS, shards=shards)
+        else:
+            leases = await self._queue.lease(most, REQUESTS, unwanted=UNWANTED, shards=shards)
+            if leases:
+                self._keep_until = monotonic() + self._queue.ttl
+        self._lease_at = monotonic() + (LEASE_EACH if leases else LEASE_AGAIN if below > 0 else BALANCE_EACH)
+        for lease in leases:
+            self._drop(lease.host)  # where the lease that this worker had of it has ended
+            self._hosts[lease.host] = _Host()
+            self._arrive(lease)
+
     async def _look_after(self, name: str) -> None:
         """Get more requests of a host of which few are left here, and release it where there are none."""
         host = self._hosts.get(name)
         if host is None:
             self._maybe_aside.discard(name)
             return
-        if name in self._maybe_aside and await self._is_given_back(name, host):
+        if host.is_leaving:
+            for key in self._taker.lost(name):
+                self._requests.pop(key, None)
+                host.keys.discard(key)
+        elif name in self._maybe_aside and await self._is_given_back(name, host):
             return
-        if host.waiting and len(host.keys) < REQUESTS // 2:
+        if not host.is_leaving and host.waiting and len(host.keys) < REQUESTS // 2:
             lease = await self._queue.more(name, REQUESTS - len(host.keys))
             if lease is None:
                 self._drop(name)
@@ -273,9 +319,10 @@ class SharedQueue:
                 self._arrive(lease)
         elif name in self._done:  # what is released before that is told would go out again
             self._changed_hosts.add(name)
-        elif not host.keys and not host.waiting:
+        elif not host.keys and (host.is_leaving or not host.waiting):
             del self._hosts[name]
-            await self._queue.release(name, 0.0)
+            self._lease_at = min(self._lease_at, monotonic() + LEASE_EACH)  # there is room for another one
+            await self._queue.release(name)
 
     async def _is_given_back(self, name: str, host: _Host) -> bool:
         """Give the host back where nobody waits for any of its requests, and none of them is out."""
@@ -283,7 +330,7 @@ class SharedQueue:
         if aside is None:
             self._maybe_aside.discard(name)
             return False
-        if aside.number < len(host.keys) or name in self._done:
+        if self._taker.waiting(name) < len(host.keys) or name in self._done:
             return False  # what is done comes back here
         self._maybe_aside.discard(name)
         logger.warning(
@@ -321,7 +368,7 @@ class SharedQueue:
             hosts = [*self._hosts]
             for name in hosts:
                 self._drop(name)
-            await asyncio.gather(*map(self._queue.release, hosts))
+            await self._queue.release(hosts)
             if self._queue.state == "ended":
                 self.is_finished = True
                 wake(self._crawler)

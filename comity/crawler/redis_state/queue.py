@@ -35,7 +35,7 @@ _KEY = Struct(">QI")
 _PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
 _SET_ASIDE, _RECALL, _RENEW, _RELEASE = (script("queue", name) for name in ("set_aside", "recall", "renew", "release"))
 _LOOK, _HOSTS, _BURY, _DELETE = (script("queue", name) for name in ("look", "hosts", "bury", "delete"))
-_OPEN, _BEAT, _LEAVE, _SET = (script("crawl", name) for name in ("open", "beat", "leave", "set"))
+_OPEN, _BEAT, _ASK, _LEAVE, _SET = (script("crawl", name) for name in ("open", "beat", "ask", "leave", "set"))
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
 _RESTS, _LEAVE_PACE = script("pace", "rests"), script("pace", "leave")
 
@@ -87,6 +87,7 @@ class Shard:
     ready: int  # hosts that can be leased
     wait: float  # seconds until the next one can; inf: none
     leased: int
+    hosts_aside: int
     hosts: int
     left: int  # requests that wait or are out
     out: int
@@ -114,6 +115,7 @@ class RedisQueue:
         self.state = "running"  # of STATES, as the last sign of life was told
         self.left = 0  # requests of the crawl that wait or are out, when it was last seen
         self.aside = 0  # those of them that wait for a host which is set aside
+        self.share = 1  # hosts that each worker has, where all have as many, when it was last seen
         self._connection = connection
         self._unsure: set[int] = set()  # shards whose last put was not answered
         self._number = random.SystemRandom().getrandbits(32)
@@ -183,10 +185,13 @@ class RedisQueue:
         self._unsure.discard(shard)
         return [answer == ord("1") for answer in answers]
 
-    async def lease(self, hosts: int, per_host: int) -> list[Lease]:
-        """Lease at most so many hosts that nobody has, with so many requests each. None while the crawl is paused or after it
-        ended."""
-        shards = await self.look()
+    async def lease(
+        self, hosts: int, per_host: int, *, unwanted: float = 0.0, shards: Sequence[Shard] | None = None
+    ) -> list[Lease]:
+        """Lease at most so many hosts that no worker has, with so many requests each. The list is empty while the crawl is paused
+        and after it ended. `unwanted`: seconds that a host has been free. `shards`: the last look."""
+        if shards is None:
+            shards = await self.look()
         if self.state != "running":
             return []
         ready = [(shard, look.ready) for shard, look in enumerate(shards) if look.ready]
@@ -195,7 +200,7 @@ class RedisQueue:
         random.shuffle(ready)  # so that workers do not all begin at the same one
         calls = []
         for shard, number in _shares(ready, hosts):
-            arguments = (self.worker, number, min(per_host, MOST_TAKEN), _ms(self.ttl))
+            arguments = (self.worker, number, min(per_host, MOST_TAKEN), _ms(self.ttl), _ms(unwanted))
             calls.append(self._connection.call(_LEASE, self.address.shard_key(shard), *arguments))
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         leases = [_lease(answer) for answers in outcomes if not isinstance(answers, BaseException) for answer in answers]
@@ -245,36 +250,47 @@ class RedisQueue:
             shards = [shard for shard, number in zip(shards, answers, strict=True) if number == MOST_TAKEN]
 
     async def renew(self, hosts: Iterable[str]) -> set[str]:
-        """Renew the leases of the hosts, and return those that it has lost. To be called three times in `ttl`, also for no hosts:
-        it is the worker's sign of life, and tells it the `state` of the crawl."""
-        by_shard: dict[str, list[str]] = {}
-        for host in hosts:
-            by_shard.setdefault(self._shard_key(host), []).append(host)
-        state = self._connection.beat(_BEAT, self.address.prefix, self.worker)
+        """Renew the leases of the hosts, and return those that the worker has lost. Call it three times in `ttl`, also for no
+        hosts: it is the worker's sign of life, and tells it the `state` of the crawl."""
+        by_shard = self._by_shard(hosts)
+        told = self._connection.beat(_BEAT, self.address.prefix, self.worker, _ms(self.ttl))
         calls = [
             self._connection.beat(_RENEW, key, self.worker, _ms(self.ttl), *map(name_as_key, group))
             for key, group in by_shard.items()
         ]
         names = {name_as_key(host): host for group in by_shard.values() for host in group}
         lost = {names[name] for answer in await _all(calls) for name in answer}
-        answer = await state
-        self.state = answer.decode() if answer is not None else "ended"  # it was deleted
+        self._hear(await told)
         return lost
 
-    async def release(self, host: str, wait: float = 0.0) -> None:
-        """Another worker may have the host in so many seconds, where something waits for it. What is out waits again."""
-        await self._call(_RELEASE, host, self.worker, name_as_key(host), _ms(wait))
+    async def release(self, hosts: str | Iterable[str], wait: float = 0.0) -> None:
+        """Let another worker have the hosts in so many seconds, if something waits for them. What is out waits again."""
+        await _all(self._releases([hosts] if isinstance(hosts, str) else hosts, wait))
 
-    async def close(self, hosts: Iterable[str] = ()) -> None:
-        """Leaves the crawl: releases these hosts, and gives no more signs of life."""
+    def _releases(self, hosts: Iterable[str], wait: float = 0.0) -> list[asyncio.Future[Any]]:
+        calls = []
+        for key, group in self._by_shard(hosts).items():
+            arguments = [argument for host in group for argument in (name_as_key(host), _ms(wait))]
+            calls.append(self._connection.call(_RELEASE, key, self.worker, *arguments))
+        return calls
+
+    def _by_shard(self, hosts: Iterable[str]) -> dict[str, list[str]]:
         by_shard: dict[str, list[str]] = {}
         for host in hosts:
             by_shard.setdefault(self._shard_key(host), []).append(host)
-        calls = []
-        for key, group in by_shard.items():
-            arguments = [argument for host in group for argument in (name_as_key(host), 0)]
-            calls.append(self._connection.call(_RELEASE, key, self.worker, *arguments))
-        await _all([*calls, self._crawl(_LEAVE, self.worker)])
+        return by_shard
+
+    def _hear(self, told: tuple[bytes, int] | None) -> int:
+        """Take over the state of the crawl, and return the number of workers that are alive."""
+        if told is None:  # it was deleted
+            self.state = "ended"
+            return 1
+        self.state = told[0].decode()
+        return max(1, told[1])
+
+    async def close(self, hosts: Iterable[str] = ()) -> None:
+        """Leave the crawl: release these hosts, and give no more signs of life."""
+        await _all([*self._releases(hosts), self._crawl(_LEAVE, self.worker)])
 
     async def bury(self, worker: str) -> None:
         """Another worker is dead, and its process sends nothing any more: what it had goes to others at once, and what it had in
@@ -291,11 +307,14 @@ class RedisQueue:
     # All shards
 
     async def look(self) -> list[Shard]:
-        """One look at each shard."""
+        """Look at the crawl, and at each shard."""
         keys = map(self.address.shard_key, range(self.shards))
-        shards = [Shard.of(answer) for answer in await _all([self._connection.call(_LOOK, key) for key in keys])]
+        told, *answers = await _all([self._crawl(_ASK, _ms(self.ttl)), *(self._connection.call(_LOOK, key) for key in keys)])
+        shards = [Shard.of(answer) for answer in answers]
         self.left = sum(shard.left for shard in shards)
         self.aside = sum(shard.aside for shard in shards)
+        hosts = sum(shard.hosts - shard.hosts_aside for shard in shards)
+        self.share = -(-hosts // self._hear(told))
         return shards
 
     async def is_finished(self) -> bool:

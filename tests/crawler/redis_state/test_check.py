@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,8 @@ def test_a_replica_is_refused_with_the_address_of_its_primary(own_server: Server
 
 
 def test_an_error_of_the_server_is_told_with_its_own_remedy(own_server: Server) -> None:
-    client, port = own_server.client(), own_server.port
+    client: Any = own_server.client()
+    port = own_server.port
     for user, keys, commands in (("keys", "other*", "+@all"), ("commands", "*", "-@dangerous")):
         client.acl_setuser(user, enabled=True, passwords=["+s3cret"], keys=[keys], commands=["+@all", commands])
         address = StateAddress.parse(f"redis://{user}:s3cret@127.0.0.1:{port}", "crawl", {})

@@ -22,6 +22,7 @@ from comity.crawler.redis_state.neighbours import Neighbours
 from comity.crawler.redis_state.queue import Lease, RedisQueue
 from comity.crawler.redis_state.turns import RedisTurns
 from comity.policies import PolicyError
+from comity.policies.syntax.urls import host_name
 from tests.redis_server import DEADLINE, Server, call_for
 
 A, B = "https://a.example", "https://b.example"
@@ -48,14 +49,16 @@ class Worker:
         self.here[key] = origin
 
     def lost(self, host: str) -> list[int]:
-        keys = [key for key, origin in self.here.items() if origin.endswith(host)]
+        keys = [key for key, origin in self.here.items() if host_name(origin) == host]
         for key in keys:
             del self.here[key]
         return keys
 
+    def waiting(self, host: str) -> int:
+        return sum(host_name(origin) == host for origin in self.here.values())
+
     def aside(self, host: str) -> Aside | None:
-        number = sum(origin.endswith(host) for origin in self.here.values())
-        return Aside(number, 1000.0, "it is slow") if host in self.slow else None
+        return Aside(1000.0, "it is slow") if host in self.slow else None
 
     def put(self, *urls: str) -> None:
         for url in urls:
@@ -65,7 +68,7 @@ class Worker:
     async def turn(self) -> None:
         """What the queue does again and again, once."""
         await self.queue._flush()
-        self.queue._lease_at = 0.0
+        self.queue._lease_at = self.queue._balance_at = 0.0
         await self.queue._refill()
 
     @property
@@ -319,5 +322,106 @@ def test_a_host_that_is_given_back_while_more_of_it_is_asked_for_goes_to_others(
             await two.turn()
             assert (await two.queue._queue.status())["done"] == 20
             assert len(two.urls) == 20
+
+    asyncio.run(run())
+
+
+def hosts_of(worker: Worker) -> int:
+    return len(worker.queue._hosts)
+
+
+def forty(page: int = 1) -> list[str]:
+    """A page of each of forty hosts."""
+    return [f"https://{number}.example/{page}" for number in range(40)]
+
+
+async def turns(*workers: Worker, number: int = 4) -> None:
+    for _ in range(number):
+        for worker in workers:
+            await worker.turn()
+
+
+@pytest.mark.requirement("STATE-3")
+def test_hosts_are_shared_out_evenly_and_a_worker_that_joins_gets_as_many(server: Server) -> None:
+    """The first worker has leased all hosts before the others begin."""
+
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            one.put(*forty())
+            await turns(one)
+            assert hosts_of(one) == 40
+            async with working(server, "two", "three") as (two, three):
+                await turns(one, two, three)
+                shares = sorted(map(hosts_of, (one, two, three)))
+                assert sum(shares) == 40
+                assert shares[0] >= 12
+                async with working(server, "four") as (four,):
+                    await turns(one, two, three, four)
+                    assert sorted(map(hosts_of, (one, two, three, four))) == [10, 10, 10, 10]
+                await turns(one, two, three)
+            await turns(one)
+            assert hosts_of(one) == 40
+            assert (await one.queue._queue.status())["filtered"] == 0
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-3", "REACH-2")
+def test_a_host_with_a_request_that_is_out_is_given_back_once_that_is_done(server: Server) -> None:
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            one.put(*forty(1), *forty(2))
+            await turns(one)
+            out = {key: origin for key, origin in one.here.items() if one.queue.get(key).url.endswith("/1")}
+            idle = {key for key in out if out[key] in (f"https://{number}.example" for number in range(4))}
+            for key in out.keys() - idle:
+                del one.here[key]
+            async with working(server, "two") as (two,):
+                await turns(one, two)
+                assert set(two.here.values()) == {out[key] for key in idle}  # those with nothing out
+                leaving = [name for name, host in one.queue._hosts.items() if host.is_leaving]
+                assert len(leaving) == 16
+                for key in out.keys() - idle:
+                    one.queue.done(key)
+                await turns(one, two)
+                assert (hosts_of(one), hosts_of(two)) == (20, 20)
+                urls = one.urls + two.urls
+                assert len(urls) == len(set(urls)) == 44  # nothing that was out came again
+                assert (await one.queue._queue.status())["done"] == 36
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-3")
+def test_a_request_that_comes_back_does_not_keep_its_host_from_leaving(server: Server) -> None:
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            one.put(f"{A}/1", f"{A}/2", f"{B}/1", f"{B}/2")
+            await turns(one)
+            held = {key: one.here.pop(key) for key in list(one.here) if one.queue.get(key).url.endswith("/1")}
+            async with working(server, "two", "three", "four") as (two, three, four):
+                await turns(one, number=1)
+                one.queue._hosts["a.example"].is_leaving = True  # with two hosts it keeps both, or one of them by chance
+                one.here |= held  # somebody has put the requests off
+                await turns(one, two, three, four)
+                assert "a.example" not in one.queue._hosts
+                assert f"{A}/1" in two.urls + three.urls + four.urls
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-3")
+def test_hosts_that_the_others_have_no_room_for_go_to_a_worker_with_its_share(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with working(server, "one", "busy") as (one, busy):
+            busy.has_room = False
+            one.put(*forty())
+            await turns(one, busy)
+            assert (hosts_of(one), hosts_of(busy)) == (20, 0)
+            monkeypatch.setattr("comity.crawler.frontier.shared_queue.UNWANTED", 0.0)  # as if they had been free that long
+            await turns(one, busy)
+            assert (hosts_of(one), hosts_of(busy)) == (40, 0)
 
     asyncio.run(run())

@@ -5,3 +5,18 @@
 local base = KEYS[1]
 local meta = base .. ':meta'
 
+
+-- The state of the crawl, and how many workers have given a sign of life for less than `ttl` ms; nil where there is no such crawl.
+local function told(ttl)
+  local state = redis.call('HGET', meta, 'state')
+  if not state then
+    return false
+  end
+  local alive, since = 0, now_ms() - ttl
+  for _, moment in ipairs(redis.call('HVALS', base .. ':worker')) do
+    if tonumber(moment) > since then
+      alive = alive + 1
+    end
+  end
+  return {state, alive}
+end

@@ -1,9 +1,10 @@
--- lease(worker, hosts, per_host, ttl) -> {host, how many more wait, key, priority, body, ...}...
+-- lease(worker, hosts, per_host, ttl, unwanted) -> {host, how many more wait, key, priority, body, ...}...
 -- First what the owners of ended leases had out waits again, and what was set aside until now is due; then the hosts that are due
--- longest are leased.
+-- longest are leased, of those that have been due for `unwanted` ms.
 goes_on_when_full()
 local worker, hosts, per_host, ttl = ARGV[1], tonumber(ARGV[2]), math.max(1, tonumber(ARGV[3])), tonumber(ARGV[4])
 local now = now_ms()
+local due_before = now - tonumber(ARGV[5])
 for _, host in ipairs(redis.call('ZRANGEBYSCORE', base .. ':leased', '-inf', now, 'LIMIT', 0, 64)) do
   all_back(host)
   free(host, 'due', now)
@@ -11,7 +12,7 @@ end
 recall(now, 64, now)
 local result = {}
 while #result < hosts do
-  local due = redis.call('ZRANGEBYSCORE', base .. ':due', '-inf', now, 'LIMIT', 0, hosts - #result)
+  local due = redis.call('ZRANGEBYSCORE', base .. ':due', '-inf', due_before, 'LIMIT', 0, hosts - #result)
   if #due == 0 then
     break
   end
