@@ -223,6 +223,18 @@ def test_kill_9_of_the_state_server_loses_nothing(serve: Serve, workers: Workers
         assert min(gaps(server)) >= 0.095
 
 
+@pytest.mark.requirement("REACH-1")
+def test_a_host_that_is_dead_keeps_each_worker_no_longer_than_one(serve: Serve, workers: Workers) -> None:
+    """The second worker hears from the first that the robots.txt could not be had twice, and waits for it no more."""
+    waits = iter(["1", "200"])
+    robots = lambda _: Answer("", 503, headers={"Retry-After": next(waits)})  # noqa: E731
+    server = serve({"/robots.txt": robots, "/0": "", "/1": ""})
+    for page in ("/0", "/1"):
+        workers.begin(1, {"RETRY_TIMES": 1}, urls=server.url(page))
+        workers.end()
+    assert server.paths == ["/robots.txt"] * 2
+
+
 @pytest.mark.slow
 @pytest.mark.requirement("REACH-2")
 def test_ctrl_c_gives_back_what_waits(serve: Serve, workers: Workers) -> None:

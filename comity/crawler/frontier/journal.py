@@ -212,6 +212,10 @@ class Journal:
     def set_aside(self, host: str) -> None:
         """Nothing: the requests go on waiting here."""
 
+    async def tries(self, origin: str, since: float, due: float, *, here: int) -> int:
+        """Return `here`: the crawl has one process."""
+        return here
+
     def flush(self) -> None:
         """Writes what was put and done since the last one. OSError where that fails for now: none of it is in the file, all of
         it is kept in memory, can be got, and goes with the next flush."""

@@ -73,6 +73,10 @@ class Queue(Protocol):
     def set_aside(self, host: str) -> None:
         """Some of the requests of the host that wait here were set aside: `Taker.aside` knows more."""
 
+    async def tries(self, origin: str, since: float, due: float, *, here: int) -> int:
+        """Return how often in a row the crawl could not have the policies of an origin. `since`: since when the origin fails.
+        `due`: when it is asked again. `here`: how often this process could not."""
+
     def flush(self) -> None:
         """Write what was put and done. OSError where that fails for now: all of it goes with the next time."""
 

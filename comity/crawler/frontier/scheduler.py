@@ -612,15 +612,22 @@ class Scheduler(BaseScheduler):
         except ClosingError:
             return
         if self._misses_files(policies, request):
-            times, due = self._failures.get(queue.origin, (0, 0.0))
-            if policies.fresh_until != due:  # else another queue of the origin has had the same answer
-                self._failures[queue.origin] = times + 1, policies.fresh_until
+            await self._count_failure(queue.origin, policies)
         else:
             self._failures.pop(queue.origin, None)
         queue.fetched = policies
         if queue:  # else it was dropped
             self._queues.date(queue, monotonic())
         wake(self._crawler)
+
+    async def _count_failure(self, origin: str, policies: Policies) -> None:
+        times, due = self._failures.get(origin, (0, 0.0))
+        if policies.fresh_until == due:  # another queue of the origin has had the same answer
+            return
+        times += 1
+        if self._storage is not None:
+            times = await self._storage.tries(origin, policies.failing_since, policies.fresh_until, here=times)
+        self._failures[origin] = times, policies.fresh_until
 
     def _set_timer(self, due: float | None) -> None:
         """Wakes the engine when the next queue is due; None: nothing to wait for."""

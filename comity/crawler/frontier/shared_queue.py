@@ -191,6 +191,13 @@ class SharedQueue:
         self._maybe_aside.add(host)
         self._changed_hosts.add(host)
 
+    async def tries(self, origin: str, since: float, due: float, *, here: int) -> int:
+        try:
+            return await self._queue.tries(origin, since, due)
+        except OSError as error:
+            self._complain(f"{error}; tries of {origin} are counted in this process alone")
+            return here
+
     def flush(self) -> None:
         """Nothing: what was put goes out by itself."""
 

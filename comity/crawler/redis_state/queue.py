@@ -23,6 +23,7 @@ from comity.crawler.redis_state.connection import Connection, StateError
 from comity.crawler.redis_state.scripts import DATA_VERSION, Script, script
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import host_name
 
 PRIORITIES = range(-(2**53), 2**53 + 1)  # that a score can hold
 MOST_ROWS = 500  # that one script puts, so that it holds up nobody for long
@@ -35,6 +36,7 @@ _KEY = Struct(">QI")
 _PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
 _SET_ASIDE, _RECALL, _RENEW, _RELEASE = (script("queue", name) for name in ("set_aside", "recall", "renew", "release"))
 _LOOK, _HOSTS, _BURY, _DELETE = (script("queue", name) for name in ("look", "hosts", "bury", "delete"))
+_TRIES = script("queue", "tries")
 _OPEN, _BEAT, _ASK, _LEAVE, _SET = (script("crawl", name) for name in ("open", "beat", "ask", "leave", "set"))
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
 _RESTS, _LEAVE_PACE = script("pace", "rests"), script("pace", "leave")
@@ -241,6 +243,12 @@ class RedisQueue:
         """Nobody waits for the host for so many seconds: a crawl in which nothing else is left is finished. What is out waits
         again."""
         await self._call(_SET_ASIDE, host, self.worker, name_as_key(host), _ms(wait))
+
+    async def tries(self, origin: str, since: float, due: float) -> int:
+        """Return how often in a row the crawl could not have the policies of an origin. `since`: since when the origin fails.
+        `due`: when it is asked again. Each worker that hears of a try calls this."""
+        host = host_name(origin)
+        return int(await self._call(_TRIES, host, name_as_key(origin), repr(since), repr(due)))
 
     async def recall(self) -> None:
         """All hosts that were set aside are due again."""

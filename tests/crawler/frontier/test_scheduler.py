@@ -1184,7 +1184,7 @@ def test_a_request_that_is_stored_nowhere_stays_when_its_host_is_given_back(make
     crawl = make({A: delay(10)}, JOBDIR=str(tmp_path / "job"))
 
     async def work() -> None:
-        crawl.add(f"{A}/1", Request(f"{A}/2", callback=lambda response: None), f"{A}/3", f"{B}/1")
+        crawl.add(f"{A}/1", Request(f"{A}/2", callback=_of_no_spider), f"{A}/3", f"{B}/1")
         assert crawl.scheduler.waiting("a.test") == 2
         await crawl.go(1)  # one of them goes out
         assert crawl.scheduler.waiting("a.test") == 1

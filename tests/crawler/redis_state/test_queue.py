@@ -395,3 +395,18 @@ def test_what_a_dead_worker_had_goes_to_others_at_once(server: Server) -> None:
             assert list((await two.status())["workers"]) == ["m:2:two"]
 
     asyncio.run(run())
+
+
+def test_tries_of_an_origin_are_those_of_all_workers(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            tried = [(one, 5.0, 10.0), (two, 5.0, 10.0), (two, 5.0, 20.5), (one, 5.0, 20.5), (one, 5.0, 40.0)]
+            assert [await queue.tries("https://a.example", *when) for queue, *when in tried] == [1, 1, 2, 2, 3]
+            assert await two.tries("https://b.example", 5.0, 40.0) == 1
+            assert await two.tries("https://a.example", 50.0, 55.0) == 1  # it was well meanwhile
+            assert await one.tries("https://a.example", 50.0, 60.0) == 2
+            await one.set_state("ended")
+            await one.delete()
+
+    asyncio.run(run())
+    assert list(server.client().scan_iter()) == []

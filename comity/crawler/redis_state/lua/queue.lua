@@ -9,6 +9,7 @@
 --   body:HOST    hash   key -> request, of both
 --   seen:N       hash   digest of a fingerprint -> "", in as many buckets as hold 64 each, so that they stay compact
 --   n            hash   counts: left, out, aside, put, done, filtered; and of `seen`: seen, buckets
+--   tries        hash   origin -> how often in a row its policies could not be had, since when, and when it is asked again
 --   put:WORKER   string what was answered to the last put of this worker, for one hour: it may be repeated
 --
 -- A host stands in `due`, `aside` or `leased`, or nowhere: then nothing waits for it. What is in `out:HOST` belongs to a host that is

@@ -19,5 +19,5 @@ end
 if most <= 0 then
   return 0
 end
-redis.call('UNLINK', base .. ':due', base .. ':aside', base .. ':leased', base .. ':owner', counts)
+redis.call('UNLINK', base .. ':due', base .. ':aside', base .. ':leased', base .. ':owner', base .. ':tries', counts)
 return 1
