@@ -9,6 +9,7 @@ What touches the downloader's slots is in slots.py. No other module may use priv
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
@@ -80,6 +81,18 @@ def closing(crawler: Crawler) -> bool:
         return True
     slot = getattr(engine, "_slot", None)
     return slot.closing is not None if slot is not None and hasattr(slot, "closing") else not engine.running
+
+
+_ending: set[asyncio.Task[None]] = set()  # else nothing would keep the tasks
+
+
+def end(crawler: Crawler, reason: str) -> None:
+    """Let the crawl end once what is under way is done. `reason`: its finish_reason."""
+    engine = engine_of(crawler)
+    if engine is not None and engine.spider is not None and not closing(crawler):
+        task = asyncio.create_task(engine.close_spider_async(reason=reason))
+        _ending.add(task)
+        task.add_done_callback(_ending.discard)
 
 
 def scheduler_of(crawler: Crawler) -> BaseScheduler | None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,13 +48,13 @@ class Workers:
             self._running.append(self.project.begin(Follow, self.settings | (settings or {}), **arguments))
         return self._running[-1]
 
-    def end(self) -> str:
+    def end(self, reason: str = "finished", status: int = 0) -> str:
         """To the end of the crawl, but for those that were killed. Their logs."""
         logs = []
         for running in self._running:
             if running.end() != -signal.SIGKILL:
-                assert running.end() == 0, running.log
-                assert "'finish_reason': 'finished'" in running.log
+                assert running.end() == status, running.log
+                assert f"'finish_reason': '{reason}'" in running.log
                 assert "Traceback" not in running.log
             logs.append(running.log)
         return "\n".join(logs)
@@ -119,6 +119,8 @@ def test_workers_share_a_crawl_and_end_by_themselves(serve: Serve, workers: Work
     assert log.count("scheduler/enqueued/shared") == 2
     status = workers.status()
     assert (status["waiting"], status["out"], status["done"], status["workers"]) == (0, 0, 48, {})
+    assert status["state"] == "finished"
+    assert "Crawl test: finished" in workers.frontier("--once").stdout
 
 
 @pytest.mark.requirement("REACH-1", "RATE-4")
@@ -223,6 +225,40 @@ def test_kill_9_of_the_state_server_loses_nothing(serve: Serve, workers: Workers
         assert min(gaps(server)) >= 0.095
 
 
+def evict(state: Server) -> None:
+    state.client().config_set("maxmemory-policy", "allkeys-lru")
+
+
+def come_back_empty(state: Server) -> None:
+    state.kill()
+    for file in state.folder.glob("appendonly*/*"):
+        file.unlink()
+    state.start()
+
+
+@pytest.mark.requirement("REACH-2")
+@pytest.mark.parametrize(
+    ("lose", "why"),
+    [
+        (lambda state: state.client().flushall(), "the crawl is gone"),
+        pytest.param(come_back_empty, "the crawl is gone", marks=pytest.mark.slow),
+        pytest.param(evict, "its maxmemory-policy is `allkeys-lru`", marks=pytest.mark.slow),
+    ],
+)
+def test_a_state_that_is_lost_ends_the_crawl_with_a_word(
+    serve: Serve, workers: Workers, state: Server, lose: Callable[[Server], object], why: str
+) -> None:
+    """It does not look as if it were finished."""
+    server = serve(tree(200, "User-agent: *\nCrawl-delay: 0.05\n"))
+    running = workers.begin(2, urls=server.url("/0"))
+    running.until_asked(server, 10)
+    lose(state)
+    log = workers.end("state_lost", 1)
+    assert log.count(" CRITICAL: ") == log.count(f"has lost crawl `test`, or a part of it: {why}") == 2
+    assert len(asked(server)) < 200
+    assert min(gaps(server)) >= 0.045
+
+
 @pytest.mark.requirement("REACH-1")
 def test_a_host_that_is_dead_keeps_each_worker_no_longer_than_one(serve: Serve, workers: Workers) -> None:
     """The second worker hears from the first that the robots.txt could not be had twice, and waits for it no more."""
@@ -267,7 +303,7 @@ def test_crawl_is_paused_goes_on_ends_and_is_deleted(serve: Serve, workers: Work
     assert "running" in workers.frontier("--resume").stdout
     running.until_asked(server, before + 5)
     assert "ended" in workers.frontier("--end").stdout
-    workers.end()
+    workers.end("crawl_ended")
     assert len(asked(server)) < 200
     assert workers.frontier("--delete").stdout == "test is deleted\n"
     gone = workers.frontier()

@@ -129,6 +129,5 @@ def _table(status: dict[str, Any], hosts: list[HostStatus], rate: float | None) 
     for host in hosts:
         until = ("set aside, " if host.is_aside else "") + (f"{host.seconds:.1f} s" if host.seconds > 0 else "due")
         add_row(busiest, host.host, host.waiting, host.out, host.worker, until)
-    is_finished = status["state"] == "running" and not (status["waiting"] or status["out"])
-    heading = line(f"Crawl {status['crawl']}: {'finished' if is_finished else status['state']}", "bold")
+    heading = line(f"Crawl {status['crawl']}: {status['state']}", "bold")
     return Group(heading, crawl, line(""), workers, line(""), busiest)

@@ -36,8 +36,8 @@ from comity.bounded import Bounded
 from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import packed, unpacked, url_of
 from comity.crawler.redis_state.connection import StateFullError
-from comity.crawler.redis_state.queue import Lease, RedisQueue, Row, Shard
-from comity.crawler.scrapy_internals import wake
+from comity.crawler.redis_state.queue import Lease, RedisQueue, Row, Shard, StateLostError
+from comity.crawler.scrapy_internals import end, wake
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import host_name, origin_or_empty
@@ -59,6 +59,7 @@ REQUESTS = 32  # of a host that wait here at most
 MAX_KNOWN = 100_000  # fingerprints that need not be asked for
 LEASE_EACH = 0.1  # seconds between two times that hosts are leased
 LEASE_AGAIN = 0.25  # the same, where there were none
+ENDED, LOST = "crawl_ended", "state_lost"  # finish_reason of a worker whose crawl was ended, or whose requests are gone
 BALANCE_EACH = 1.0  # seconds between two looks at the share of this worker, while it leases nothing
 UNWANTED = 1.0  # seconds that a host is free before workers with their full share lease it: the others are busy
 BURY_AGAIN = 0.25  # seconds between two looks for workers on this machine that are dead
@@ -124,6 +125,7 @@ class SharedQueue:
         self._keep_until = 0.0  # hosts that no other worker wanted are not given back before
         self._log_at = 0.0
         self._is_full = False
+        self._is_lost = False  # the state is: nothing is written to it any more
 
     async def open(self, spider: Spider) -> None:
         self._spider = spider
@@ -137,6 +139,8 @@ class SharedQueue:
             except OSError as error:  # it was there when the process began
                 self._complain(f"{error}; it is tried again")
                 await asyncio.sleep(TICK)
+            except StateLostError as error:
+                raise PolicyError(f"COMITY_STATE: {self._queue.address} cannot be relied on: {error}") from None
         if self._queue.state == "ended":
             name = self._queue.address.crawl
             raise PolicyError(f"crawl `{name}` has been ended: `scrapy frontier {name} --resume`, or another COMITY_CRAWL")
@@ -206,7 +210,8 @@ class SharedQueue:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         try:
-            await self._flush()
+            if not self._is_lost:
+                await self._flush()
         finally:
             await self._queue.close([*self._hosts])
 
@@ -214,7 +219,7 @@ class SharedQueue:
 
     async def _share(self) -> None:
         """Write, and lease what there is room for, again and again."""
-        while True:
+        while not self._is_lost:
             if await self._tried(self._flush()) and not self._is_full:
                 await self._tried(self._refill())
             await asyncio.sleep(TICK)
@@ -363,7 +368,7 @@ class SharedQueue:
             wake(self._crawler)
 
     async def _renew(self) -> None:
-        while True:
+        while not self._is_lost:
             await asyncio.sleep(self._queue.ttl / 3)
             await self._tried(self._renew_now())
 
@@ -377,11 +382,33 @@ class SharedQueue:
                 self._drop(name)
             await self._queue.release(hosts)
             if self._queue.state == "ended":
-                self.is_finished = True
-                wake(self._crawler)
+                self._end(ENDED)
+
+    def _end(self, reason: str) -> None:
+        self.is_finished = True
+        end(self._crawler, reason)
+
+    def _lose(self, error: StateLostError) -> None:
+        """End this worker with a finish reason of its own. Without requests, the crawl would look as if it were finished."""
+        assert self._spider
+        self._is_lost = True
+        logger.critical(
+            "COMITY_STATE: %(address)s has lost crawl `%(crawl)s`, or a part of it: %(why)s. This worker ends, and pages are"
+            " missing. Look for FLUSHALL, a server that began without its files, and its maxmemory-policy. Then begin the crawl"
+            " again; first delete the rest of it, if there is any, with `scrapy frontier %(crawl)s --delete`",
+            {"address": self._queue.address, "crawl": self._queue.address.crawl, "why": error},
+        )
+        for task in self._tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+        for name in [*self._hosts]:
+            self._drop(name)
+        self._new.clear()
+        self._spider.comity_is_complete = False  # type: ignore[attr-defined]  # the commands end with a status of their own
+        self._end(LOST)
 
     async def _bury(self) -> None:
-        while True:
+        while not self._is_lost:
             await self._tried(self._bury_now())
             await asyncio.sleep(BURY_AGAIN)
 
@@ -398,7 +425,7 @@ class SharedQueue:
                 self._requests.pop(key, None)
 
     async def _look(self) -> None:
-        while True:
+        while not self._is_lost:
             await asyncio.sleep(LOOK_AGAIN)
             if not (self._hosts or self._new or self._done):
                 await self._tried(self._look_now())
@@ -418,6 +445,9 @@ class SharedQueue:
         except OSError as error:
             self._complain(f"{error}; it is tried again")
             await asyncio.sleep(TICK)
+            return False
+        except StateLostError as error:
+            self._lose(error)
             return False
         except Exception:  # a mistake of ours with one of them: the others go on
             logger.exception("COMITY_STATE: what is shared cannot be told")

@@ -15,10 +15,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from struct import Struct
-from time import time_ns
+from time import monotonic, time_ns
 from typing import Any, NamedTuple, Self
 
 from comity.crawler.redis_state.address import SHARDS, StateAddress, name_as_key, owner_of, pace_key, pace_shard, shard_of
+from comity.crawler.redis_state.check import KEEPS
 from comity.crawler.redis_state.connection import Connection, StateError
 from comity.crawler.redis_state.scripts import DATA_VERSION, Script, script
 from comity.policies import PolicyError
@@ -29,8 +30,9 @@ PRIORITIES = range(-(2**53), 2**53 + 1)  # that a score can hold
 MOST_ROWS = 500  # that one script puts, so that it holds up nobody for long
 MOST_BYTES = 2**20  # the same
 MOST_TAKEN = 1000  # requests of a host that one script hands out
+LAG = 10.0  # seconds of which a server that takes the place of another one may know nothing
 DIGEST = 12  # octets of what is kept of a fingerprint: two of 10^9 are alike once in 10^11 crawls
-STATES = ("running", "paused", "ended")
+STATES = ("running", "paused", "ended")  # that are set; a crawl that is running may be finished
 _KEY = Struct(">QI")
 
 _PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
@@ -40,6 +42,10 @@ _TRIES = script("queue", "tries")
 _OPEN, _BEAT, _ASK, _LEAVE, _SET = (script("crawl", name) for name in ("open", "beat", "ask", "leave", "set"))
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
 _RESTS, _LEAVE_PACE = script("pace", "rests"), script("pace", "leave")
+
+
+class StateLostError(Exception):
+    """The server has lost requests of the crawl, or may lose some at any time: it ends."""
 
 
 class Row(NamedTuple):
@@ -106,7 +112,8 @@ class Shard:
 
 
 class RedisQueue:
-    """The queue of one crawl, as one worker has it. StateError where the server is away: then every call can be repeated."""
+    """The queue of one crawl, as one worker has it. StateError where the server is away: then every call can be repeated.
+    StateLostError where it has lost requests of the crawl."""
 
     def __init__(self, connection: Connection, worker: str, ttl: float) -> None:
         """`worker`: its name, of which there is no other. `ttl`: seconds that a lease counts which is not renewed."""
@@ -119,6 +126,12 @@ class RedisQueue:
         self.aside = 0  # those of them that wait for a host which is set aside
         self.share = 1  # hosts that each worker has, where all have as many, when it was last seen
         self._connection = connection
+        connection.on_change(self._forget_latest)
+        self._began: bytes | None = None  # of the crawl: what tells it from another one of its name; None: this is no worker
+        self._known: list[int] = []  # of each shard, how many requests were put into it when it was last seen
+        self._older: list[int] = []  # the same, LAG seconds before or more
+        self._newer: list[int] = []  # what `_older` is to be next
+        self._aged_at = monotonic()
         self._unsure: set[int] = set()  # shards whose last put was not answered
         self._number = random.SystemRandom().getrandbits(32)
         self._last_key = 0
@@ -132,13 +145,33 @@ class RedisQueue:
 
     async def open(self, shards: int = SHARDS) -> None:
         """PolicyError where the crawl on the server has data of another version. `shards`: of a crawl that begins now."""
-        version, number, state = await self._crawl(_OPEN, DATA_VERSION, shards)
+        version, number, state, began = await self._crawl(_OPEN, DATA_VERSION, shards)
         if int(version) != DATA_VERSION:
             raise PolicyError(
                 f"COMITY_STATE: crawl `{self.address.crawl}` at {self.address} has data of version {int(version)}, and this"
                 f" comity knows version {DATA_VERSION}: go on with the comity that began it, or set COMITY_CRAWL to another name"
             )
-        self.shards, self.state = int(number), state.decode()
+        self.shards, self.state, self._began = int(number), state.decode(), began or b""
+
+    def _forget_latest(self) -> None:
+        """The server is another one, or was started anew: it may lack what was put last."""
+        self._known = self._newer = self._older
+
+    def _check(self, shards: Sequence[Shard]) -> None:
+        """StateLostError if shards lack requests that were there."""
+        if self._began is None:
+            return
+        lost = _lost(self._known, shards)
+        if lost and self.address.is_cluster and not _lost(self._older, shards):
+            self._forget_latest()  # a replica has taken the place of a node unnoticed
+        elif lost:
+            raise StateLostError(f"of {sum(self._known)} requests that were put, {lost} are gone")
+        if stray := sum(shard.left for shard in shards if shard.hosts == 0):
+            raise StateLostError(f"the hosts of {stray} requests are gone")
+        self._known = [shard.put for shard in shards]
+        if monotonic() > self._aged_at + LAG:
+            self._aged_at = monotonic()
+            self._older, self._newer = self._newer, self._known
 
     def _crawl(self, script: Script, *arguments: Any) -> asyncio.Future[Any]:
         return self._connection.call(script, self.address.prefix, *arguments)
@@ -288,13 +321,21 @@ class RedisQueue:
             by_shard.setdefault(self._shard_key(host), []).append(host)
         return by_shard
 
-    def _hear(self, told: tuple[bytes, int] | None) -> int:
-        """Take over the state of the crawl, and return the number of workers that are alive."""
-        if told is None:  # it was deleted
+    def _hear(self, told: Sequence[Any] | None) -> int:
+        """Take over the state of the crawl, and return the number of workers that are alive. StateLostError if the crawl is gone,
+        or the server evicts keys."""
+        if told is None:
+            if self._began is not None and self.state != "ended":
+                raise StateLostError("the crawl is gone")
             self.state = "ended"
             return 1
-        self.state = told[0].decode()
-        return max(1, told[1])
+        state, began, alive, *policy = told
+        if self._began not in (None, began):
+            raise StateLostError("another crawl of this name has taken its place")
+        if policy and policy[0] != KEEPS.encode():
+            raise StateLostError(f"its maxmemory-policy is `{printable(policy[0])}`: set `maxmemory-policy {KEEPS}`")
+        self.state = state.decode()
+        return max(1, int(alive))
 
     async def close(self, hosts: Iterable[str] = ()) -> None:
         """Leave the crawl: release these hosts, and give no more signs of life."""
@@ -318,11 +359,13 @@ class RedisQueue:
         """Look at the crawl, and at each shard."""
         keys = map(self.address.shard_key, range(self.shards))
         told, *answers = await _all([self._crawl(_ASK, _ms(self.ttl)), *(self._connection.call(_LOOK, key) for key in keys)])
+        alive = self._hear(told)
         shards = [Shard.of(answer) for answer in answers]
+        self._check(shards)
         self.left = sum(shard.left for shard in shards)
         self.aside = sum(shard.aside for shard in shards)
         hosts = sum(shard.hosts - shard.hosts_aside for shard in shards)
-        self.share = -(-hosts // self._hear(told))
+        self.share = -(-hosts // alive)
         return shards
 
     async def is_finished(self) -> bool:
@@ -344,6 +387,8 @@ class RedisQueue:
         _, number, state, age, *workers = answer
         self.shards, self.state = int(number), state.decode()
         shards = await self.look()
+        if self.state == "running" and any(shard.put for shard in shards) and await self.is_finished():
+            self.state = "finished"
         names = ("left", "out", "aside", "put", "done", "filtered", "seen")
         total = {name: sum(getattr(shard, name) for shard in shards) for name in names}
         wait = min(shard.wait for shard in shards)
@@ -415,6 +460,11 @@ def _parts(rows: Sequence[Row]) -> Iterable[list[Row]]:
         size += len(row.body)
     if part:
         yield part
+
+
+def _lost(known: Sequence[int], shards: Sequence[Shard]) -> int:
+    """Return how many requests the shards lack of those that were known."""
+    return sum(max(0, number - shard.put) for number, shard in zip(known, shards, strict=False))
 
 
 def _shares(ready: Sequence[tuple[int, int]], hosts: int) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from comity.crawler.redis_state.connection import Connection, StateError, StateFullError
-from comity.crawler.redis_state.queue import Lease, RedisQueue, Row
+from comity.crawler.redis_state.queue import Lease, RedisQueue, Row, StateLostError
 from comity.policies import PolicyError
 from tests.redis_server import Server
 
@@ -285,6 +285,8 @@ def test_a_crawl_is_paused_resumed_ended_and_deleted(server: Server) -> None:
             with pytest.raises(StateError, match="one work at crawl `crawl`: end it first"):
                 await operator.delete()
             await operator.set_state("ended")
+            await one.renew([])
+            assert one.state == "ended"
             await one.close()
             assert (await operator.status())["workers"] == {}
             await operator.delete()
@@ -292,8 +294,7 @@ def test_a_crawl_is_paused_resumed_ended_and_deleted(server: Server) -> None:
                 await operator.status()
             with pytest.raises(StateError, match="there is no crawl"):
                 await operator.set_state("paused")
-            await one.renew([])
-            assert one.state == "ended"
+            await one.renew([])  # it has heard that the crawl ended
 
     asyncio.run(run())
     assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
@@ -393,6 +394,87 @@ def test_what_a_dead_worker_had_goes_to_others_at_once(server: Server) -> None:
             await three.bury("m:1:one")  # again, as the answer was lost
             assert await two.renew([A, B]) == set()
             assert list((await two.status())["workers"]) == ["m:2:two"]
+
+    asyncio.run(run())
+
+
+async def lose(queue: RedisQueue, message: str) -> None:
+    """What a worker does tells it that requests are gone."""
+    for call in (queue.look, queue.is_finished, lambda: queue.lease(9, 9)):
+        with pytest.raises(StateLostError, match=message):
+            await call()
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_crawl_that_is_erased_is_not_finished(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one") as (one,), workers(server, "two") as (two,):
+            await one.put(rows(one, range(3)))
+            assert not await two.is_finished()
+            server.client().flushall()
+            await lose(two, "the crawl is gone")
+            with pytest.raises(StateLostError, match="the crawl is gone"):
+                await two.renew([])
+            async with workers(server, "three"):
+                await lose(one, "another crawl of this name has taken its place")
+                with pytest.raises(StateLostError, match="another crawl of this name has taken its place"):
+                    await one.renew([])
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (["n"], "of 5 requests that were put, 3 are gone"),
+        (["due", "leased", f"q:{A}"], "the hosts of 3 requests are gone"),
+    ],
+)
+def test_a_crawl_of_which_keys_are_gone_is_not_finished(server: Server, keys: list[str], message: str) -> None:
+    """A server has evicted them."""
+
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(3)) + rows(one, range(2), B))
+            await two.look()
+            shard = two._shard_key(A)
+            assert shard != two._shard_key(B)
+            server.client().delete(*(f"{shard}:{key}" for key in keys))
+            await lose(two, message)
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_server_that_evicts_keys_is_not_relied_on_any_more(own_server: Server) -> None:
+    async def run() -> None:
+        async with workers(own_server, "one") as (one,):
+            await one.renew([])
+            own_server.client().config_set("maxmemory-policy", "allkeys-lru")
+            with pytest.raises(StateLostError, match="`allkeys-lru`: set `maxmemory-policy noeviction`"):
+                await one.renew([])
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_server_that_lacks_what_was_put_last_is_relied_on(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was started anew, or has taken the place of another one. What it lacks of long ago is lost."""
+
+    async def run() -> None:
+        async with workers(server, "one") as (one,):
+            counts = f"{one._shard_key(A)}:n"
+            for put, age in ((1, 0.0), (2, -1.0), (3, -1.0), (4, 60.0)):
+                monkeypatch.setattr("comity.crawler.redis_state.queue.LAG", age)
+                await one.put(rows(one, [put]))
+                await one.look()
+            for changed in one._connection._calls.changed:
+                changed()
+            server.client().hset(counts, "put", 2)
+            await one.look()
+            server.client().hset(counts, "put", 1)
+            await lose(one, "of 2 requests that were put, 1 are gone")
 
     asyncio.run(run())
 

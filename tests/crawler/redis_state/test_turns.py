@@ -420,6 +420,25 @@ def test_after_the_server_was_started_anew_a_whole_window_is_waited(own_server: 
     asyncio.run(test())
 
 
+@pytest.mark.requirement("RATE-2")
+def test_after_the_data_were_erased_a_whole_window_is_waited(server: Server, clock: Clock) -> None:
+    """The starts of before are gone with them."""
+
+    async def test(them: list[Process], clock: Clock) -> None:
+        one, other = them
+        limit = Limit(HOST, DELAY)
+        one.turns.settle(number(await one.acquire(limit)), 0)
+        for process in them:
+            await process.told()
+        server.client().flushall()
+        clock.set(NOW + 1)
+        assert wait(await other.acquire(limit), clock) == 3
+        clock.set(NOW + 3)
+        number(await one.acquire(limit))
+
+    run(server, clock, test)
+
+
 class Forwarder:
     """An address that leads to one server after the other."""
 

@@ -6,10 +6,11 @@ local base = KEYS[1]
 local meta = base .. ':meta'
 
 
--- The state of the crawl, and how many workers have given a sign of life for less than `ttl` ms; nil where there is no such crawl.
+-- {its state, when it began: what tells it from another one of its name, how many workers have given a sign of life for less than
+-- `ttl` ms}; nil where there is no such crawl.
 local function told(ttl)
-  local state = redis.call('HGET', meta, 'state')
-  if not state then
+  local values = redis.call('HMGET', meta, 'state', 'began')
+  if not values[1] then
     return false
   end
   local alive, since = 0, now_ms() - ttl
@@ -18,5 +19,5 @@ local function told(ttl)
       alive = alive + 1
     end
   end
-  return {state, alive}
+  return {values[1], values[2] or '', alive}
 end
