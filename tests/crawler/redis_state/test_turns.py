@@ -432,7 +432,7 @@ def test_after_the_data_were_erased_a_whole_window_is_waited(server: Server, clo
             await process.told()
         server.client().flushall()
         clock.set(NOW + 1)
-        assert wait(await other.acquire(limit), clock) == 3
+        assert wait(await other.acquire(limit), clock) == 2
         clock.set(NOW + 3)
         number(await one.acquire(limit))
 
