@@ -59,6 +59,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_STATE": "",
     "COMITY_CRAWL": "",
     "COMITY_MAX_WAITING": 0,
+    "COMITY_AGAIN_AFTER": 0,
     "COMITY_WORKER_TIMEOUT": 10,
     "COMITY_POLICY_TIMEOUT": 15,
     "COMITY_PROXY": "",
@@ -128,6 +129,7 @@ class Options:
     state: str  # URL of what several workers share instead of the store and JOBDIR; "": nothing
     crawl: str  # name of the crawl there; "": that of the spider
     max_waiting: int  # requests of the crawl there at a time; 0: any number
+    again_after: float  # seconds for which it has been finished when it begins again; 0: it never does
     worker_timeout: float  # seconds without a sign of life after which a worker is taken for dead
     client: ClientOptions  # of the client for policy files
     policy_timeout: float  # seconds for one policy file over all its hops
@@ -176,6 +178,7 @@ class Options:
             state=_state(settings),
             crawl=str(_get(settings, "COMITY_CRAWL")),
             max_waiting=_number(settings, "COMITY_MAX_WAITING"),
+            again_after=_seconds(settings, "COMITY_AGAIN_AFTER"),
             worker_timeout=_seconds(settings, "COMITY_WORKER_TIMEOUT", zero=False),
             client=ClientOptions.from_settings(settings, user_agent=agent.user_agent, proxy=str(_get(settings, "COMITY_PROXY"))),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),

@@ -225,6 +225,32 @@ def test_kill_9_of_the_state_server_loses_nothing(serve: Serve, workers: Workers
         assert min(gaps(server)) >= 0.095
 
 
+@pytest.mark.slow
+@pytest.mark.requirement("REACH-1")
+def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(serve: Serve, workers: Workers, state: Server) -> None:
+    """By several workers that begin at the same time, as cron does. The policies and the pace are known."""
+    server = serve(tree(12, "User-agent: *\nCrawl-delay: 0.2\n"))
+    workers.begin(urls=server.url("/0"))
+    assert "begin it again" not in workers.end()
+    workers.begin(1, {"COMITY_AGAIN_AFTER": 3600}, urls=server.url("/0"))
+    log = workers.end()
+    assert log.count(" WARNING: COMITY_STATE: crawl `test` has been finished since ") == 1
+    assert "set COMITY_AGAIN_AFTER to the seconds" in log
+    assert sorted(asked(server)) == sorted(numbered(12))
+    now: Any = state.client().time()
+    state.client().hset("comity:{test}:meta", "finished", str((now[0] - 7200) * 1000))
+    workers._running.clear()
+    workers.begin(3, {"COMITY_AGAIN_AFTER": 3600}, urls=server.url("/0"))
+    log = workers.end()
+    assert log.count("which was finished at") == 1
+    assert Counter(asked(server)) == Counter(numbered(12) * 2)
+    assert server.paths.count("/robots.txt") == 1
+    assert min(gaps(server)) >= 0.195
+    status = workers.status()
+    assert (status["run"], status["done"], status["state"]) == (2, 12, "finished")
+    assert "Crawl test: finished" in workers.frontier("--once").stdout
+
+
 def evict(state: Server) -> None:
     state.client().config_set("maxmemory-policy", "allkeys-lru")
 

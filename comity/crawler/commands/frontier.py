@@ -89,8 +89,8 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
             await queue.set_state(STATES[opts.action])
             say(f"{name} is {STATES[opts.action]}: its workers are told within {options.worker_timeout / 3:.0f} s")
         elif opts.json:
-            hosts = [asdict(host) for host in await queue.hosts(opts.hosts)]
-            say(json.dumps({**await queue.status(), "listed": hosts}, indent=2))
+            status = await queue.status()
+            say(json.dumps({**status, "listed": [asdict(host) for host in await queue.hosts(opts.hosts)]}, indent=2))
         else:
             await _show(queue, opts)
     finally:

@@ -173,8 +173,15 @@ class Scheduler(BaseScheduler):
     def _shared_queue(self, state: SharedState) -> Queue:
         from comity.crawler.frontier.shared_queue import SharedQueue  # it takes the extra
 
-        most = self._crawl.options.max_waiting
-        return SharedQueue(self._crawler, state.queue(), state.neighbours, rest=self._pace.rest, most=most)
+        options = self._crawl.options
+        return SharedQueue(
+            self._crawler,
+            state.queue(),
+            state.neighbours,
+            rest=self._pace.rest,
+            most=options.max_waiting,
+            again_after=options.again_after,
+        )
 
     def _opened_journal(self) -> Queue:
         folder = Path(job_dir(self._crawler.settings) or "")

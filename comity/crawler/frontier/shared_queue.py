@@ -28,11 +28,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from comity.bounded import Bounded
+from comity.crawler.fetching.freshness import DAY
 from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import packed, unpacked, url_of
 from comity.crawler.redis_state.connection import StateFullError
@@ -98,9 +100,11 @@ class SharedQueue:
         *,
         rest: Callable[[str, float], object],
         most: int,
+        again_after: float = 0.0,
     ) -> None:
         """`rest`: is called with a host and the seconds for which it is to be left alone. `most`: requests of the crawl that may
-        wait when another host is leased; 0: any number."""
+        wait when another host is leased; 0: any number. `again_after`: seconds for which a crawl has been finished that begins
+        again; 0: none does."""
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
@@ -108,6 +112,7 @@ class SharedQueue:
         self._neighbours = neighbours
         self._rest = rest
         self._most = most
+        self._again_after = again_after
         self._spider: Spider | None = None
         self._numbers = count(1)
         self._requests: dict[int, _Waiting] = {}
@@ -134,8 +139,11 @@ class SharedQueue:
             try:
                 await self._queue.open()
                 await self._queue.renew([])  # from now on others count this worker
+                if self._queue.state != "ended":
+                    await self._take_up()
                 await self._queue.recall()  # COMITY_MAX_DELAY may be another one by now
-                break
+                if not self._queue.is_outdated:
+                    break
             except OSError as error:  # it was there when the process began
                 self._complain(f"{error}; it is tried again")
                 await asyncio.sleep(TICK)
@@ -144,8 +152,34 @@ class SharedQueue:
         if self._queue.state == "ended":
             name = self._queue.address.crawl
             raise PolicyError(f"crawl `{name}` has been ended: `scrapy frontier {name} --resume`, or another COMITY_CRAWL")
-        for task in (self._share(), self._renew(), self._bury(), self._look()):
+        for task in (self._share(), self._renew(), self._bury(), self._look(), self._sweep()):
             self._tasks.append(asyncio.create_task(task))
+
+    async def _take_up(self) -> None:
+        """Begin a finished crawl again, if it is time, or else say that it is finished."""
+        if not await self._queue.is_finished() or not self._queue.total:
+            return
+        seconds = await self._queue.finish()
+        if seconds is None:  # another worker has begun it again
+            return
+        crawl, since = self._queue.address.crawl, datetime.now(UTC) - timedelta(seconds=seconds)
+        words = {"crawl": crawl, "since": since.isoformat(" ", "minutes"), "again": DAY // 2}
+        if self._again_after and seconds >= self._again_after:
+            if await self._queue.begin_again():
+                logger.info("COMITY_STATE: crawl `%(crawl)s`, which was finished at %(since)s, begins again", words)
+        else:
+            logger.warning(
+                "COMITY_STATE: crawl `%(crawl)s` has been finished since %(since)s. Requests that it has seen are not asked for"
+                " again. To begin it again, with the policies and the pace that are known, set COMITY_AGAIN_AFTER to the seconds"
+                " that it has been finished by then, e.g. %(again)d each day; or delete it with `scrapy frontier %(crawl)s"
+                " --delete`",
+                words,
+            )
+
+    async def _sweep(self) -> None:
+        """Delete what is left of runs of the crawl before this one."""
+        while not (self._queue.is_swept or self._is_lost):
+            await self._tried(self._queue.sweep())
 
     def begin(self, taker: Taker) -> None:
         self._taker = taker
@@ -431,7 +465,7 @@ class SharedQueue:
                 await self._tried(self._look_now())
 
     async def _look_now(self) -> None:
-        is_finished = await self._queue.is_finished()
+        is_finished = await self._queue.is_finished() and await self._queue.finish() is not None
         self.is_finished = is_finished and not (self._hosts or self._new)
         if self.is_finished:
             if self._queue.aside:

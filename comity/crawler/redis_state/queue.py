@@ -40,6 +40,7 @@ _SET_ASIDE, _RECALL, _RENEW, _RELEASE = (script("queue", name) for name in ("set
 _LOOK, _HOSTS, _BURY, _DELETE = (script("queue", name) for name in ("look", "hosts", "bury", "delete"))
 _TRIES = script("queue", "tries")
 _OPEN, _BEAT, _ASK, _LEAVE, _SET = (script("crawl", name) for name in ("open", "beat", "ask", "leave", "set"))
+_FINISH, _AGAIN, _SWEPT = (script("crawl", name) for name in ("finish", "again", "swept"))
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
 _RESTS, _LEAVE_PACE = script("pace", "rests"), script("pace", "leave")
 
@@ -121,8 +122,12 @@ class RedisQueue:
         self.worker = worker
         self.ttl = ttl
         self.shards = SHARDS
+        self.run = 1  # how often the crawl was begun
+        self.is_outdated = False  # another worker has begun the crawl again: `open` takes over its run
+        self.is_swept = True  # nothing is left of runs before
         self.state = "running"  # of STATES, as the last sign of life was told
-        self.left = 0  # requests of the crawl that wait or are out, when it was last seen
+        self.total = 0  # requests that were ever put, when the crawl was last seen
+        self.left = 0  # those of them that wait or are out
         self.aside = 0  # those of them that wait for a host which is set aside
         self.share = 1  # hosts that each worker has, where all have as many, when it was last seen
         self._connection = connection
@@ -145,13 +150,39 @@ class RedisQueue:
 
     async def open(self, shards: int = SHARDS) -> None:
         """PolicyError where the crawl on the server has data of another version. `shards`: of a crawl that begins now."""
-        version, number, state, began = await self._crawl(_OPEN, DATA_VERSION, shards)
+        version, number, state, run, began, swept = await self._crawl(_OPEN, DATA_VERSION, shards)
         if int(version) != DATA_VERSION:
             raise PolicyError(
                 f"COMITY_STATE: crawl `{self.address.crawl}` at {self.address} has data of version {int(version)}, and this"
                 f" comity knows version {DATA_VERSION}: go on with the comity that began it, or set COMITY_CRAWL to another name"
             )
-        self.shards, self.state, self._began = int(number), state.decode(), began or b""
+        self.shards, self.state, self.run, self._began = int(number), state.decode(), int(run or 1), began or b""
+        self.is_outdated, self.is_swept = False, int(swept or 0) >= self.run - 1
+        self._known = self._newer = self._older = []
+
+    async def finish(self) -> float | None:
+        """Note that the crawl is finished, as `is_finished` has just found. Return for how many seconds it is; None if another
+        worker has begun it again meanwhile."""
+        answer = await self._crawl(_FINISH, self.run, self.total)
+        if answer is None:
+            await self.open()
+            return None
+        return float(answer) / 1000
+
+    async def begin_again(self) -> bool:
+        """Let a finished crawl begin again: with an empty queue, nothing seen, and the policies and the pace that are known. Of
+        several workers one does, and gets True. All have the new run then."""
+        has_begun = bool(await self._crawl(_AGAIN, self.run))
+        await self.open()
+        return has_begun
+
+    async def sweep(self) -> None:
+        """Delete what is left of runs before this one."""
+        _, _, _, run, swept, *_ = await self._crawl(_LOOK_CRAWL)
+        for old in range(int(swept) + 1, int(run)):
+            await self._delete_run(old)
+            await self._crawl(_SWEPT, old)
+        self.is_swept = True
 
     def _forget_latest(self) -> None:
         """The server is another one, or was started anew: it may lack what was put last."""
@@ -159,7 +190,7 @@ class RedisQueue:
 
     def _check(self, shards: Sequence[Shard]) -> None:
         """StateLostError if shards lack requests that were there."""
-        if self._began is None:
+        if self._began is None or self.is_outdated:
             return
         lost = _lost(self._known, shards)
         if lost and self.address.is_cluster and not _lost(self._older, shards):
@@ -180,7 +211,10 @@ class RedisQueue:
         return self._connection.call(script, self._shard_key(host), *arguments)
 
     def _shard_key(self, host: str) -> str:
-        return self.address.shard_key(shard_of(host, self.shards))
+        return self._key(shard_of(host, self.shards))
+
+    def _key(self, shard: int) -> str:
+        return self.address.shard_key(shard, self.run)
 
     # Requests
 
@@ -213,7 +247,7 @@ class RedisQueue:
         calls = []
         for part in _parts(rows):
             arguments = [argument for row in part for argument in _put_arguments(row)]
-            key = self.address.shard_key(shard)
+            key = self._key(shard)
             calls.append(self._connection.call(_PUT, key, self.worker, "1" if is_sure else "0", *arguments))
             is_sure = False
         answers = b"".join(await _all(calls))
@@ -236,7 +270,7 @@ class RedisQueue:
         calls = []
         for shard, number in _shares(ready, hosts):
             arguments = (self.worker, number, min(per_host, MOST_TAKEN), _ms(self.ttl), _ms(unwanted))
-            calls.append(self._connection.call(_LEASE, self.address.shard_key(shard), *arguments))
+            calls.append(self._connection.call(_LEASE, self._key(shard), *arguments))
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         leases = [_lease(answer) for answers in outcomes if not isinstance(answers, BaseException) for answer in answers]
         if not leases:  # what was leased is not thrown away for a shard that fails
@@ -287,7 +321,7 @@ class RedisQueue:
         """All hosts that were set aside are due again."""
         shards = [*range(self.shards)]
         while shards:
-            answers = await _all([self._connection.call(_RECALL, self.address.shard_key(shard), MOST_TAKEN) for shard in shards])
+            answers = await _all([self._connection.call(_RECALL, self._key(shard), MOST_TAKEN) for shard in shards])
             shards = [shard for shard, number in zip(shards, answers, strict=True) if number == MOST_TAKEN]
 
     async def renew(self, hosts: Iterable[str]) -> set[str]:
@@ -329,7 +363,11 @@ class RedisQueue:
                 raise StateLostError("the crawl is gone")
             self.state = "ended"
             return 1
-        state, began, alive, *policy = told
+        state, run, began, alive, *policy = told
+        if self._began is not None and run > self.run:
+            self.is_outdated = True
+            self.state = "ended"
+            return 1
         if self._began not in (None, began):
             raise StateLostError("another crawl of this name has taken its place")
         if policy and policy[0] != KEEPS.encode():
@@ -344,7 +382,7 @@ class RedisQueue:
     async def bury(self, worker: str) -> None:
         """Another worker is dead, and its process sends nothing any more: what it had goes to others at once, and what it had in
         flight counts as started now."""
-        keys = map(self.address.shard_key, range(self.shards))
+        keys = map(self._key, range(self.shards))
         await _all(
             [
                 *(self._connection.call(_LEAVE_PACE, pace_shard(shard), owner_of(worker)) for shard in range(SHARDS)),
@@ -357,11 +395,17 @@ class RedisQueue:
 
     async def look(self) -> list[Shard]:
         """Look at the crawl, and at each shard."""
-        keys = map(self.address.shard_key, range(self.shards))
+        keys = map(self._key, range(self.shards))
         told, *answers = await _all([self._crawl(_ASK, _ms(self.ttl)), *(self._connection.call(_LOOK, key) for key in keys)])
         alive = self._hear(told)
         shards = [Shard.of(answer) for answer in answers]
-        self._check(shards)
+        try:
+            self._check(shards)
+        except StateLostError:
+            self._hear(await self._crawl(_ASK, _ms(self.ttl)))
+            if not self.is_outdated:  # else their run is being deleted
+                raise
+        self.total = sum(shard.put for shard in shards)
         self.left = sum(shard.left for shard in shards)
         self.aside = sum(shard.aside for shard in shards)
         hosts = sum(shard.hosts - shard.hosts_aside for shard in shards)
@@ -384,18 +428,21 @@ class RedisQueue:
         answer = await self._crawl(_LOOK_CRAWL)
         if answer is None:
             raise StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
-        _, number, state, age, *workers = answer
-        self.shards, self.state = int(number), state.decode()
+        _, number, state, run, _, age, put, finished, *workers = answer
+        self.shards, self.state, self.run = int(number), state.decode(), int(run)
         shards = await self.look()
-        if self.state == "running" and any(shard.put for shard in shards) and await self.is_finished():
+        if self.state == "running" and self.total and await self.is_finished():
             self.state = "finished"
         names = ("left", "out", "aside", "put", "done", "filtered", "seen")
         total = {name: sum(getattr(shard, name) for shard in shards) for name in names}
         wait = min(shard.wait for shard in shards)
+        is_noted = self.state == "finished" and int(put) == self.total
         return {
             "crawl": self.address.crawl,
+            "run": self.run,
             "state": self.state,
             "seconds": age / 1000,
+            "finished_seconds": finished / 1000 if is_noted else None,
             "hosts": sum(shard.hosts for shard in shards),
             "leased": sum(shard.leased for shard in shards),
             "waiting": total["left"] - total["out"] - total["aside"],
@@ -408,7 +455,7 @@ class RedisQueue:
 
     async def hosts(self, most: int) -> list[HostStatus]:
         """The hosts with the most requests that wait or are out, at most so many."""
-        keys = map(self.address.shard_key, range(self.shards))
+        keys = map(self._key, range(self.shards))
         statuses = [
             HostStatus(printable(host), printable(owner), ms / 1000, waiting, out, bool(is_aside))
             for answer in await _all([self._connection.call(_HOSTS, key, most) for key in keys])
@@ -429,13 +476,18 @@ class RedisQueue:
         alive = [name for name, seconds in (await self.status())["workers"].items() if seconds < self.ttl]
         if alive:
             raise StateError(f"{self.address}: {', '.join(alive)} work at crawl `{self.address.crawl}`: end it first")
-        pending = {self.address.shard_key(shard) for shard in range(self.shards)}
+        _, _, _, run, swept, *_ = await self._crawl(_LOOK_CRAWL)
+        for each in range(int(swept) + 1, int(run) + 1):
+            await self._delete_run(each)
+        await self._crawl(_DELETE_CRAWL)
+
+    async def _delete_run(self, run: int) -> None:
+        pending = {self.address.shard_key(shard, run) for shard in range(self.shards)}
         while pending:
             keys = sorted(pending)
             for key, answer in zip(keys, await _all([self._connection.call(_DELETE, key, 1000) for key in keys]), strict=True):
                 if answer:
                     pending.discard(key)
-        await self._crawl(_DELETE_CRAWL)
 
 
 def _ms(seconds: float) -> int:

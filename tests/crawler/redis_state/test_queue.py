@@ -479,6 +479,79 @@ def test_a_server_that_lacks_what_was_put_last_is_relied_on(server: Server, monk
     asyncio.run(run())
 
 
+async def finish(queue: RedisQueue) -> None:
+    """Everything that waits is done."""
+    for lease in await queue.lease(99, 999):
+        await queue.ack(lease.host, keys(lease))
+        await queue.release(lease.host)
+    assert await queue.is_finished()
+
+
+def age(server: Server, seconds: float) -> None:
+    """Let the crawl have been finished for so long."""
+    now = server.client().time()
+    server.client().hset("comity:{crawl}:meta", "finished", str(round((now[0] - seconds) * 1000)))
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_finished_crawl_begins_again_once_for_all_workers(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "old") as (old,), workers(server, "one", "two") as (one, two):
+            await old.put(rows(old, range(200)) + rows(old, range(3), B))
+            assert await old.finish() == 0.0  # as far as that worker has seen nothing yet
+            await finish(old)
+            assert await old.finish() == 0.0
+            age(server, 5)
+            for queue in (one, two):
+                assert await queue.is_finished()
+                assert 4 < (await queue.finish() or 0.0) < 600
+            assert [await queue.begin_again() for queue in (one, two)] == [True, False]
+            assert (one.run, two.run) == (2, 2)
+            assert await one.put(rows(one, range(200))) == [True] * 200
+            assert await two.put(rows(two, range(200))) == [False] * 200
+            assert await old.finish() is None  # it has the run of the others by now
+            assert old.run == 2
+            status = await two.status()
+            assert (status["run"], status["put"], status["state"], status["finished_seconds"]) == (2, 200, "running", None)
+            assert not two.is_swept
+            await two.sweep()
+            assert two.is_swept
+            left = {key for key in server.client().scan_iter("comity:{crawl:*}*") if not key.startswith(b"comity:{crawl:2:")}
+            assert all(b":put:" in key for key in left)
+            await finish(two)
+            assert await two.finish() == 0.0
+            age(server, 7)
+            await two.put(rows(two, [500]))
+            await finish(two)
+            assert await two.finish() == 0.0  # since the last request was done
+            age(server, 9)
+            status = await two.status()
+            assert status["state"] == "finished"
+            assert 8 < status["finished_seconds"] < 600
+            assert await two.begin_again()
+            await two.put(rows(two, range(9)))
+            for queue in (old, one, two):
+                await queue.close()
+            await RedisQueue(one._connection, "operator", TTL).delete()  # all of its runs, swept or not
+
+    asyncio.run(run())
+    assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_worker_of_a_run_before_ends(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "frozen") as (frozen,), workers(server, "one") as (one,):
+            await one.put(rows(one, range(2)))
+            await finish(one)
+            await one.finish()
+            await one.begin_again()
+            await frozen.renew([])
+            assert frozen.state == "ended"
+
+    asyncio.run(run())
+
+
 def test_tries_of_an_origin_are_those_of_all_workers(server: Server) -> None:
     async def run() -> None:
         async with workers(server, "one", "two") as (one, two):

@@ -39,7 +39,8 @@ class Worker:
         crawler.stats = self.stats = MemoryStatsCollector(crawler)
         redis = RedisQueue(self.connection, name, ttl=30)
         self.neighbours = Neighbours(server.address(), name, server.folder / "workers")
-        self.queue = SharedQueue(crawler, redis, self.neighbours, rest=lambda host, seconds: None, most=most)
+        rest: Any = lambda host, seconds: None  # noqa: E731
+        self.queue = SharedQueue(crawler, redis, self.neighbours, rest=rest, most=most, again_after=60)
         self.queue.begin(cast(Any, self))
         self.has_room = True
         self.here: dict[int, str] = {}  # key -> origin
@@ -324,6 +325,36 @@ def test_a_host_that_is_given_back_while_more_of_it_is_asked_for_goes_to_others(
             assert len(two.urls) == 20
 
     asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_worker_says_that_the_crawl_is_finished_and_begins_it_again_in_time(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            one.put(f"{A}/1")
+            await turns(one)
+            one.done()
+            await turns(one)
+            await one.queue._look_now()
+            assert one.queue.is_finished
+        async with working(server, "two") as (two,):
+            assert "crawl `crawl` has been finished since 20" in caplog.text
+            two.put(f"{A}/1")
+            await turns(two)
+            assert two.urls == []
+        now: Any = server.client().time()
+        server.client().hset("comity:{crawl}:meta", "finished", str((now[0] - 61) * 1000))
+        async with working(server, "three", "four") as (three, four):
+            assert caplog.text.count("which was finished at 20") == 1
+            three.put(f"{A}/1")
+            four.put(f"{A}/1")
+            await turns(three, four)
+            assert three.urls + four.urls == [f"{A}/1"]
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(run())
 
 
 def hosts_of(worker: Worker) -> int:

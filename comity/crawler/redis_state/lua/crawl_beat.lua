@@ -5,5 +5,5 @@ end
 redis.call('DEL', base .. ':none')  -- what comes after a write is not refused where the memory is full
 redis.call('HSET', base .. ':worker', ARGV[1], now_ms())
 local result = told(tonumber(ARGV[2]))
-result[4] = string.match(redis.call('INFO', 'memory'), 'maxmemory_policy:([%w-]+)') or ''
+result[5] = string.match(redis.call('INFO', 'memory'), 'maxmemory_policy:([%w-]+)') or ''
 return result
