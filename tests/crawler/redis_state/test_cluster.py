@@ -42,13 +42,13 @@ def test_a_crawl_on_a_cluster(cluster: Cluster) -> None:
 
     async def run() -> None:
         connection = Connection(cluster.address())
+        turns = RedisTurns(connection)
         queue = RedisQueue(connection, "one", 30)
         await queue.open()
         rows = [Row(host, host.encode(), queue.new_key(), 0, host.encode()) for host in HOSTS]
         assert await queue.put(rows) == [True] * len(HOSTS)
         assert all(node.client().dbsize() for node in cluster.nodes)
         assert (await queue.status())["waiting"] == len(HOSTS)
-        turns = RedisTurns(connection)
         granted = asyncio.Event()
         turns.on_answer = lambda limits: granted.set()
         leases = await queue.lease(100, 10)
