@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -13,8 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgpack
 import pytest
 
+from comity.crawler.redis_state.connection import Connection
+from comity.crawler.redis_state.queue import RedisQueue, Row
 from tests.conftest import Answer
 from tests.live.test_jobdir import Follow, Project, Running, asked, gaps, links, numbered, tree
 from tests.redis_server import Server
@@ -172,6 +176,39 @@ def test_workers_have_as_many_hosts_each_also_one_that_joins(serve: Serve, worke
         share = 40 // number
         joining.until(lambda: sorted(owners(state).values()) == [share] * number)  # noqa: B023  # it is called at once
     assert all(asked(server) == ["/0"] for server in servers)
+
+
+async def put(state: Server, host: str, body: bytes) -> None:
+    """Put a request into the crawl, as whoever reaches the server can."""
+    connection = Connection(state.address("test"))
+    queue = RedisQueue(connection, "somebody", TTL)
+    await queue.open()
+    await queue.put([Row(host, body, queue.new_key(), 0, body)])
+    await connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("REACH-2", "REACH-4")
+def test_a_request_that_kills_its_readers_is_set_aside_and_told(serve: Serve, workers: Workers, state: Server) -> None:
+    server, other = serve(tree(10)), serve({"/robots.txt": OPEN, "/deadly": ""}, host="127.0.0.2")
+    members = {"url": other.url("/deadly"), "_class": "stopping.Deadly", "is_deadly": True}
+    asyncio.run(put(state, "127.0.0.2", msgpack.packb(members)))
+    loaded = {"DOWNLOADER_MIDDLEWARES": {"stopping.Stops": 1000}}
+    statuses: list[int] = []
+    while not statuses or statuses[-1] == -signal.SIGKILL:
+        running = workers.begin(1, loaded, urls=server.url("/0"))
+        statuses.append(running.end())
+    assert statuses == [-signal.SIGKILL] * 4 + [0]
+    assert "1 requests could not be read, and are set aside: `scrapy frontier test` lists them" in workers.end()
+    assert set(asked(server)) == set(numbered(10))
+    status = workers.status()
+    assert (status["state"], status["waiting"], status["unreadable"]) == ("finished", 0, 1)
+    (unreadable,) = status["unreadable_requests"]
+    assert unreadable == {"url": other.url("/deadly"), "host": "127.0.0.2", "why": "3 workers died while they read it"}
+    assert other.url("/deadly") in workers.frontier("--once").stdout
+    assert "1 requests that could not be read wait again" in workers.frontier("--resume").stdout
+    assert workers.begin(1, loaded, urls=server.url("/0")).end() == -signal.SIGKILL
+    assert asked(other) == []
 
 
 @pytest.mark.slow

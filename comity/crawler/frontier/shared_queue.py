@@ -27,6 +27,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -38,7 +39,7 @@ from comity.crawler.fetching.freshness import DAY
 from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import packed, unpacked, url_of
 from comity.crawler.redis_state.connection import StateFullError
-from comity.crawler.redis_state.queue import Lease, RedisQueue, Row, Shard, StateLostError
+from comity.crawler.redis_state.queue import Entry, Lease, RedisQueue, Row, Shard, StateLostError
 from comity.crawler.scrapy_internals import end, wake
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
@@ -84,6 +85,7 @@ class _Host:
     keys: set[int] = field(default_factory=set)  # of requests that wait here or are out, and are not done
     waiting: int = 0  # in the state, as far as it is known
     is_leaving: bool = False  # it is given back when nothing of it is out here
+    suspects: dict[int, Entry] = field(default_factory=dict)  # requests that had a worker which died, until they were read
 
 
 class SharedQueue:
@@ -121,6 +123,8 @@ class SharedQueue:
         queue.on_change(self._fingerprints.clear)
         self._new: dict[int, Row] = {}  # that the next flush puts
         self._done: dict[str, list[bytes]] = {}  # host -> keys of which the next one tells
+        self._unreadable: dict[str, dict[bytes, str]] = {}  # host -> keys of requests that are to be set aside, and why
+        self._reading = asyncio.Lock()  # that of a request which has killed a worker: alone, or others would be suspected too
         self.is_finished = False
         self._tasks: list[asyncio.Task[None]] = []
         self._changed_hosts: set[str] = set()  # those that are to be looked after
@@ -211,8 +215,15 @@ class SharedQueue:
         try:
             return unpacked(waiting.body, self._spider)
         except ValueError as error:
-            self.done(key)  # nobody else can read it
-            raise LookupError(f"a request to {waiting.host} cannot be read: {printable(str(error))}") from error
+            self._set_unreadable(key, str(error))
+            raise LookupError(f"a request to {waiting.host} cannot be read, and is set aside: {printable(str(error))}") from error
+
+    def _set_unreadable(self, key: int, why: str) -> None:
+        waiting = self._requests.pop(key)
+        self._unreadable.setdefault(waiting.host, {})[waiting.key] = why
+        if host := self._hosts.get(waiting.host):
+            host.keys.discard(key)
+            self._changed_hosts.add(waiting.host)
 
     def done(self, key: int) -> None:
         waiting = self._requests.pop(key, None)
@@ -246,6 +257,7 @@ class SharedQueue:
         try:
             if not self._is_lost:
                 await self._flush()
+                await self._give_up()
         finally:
             await self._queue.close([*self._hosts])
 
@@ -254,6 +266,7 @@ class SharedQueue:
     async def _share(self) -> None:
         """Write, and lease what there is room for, again and again."""
         while not self._is_lost:
+            await self._tried(self._give_up())
             if await self._tried(self._flush()) and not self._is_full:
                 await self._tried(self._refill())
             await asyncio.sleep(TICK)
@@ -284,6 +297,13 @@ class SharedQueue:
         finally:
             for of_host, keys in done.items():
                 self._done[of_host] = [*keys, *self._done.get(of_host, ())]
+
+    async def _give_up(self) -> None:
+        """Set requests aside that cannot be read."""
+        for host, whys in [*self._unreadable.items()]:
+            await self._queue.give_up(host, whys)
+            del self._unreadable[host]
+            self._changed_hosts.add(host)
 
     async def _refill(self) -> None:
         changed, self._changed_hosts = self._changed_hosts, set()
@@ -351,10 +371,13 @@ class SharedQueue:
         if host is None:
             self._maybe_aside.discard(name)
             return
+        if host.suspects and not host.is_leaving:
+            await self._read(name, host)
         if host.is_leaving:
-            for key in self._taker.lost(name):
+            for key in [*self._taker.lost(name), *host.suspects]:
                 self._requests.pop(key, None)
                 host.keys.discard(key)
+            host.suspects.clear()
         elif name in self._maybe_aside and await self._is_given_back(name, host):
             return
         if not host.is_leaving and host.waiting and len(host.keys) < REQUESTS // 2:
@@ -363,7 +386,9 @@ class SharedQueue:
                 self._drop(name)
             elif name in self._hosts:  # else it was given back meanwhile, with these requests
                 self._arrive(lease)
-        elif name in self._done:  # what is released before that is told would go out again
+                if not lease.requests:  # those that were next are not to be read
+                    self._changed_hosts.add(name)
+        elif name in self._done or name in self._unreadable:  # what is released before that is told would go out again
             self._changed_hosts.add(name)
         elif not host.keys and (host.is_leaving or not host.waiting):
             del self._hosts[name]
@@ -392,14 +417,46 @@ class SharedQueue:
         host.waiting = lease.waiting
         if lease.rests > 0:
             self._rest(lease.host, lease.rests)
-        for key, priority, body in lease.requests:
+        for entry in lease.requests:
             number = next(self._numbers)
-            self._requests[number] = _Waiting(lease.host, key, body)
+            self._requests[number] = _Waiting(lease.host, entry.key, entry.body)
             host.keys.add(number)
-            self._taker.arrived(number, origin_or_empty(url_of(body)), priority)
+            if entry.reads < 0:
+                self._taker.arrived(number, origin_or_empty(url_of(entry.body)), entry.priority)
+            else:
+                host.suspects[number] = entry
+        if host.suspects:
+            self._changed_hosts.add(lease.host)
         if lease.requests:
             self.is_finished = False
             wake(self._crawler)
+
+    async def _read(self, name: str, host: _Host) -> None:
+        """Read the requests of a host that had a worker which died, and let those arrive that can be read.
+
+        The state is told before and after. If this worker dies in between, the next one knows by which of the requests."""
+        fresh = {number: entry for number, entry in host.suspects.items() if not entry.reads}
+        alone = [{number: entry} for number, entry in host.suspects.items() if entry.reads]
+        for group in filter(None, [fresh, *alone]):
+            async with self._reading if group is not fresh else nullcontext():
+                keys = [entry.key for entry in group.values()]
+                await self._queue.read(name, keys, by=1)
+                readable = {number: self._is_readable(number) for number in group if number in self._requests}
+                await self._queue.read(name, keys, by=0)
+            for number, is_readable in readable.items():
+                if host.suspects.pop(number, None) is not None and is_readable:
+                    body = group[number].body
+                    self._taker.arrived(number, origin_or_empty(url_of(body)), group[number].priority)
+        wake(self._crawler)
+
+    def _is_readable(self, number: int) -> bool:
+        try:
+            self.get(number)
+        except LookupError as error:
+            self._stats.inc_value("comity/scheduler/unreadable")
+            logger.error("COMITY_STATE: %(error)s", {"error": error})
+            return False
+        return True
 
     async def _renew(self) -> None:
         while not self._is_lost:
@@ -454,9 +511,11 @@ class SharedQueue:
 
     def _drop(self, name: str) -> None:
         """Others may have the host from now on. What is out here stays out, and is done for all."""
-        if self._hosts.pop(name, None) is not None:
-            for key in self._taker.lost(name):
+        host = self._hosts.pop(name, None)
+        if host is not None:
+            for key in [*self._taker.lost(name), *host.suspects]:
                 self._requests.pop(key, None)
+            host.suspects.clear()
 
     async def _look(self) -> None:
         while not self._is_lost:
@@ -470,6 +529,12 @@ class SharedQueue:
         if self.is_finished:
             if self._queue.aside:
                 self._stats.set_value("comity/scheduler/set-aside", self._queue.aside)  # of all workers
+            if self._queue.unreadable:
+                logger.warning(
+                    "COMITY_STATE: %(number)d requests could not be read, and are set aside: `scrapy frontier %(crawl)s` lists"
+                    " them",
+                    {"number": self._queue.unreadable, "crawl": self._queue.address.crawl},
+                )
             wake(self._crawler)
 
     async def _tried(self, step: Coroutine[Any, Any, None]) -> bool:

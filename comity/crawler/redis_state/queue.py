@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from struct import Struct
@@ -38,7 +38,9 @@ _KEY = Struct(">QI")
 _PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
 _SET_ASIDE, _RECALL, _RENEW, _RELEASE = (script("queue", name) for name in ("set_aside", "recall", "renew", "release"))
 _LOOK, _HOSTS, _BURY, _DELETE = (script("queue", name) for name in ("look", "hosts", "bury", "delete"))
-_TRIES = script("queue", "tries")
+_TRIES, _READ, _GIVE_UP, _UNREADABLE, _RETRY = (
+    script("queue", name) for name in ("tries", "read", "give_up", "unreadable", "retry")
+)
 _OPEN, _BEAT, _ASK, _LEAVE, _SET = (script("crawl", name) for name in ("open", "beat", "ask", "leave", "set"))
 _FINISH, _AGAIN, _SWEPT = (script("crawl", name) for name in ("finish", "again", "swept"))
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
@@ -65,6 +67,7 @@ class Entry(NamedTuple):
     key: bytes
     priority: int
     body: bytes
+    reads: int = -1  # how many workers died while they read it; -1: no worker that had it ever died
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,15 @@ class HostStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A request that no worker is to read."""
+
+    host: str
+    why: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Shard:
     """The counts of a shard, as one look finds them."""
 
@@ -105,6 +117,7 @@ class Shard:
     done: int
     filtered: int
     seen: int
+    unreadable: int  # requests that no worker is to read
 
     @classmethod
     def of(cls, answer: Sequence[int]) -> Self:
@@ -129,6 +142,7 @@ class RedisQueue:
         self.total = 0  # requests that were ever put, when the crawl was last seen
         self.left = 0  # those of them that wait or are out
         self.aside = 0  # those of them that wait for a host which is set aside
+        self.unreadable = 0  # requests that no worker is to read
         self.share = 1  # hosts that each worker has, where all have as many, when it was last seen
         self._connection = connection
         connection.on_change(self._forget_latest)
@@ -306,6 +320,31 @@ class RedisQueue:
         if keys:
             await self._call(_ACK, host, name_as_key(host), *keys)
 
+    async def read(self, host: str, keys: Sequence[bytes], *, by: int) -> None:
+        """Note that a worker begins to read requests, and may die of it (`by`: 1), or that it has read them (0)."""
+        await self._call(_READ, host, name_as_key(host), by, *keys)
+
+    async def give_up(self, host: str, whys: Mapping[bytes, str]) -> None:
+        """Set requests aside that this worker cannot read. `whys`: key -> why."""
+        arguments = [argument for key, why in whys.items() for argument in (key, printable(why).encode())]
+        await self._call(_GIVE_UP, host, name_as_key(host), *arguments)
+
+    async def unreadable_requests(self, most: int) -> list[Unreadable]:
+        """Return at most so many of the requests that no worker is to read."""
+        calls = [self._connection.call(_UNREADABLE, self._key(shard), most) for shard in range(self.shards)]
+        return [Unreadable(printable(host), printable(why), body) for answer in await _all(calls) for host, why, body in answer][
+            :most
+        ]
+
+    async def retry(self) -> int:
+        """Let requests wait again that no worker was to read, and return how many."""
+        retried, shards = 0, [*range(self.shards)]
+        while shards:
+            answers = await _all([self._connection.call(_RETRY, self._key(shard), MOST_TAKEN) for shard in shards])
+            retried += sum(answers)
+            shards = [shard for shard, number in zip(shards, answers, strict=True) if number == MOST_TAKEN]
+        return retried
+
     async def set_aside(self, host: str, wait: float) -> None:
         """Nobody waits for the host for so many seconds: a crawl in which nothing else is left is finished. What is out waits
         again."""
@@ -408,6 +447,7 @@ class RedisQueue:
         self.total = sum(shard.put for shard in shards)
         self.left = sum(shard.left for shard in shards)
         self.aside = sum(shard.aside for shard in shards)
+        self.unreadable = sum(shard.unreadable for shard in shards)
         hosts = sum(shard.hosts - shard.hosts_aside for shard in shards)
         self.share = -(-hosts // alive)
         return shards
@@ -433,7 +473,7 @@ class RedisQueue:
         shards = await self.look()
         if self.state == "running" and self.total and await self.is_finished():
             self.state = "finished"
-        names = ("left", "out", "aside", "put", "done", "filtered", "seen")
+        names = ("left", "out", "aside", "put", "done", "filtered", "seen", "unreadable")
         total = {name: sum(getattr(shard, name) for shard in shards) for name in names}
         wait = min(shard.wait for shard in shards)
         is_noted = self.state == "finished" and int(put) == self.total
@@ -447,7 +487,7 @@ class RedisQueue:
             "leased": sum(shard.leased for shard in shards),
             "waiting": total["left"] - total["out"] - total["aside"],
             "set_aside": total["aside"],
-            **{name: total[name] for name in ("out", "done", "put", "filtered", "seen")},
+            **{name: total[name] for name in ("out", "done", "put", "filtered", "seen", "unreadable")},
             "done_per_second": 1000 * total["done"] / max(1, age),
             "next_due": None if wait == float("inf") else wait,
             "workers": {printable(name): ms / 1000 for name, ms in sorted(workers)},
@@ -532,7 +572,7 @@ def _shares(ready: Sequence[tuple[int, int]], hosts: int) -> list[tuple[int, int
 
 def _lease(answer: Sequence[Any]) -> Lease:
     name, waiting, *entries = answer
-    requests = [Entry(entries[i], -int(entries[i + 1]), entries[i + 2]) for i in range(0, len(entries), 3)]
+    requests = [Entry(entries[i], -int(entries[i + 1]), *entries[i + 2 : i + 4]) for i in range(0, len(entries), 4)]
     return Lease(name.decode(), requests, waiting)
 
 

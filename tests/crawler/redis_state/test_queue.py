@@ -552,6 +552,115 @@ def test_a_worker_of_a_run_before_ends(server: Server) -> None:
     asyncio.run(run())
 
 
+def reads(lease: Lease | None) -> dict[int, int]:
+    """How many workers died while they read each request."""
+    assert lease is not None
+    return {int(entry.body.split()[1]): entry.reads for entry in lease.requests}
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_request_whose_readers_die_is_set_aside(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(3)) + rows(one, [0], B))
+            for dead in range(3):
+                for lease in await one.lease(9, 9):
+                    if lease.host == A:
+                        assert reads(lease) == dict.fromkeys(range(3), -1 if not dead else 0) | ({1: dead} if dead else {})
+                        await one.read(A, keys(lease), by=1)
+                        await one.read(A, [entry.key for entry in lease.requests if entry.body != b"request 1"], by=0)
+                await two.bury("one")
+            (lease,) = [lease for lease in await one.lease(9, 9) if lease.host == A]
+            assert reads(lease) == {0: 0, 2: 0}
+            (unreadable,) = await two.unreadable_requests(9)
+            assert (unreadable.host, unreadable.body) == (A, b"request 1")
+            assert unreadable.why == "3 workers died while they read it"
+            await one.ack(A, keys(lease))
+            await one.release(A)
+            await one.release(B)
+            await finish(one)
+            status = await two.status()
+            assert {name: status[name] for name in ("state", "waiting", "out", "done", "unreadable")} == {
+                "state": "finished",
+                "waiting": 0,
+                "out": 0,
+                "done": 3,
+                "unreadable": 1,
+            }
+            assert await two.retry() == 1
+            (lease,) = await one.lease(9, 9)
+            assert reads(lease) == {1: -1}
+            await one.ack(A, keys(lease))
+            await one.release(A)
+            assert await one.is_finished()
+            assert await two.unreadable_requests(9) == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_requests_that_cannot_be_read_do_not_hide_those_behind_them(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(4)))
+            (lease,) = await one.lease(1, 2)
+            for _ in range(3):
+                await one.read(A, keys(lease), by=1)
+            await two.bury("one")
+            (lease,) = await two.lease(1, 2)
+            assert bodies(lease) == [2, 3]
+            await two.release(A)
+            assert (await two.status())["unreadable"] == 2
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_worker_sets_a_request_aside_wherever_it_is(server: Server) -> None:
+    """Out, waiting again, or waiting for a host that is set aside. A worker that was taken for dead may have done it."""
+
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(3)))
+            (lease,) = await one.lease(1, 9)
+            out, waiting, aside = keys(lease)
+            await one.give_up(A, {out: "it is\nodd", b"unknown": "it is odd"})
+            await one.release(A)
+            await one.give_up(A, {waiting: "it is odd"})
+            await two.lease(1, 9)
+            await two.set_aside(A, 1000)
+            await one.give_up(A, {aside: "it is odd", out: "again"})
+            assert await one.is_finished()
+            assert sorted(request.why for request in await two.unreadable_requests(9)) == [
+                "it is odd",
+                "it is odd",
+                "it is\ufffdodd",
+            ]
+            assert len(await two.unreadable_requests(2)) == 2
+            status = await two.status()
+            assert [status[name] for name in ("waiting", "out", "set_aside", "unreadable", "done")] == [0, 0, 0, 3, 0]
+            await one.ack(A, [out])
+            status = await two.status()
+            assert [status[name] for name in ("unreadable", "done")] == [2, 1]
+            await one.close()
+            await RedisQueue(one._connection, "operator", TTL).delete()
+
+    asyncio.run(run())
+    assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
+
+
+@pytest.mark.requirement("REACH-2")
+def test_what_a_frozen_worker_had_out_is_suspected(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "frozen", ttl=0) as (frozen,), workers(server, "one") as (one,):
+            await frozen.put(rows(frozen, range(2)))
+            await frozen.lease(1, 1)
+            (lease,) = await one.lease(1, 9)
+            assert reads(lease) == {0: 0, 1: -1}
+
+    asyncio.run(run())
+
+
 def test_tries_of_an_origin_are_those_of_all_workers(server: Server) -> None:
     async def run() -> None:
         async with workers(server, "one", "two") as (one, two):

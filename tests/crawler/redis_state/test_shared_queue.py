@@ -16,10 +16,11 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
 from comity.crawler.frontier.queue import Aside
+from comity.crawler.frontier.request_bodies import packed, unpacked
 from comity.crawler.frontier.shared_queue import SharedQueue
 from comity.crawler.redis_state.connection import Connection
 from comity.crawler.redis_state.neighbours import Neighbours
-from comity.crawler.redis_state.queue import Lease, RedisQueue
+from comity.crawler.redis_state.queue import Lease, RedisQueue, Row
 from comity.crawler.redis_state.turns import RedisTurns
 from comity.policies import PolicyError
 from comity.policies.syntax.urls import host_name
@@ -68,6 +69,7 @@ class Worker:
 
     async def turn(self) -> None:
         """What the queue does again and again, once."""
+        await self.queue._give_up()
         await self.queue._flush()
         self.queue._lease_at = self.queue._balance_at = 0.0
         await self.queue._refill()
@@ -355,6 +357,83 @@ def test_a_worker_says_that_the_crawl_is_finished_and_begins_it_again_in_time(
 
     with caplog.at_level(logging.INFO):
         asyncio.run(run())
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_request_that_kills_its_readers_takes_no_other_one_with_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def read(body: bytes, spider: Spider) -> Request:
+        request = unpacked(body, spider)
+        if request.url == f"{A}/deadly":
+            raise KilledError
+        return request
+
+    async def run() -> None:
+        monkeypatch.setattr("comity.crawler.frontier.shared_queue.unpacked", read)
+        monkeypatch.setattr("comity.crawler.frontier.shared_queue.UNWANTED", 0.0)
+        names = ["first", "second", "third", "fourth"]
+        async with working(server, "last") as (last,):
+            last.has_room = False
+            for name in names:
+                async with working(server, name) as (worker,):
+                    if name == "first":
+                        worker.put(f"{A}/1", f"{A}/deadly", f"{A}/2", f"{B}/1")
+                        await turns(worker)
+                        assert len(worker.here) == 4
+                    else:
+                        with pytest.raises(KilledError):
+                            await turns(worker)
+                    monkeypatch.setattr(worker.queue, "close", nothing)
+                    await last.queue._queue.bury(name)
+            last.has_room = True
+            await turns(last)
+            assert last.urls == [f"{A}/1", f"{A}/2", f"{B}/1"]
+            last.done()
+            await turns(last)
+            await last.queue._look_now()
+            assert last.queue.is_finished
+
+    asyncio.run(run())
+    assert "1 requests could not be read, and are set aside: `scrapy frontier crawl` lists them" in caplog.text
+
+
+async def nothing() -> None: ...
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_request_that_cannot_be_read_is_set_aside(server: Server) -> None:
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            redis = one.queue._queue
+            body = packed(Request(f"{A}/2", callback=SPIDER.parse), SPIDER).replace(b"parse", b"share")
+            await redis.put([Row("a.example", b"2", redis.new_key(), 0, body)])
+            one.put(f"{A}/1")
+            await turns(one)
+            (unreadable,) = [key for key in one.here if key not in readable(one)]
+            del one.here[unreadable]
+            one.done()
+            await turns(one)
+            await one.queue._look_now()
+            assert one.queue.is_finished
+            (request,) = await redis.unreadable_requests(9)
+            assert (request.host, request.body) == ("a.example", body)
+            assert "`share` is not a public method of the spider" in request.why
+
+    asyncio.run(run())
+
+
+def readable(worker: Worker) -> list[int]:
+    keys = []
+    for key in worker.here:
+        with suppress(LookupError):
+            worker.queue.get(key)
+            keys.append(key)
+    return keys
 
 
 def hosts_of(worker: Worker) -> int:
