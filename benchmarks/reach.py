@@ -317,7 +317,11 @@ def show_shares(pages: Log, timeout: float) -> None:
     first = pages[0][0]
     spans = range(int((pages[-1][0] - first) / timeout) + 1)
     workers = sorted({worker for *_, worker in pages}, key=int)
-    table = Table("worker", "pages", "of all", title=f"pages in % of each {timeout:g} s")
+    of_host: dict[str, list[str]] = {}
+    for _, host, _, worker in pages:
+        of_host.setdefault(host, []).append(worker)
+    moves = sum(before != after for askers in of_host.values() for before, after in pairwise(askers))
+    table = Table("worker", "pages", "of all", title=f"pages in % of each {timeout:g} s; hosts moved {moves} times")
     for span in spans:
         table.add_column(f"{span * timeout:g}", justify="right")
     whole = Counter(int((at - first) / timeout) for at, *_ in pages)
