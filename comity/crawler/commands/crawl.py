@@ -24,7 +24,7 @@ ENDED_EARLY = 1  # exit status; as of a crawl that could not begin
 
 
 class _RunSpider(BaseRunSpiderCommand):
-    """Nothing changes for who has not the add-on."""
+    """A command that runs a spider, with the feeds of the add-on, if it is on, and an exit status of comity's own."""
 
     _run_crawler: Crawler | None = None
 
