@@ -272,7 +272,7 @@ def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(serve: Ser
     workers.begin(1, {"COMITY_AGAIN_AFTER": 3600}, urls=server.url("/0"))
     log = workers.end()
     assert log.count(" WARNING: COMITY_STATE: crawl `test` has been finished since ") == 1
-    assert "set COMITY_AGAIN_AFTER to the seconds" in log
+    assert "set COMITY_AGAIN_AFTER to a number of seconds that it has been finished (it is 3600 now)" in log
     assert sorted(asked(server)) == sorted(numbered(12))
     now: Any = state.client().time()
     state.client().hset("comity:{test}:meta", "finished", str((now[0] - 7200) * 1000))

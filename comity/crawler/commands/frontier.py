@@ -97,8 +97,10 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
         elif opts.action:
             await queue.set_state(STATES[opts.action])
             say(f"{name} is {STATES[opts.action]}: its workers are told within {options.worker_timeout / 3:.0f} s")
-            if opts.action == "resume" and (retried := await queue.retry()):
-                say(f"{retried} requests that could not be read wait again")
+            if opts.action == "resume":
+                await queue.status()  # which run it is
+                if retried := await queue.retry():
+                    say(f"{retried} requests that could not be read wait again")
         elif opts.json:
             status, hosts, unreadable = await _look(queue, opts.hosts)
             lists = {"listed": [asdict(host) for host in hosts], "unreadable_requests": unreadable}

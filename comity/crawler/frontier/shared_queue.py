@@ -1,6 +1,6 @@
 """The requests of a crawl by several workers: they wait in COMITY_STATE, and a worker has those of the hosts that it has leased.
 
-How it works. Five things go on beside the scheduler, none of which it waits for:
+How it works. These go on beside the scheduler, which waits for none of them:
 
     put      what was put goes out together, each TICK; only once that is confirmed the word that its parents are done
     lease    while this worker has room, hosts that are due are leased, each with the first of its requests; more of them follow
@@ -167,18 +167,20 @@ class SharedQueue:
         if seconds is None:  # another worker has begun it again
             return
         crawl, since = self._queue.address.crawl, datetime.now(UTC) - timedelta(seconds=seconds)
-        words = {"crawl": crawl, "since": since.isoformat(" ", "minutes"), "again": DAY // 2}
+        words = {"crawl": crawl, "since": since.isoformat(" ", "minutes")}
         if self._again_after and seconds >= self._again_after:
             if await self._queue.begin_again():
                 logger.info("COMITY_STATE: crawl `%(crawl)s`, which was finished at %(since)s, begins again", words)
-        else:
-            logger.warning(
-                "COMITY_STATE: crawl `%(crawl)s` has been finished since %(since)s. Requests that it has seen are not asked for"
-                " again. To begin it again, with the policies and the pace that are known, set COMITY_AGAIN_AFTER to the seconds"
-                " that it has been finished by then, e.g. %(again)d each day; or delete it with `scrapy frontier %(crawl)s"
-                " --delete`",
-                words,
-            )
+            return
+        again = f"e.g. {DAY / 2:.0f} for a crawl each day"
+        if self._again_after:
+            again = f"it is {self._again_after:g} now"
+        logger.warning(
+            "COMITY_STATE: crawl `%(crawl)s` has been finished since %(since)s. Requests that it has seen are not asked for"
+            " again. To begin it again, with the policies and the pace that are known, set COMITY_AGAIN_AFTER to a number of"
+            " seconds that it has been finished (%(again)s), or delete it with `scrapy frontier %(crawl)s --delete`",
+            {**words, "again": again},
+        )
 
     async def _sweep(self) -> None:
         """Delete what is left of runs of the crawl before this one."""
@@ -373,6 +375,8 @@ class SharedQueue:
             return
         if host.suspects and not host.is_leaving:
             await self._read(name, host)
+            if self._hosts.get(name) is not host:  # it was given back meanwhile
+                return
         if host.is_leaving:
             for key in [*self._taker.lost(name), *host.suspects]:
                 self._requests.pop(key, None)
@@ -440,9 +444,9 @@ class SharedQueue:
         for group in filter(None, [fresh, *alone]):
             async with self._reading if group is not fresh else nullcontext():
                 keys = [entry.key for entry in group.values()]
-                await self._queue.read(name, keys, by=1)
+                await self._queue.read(name, keys, is_done=False)
                 readable = {number: self._is_readable(number) for number in group if number in self._requests}
-                await self._queue.read(name, keys, by=0)
+                await self._queue.read(name, keys, is_done=True)
             for number, is_readable in readable.items():
                 if host.suspects.pop(number, None) is not None and is_readable:
                     body = group[number].body

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 from comity.crawler.redis_state.address import SHARDS, StateAddress, name_as_key, owner_of, pace_key, pace_shard, shard_of
 from comity.crawler.redis_state.check import KEEPS
 from comity.crawler.redis_state.connection import Connection, StateError
-from comity.crawler.redis_state.scripts import DATA_VERSION, Script, script
+from comity.crawler.redis_state.scripts import DATA_VERSION, RUNS_VERSION, Script, script
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import host_name
@@ -165,7 +165,7 @@ class RedisQueue:
     async def open(self, shards: int = SHARDS) -> None:
         """PolicyError where the crawl on the server has data of another version. `shards`: of a crawl that begins now."""
         version, number, state, run, began, swept = await self._crawl(_OPEN, DATA_VERSION, shards)
-        if int(version) != DATA_VERSION:
+        if int(version) not in (DATA_VERSION, RUNS_VERSION):
             raise PolicyError(
                 f"COMITY_STATE: crawl `{self.address.crawl}` at {self.address} has data of version {int(version)}, and this"
                 f" comity knows version {DATA_VERSION}: go on with the comity that began it, or set COMITY_CRAWL to another name"
@@ -186,7 +186,7 @@ class RedisQueue:
     async def begin_again(self) -> bool:
         """Let a finished crawl begin again: with an empty queue, nothing seen, and the policies and the pace that are known. Of
         several workers one does, and gets True. All have the new run then."""
-        has_begun = bool(await self._crawl(_AGAIN, self.run))
+        has_begun = bool(await self._crawl(_AGAIN, self.run, RUNS_VERSION))
         await self.open()
         return has_begun
 
@@ -320,9 +320,9 @@ class RedisQueue:
         if keys:
             await self._call(_ACK, host, name_as_key(host), *keys)
 
-    async def read(self, host: str, keys: Sequence[bytes], *, by: int) -> None:
-        """Note that a worker begins to read requests, and may die of it (`by`: 1), or that it has read them (0)."""
-        await self._call(_READ, host, name_as_key(host), by, *keys)
+    async def read(self, host: str, keys: Sequence[bytes], *, is_done: bool) -> None:
+        """Note that this worker begins to read requests, and may die of it; or, where that is done, that it lives."""
+        await self._call(_READ, host, name_as_key(host), int(is_done), *keys)
 
     async def give_up(self, host: str, whys: Mapping[bytes, str]) -> None:
         """Set requests aside that this worker cannot read. `whys`: key -> why."""

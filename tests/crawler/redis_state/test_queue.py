@@ -331,6 +331,9 @@ def test_data_of_another_version_is_not_touched(server: Server) -> None:
 
     with pytest.raises(PolicyError, match="has data of version 1, and this comity knows version 2: go on with the comity"):
         asyncio.run(run())
+    server.client().hset("comity:{crawl}:meta", mapping={"version": 4, "shards": 4})
+    with pytest.raises(PolicyError, match="has data of version 4"):
+        asyncio.run(run())
 
 
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(own_server: Server) -> None:
@@ -507,6 +510,7 @@ def test_a_finished_crawl_begins_again_once_for_all_workers(server: Server) -> N
                 assert 4 < (await queue.finish() or 0.0) < 600
             assert [await queue.begin_again() for queue in (one, two)] == [True, False]
             assert (one.run, two.run) == (2, 2)
+            assert server.client().hget("comity:{crawl}:meta", "version") == b"3"  # of which older workers know nothing
             assert await one.put(rows(one, range(200))) == [True] * 200
             assert await two.put(rows(two, range(200))) == [False] * 200
             assert await old.finish() is None  # it has the run of the others by now
@@ -567,8 +571,8 @@ def test_a_request_whose_readers_die_is_set_aside(server: Server) -> None:
                 for lease in await one.lease(9, 9):
                     if lease.host == A:
                         assert reads(lease) == dict.fromkeys(range(3), -1 if not dead else 0) | ({1: dead} if dead else {})
-                        await one.read(A, keys(lease), by=1)
-                        await one.read(A, [entry.key for entry in lease.requests if entry.body != b"request 1"], by=0)
+                        await one.read(A, keys(lease), is_done=False)
+                        await one.read(A, [entry.key for entry in lease.requests if entry.body != b"request 1"], is_done=True)
                 await two.bury("one")
             (lease,) = [lease for lease in await one.lease(9, 9) if lease.host == A]
             assert reads(lease) == {0: 0, 2: 0}
@@ -605,7 +609,7 @@ def test_requests_that_cannot_be_read_do_not_hide_those_behind_them(server: Serv
             await one.put(rows(one, range(4)))
             (lease,) = await one.lease(1, 2)
             for _ in range(3):
-                await one.read(A, keys(lease), by=1)
+                await one.read(A, keys(lease), is_done=False)
             await two.bury("one")
             (lease,) = await two.lease(1, 2)
             assert bodies(lease) == [2, 3]
