@@ -390,6 +390,59 @@ def test_full_memory_holds_the_crawl_up_and_loses_nothing(serve: Serve, workers:
     assert len(workers.project.items) == 100
 
 
+SCRAPYS_OWN = """
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
+
+
+class Rules(CrawlSpider):
+    name = "rules"
+    rules = [Rule(LinkExtractor(), callback="parse_page", follow=True, errback="failed")]
+
+    def __init__(self, urls, **options):
+        super().__init__(**options)
+        self.start_urls = [urls + "/0"]
+
+    def parse_page(self, response):
+        yield {"url": response.url}
+
+    def failed(self, failure):
+        yield {"url": failure.request.url}
+
+
+class Maps(SitemapSpider):
+    name = "maps"
+
+    def __init__(self, urls, **options):
+        super().__init__(**options)
+        self.sitemap_urls = [urls + "/index.xml"]
+
+    def parse(self, response):
+        yield {"url": response.url}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("REACH-4")
+@pytest.mark.parametrize("name", ["rules", "maps"])
+def test_scrapys_own_spiders_are_crawled_over_the_state(serve: Serve, workers: Workers, name: str) -> None:
+    """Their callbacks have private names."""
+    server = serve(tree(6))
+    maps = {
+        "/index.xml": f"<sitemapindex><sitemap><loc>{server.url('/map.xml')}</loc></sitemap></sitemapindex>",
+        "/map.xml": "<urlset>" + "".join(f"<url><loc>{server.url(path)}</loc></url>" for path in numbered(6)) + "</urlset>",
+    }
+    server.routes |= {path: Answer(body, content_type="application/xml") for path, body in maps.items()}
+    (workers.project.folder / "own.py").write_text(SCRAPYS_OWN)
+    running = workers.project.begin(
+        type(name, (Follow,), {"name": name}), workers.settings | {"SPIDER_MODULES": ["own"]}, urls=server.url("")
+    )
+    assert running.end() == 0
+    assert " ERROR: " not in running.log
+    assert "scheduler/unserializable" not in running.log
+    assert {item["url"] for item in workers.project.items} == {server.url(path) for path in numbered(6)[name == "rules" :]}
+
+
 @pytest.mark.slow
 def test_start_requests_that_are_not_to_be_filtered_go_out_once(serve: Serve, workers: Workers) -> None:
     """Scrapy's own `start()` makes such."""
