@@ -1,5 +1,4 @@
-"""What stops or ends the process of a spider: a downloader middleware, just before its request goes out; a request, when it is
-read."""
+"""A downloader middleware that stops the process of a spider just before its request goes out, and a request that kills it."""
 
 from __future__ import annotations
 

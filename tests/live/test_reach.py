@@ -179,7 +179,7 @@ def test_workers_have_as_many_hosts_each_also_one_that_joins(serve: Serve, worke
 
 
 async def put(state: Server, host: str, body: bytes) -> None:
-    """Put a request into the crawl, as whoever reaches the server can."""
+    """Put a request into the crawl, as anyone who reaches the server can."""
     connection = Connection(state.address("test"))
     queue = RedisQueue(connection, "somebody", TTL)
     await queue.open()

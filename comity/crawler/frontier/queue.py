@@ -28,8 +28,8 @@ class Taker(Protocol):
         """A request waits here from now on. `origin`: "" where it has none."""
 
     def lost(self, host: str) -> list[int]:
-        """Forget the stored requests of a host that wait here, and return their keys. What is out stays out, and requests that
-        are stored nowhere wait on."""
+        """Forget the stored requests of a host that wait here, and return their keys. Requests that are out stay out, and
+        requests that are stored nowhere wait on."""
 
     def waiting(self, host: str) -> int:
         """Return how many stored requests of a host wait here. All others of the host are out."""

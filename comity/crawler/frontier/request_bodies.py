@@ -1,8 +1,7 @@
 """Requests as MessagePack, for other processes.
 
 A body holds plain values alone, and reading it runs no code: no module is imported, no class but one of requests that this
-process has loaded is made, and no method is looked up but a callback. A worker reads what anyone who reaches the server may have
-written."""
+process has loaded is made, and no method is looked up but a callback. Anyone who reaches the server can write a body."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ def unpacked(body: bytes, spider: Spider) -> Request:
             if members.get(name) is not None:
                 arguments[name] = _method(spider, members[name])
         return kind(**arguments)
-    except Exception as error:  # whatever the class of the request raises
+    except Exception as error:  # the class of the request may raise any
         raise ValueError(str(error) or type(error).__name__) from error
 
 

@@ -30,7 +30,7 @@ PRIORITIES = range(-(2**53), 2**53 + 1)  # that a score can hold
 MOST_ROWS = 500  # that one script puts, so that it holds up nobody for long
 MOST_BYTES = 2**20  # the same
 MOST_TAKEN = 1000  # requests of a host that one script hands out
-LAG = 10.0  # seconds of which a server that takes the place of another one may know nothing
+LAG = 10.0  # seconds whose requests may be missing on a server that takes the place of another one
 DIGEST = 12  # octets of what is kept of a fingerprint: two of 10^9 are alike once in 10^11 crawls
 STATES = ("running", "paused", "ended")  # that are set; a crawl that is running may be finished
 _KEY = Struct(">QI")
@@ -378,7 +378,7 @@ class RedisQueue:
         return lost
 
     async def release(self, hosts: str | Iterable[str], wait: float = 0.0) -> None:
-        """Let another worker have the hosts in so many seconds, if something waits for them. What is out waits again."""
+        """Let another worker have the hosts in so many seconds, if something waits for them. Requests that are out wait again."""
         await _all(self._releases([hosts] if isinstance(hosts, str) else hosts, wait))
 
     def _releases(self, hosts: Iterable[str], wait: float = 0.0) -> list[asyncio.Future[Any]]:

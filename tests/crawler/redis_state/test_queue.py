@@ -402,7 +402,7 @@ def test_what_a_dead_worker_had_goes_to_others_at_once(server: Server) -> None:
 
 
 async def lose(queue: RedisQueue, message: str) -> None:
-    """What a worker does tells it that requests are gone."""
+    """Each of these calls tells the worker that requests are gone."""
     for call in (queue.look, queue.is_finished, lambda: queue.lease(9, 9)):
         with pytest.raises(StateLostError, match=message):
             await call()
@@ -463,7 +463,7 @@ def test_a_server_that_evicts_keys_is_not_relied_on_any_more(own_server: Server)
 
 @pytest.mark.requirement("REACH-2")
 def test_a_server_that_lacks_what_was_put_last_is_relied_on(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was started anew, or has taken the place of another one. What it lacks of long ago is lost."""
+    """It was started anew, or has taken the place of another one. Older requests that it lacks are lost."""
 
     async def run() -> None:
         async with workers(server, "one") as (one,):
@@ -510,7 +510,7 @@ def test_a_finished_crawl_begins_again_once_for_all_workers(server: Server) -> N
                 assert 4 < (await queue.finish() or 0.0) < 600
             assert [await queue.begin_again() for queue in (one, two)] == [True, False]
             assert (one.run, two.run) == (2, 2)
-            assert server.client().hget("comity:{crawl}:meta", "version") == b"3"  # of which older workers know nothing
+            assert server.client().hget("comity:{crawl}:meta", "version") == b"3"  # which older workers refuse
             assert await one.put(rows(one, range(200))) == [True] * 200
             assert await two.put(rows(two, range(200))) == [False] * 200
             assert await old.finish() is None  # it has the run of the others by now

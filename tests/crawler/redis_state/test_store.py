@@ -129,7 +129,7 @@ def test_when_a_session_began_is_remembered_and_its_secret_is_not(store: RedisSt
 
 
 def test_everything_that_is_remembered_has_an_end(store: RedisStore, server: Server) -> None:
-    """But the version of the data. What is seen again is remembered as long again."""
+    """The version of the data has none. A use of a key begins its time anew."""
     client = server.client()
 
     def remember() -> None:

@@ -38,8 +38,8 @@ local function count(field, by)
   end
 end
 
--- What the owner of the host had out waits again, in its old place. `is_dead`: the owner is, and one of the requests may be why. No
--- new keys come to be in a full memory: what is deleted goes first.
+-- The requests that the owner of the host had out wait again, in their old places. `is_dead`: the owner is dead, and one of the
+-- requests may be the cause. The deletion comes first, so that no new keys come to be in a full memory.
 local function all_back(host, is_dead)
   local out = redis.call('ZRANGE', base .. ':out:' .. host, 0, -1, 'WITHSCORES')
   if #out == 0 then
@@ -60,7 +60,7 @@ local function all_back(host, is_dead)
   count('out', -#out / 2)
 end
 
--- No worker is to read the request any more, which neither waits nor is out.
+-- Let no worker read the request any more. It does not wait, and is not out.
 local function give_up(host, key, priority, body, why)
   redis.call('HSET', base .. ':unreadable', host .. '\n' .. key, why .. '\n' .. priority .. '\n' .. body)
   redis.call('HDEL', base .. ':body:' .. host, key)

@@ -1,6 +1,6 @@
 -- session(digest, moment, keep) -> when the host was first seen with the secret of this digest: at this moment, where it never was.
--- KEYS[1] is a hash: digest -> when it was first seen, and after a blank when it was seen last, by the server. What was not seen for
--- `keep` s is forgotten.
+-- KEYS[1] is a hash: digest -> when it was first seen, and after a blank when it was seen last, by the server. Digests that were not
+-- seen for `keep` s are forgotten.
 local now, keep = math.floor(now_ms() / 1000), tonumber(ARGV[3])
 local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
