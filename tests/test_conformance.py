@@ -198,6 +198,7 @@ ROWS = {
     "REACH-3": "no rate of a host is exceeded through kills, freezes, restarts and loss of the network",
     "REACH-4": "full memory is back-pressure, and nothing travels as code",
     "REACH-5": "passes over datasets run as idempotent tasks per part on Ray, Dask or Spark, with the same outcome as alone",
+    "STATE-2": "items are as safe as pages: a page counts as done when its items are on the disk, whatever is killed",
     "REPORT-1": "one page says what a crawl asked, what was refused and why, its pace and its uses, as the servers saw it",
     "STATE-3": "work is shared: no worker idles while another is the bottleneck, also when it joins late",
     "TAG-1": "records that comity did not make get the tag of a crawl, from what they say and from what their sites say",
@@ -219,7 +220,7 @@ def page(proofs: dict[str, set[str]]) -> str:
         "([acap.md](acap.md)); AUTO, AUTX: automation-preferences.txt and its extension ([automation.md](automation.md)); USE,",
         "PREF, SIG, META, TDM, RSL: what may be done with pages ([uses.md](uses.md)), all with a reading of each of their open",
         "points; MEET: where they meet; RATE: how often; SEC: hostile sites; GUARD: the same rules at the server",
-        "([guard.md](guard.md)); EXT: formats of other packages ([formats.md](formats.md)); REACH: several machines",
+        "([guard.md](guard.md)); EXT: formats of other packages ([formats.md](formats.md)); REACH, STATE: several machines",
         "([dataset-clusters.md](dataset-clusters.md)); TAG: records of others ([existing-data.md](existing-data.md)); WEB: other",
         "clients ([clients.md](clients.md)); WHY: explanations.",
     ]
