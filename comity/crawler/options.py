@@ -61,6 +61,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_MAX_WAITING": 0,
     "COMITY_AGAIN_AFTER": 0,
     "COMITY_WORKER_TIMEOUT": 10,
+    "COMITY_PART_SECONDS": 60,
     "COMITY_POLICY_TIMEOUT": 15,
     "COMITY_PROXY": "",
     "COMITY_INNER": "deny",
@@ -131,6 +132,7 @@ class Options:
     max_waiting: int  # requests of the crawl there at a time; 0: any number
     again_after: float  # seconds for which it has been finished when it begins again; 0: it never does
     worker_timeout: float  # seconds without a sign of life after which a worker is taken for dead
+    part_seconds: float  # seconds that a file of a feed grows, at least, where a feed is stored in parts
     client: ClientOptions  # of the client for policy files
     policy_timeout: float  # seconds for one policy file over all its hops
     min_delay: float  # seconds between two requests to a host, at least
@@ -180,6 +182,7 @@ class Options:
             max_waiting=_number(settings, "COMITY_MAX_WAITING"),
             again_after=_seconds(settings, "COMITY_AGAIN_AFTER"),
             worker_timeout=_seconds(settings, "COMITY_WORKER_TIMEOUT", zero=False),
+            part_seconds=_seconds(settings, "COMITY_PART_SECONDS"),
             client=ClientOptions.from_settings(settings, user_agent=agent.user_agent, proxy=str(_get(settings, "COMITY_PROXY"))),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),
             min_delay=_seconds(settings, "COMITY_MIN_DELAY"),

@@ -2,7 +2,8 @@
 
 Private names, and what happens where a Scrapy does not have them: `engine._slot.nextcall` (the engine is woken by a request
 that the scheduler swallows), `engine._slot.closing` (closing shows when the engine stops), `engine._slot.inprogress` (no JOBDIR),
-`engine.scraper.itemproc.middlewares` (files that a page refuses are fetched, with a warning), `_split_domain` of the cookie
+`engine.scraper.itemproc.middlewares` (files that a page refuses are fetched, with a warning), `_get_uri_params`,
+`_start_new_batch` and `_close_slot` of the feed exporter (a crawl with feeds in parts ends), `_split_domain` of the cookie
 middleware (it asks for the public suffix list over the network), `Request._url_is_verbatim` (what clients and browsers send is
 judged as Scrapy would write it).
 What touches the downloader's slots is in slots.py. No other module may use private names."""
@@ -14,9 +15,12 @@ import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from operator import mod
 from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares import cookies
+from scrapy.extensions import feedexport
+from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.http import Request, Response
 from tldextract import TLDExtract
 
@@ -149,6 +153,32 @@ def item_pipelines(crawler: Crawler) -> Iterable[object]:
     scraper = getattr(engine_of(crawler), "scraper", None)
     pipelines: Iterable[object] = getattr(getattr(scraper, "itemproc", None), "middlewares", ())
     return pipelines
+
+
+def feed_exporter(crawler: Crawler) -> FeedExporter | None:
+    """Return the extension that writes the feeds; None if there are no feeds, or no extensions yet."""
+    try:
+        return crawler.get_extension(FeedExporter)
+    except RuntimeError:
+        return None
+
+
+def next_batch(exporter: FeedExporter, slot: FeedSlot) -> asyncio.Task[None]:
+    """Let the next items of a feed go to another file, and return the closing of the current file.
+
+    If the file cannot be stored, Scrapy logs that and counts it in `feedexport/failed_count/...`."""
+    parameters = exporter._get_uri_params(slot.spider, slot.feed_options["uri_params"], slot)
+    exporter.slots[exporter.slots.index(slot)] = exporter._start_new_batch(
+        batch_id=slot.batch_id + 1,
+        uri=_filled_in(slot.uri_template, parameters),
+        feed_options=slot.feed_options,
+        spider=slot.spider,
+        uri_template=slot.uri_template,
+    )
+    return asyncio.create_task(exporter._close_slot(slot, slot.spider))
+
+
+_filled_in: Callable[[str, dict[str, Any]], str] = getattr(feedexport, "apply_uri_params", mod)  # Scrapy 2.17 has `%` instead
 
 
 def never_opened(crawler: Crawler) -> None:

@@ -46,6 +46,7 @@ class Queue(Protocol):
 
     setting: str  # by which the operator has named the place, for messages
     is_shared: bool  # what is put arrives when its host is leased, here or in another process; else it waits here at once
+    has_begun: bool  # earlier processes may have stored items of the crawl
 
     def open(self, spider: Spider) -> Awaitable[None] | None:
         """Begin, at once or once the outcome was awaited. Callbacks and errbacks are stored as names of the spider's methods.
@@ -64,8 +65,11 @@ class Queue(Protocol):
     def get(self, key: int) -> Request:
         """The request, as a new object each time. LookupError where it cannot be read."""
 
+    def through(self, key: int) -> None:
+        """The request has left the engine: its callback and the pipelines are through. Its items are not on the disk yet."""
+
     def done(self, key: int) -> None:
-        """The request has left the engine: its callback and the pipelines are through."""
+        """The items of a request that is through are on the disk."""
 
     def saw(self, fingerprint: bytes) -> None:
         """A request that could not be stored is done."""

@@ -22,15 +22,16 @@ are its policies fresh; is its first request permitted, by `Access.decide`; is i
 to another one; does its pace let it out. The first no says what the queue waits for; where there is none the request is handed
 out, and the queue is due again at once.
 
-A request that was handed out is known by identity until it leaves the engine. Only then is it done, and leaves the journal, in
-one write with what it led to: a killed crawl gets back what was not done."""
+A request that was handed out is known by identity until it leaves the engine. Then it is through. It is done, and leaves the
+journal, when its items are on the disk (item_barrier.py). The requests that it led to are written before, or together with that.
+A killed crawl gets back the requests that were not done."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,13 +52,14 @@ from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.files import ORIGINS_AT_ONCE
 from comity.crawler.frontier.host_queues import HostQueue, HostQueues
+from comity.crawler.frontier.item_barrier import ItemBarrier, ItemsLostError
 from comity.crawler.frontier.journal import Journal
 from comity.crawler.frontier.queue import Aside, Queue
 from comity.crawler.frontier.scrapy_queues import take_over
 from comity.crawler.options import stop
 from comity.crawler.pace.limiter import Limiter, slowest, windows_for
 from comity.crawler.run.flights import ClosingError
-from comity.crawler.scrapy_internals import WAKE, closing, in_progress, never_opened, wake
+from comity.crawler.scrapy_internals import WAKE, closing, engine_of, in_progress, never_opened, wake
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.urls import host_name, origin_or_empty
 
@@ -114,6 +116,9 @@ class Scheduler(BaseScheduler):
         self._keys: dict[Request, int] = {}  # of those that were read from the storage, or need not be, until they are done
         self._unkept: dict[Request, bytes | None] = {}  # those that cannot stand in it -> fingerprint, the same
         self._out: set[Request] = set()  # those of both that were handed out
+        self._through: list[tuple[int | None, bytes | None]] = []  # key and fingerprint of those that are not done yet
+        self._barrier = ItemBarrier(crawler, self._crawl.flushes, self._crawl.options.part_seconds)
+        self._storing: asyncio.Task[None] | None = None
         self._tick: CallLaterResult | None = None
         self._log_at = 0.0
         self._retry_times = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
@@ -140,6 +145,7 @@ class Scheduler(BaseScheduler):
         self._spider = spider
         if self._storage is None:
             return self._dupefilter.open()
+        self._barrier.open()
         opening = self._storage.open(spider)
         if opening is not None:
             return deferred_from_coro(self._open(opening))
@@ -191,6 +197,10 @@ class Scheduler(BaseScheduler):
             take_over(folder, journal, self._crawler, with_seen=self._filters_here)
         return journal
 
+    @property
+    def goes_on(self) -> bool:
+        return self._storage is not None and self._storage.has_begun
+
     # What the storage asks and tells
 
     @property
@@ -231,27 +241,77 @@ class Scheduler(BaseScheduler):
         return Aside(first.due - monotonic(), first.aside)
 
     def _write(self) -> None:
-        """Writes the changes of the queue, again and again."""
+        """Write the changes of the queue, again and again."""
         assert self._storage
         self._tick = call_later(FLUSH, self._write)
+        self._note_through(self._storage)
+        if self._through and self._barrier.is_clear:
+            self._acknowledge(self._storage, self._through)
+            self._through = []
+        elif self._through and self._barrier.is_due(len(self._through), is_idle=not (self._out or len(self))):
+            self._storing = asyncio.create_task(self._store(self._storage))
         try:
-            self._acknowledge(self._storage)
             self._storage.flush()
         except OSError as error:
-            if monotonic() >= self._log_at:
-                self._log_at = monotonic() + 60
-                logger.error("%(setting)s: %(error)s; it is tried again", {"setting": self._storage.setting, "error": error})
+            self._complain(error)
 
-    def _acknowledge(self, storage: Queue) -> None:
-        """Tell the storage of requests that have left the engine: their callback and their items are through."""
+    def _complain(self, error: Exception) -> None:
+        """Log a failure of the storage, at most one a minute."""
+        assert self._storage
+        if monotonic() >= self._log_at:
+            self._log_at = monotonic() + 60
+            logger.error("%(setting)s: %(error)s; it is tried again", {"setting": self._storage.setting, "error": error})
+
+    def _note_through(self, storage: Queue) -> None:
+        """Note the requests that have left the engine: their callbacks and the pipelines of their items are through."""
         if not self._out:
             return
         progress = in_progress(self._crawler)
         for request in [request for request in self._out if request not in progress]:
             self._out.remove(request)
             if (key := self._keys.pop(request, None)) is not None:
+                storage.through(key)
+                self._through.append((key, None))
+            else:
+                self._through.append((None, self._unkept.pop(request)))
+
+    async def _store(self, storage: Queue) -> None:
+        """Put the items of requests that are through on the disk, and let these requests be done."""
+        through, self._through = self._through, []
+        try:
+            await self._barrier.store()
+        except ItemsLostError as error:
+            logger.error(
+                "%(setting)s: %(error)s. The crawl ends; started again, it fetches their pages once more",
+                {"setting": storage.setting, "error": error},
+            )
+            if not closing(self._crawler) and (engine := engine_of(self._crawler)) is not None:
+                await engine.close_spider_async(reason="items_lost")
+        except Exception as error:  # of a pipeline
+            self._through = through + self._through
+            self._complain(error)
+        else:
+            self._acknowledge(storage, through)
+
+    async def _store_last(self, storage: Queue) -> None:
+        """Let all requests that are through be done. Scrapy closes the feeds after the scheduler."""
+        if self._storing is not None and not self._barrier.has_failed:  # else it closes the crawl, and waits for this
+            await self._storing
+        self._note_through(storage)
+        if not self._barrier.has_failed:
+            await self._store(storage)
+        if self._through:
+            logger.warning(
+                "%(setting)s: the items of %(number)d pages are not stored; started again, the crawl fetches these pages again",
+                {"setting": storage.setting, "number": len(self._through)},
+            )
+
+    def _acknowledge(self, storage: Queue, through: Iterable[tuple[int | None, bytes | None]]) -> None:
+        """Tell the storage which requests are done."""
+        for key, fingerprint in through:
+            if key is not None:
                 storage.done(key)
-            elif (fingerprint := self._unkept.pop(request)) is not None:
+            elif fingerprint is not None:
                 storage.saw(fingerprint)
 
     def close(self, reason: str) -> Deferred[None] | None:
@@ -276,7 +336,7 @@ class Scheduler(BaseScheduler):
             )
         if self._storage is not None:
             try:
-                self._acknowledge(self._storage)
+                await self._store_last(self._storage)
                 if (closing_storage := self._storage.close()) is not None:
                     await closing_storage
             except OSError as error:

@@ -82,7 +82,8 @@ class _Waiting:
 class _Host:
     """A host that is leased."""
 
-    keys: set[int] = field(default_factory=set)  # of requests that wait here or are out, and are not done
+    keys: set[int] = field(default_factory=set)  # of requests that wait here, are out or are through, and are not done
+    through: set[int] = field(default_factory=set)  # those of them whose items are not on the disk yet
     waiting: int = 0  # in the state, as far as it is known
     is_leaving: bool = False  # it is given back when nothing of it is out here
     suspects: dict[int, Entry] = field(default_factory=dict)  # requests that had a worker which died, until they were read
@@ -93,6 +94,7 @@ class SharedQueue:
 
     setting = "COMITY_STATE"
     is_shared = True
+    has_begun = True  # another worker may have been here before
 
     def __init__(
         self,
@@ -227,12 +229,20 @@ class SharedQueue:
             host.keys.discard(key)
             self._changed_hosts.add(waiting.host)
 
+    def through(self, key: int) -> None:
+        waiting = self._requests.get(key)
+        host = self._hosts.get(waiting.host) if waiting is not None else None
+        if waiting is not None and host is not None and key in host.keys:  # else its lease was lost meanwhile
+            host.through.add(key)
+            self._changed_hosts.add(waiting.host)
+
     def done(self, key: int) -> None:
         waiting = self._requests.pop(key, None)
         if waiting is not None:
             self._done.setdefault(waiting.host, []).append(waiting.key)
             if host := self._hosts.get(waiting.host):
                 host.keys.discard(key)
+                host.through.discard(key)
                 self._changed_hosts.add(waiting.host)
 
     def saw(self, fingerprint: bytes) -> None:
@@ -384,8 +394,9 @@ class SharedQueue:
             host.suspects.clear()
         elif name in self._maybe_aside and await self._is_given_back(name, host):
             return
-        if not host.is_leaving and host.waiting and len(host.keys) < REQUESTS // 2:
-            lease = await self._queue.more(name, REQUESTS - len(host.keys))
+        in_work = len(host.keys) - len(host.through)
+        if not host.is_leaving and host.waiting and in_work < REQUESTS // 2:
+            lease = await self._queue.more(name, REQUESTS - in_work)
             if lease is None:
                 self._drop(name)
             elif name in self._hosts:  # else it was given back meanwhile, with these requests

@@ -17,7 +17,7 @@ from scrapy.utils.test import get_crawler
 
 from comity.crawler.frontier.queue import Aside
 from comity.crawler.frontier.request_bodies import packed, unpacked
-from comity.crawler.frontier.shared_queue import SharedQueue
+from comity.crawler.frontier.shared_queue import REQUESTS, SharedQueue
 from comity.crawler.redis_state.connection import Connection
 from comity.crawler.redis_state.neighbours import Neighbours
 from comity.crawler.redis_state.queue import Lease, RedisQueue, Row
@@ -185,6 +185,36 @@ def test_a_host_for_which_nobody_waits_is_given_back_once_nothing_of_it_is_out(s
             await one.queue._look_now()
             assert one.queue.is_finished
             assert one.stats.get_value("comity/scheduler/set-aside") == 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-2")
+def test_requests_whose_items_are_not_stored_yet_hold_up_no_others_and_keep_their_host(server: Server) -> None:
+    """They are out for all other workers, and go to these if this one dies."""
+
+    async def run() -> None:
+        async with working(server, "one", "two") as (one, two):
+            one.put(*(f"{A}/{number}" for number in range(REQUESTS + 5)))
+            await one.turn()
+            assert len(one.here) == REQUESTS
+            first = dict(one.here)
+            for key in first:
+                one.queue.through(key)
+            one.here.clear()
+            await one.turn()
+            assert len(one.here) == 5
+            one.done()
+            await one.turn()
+            await two.turn()
+            assert two.here == {}
+            status = await one.queue._queue.status()
+            assert (status["waiting"], status["out"], status["done"]) == (0, REQUESTS, 5)
+            for key in first:
+                one.queue.done(key)
+            await one.turn()
+            assert (await one.queue._queue.status())["done"] == REQUESTS + 5
+            assert await one.queue._queue.is_finished()
 
     asyncio.run(run())
 
