@@ -28,6 +28,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
 
 from comity.crawler.crawl import Crawl
+from comity.crawler.feeds.parquet import ParquetExporter
 from comity.crawler.feeds.sidecar import SidecarExporter
 from comity.crawler.frontier.item_barrier import PARTS, STORED, put_on_disk
 from comity.crawler.options import stop
@@ -71,6 +72,8 @@ def kept_feeds(settings: BaseSettings, feeds: Mapping[Any, dict[str, Any]], plac
         if way == PARTS:
             if BATCH_TIME not in uri:
                 stop(f"{uri}: a kill would lose items, which {place} is to keep: {_remedy(uri)}")
+            if _exporter(settings, uri, feed) is ParquetExporter:  # all parts share the dictionary
+                feed = {**feed, "item_export_kwargs": {**feed.get("item_export_kwargs", {}), "columns": {}}}
             uri = uri.replace(BATCH_TIME, f"{BATCH_TIME}-{token}")
         kept[uri] = {**feed, STORED: way}
     return kept
@@ -85,14 +88,18 @@ def _remedy(uri: str) -> str:
     return f"write `{parts}` to get files that are complete, or a path that ends in .jsonl"
 
 
+def _exporter(settings: BaseSettings, uri: str, feed: Mapping[str, Any]) -> Any:
+    """Return the exporter of a feed. KeyError or NotConfigured if there is none."""
+    return load_object(settings.getwithbase("FEED_EXPORTERS")[feed.get("format", Path(uri).suffix[1:])])
+
+
 def _way(settings: BaseSettings, uri: str, feed: Mapping[str, Any]) -> str:
     """Return how a feed is stored: PARTS, or one of ENDS; "" if Scrapy cannot write the feed."""
     storages = settings.getwithbase("FEED_STORAGES")
-    exporters = settings.getwithbase("FEED_EXPORTERS")
     encoding = feed.get("encoding") or settings["FEED_EXPORT_ENCODING"] or "utf-8"
     try:
         storage = load_object(storages.get(urlsplit(uri).scheme) or storages["file"])
-        exporter = load_object(exporters[feed.get("format", Path(uri).suffix[1:])])
+        exporter = _exporter(settings, uri, feed)
         has_line_ends = LINE_END.encode(encoding) == LINE_END.encode()
     except (LookupError, NotConfigured):
         return ""

@@ -9,18 +9,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scrapy import Spider
 from scrapy.exporters import BaseItemExporter, JsonLinesItemExporter
 from scrapy.extensions.feedexport import BlockingFeedStorage
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 from comity.crawler.feeds import register
+from comity.crawler.feeds.parquet import ParquetExporter
 from comity.crawler.feeds.storage import ENDS, FileStorage
 from comity.crawler.feeds.warc_records import RecordWriter
 from comity.crawler.frontier.item_barrier import PARTS, STORED
 from comity.crawler.options import Options, SettingsError
+from comity.dataset.files.arrow_schema import EXTRA
+from comity.dataset.files.formats import open_reader
 from comity.dataset.files.warc.records import WarcRecord, records
 
 
@@ -81,9 +88,16 @@ def registered(feeds: dict[Any, dict[str, Any]], place: str = "JOBDIR", **settin
 def test_feeds_are_added_to_where_every_whole_record_can_be_read(uri: str, feed: dict[str, Any], way: str) -> None:
     settings = registered({uri: feed}, FEED_STORAGES={"own": Uploads})
     [(name, kept)] = settings.getdict("FEEDS").items()
-    assert kept == {**feed, STORED: way}
+    told: dict[str, Any] = {"item_export_kwargs": {"columns": {}}} if uri.endswith("parquet") else {}
+    assert kept == {**feed, **told, STORED: way}
     assert (name == uri) is (way != PARTS)
     assert settings.getdict("FEED_STORAGES") == {"": FileStorage, "file": FileStorage, "own": Uploads}
+
+
+@pytest.mark.requirement("STATE-2")
+def test_tags_in_a_file_of_their_own_are_stored_too() -> None:
+    settings = registered({"items.jsonl": {}}, COMITY_TAG="sidecar:tags.jsonl")
+    assert [feed[STORED] for feed in settings.getdict("FEEDS").values()] == ["lines", "lines"]
 
 
 @pytest.mark.requirement("STATE-2")
@@ -204,3 +218,25 @@ def test_what_follows_the_cut_is_read(tmp_path: Path) -> None:
         found = [*records(file, 0, path.stat().st_size)]
     assert len(found) == 9
     assert all(isinstance(record, WarcRecord) for record in found)
+
+
+@pytest.mark.requirement("STATE-2")
+def test_parts_of_a_parquet_feed_are_one_table(tmp_path: Path) -> None:
+    """A column keeps the type of the first part, later columns come behind, and nothing is lost."""
+    [feed] = registered({"a/%(batch_time)s.parquet": {}}).getdict("FEEDS").values()
+    crawler = get_crawler(Spider, {"COMITY_STORE": str(tmp_path / "policies.sqlite"), "COMITY_TAG": "off"})
+    items: list[dict[str, Any]] = [{"url": "a", "price": 1}, {"url": "b", "price": 1.5, "seen": "today"}, {"url": "c"}]
+    paths = [tmp_path / f"{number}.parquet" for number in range(len(items))]
+    for path, item in zip(paths, items, strict=True):
+        with path.open("wb") as file:
+            exporter = ParquetExporter.from_crawler(crawler, file, **feed["item_export_kwargs"])
+            exporter.start_exporting()
+            exporter.export_item(item)
+            exporter.finish_exporting()
+    schemas = [pq.read_schema(path) for path in paths]
+    assert [schema.names for schema in schemas] == [["url", "price", EXTRA], *[["url", "price", "seen", EXTRA]] * 2]
+    assert {schema.field("price").type for schema in schemas} == {pa.int64()}
+    assert pq.ParquetDataset(paths, schema=schemas[-1]).read().num_rows == 3
+    readers = [open_reader(path) for path in paths]
+    found = [record for reader in readers for part in reader.parts() for batch in reader.read(part) for record in batch]
+    assert found == items
