@@ -210,18 +210,22 @@ def test_feed_that_overwrites_keeps_what_the_crawl_has_found_before(run: Run, se
     assert asked(server) == once()
 
 
-@pytest.mark.parametrize("is_early", [True, False])
-def test_pages_of_a_feed_that_cannot_be_stored_are_fetched_again(
-    run: Run, server: Loopback, tmp_path: Path, is_early: bool
-) -> None:
-    """Whether that turns out on the way or at the end."""
-    failed = run({"up://broken/%(batch_time)s.jsonl": {}}, {"COMITY_PART_SECONDS": 0 if is_early else 60})
-    assert "JOBDIR: items are lost: a feed could not be stored. The crawl ends; started again, it fetches" in failed.log
-    assert (failed.finish_reason == "items_lost") is is_early
+def test_crawl_ends_when_a_feed_cannot_be_stored_and_goes_on_later(run: Run, server: Loopback, tmp_path: Path) -> None:
+    server.routes["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.1\n"
+    failed = run({"up://broken/%(batch_time)s.jsonl": {}}, {"COMITY_PART_SECONDS": 0})
+    assert failed.log.count("JOBDIR: items are lost: a feed could not be stored. The crawl ends; started again, it fetches") == 1
+    assert failed.finish_reason == "items_lost"
     before = asked(server)
     run({f"{tmp_path}/items.jsonl": {}})
     assert lines(tmp_path / "items.jsonl") == urls(server)
     assert {path: number - before[path] for path, number in asked(server).items()} == once()
+
+
+def test_pages_of_a_feed_that_cannot_be_stored_at_the_end_are_fetched_again(run: Run, server: Loopback, tmp_path: Path) -> None:
+    failed = run({"up://broken/%(batch_time)s.jsonl": {}})
+    assert "JOBDIR: items are lost: a feed could not be stored" in failed.log
+    run({f"{tmp_path}/items.jsonl": {}})
+    assert lines(tmp_path / "items.jsonl") == urls(server)
 
 
 def test_pages_are_fetched_again_when_the_disk_was_full(run: Run, server: Loopback, tmp_path: Path) -> None:

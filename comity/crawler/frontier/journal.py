@@ -201,7 +201,7 @@ class Journal:
             raise LookupError(f"request {key} of `{self.path}` cannot be read: {printable(str(error))}") from error
 
     def through(self, key: int) -> None:
-        """Nothing: the request stays in the file until it is done."""
+        """Do nothing: the request stays in the file until it is done."""
 
     def done(self, key: int) -> None:
         """The items of a request that is through are on the disk."""

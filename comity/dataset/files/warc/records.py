@@ -90,7 +90,8 @@ def end_of_records(file: IO[bytes]) -> int:
     if not isinstance(last, Damage):
         return size
     file.seek(last.offset)
-    is_cut_off = last.error == CUT_OFF or VERSION.startswith(file.read(len(VERSION)))
+    beginning = file.read(len(VERSION))
+    is_cut_off = last.error == CUT_OFF or (beginning != VERSION and VERSION.startswith(beginning))
     return last.offset if is_cut_off else size
 
 
