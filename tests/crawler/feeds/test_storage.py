@@ -198,7 +198,7 @@ def archive(*, compressed: bool) -> tuple[bytes, list[int]]:
 def test_records_that_are_whole_stay(compressed: bool, tmp_path: Path, in_full: bool) -> None:
     octets, ends = archive(compressed=compressed)
     name = "pages.warc.gz" if compressed else "pages.warc"
-    cuts = {cut for end in ends for cut in range(end - 12, end + 40)} | set(range(0, len(octets), 1 if in_full else 371))
+    cuts = {cut for end in ends for cut in range(end - 12, end + 90)} | set(range(0, len(octets), 1 if in_full else 371))
     for cut in sorted(cut for cut in cuts if 0 <= cut <= len(octets)):
         assert end_of("records", octets[:cut], tmp_path, name) == max(end for end in ends if end <= cut), cut
 

@@ -87,12 +87,7 @@ def end_of_records(file: IO[bytes]) -> int:
     size = file.seek(0, os.SEEK_END)
     start = _last_member(file, size) if is_compressed(file) else 0
     last = next(iter(deque(records(file, start, size), 1)), None)
-    if not isinstance(last, Damage):
-        return size
-    file.seek(last.offset)
-    beginning = file.read(len(VERSION))
-    is_cut_off = last.error == CUT_OFF or (beginning != VERSION and VERSION.startswith(beginning))
-    return last.offset if is_cut_off else size
+    return last.offset if isinstance(last, Damage) and last.error == CUT_OFF else size
 
 
 def _last_member(file: IO[bytes], size: int) -> int:
@@ -189,7 +184,8 @@ def _head(read_chunk: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
     while end < 0:
         before = len(octets)
         octets += read_chunk()
-        if not _VERSION.match(octets[:20]):
+        is_beginning = bool(octets) and VERSION.startswith(octets)  # the rest of the line may come
+        if not (is_beginning or _VERSION.match(octets[:20])):
             raise _DamageError("no WARC record begins here")
         end = octets.find(b"\r\n\r\n", max(0, before - 3))
         # Or each of many beginnings would be read up to the same end.
