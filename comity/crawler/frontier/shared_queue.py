@@ -83,7 +83,7 @@ class _Host:
     """A host that is leased."""
 
     keys: set[int] = field(default_factory=set)  # of requests that wait here, are out or are through, and are not done
-    through: set[int] = field(default_factory=set)  # those of them whose items are not on the disk yet
+    through: set[int] = field(default_factory=set)  # of requests whose items are not on the disk yet
     waiting: int = 0  # in the state, as far as it is known
     is_leaving: bool = False  # it is given back when nothing of it is out here
     suspects: dict[int, Entry] = field(default_factory=dict)  # requests that had a worker which died, until they were read
@@ -231,8 +231,7 @@ class SharedQueue:
 
     def through(self, key: int) -> None:
         waiting = self._requests.get(key)
-        host = self._hosts.get(waiting.host) if waiting is not None else None
-        if waiting is not None and host is not None and key in host.keys:  # else its lease was lost meanwhile
+        if waiting is not None and (host := self._hosts.get(waiting.host)):
             host.through.add(key)
             self._changed_hosts.add(waiting.host)
 
@@ -394,7 +393,7 @@ class SharedQueue:
             host.suspects.clear()
         elif name in self._maybe_aside and await self._is_given_back(name, host):
             return
-        in_work = len(host.keys) - len(host.through)
+        in_work = len(host.keys - host.through)
         if not host.is_leaving and host.waiting and in_work < REQUESTS // 2:
             lease = await self._queue.more(name, REQUESTS - in_work)
             if lease is None:
