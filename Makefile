@@ -63,7 +63,7 @@ fuzz: .venv/ready-to-fuzz  ## MINUTES=60: look for input that breaks something, 
 mutants: .venv/ready-for-mutants  ## MODULE=comity.policies.answers.combining: make mistakes in it (in all modules) and look whether tests see them
 	$(BIN)/python -m tests.mutants.run $(MODULE)
 
-words:  ## FILES=comity/guard: show names that tell nothing and docstrings that begin with a fragment (in all files)
+words:  ## FILES=comity/guard: show where the English is hard to read (in all files: leave FILES out)
 	@$(PYTHON) tests/words/run.py $(FILES)
 
 SCRAPY_SUITE = $(or $(TMPDIR),/tmp)/comity-scrapy-suite

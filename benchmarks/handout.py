@@ -86,7 +86,9 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
             """Seconds that it took."""
             started = process_time()
             if (job := scheduler._storage) is not None:
-                scheduler._acknowledge(job)
+                scheduler._note_through(job)
+                scheduler._acknowledge(job, scheduler._through)
+                scheduler._through.clear()
                 job.flush()
             return process_time() - started
 

@@ -39,7 +39,8 @@ CRAWLERS: dict[str, dict[str, Any]] = {
 }
 REFERENCES = b"ACAP-crawler: *\nACAP-permissions-reference: /%s\n"
 
-Log = list[tuple[float, str, str]]  # when, host, path
+Log = list[tuple[float, str, str, str]]  # when, host, path, and the value of the field WORKER
+WORKER = "X-Worker"  # by which a client says which worker it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +88,9 @@ async def serve(served: list[Host], channel: Connection) -> None:
         host, policies = by_address[writer.get_extra_info("sockname")[0]]
         try:
             while True:
-                path = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1].decode()
-                log.append((time.monotonic(), host.address, path))
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                path, worker = head.split(" ", 2)[1], head.partition(f"\r\n{WORKER}: ")[2].partition("\r\n")[0]
+                log.append((time.monotonic(), host.address, path, worker))
                 if path in policies:
                     await asyncio.sleep(host.policy)
                     writer.write(answer(b"text/plain", policies[path]))
@@ -165,7 +167,7 @@ def visit(name: str, crawled: list[Host], port: int, channel: Connection, *, rea
         done = subprocess.run([sys.executable, __file__, "--job", json.dumps(job)], capture_output=True, text=True, check=False)
     channel.send(None)
     log: Log = channel.recv()
-    got = {(address, path) for _, address, path in log}
+    got = {(address, path) for _, address, path, _ in log}
     missing = {(host.address, f"/{page}") for host in crawled for page in range(host.pages)} - got
     if done.returncode or missing:
         raise SystemExit(f"{name} did not fetch {sorted(missing)}:\n{done.stderr}")
@@ -175,13 +177,13 @@ def visit(name: str, crawled: list[Host], port: int, channel: Connection, *, rea
 def last(log: Log, of: list[Host]) -> float:
     """Seconds until the last page of these hosts was asked for."""
     addresses = {host.address for host in of}
-    times = [at for at, address, path in log if address in addresses and path[1:].isdigit()]
+    times = [at for at, address, path, _ in log if address in addresses and path[1:].isdigit()]
     return max(times) - log[0][0]
 
 
 def least_gap(log: Log, of: list[Host]) -> float:
     """Seconds between two pages of one of these hosts."""
-    times = [[at for at, address, path in log if address == host.address and path[1:].isdigit()] for host in of]
+    times = [[at for at, address, path, _ in log if address == host.address and path[1:].isdigit()] for host in of]
     return min(after - before for of_host in times for before, after in pairwise(of_host))
 
 

@@ -110,8 +110,10 @@ class Comity(Bench):
         super().answer(request)
 
     def write(self) -> None:
-        if (job := self.scheduler._journal) is not None:
-            self.scheduler._acknowledge(job)
+        if (job := self.scheduler._storage) is not None:
+            self.scheduler._note_through(job)
+            self.scheduler._acknowledge(job, self.scheduler._through)
+            self.scheduler._through.clear()
             job.flush()
 
     async def close(self) -> None:

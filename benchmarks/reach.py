@@ -2,6 +2,7 @@
 
     chaos       4 workers, 1,000 hosts x 20 pages, a delay of 1 s; one worker is killed each 3 s, and one stopped for a while.
                 `--server kill` kills Redis under load, `--server away` takes it away for 20 s
+    shares      4 workers, 40 hosts, a delay of 1 s, and after 15 s one worker more: how many pages each asks for
     rate        4 workers, one host at Request-rate 10/1s: what any second held at most
     policies    4 workers, 500 origins: how often each was asked for a policy file
     floor       4 workers, 1,000 hosts, a delay of 1 s, no faults; and 4 processes of Scrapy by itself, each with a quarter of the
@@ -26,16 +27,17 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import cycle, pairwise
+from functools import partial
+from itertools import count, cycle, pairwise
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).parent.parent))  # Redis is started as the tests do
 
-from hosts import Host, Log, Server, hosts
+from hosts import WORKER, Host, Log, Server, hosts
 from rich.console import Console
 from rich.table import Table
 from scrapy import Spider
@@ -136,7 +138,7 @@ class Faults:
         self._client: Any = state and state.client()
         self.workers = [start() for _ in range(options.workers)]
         self.killed = 0
-        self._kill_at = self._stop_at = self._server_at = inf  # monotonic
+        self._kill_at = self._stop_at = self._server_at = self._join_at = inf  # monotonic
         self._has_begun = False
         self._stopped: Worker | None = None
 
@@ -148,6 +150,8 @@ class Faults:
             self._stop_at = now + 8
         if self._options.server:
             self._server_at = now + 7
+        if self._options.join:
+            self._join_at = now + self._options.join_at
 
     def _all_work(self) -> bool:
         """True where each worker has given a sign of life. On a busy machine it takes long to begin, and a crawl whose workers
@@ -175,6 +179,9 @@ class Faults:
             self._stop_at = inf
             if self._stopped.runs:
                 self._stopped.process.send_signal(signal.SIGCONT)
+        if now > self._join_at:
+            self._join_at = inf
+            self.workers += (self._start() for _ in range(self._options.join))
         if self._state is not None and now > self._server_at:
             self._server_at = inf
             self._state.kill()
@@ -188,8 +195,14 @@ class Faults:
                 worker.kill()
 
 
-def crawled(options: argparse.Namespace, settings: dict[str, Any], *, is_shared: bool = True) -> Outcome:
-    """One crawl with its faults."""
+def crawled(
+    options: argparse.Namespace,
+    settings: dict[str, Any],
+    *,
+    is_shared: bool = True,
+    tell: Callable[[Log], None] = lambda pages: None,
+) -> Outcome:
+    """Return the outcome of one crawl with its faults. `tell`: is called with the pages that the server was asked for."""
     some = hosts(40, options.hosts, pages=options.pages, delay=options.delay, rate=options.rate)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -197,7 +210,7 @@ def crawled(options: argparse.Namespace, settings: dict[str, Any], *, is_shared:
         server = stack.enter_context(Server(some))
         shared = {"COMITY_STATE": state.url, "COMITY_WORKER_TIMEOUT": options.timeout} if state else {}
         local = {"COMITY_STORE": f"{folder}/policies.sqlite", "JOBDIR": f"{folder}/job"} if not state else {}
-        job = {
+        job: dict[str, Any] = {
             "settings": {"CONCURRENT_REQUESTS": CONCURRENT, **(shared or local), **settings},
             "arguments": {"port": server.port, "pages": options.pages},
             "level": "INFO" if options.verbose else "WARNING",
@@ -205,7 +218,13 @@ def crawled(options: argparse.Namespace, settings: dict[str, Any], *, is_shared:
         log = folder / "log"
         addresses = [host.address for host in some]
         shares = cycle([addresses] if is_shared else [addresses[first :: options.workers] for first in range(options.workers)])
-        faults = Faults(options, lambda: Worker({**job, "addresses": next(shares)}, log), state)
+        numbers = count(1)
+
+        def worker() -> Worker:
+            fields = {"DEFAULT_REQUEST_HEADERS": {WORKER: str(next(numbers))}}
+            return Worker({**job, "addresses": next(shares), "settings": {**job["settings"], **fields}}, log)
+
+        faults = Faults(options, worker, state)
         stack.callback(faults.end)
         give_up = time.monotonic() + PATIENCE
         while any(worker.runs for worker in faults.workers):
@@ -221,7 +240,9 @@ def crawled(options: argparse.Namespace, settings: dict[str, Any], *, is_shared:
         sys.stderr.writelines(lines if options.verbose else [line for line in lines if " ERROR:" in line])
         server.channel.send(None)
         used, calls = usage(state)
-        return judged(server.channel.recv(), some, options.delay, faults, text, used, calls)
+        seen: Log = server.channel.recv()
+        tell([hit for hit in seen if hit[2][1:].isdigit()])
+        return judged(seen, some, options.delay, faults, text, used, calls)
 
 
 def usage(state: Redis | None) -> tuple[float, int]:
@@ -235,14 +256,14 @@ def usage(state: Redis | None) -> tuple[float, int]:
 
 
 def judged(seen: Log, some: list[Host], delay: float, faults: Faults, text: str, used: float, calls: int) -> Outcome:
-    pages = [(moment, address, path) for moment, address, path in seen if path[1:].isdigit()]
+    pages = [(moment, address, path) for moment, address, path, _ in seen if path[1:].isdigit()]
     expected = {(host.address, f"/{page}") for host in some for page in range(host.pages)}
     requests = Counter((address, path) for _, address, path in pages)
     times: dict[str, list[float]] = {}
     for moment, address, _ in sorted(pages):
         times.setdefault(address, []).append(moment)
     gaps = [after - before for of_host in times.values() for before, after in pairwise(of_host)]
-    policies = Counter((address, path) for _, address, path in seen if path in WELL_KNOWN)
+    policies = Counter((address, path) for _, address, path, _ in seen if path in WELL_KNOWN)
     number = max(1, len(pages))
     return Outcome(
         asked=len(pages),
@@ -288,6 +309,27 @@ def show(rows: list[tuple[str, Outcome]], title: str) -> None:
         table.add_column(name.replace("_", " "), justify="right")
     for name, row in rows:
         table.add_row(name, *(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row))
+    Console(width=200).print(table)
+
+
+def show_shares(pages: Log, timeout: float) -> None:
+    """Show how many pages each worker asked for: in all, and in each span of `timeout` seconds."""
+    first = pages[0][0]
+    spans = range(int((pages[-1][0] - first) / timeout) + 1)
+    workers = sorted({worker for *_, worker in pages}, key=int)
+    of_host: dict[str, list[str]] = {}
+    for _, host, _, worker in pages:
+        of_host.setdefault(host, []).append(worker)
+    moves = sum(before != after for askers in of_host.values() for before, after in pairwise(askers))
+    table = Table("worker", "pages", "of all", title=f"pages in % of each {timeout:g} s; hosts moved {moves} times")
+    for span in spans:
+        table.add_column(f"{span * timeout:g}", justify="right")
+    whole = Counter(int((at - first) / timeout) for at, *_ in pages)
+    for worker in workers:
+        own = [at for at, *_, name in pages if name == worker]
+        in_span = Counter(int((at - first) / timeout) for at in own)
+        shares = (f"{100 * in_span[span] / max(1, whole[span]):.0f}" for span in spans)
+        table.add_row(worker, str(len(own)), f"{100 * len(own) / len(pages):.1f} %", *shares)
     Console(width=200).print(table)
 
 
@@ -342,6 +384,7 @@ COMITY = {
 SCRAPY = {"ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "USER_AGENT": "benchbot/1.0", "CONCURRENT_ITEMS": 8}
 PRESETS: dict[str, dict[str, Any]] = {
     "chaos": {},
+    "shares": {"hosts": 40, "pages": 60, "kill": 0.0, "freeze": False, "join": 1},
     "rate": {"hosts": 1, "pages": 300, "delay": 0.0, "rate": "10/1s", "kill": 0.0, "freeze": False},
     "policies": {"hosts": 500, "pages": 2, "delay": 0.0, "kill": 0.0, "freeze": False},
     "floor": {"kill": 0.0, "freeze": False},
@@ -361,6 +404,8 @@ def main() -> None:
     parser.add_argument("--kill", type=float, default=3.0, help="seconds between two kills; 0: none")
     parser.add_argument("--freeze", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--server", choices=("kill", "away"))
+    parser.add_argument("--join", type=int, default=0, help="workers that begin later")
+    parser.add_argument("--join-at", type=float, default=15.0, help="seconds after the first ones")
     parser.add_argument("--timeout", type=float, default=3.0, help="COMITY_WORKER_TIMEOUT")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--requests", type=int, default=1_000_000, help="of `memory`; a tenth as many hosts")
@@ -391,7 +436,8 @@ def main() -> None:
         show(rows, title)
         return
     for number in range(options.runs):
-        rows.append((str(number + 1), crawled(options, COMITY)))
+        tell = partial(show_shares, timeout=options.timeout)
+        rows.append((str(number + 1), crawled(options, COMITY, tell=tell if options.what == "shares" else lambda pages: None)))
         show(rows, f"{options.workers} workers, {title}")
 
 

@@ -17,7 +17,12 @@ ROWS = {
     "RFC-7": "5xx, network error, timeout, truncated body: nothing may be fetched, unless an older copy is at hand",
     "RFC-8": "a copy is used for 24 hours at most, by RFC 9111 and with conditional requests",
     "RFC-9": "512 KiB are read; what lies past that is ignored at a line boundary, with a finding",
-    "RFC-10": "an HTML page under the name of a policy file is no policy file",
+    "RFC-10": "What a policy file is, is decided by its content, not by its Content-Type (RFC 9309 section 2.3.1.1:"
+    " parseable rules MUST be followed; about one host in a hundred labels robots.txt `text/html`). (1) No markup at"
+    " its beginning: it is read, whatever the label; a wrong label is a finding. (2) Markup (`<!doctype`, `<html`, a tag"
+    " as its first character) and no line that, tags removed, begins with `User-agent` and a colon: no policy file,"
+    " handled as 404 (soft 404). (3) Markup and such a line: tags are removed and only refusals are read. The other"
+    " policy files by the same test: what is a page is no file, what is not a page is read by its body.",
     "RFC-11": "Sitemap lines belong to no group; Crawl-delay, Request-rate and Visit-time are honoured",
     "RFC-12": "open points of the RFC have one reading each, the one that lets less through (docs/robots.md)",
     "RFC-13": "control octets end no line; UTF-16 with a BOM is decoded; other octets stay distinct",
@@ -135,7 +140,9 @@ ROWS = {
     "META-5": "`property` counts as `name` where there is no name, and `http-equiv` as the field of its name; both only refuse",
     "TDM-1": "tdmrep.json, field and meta, in this order; the first matching rule of the file",
     "TDM-2": "a reservation refuses mining unless arranged, and its policy goes along",
-    "TDM-3": "a malformed file is reported; a bare object reserves the whole site",
+    "TDM-3": 'A malformed file: diagnostic; a top-level object with `"tdm-reservation": 1` counts as reserved for the whole'
+    " site. Comments and trailing commas are read (with a finding: strict readers refuse the file). Behind a real syntax"
+    " error any `tdm-reservation` of 1 reserves everything that no earlier rule matches.",
     "TDM-4": "metadata in EPUB and PDF supersede what came before",
     "RSL-1": "licenses are found by robots.txt, Link, link elements and scripts; they widen no access",
     "RSL-2": "lenient in prohibitions, strict in permissions; without a valid license nothing is licensed",
@@ -165,6 +172,10 @@ ROWS = {
     "MEET-4": "one table relates the vocabularies; direct words come first within one, any refusal counts across",
     "MEET-5": "prohibitions on elements travel with the item as spans, and what is refused can be cut out",
     "MEET-6": "a URL is judged by every path that a server may take it for: any refusal refuses (docs/robots.md)",
+    "MEET-8": "A policy file that could not be had because the server did not answer (5xx, time-out, connection, cut off) is"
+    " no silence: what that format could have refused is not granted by the operator's defaults until it has been asked"
+    " again. A 4xx is an answer: the file is not there. (RFC 9309 section 2.3.1.4 for robots.txt; here for every other"
+    " file, for its uses.)",
     "RATE-1": "the slowest of Crawl-delay, Request-rate, Visit-time, 429 or 503 and the operator's floor applies, for each host",
     "RATE-2": "no window ever holds more than was allowed, measured at the server, over all processes that share a store file",
     "RATE-3": "waiting for one host holds up no other",
@@ -190,7 +201,9 @@ ROWS = {
     "REACH-3": "no rate of a host is exceeded through kills, freezes, restarts and loss of the network",
     "REACH-4": "full memory is back-pressure, and nothing travels as code",
     "REACH-5": "passes over datasets run as idempotent tasks per part on Ray, Dask or Spark, with the same outcome as alone",
+    "STATE-2": "items are as safe as pages: a page counts as done when its items are on the disk, whatever is killed",
     "REPORT-1": "one page says what a crawl asked, what was refused and why, its pace and its uses, as the servers saw it",
+    "STATE-3": "work is shared: no worker idles while another is the bottleneck, also when it joins late",
     "TAG-1": "records that comity did not make get the tag of a crawl, from what they say and from what their sites say",
     "TAG-2": "the tag names the copy and the date of the policy that decided; with several dates any refusal refuses",
     "TAG-3": "where policies cannot be had there is no permission, unless the operator says so; the manifest says it",
@@ -210,7 +223,7 @@ def page(proofs: dict[str, set[str]]) -> str:
         "([acap.md](acap.md)); AUTO, AUTX: automation-preferences.txt and its extension ([automation.md](automation.md)); USE,",
         "PREF, SIG, META, TDM, RSL: what may be done with pages ([uses.md](uses.md)), all with a reading of each of their open",
         "points; MEET: where they meet; RATE: how often; SEC: hostile sites; GUARD: the same rules at the server",
-        "([guard.md](guard.md)); EXT: formats of other packages ([formats.md](formats.md)); REACH: several machines",
+        "([guard.md](guard.md)); EXT: formats of other packages ([formats.md](formats.md)); REACH, STATE: several machines",
         "([dataset-clusters.md](dataset-clusters.md)); TAG: records of others ([existing-data.md](existing-data.md)); WEB: other",
         "clients ([clients.md](clients.md)); WHY: explanations.",
     ]

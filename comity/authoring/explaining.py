@@ -25,6 +25,7 @@ from comity.policies import Agent, PolicyError, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.answers.markup import is_marked_up, without_tags
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
@@ -238,7 +239,8 @@ def spoken_of(source: Source) -> list[str]:
 def _patterns(source: Source) -> Iterator[str]:
     """Yield the paths and patterns that stand in the policy files, in whatever format."""
     for file in source.files:
-        text = file.fetched.body.decode("utf-8", "replace")
+        body = file.fetched.body
+        text = (without_tags(body) if is_marked_up(body) else body).decode("utf-8", "replace")
         if text.lstrip("\ufeff \t\r\n").startswith(("<", "{", "[")):
             yield from _QUOTED.findall(text)
             continue
@@ -265,6 +267,11 @@ def _matches(path: str, parts: Sequence[str]) -> bool:
 
 
 # ---- decisions, in words
+
+
+def _is_unreachable(rule: str) -> bool:
+    """Return True if the rule refuses because a policy file cannot be fetched."""
+    return rule in RULES and RULES[rule].is_unreachable
 
 
 class _TooManySitesError(Exception):
@@ -301,7 +308,8 @@ class _Explainer:
             outcomes = {}
             for url in (self._general, *allowed):
                 use = pages[url].uses[class_.use]
-                verdict = use.verdict.value if use.stated else SILENT
+                is_told = use.stated or _is_unreachable(use.reasons[0].rule)
+                verdict = use.verdict.value if is_told else SILENT
                 limits = tuple((name, _value_text(value)) for name, value in write_conditions(use).items())
                 reasons = [reason for reason in use.reasons if reason.rule != "comity.default"]
                 outcomes[url] = _Outcome(verdict, self._citations(reasons if limits else reasons[:1]), limits)
@@ -330,9 +338,7 @@ class _Explainer:
     def _access_answer(self, outcomes: Mapping[str, _Outcome]) -> Answer:
         general, exceptions = self._divided(outcomes)
         reference, is_silent = _reference(general.citations), not general.citations or not general.citations[0].line
-        unreachable = [
-            citation for citation in general.citations if citation.rule in RULES and RULES[citation.rule].is_unreachable
-        ]
+        unreachable = [citation for citation in general.citations if _is_unreachable(citation.rule)]
         match general.verdict:
             case "allow":
                 refused = [exception for exception in exceptions if exception.verdict != "allow"]
@@ -363,6 +369,10 @@ class _Explainer:
             return Answer(class_.name, SILENT, "")
         if general.verdict == "allow":
             sentence = f"{{subject}} may {class_.verb}{limits}{reference}"
+        elif general.verdict == "deny" and _is_unreachable(general.citations[0].rule):
+            file, cause = general.citations[0].file, general.citations[0].text
+            sentence = f"{{subject}} may not {class_.verb} as long as {file} cannot be fetched"
+            sentence += f": {cause}"
         elif general.verdict == "deny":
             sentence = f"{{subject}} may not {class_.verb}{reference}"
         else:

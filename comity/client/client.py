@@ -46,6 +46,7 @@ KEYWORDS = (
     "key_header",
     "content_usage",
     "automation_required",
+    "unreachable_uses",
     "skip_unusable",
     "policy_timeout",
     "proxy",

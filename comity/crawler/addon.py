@@ -13,6 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from scrapy.core.scheduler import Scheduler as ScrapyScheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
@@ -86,7 +87,7 @@ class Addon:
         options = _check(settings)
         agent = options.agent
         _guard_browsers(settings, options)
-        feeds.register(settings, options)
+        feeds.register(settings, options, place=_place_of_queue(settings, options))
         logformatter.shorten(settings)
         settings.set("USER_AGENT", f"{agent.token}/{comity.__version__} (Scrapy; comity)", priority="addon")
         if options.progress != "off":
@@ -98,6 +99,13 @@ class Addon:
         warnings = (_anonymous(settings, agent.token), _silent(options), _apart(settings, options), _switched_off(settings))
         for warning in chain.from_iterable(warnings):
             logger.warning("%s", warning)
+
+
+def _place_of_queue(settings: BaseSettings, options: Options) -> str:
+    """Return the setting by which a killed crawl goes on; "" if there is none, or if Scrapy's own scheduler keeps the queue."""
+    if ScrapyScheduler in load_object(settings["SCHEDULER"]).__mro__:  # issubclass() looks at methods alone
+        return ""
+    return "COMITY_STATE" if options.state else "JOBDIR" if settings.get("JOBDIR") else ""
 
 
 def _guard_browsers(settings: BaseSettings, options: Options) -> None:

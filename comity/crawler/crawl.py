@@ -44,6 +44,10 @@ class LostTurnError(DownloadFailedError):
 class Frontier(Protocol):
     """Our scheduler, as far as others need it."""
 
+    @property
+    def goes_on(self) -> bool:
+        """True if earlier processes may have stored items of this crawl."""
+
     def __len__(self) -> int:
         """The number of requests that wait."""
 
@@ -62,6 +66,7 @@ class Crawl(Parts):
         options = Options.checked(crawler.settings)
         self._crawler = crawler
         self.scheduler: Frontier | None = None  # ours, where it is in use
+        self.flushes: list[Callable[[], Awaitable[object] | None]] = []  # of `before_done`
         self.state = _state(crawler, options)
         observer = _observer(options)
         self.actions = Actions(crawler, options.agent, observer)
@@ -138,6 +143,13 @@ class Crawl(Parts):
         await super().close()
         if self.state is not None:
             await self.state.close()
+
+    def before_done(self, flush: Callable[[], Awaitable[object] | None]) -> None:
+        """Have `flush` called, and awaited, before pages count as done in JOBDIR or COMITY_STATE.
+
+        A pipeline that buffers items calls this in its `from_crawler`. `flush` writes all items that
+        the pipeline has taken. While it raises an error, no page counts as done."""
+        self.flushes.append(flush)
 
     def hold(self, request: Request, wait: float) -> bool:
         return self.scheduler is not None and self.scheduler.hold(request, wait)

@@ -44,6 +44,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_KEY_HEADER": "X-API-Key",
     "COMITY_CONTENT_USAGE": CONTENT_USAGE,
     "COMITY_AUTOMATION_REQUIRED": False,
+    "COMITY_UNREACHABLE_USES": "deny",
     "COMITY_SKIP_UNUSABLE": True,
     "COMITY_DROP_UNUSABLE": True,
     "COMITY_REL_NOFOLLOW": False,
@@ -58,7 +59,9 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_STATE": "",
     "COMITY_CRAWL": "",
     "COMITY_MAX_WAITING": 0,
+    "COMITY_AGAIN_AFTER": 0,
     "COMITY_WORKER_TIMEOUT": 10,
+    "COMITY_PART_SECONDS": 60,
     "COMITY_POLICY_TIMEOUT": 15,
     "COMITY_PROXY": "",
     "COMITY_INNER": "deny",
@@ -71,6 +74,8 @@ INNER = ("allow", "deny")
 REPORT_ENDINGS = (".html", ".htm", ".json")
 MAX_PORT = 65535
 PROGRESS = ("line", "summary", "off")  # while it goes on and at the end; at the end; nothing
+# What holds for the uses that a policy file could refuse, while the file cannot be fetched.
+UNREACHABLE_USES = ("deny", "default")
 BROWSER = ("all", "documents")  # what a browser asks for is judged; what a page needs to be shown goes with it
 ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of items; take them from the response
 
@@ -125,7 +130,9 @@ class Options:
     state: str  # URL of what several workers share instead of the store and JOBDIR; "": nothing
     crawl: str  # name of the crawl there; "": that of the spider
     max_waiting: int  # requests of the crawl there at a time; 0: any number
+    again_after: float  # seconds for which it has been finished when it begins again; 0: it never does
     worker_timeout: float  # seconds without a sign of life after which a worker is taken for dead
+    part_seconds: float  # seconds that a file of a feed grows, at least, where a feed is stored in parts
     client: ClientOptions  # of the client for policy files
     policy_timeout: float  # seconds for one policy file over all its hops
     min_delay: float  # seconds between two requests to a host, at least
@@ -173,7 +180,9 @@ class Options:
             state=_state(settings),
             crawl=str(_get(settings, "COMITY_CRAWL")),
             max_waiting=_number(settings, "COMITY_MAX_WAITING"),
+            again_after=_seconds(settings, "COMITY_AGAIN_AFTER"),
             worker_timeout=_seconds(settings, "COMITY_WORKER_TIMEOUT", zero=False),
+            part_seconds=_seconds(settings, "COMITY_PART_SECONDS"),
             client=ClientOptions.from_settings(settings, user_agent=agent.user_agent, proxy=str(_get(settings, "COMITY_PROXY"))),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),
             min_delay=_seconds(settings, "COMITY_MIN_DELAY"),
@@ -204,6 +213,7 @@ def _agent(settings: BaseSettings) -> Agent:
             "COMITY_CONTENT_USAGE", ",".join(content_usage), f"names no draft: write {' or '.join(CONTENT_USAGE)}, or both"
         )
     automation_required = _flag(settings, "COMITY_AUTOMATION_REQUIRED")
+    denies_unreachable = _word(settings, "COMITY_UNREACHABLE_USES", UNREACHABLE_USES) == "deny"
     try:
         return Agent(
             token,
@@ -216,6 +226,7 @@ def _agent(settings: BaseSettings) -> Agent:
             key_header=key_header,
             content_usage=content_usage,
             automation_required=automation_required,
+            denies_unreachable=denies_unreachable,
         )
     except PolicyError:
         raise _wrong("COMITY_AGENT", token, "is not a product token: use letters, digits, `_` and `-` only") from None

@@ -2,20 +2,25 @@
 
 Private names, and what happens where a Scrapy does not have them: `engine._slot.nextcall` (the engine is woken by a request
 that the scheduler swallows), `engine._slot.closing` (closing shows when the engine stops), `engine._slot.inprogress` (no JOBDIR),
-`engine.scraper.itemproc.middlewares` (files that a page refuses are fetched, with a warning), `_split_domain` of the cookie
+`engine.scraper.itemproc.middlewares` (files that a page refuses are fetched, with a warning), `_get_uri_params`,
+`_start_new_batch` and `_close_slot` of the feed exporter (a crawl with feeds in parts ends), `_split_domain` of the cookie
 middleware (it asks for the public suffix list over the network), `Request._url_is_verbatim` (what clients and browsers send is
 judged as Scrapy would write it).
 What touches the downloader's slots is in slots.py. No other module may use private names."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from operator import mod
 from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares import cookies
+from scrapy.extensions import feedexport
+from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.http import Request, Response
 from tldextract import TLDExtract
 
@@ -82,6 +87,18 @@ def closing(crawler: Crawler) -> bool:
     return slot.closing is not None if slot is not None and hasattr(slot, "closing") else not engine.running
 
 
+_ending: set[asyncio.Task[None]] = set()  # else nothing would keep the tasks
+
+
+def end(crawler: Crawler, reason: str) -> None:
+    """Let the crawl end once what is under way is done. `reason`: its finish_reason."""
+    engine = engine_of(crawler)
+    if engine is not None and engine.spider is not None and not closing(crawler):
+        task = asyncio.create_task(engine.close_spider_async(reason=reason))
+        _ending.add(task)
+        task.add_done_callback(_ending.discard)
+
+
 def scheduler_of(crawler: Crawler) -> BaseScheduler | None:
     """Return the scheduler; None before the spider is opened, or where Scrapy does not tell."""
     scheduler: BaseScheduler | None = getattr(getattr(engine_of(crawler), "_slot", None), "scheduler", None)
@@ -136,6 +153,32 @@ def item_pipelines(crawler: Crawler) -> Iterable[object]:
     scraper = getattr(engine_of(crawler), "scraper", None)
     pipelines: Iterable[object] = getattr(getattr(scraper, "itemproc", None), "middlewares", ())
     return pipelines
+
+
+def feed_exporter(crawler: Crawler) -> FeedExporter | None:
+    """Return the extension that writes the feeds; None if there are no feeds, or no extensions yet."""
+    try:
+        return crawler.get_extension(FeedExporter)
+    except RuntimeError:
+        return None
+
+
+def next_batch(exporter: FeedExporter, slot: FeedSlot) -> asyncio.Task[None]:
+    """Let the next items of a feed go to another file, and return the closing of the current file.
+
+    If the file cannot be stored, Scrapy logs that and counts it in `feedexport/failed_count/...`."""
+    parameters = exporter._get_uri_params(slot.spider, slot.feed_options["uri_params"], slot)
+    exporter.slots[exporter.slots.index(slot)] = exporter._start_new_batch(
+        batch_id=slot.batch_id + 1,
+        uri=_filled_in(slot.uri_template, parameters),
+        feed_options=slot.feed_options,
+        spider=slot.spider,
+        uri_template=slot.uri_template,
+    )
+    return asyncio.create_task(exporter._close_slot(slot, slot.spider))
+
+
+_filled_in: Callable[[str, dict[str, Any]], str] = getattr(feedexport, "apply_uri_params", mod)  # Scrapy 2.17 has `%` instead
 
 
 def never_opened(crawler: Crawler) -> None:

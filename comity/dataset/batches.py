@@ -53,7 +53,7 @@ class UsableBatches:
 def recrawled_in(datasets: Sequence[Path | str], terms: Terms, options: JobOptions = JobOptions()) -> Recrawled:  # noqa: B008  # immutable
     """The pages in these files and folders that were fetched more than once, where any of it depends on that."""
     paths = [path_of(dataset) if isinstance(dataset, str) else dataset for dataset in datasets]
-    return recrawled(open_readers(paths), options, terms.tags, terms.uses)
+    return recrawled(open_readers(paths), options, terms.tags, terms.uses, last_fetch=terms.last_fetch)
 
 
 __all__ = ("Recrawled", "Summary", "Terms", "UsableBatches", "recrawled_in")

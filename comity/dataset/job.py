@@ -88,10 +88,15 @@ class FetchPass(NamedTuple):
         return Outcome([], fetches)
 
 
-def recrawled(readers: Sequence[Reader], options: JobOptions, tags: TagSource, uses: Iterable[str] = ()) -> Recrawled:
-    """The pages of these files that were fetched more than once, where anything depends on it."""
+def recrawled(
+    readers: Sequence[Reader], options: JobOptions, tags: TagSource, uses: Iterable[str] = (), *, last_fetch: bool = False
+) -> Recrawled:
+    """Return the pages of these files that were fetched more than once, if anything depends on it.
+
+    `last_fetch`: as in Terms."""
     if (
-        CURRENT.isdisjoint(uses)
+        not last_fetch
+        and CURRENT.isdisjoint(uses)
         and tags.fields is not None
         and not _may_mention(readers, "until_recrawled", tags.fields, options)
     ):

@@ -67,6 +67,9 @@ class Agent:
     key_header: str = field(default="X-API-Key", kw_only=True)  # the field that carries a key, beside Authorization
     # Whether a site is refused altogether where its automation-preferences.txt cannot be had.
     automation_required: bool = field(default=False, kw_only=True)
+    # Whether the uses that a policy file could refuse are denied while the file cannot be fetched.
+    # False: the defaults decide.
+    denies_unreachable: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         if not PRODUCT_TOKEN.fullmatch(self.token):

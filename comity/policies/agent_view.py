@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial, reduce
+from itertools import chain
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from comity.bounded import Bounded
@@ -40,10 +42,11 @@ from comity.policies.formats.format import (
     Resource,
     SiteReading,
     Statements,
+    Unanswered,
     UseSource,
     nothing_more,
 )
-from comity.policies.page import jointly
+from comity.policies.page import Unreachable, jointly
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.preferences import Preferences
 from comity.policies.vocabulary.statement import Statement
@@ -51,8 +54,10 @@ from comity.policies.vocabulary.statement import Statement
 MAX_PURPOSES = 64  # sets of purposes of which it is remembered whether anything is usable
 
 ByVocabulary = Mapping[str, Sequence[Statement]]  # name of a vocabulary -> all that is stated in it
-# All that is stated of one resource, with the names of the vocabularies, and why every use is refused. Hashable.
-Outcome = tuple[tuple[tuple[str, tuple[Statement, ...]], ...], tuple[Reason, ...]]
+# All that is stated of one resource, with the names of the vocabularies; why every use is refused;
+# the files that could refuse more. Hashable.
+_Stated = tuple[tuple[str, tuple[Statement, ...]], ...]
+Outcome = tuple[_Stated, tuple[Reason, ...], tuple[Unanswered, ...]]
 
 
 class Carrier(NamedTuple):
@@ -78,10 +83,18 @@ class Carrier(NamedTuple):
 class AgentView:
     """The answers of one site to one agent."""
 
-    def __init__(self, agent: Agent, sites: Mapping[str, SiteReading], files: SiteFiles) -> None:
-        """`sites`: name of a format -> what the files say in it."""
+    def __init__(
+        self,
+        agent: Agent,
+        sites: Mapping[str, SiteReading],
+        files: SiteFiles,
+        unanswered: Mapping[str, tuple[Unanswered, ...]],
+    ) -> None:
+        """`sites`: name of a format -> what the files say in it. `unanswered`: name of a format ->
+        its files that could not be fetched, and may refuse uses."""
         self.agent = agent
         self._files = files
+        self.unanswered = unanswered if agent.denies_unreachable else {}
         self._readings = {name: reading for name, site in sites.items() if (reading := site.for_agent(agent)) is not None}
         self._restricting = tuple((name, reading) for name, reading in self._readings.items() if reading.restricts_access)
         self._only = self._restricting[0][1] if len(self._restricting) == 1 else None
@@ -178,19 +191,34 @@ class AgentView:
         return [list(sources) for reading in self._differing if (sources := reading.sources(targets, capture))]
 
     @cached_property
-    def _unusable(self) -> Bounded[frozenset[str] | None, Decision | None]:
-        """The refusals by purposes."""
+    def _unusable(self) -> Bounded[tuple[frozenset[str] | None, bool], Decision | None]:
+        """The refusals by purposes, and whether the files that cannot be fetched count."""
         return Bounded(MAX_PURPOSES)
 
     def unusable(self, purposes: Iterable[str] | None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages to requests for these purposes; None: those of
         the agent."""
-        key = None if purposes is None else frozenset(purposes)
+        return self._refusal_of_site(purposes)
+
+    def awaits_files(self, purposes: Iterable[str] | None) -> bool:
+        """Return True if every declared use is refused, but only until missing policy files answer."""
+        if not self.unanswered or self.unusable(purposes) is not None:
+            return False
+        return self._refusal_of_site(purposes, with_unanswered=True) is not None
+
+    def _refusal_of_site(
+        self,
+        purposes: Iterable[str] | None,
+        *,
+        with_unanswered: bool = False,
+    ) -> Decision | None:
+        """`with_unanswered`: the files that cannot be fetched refuse what they could."""
+        key = None if purposes is None else frozenset(purposes), with_unanswered
         if key not in self._unusable:
-            self._unusable[key] = self._unusable_for(key)
+            self._unusable[key] = self._unusable_for(*key)
         return self._unusable[key]
 
-    def _unusable_for(self, purposes: frozenset[str] | None) -> Decision | None:
+    def _unusable_for(self, purposes: frozenset[str] | None, with_unanswered: bool) -> Decision | None:
         if not self.agent.uses:
             return None
         readings = self._readings.values()
@@ -200,6 +228,9 @@ class AgentView:
             sources += reading.site_sources(purposes)
             if rules := reading.element_rules_everywhere():
                 sources.append(ElementUses(rules.rules, self.agent.vocabulary, partial(_reason_of_rule, rules, "")))
+        if with_unanswered:
+            files = chain(*self.unanswered.values())
+            sources += (Unreachable(file, self.agent.vocabulary) for file in files)
         return self.refusal_of_all(sources, self._files.origin)
 
     def refusal_of_all(self, sources: Sequence[UseSource], url: str) -> Decision | None:
@@ -267,20 +298,30 @@ def _reason_in_sets(rule_sets: Sequence[ElementRuleSet], url: str, rule: Element
     return rule_sets[0].reason_of(rule, url)
 
 
-def concluded(carriers: Sequence[Carrier]) -> Outcome:
-    """Return all statements about one resource, by vocabulary, and why every use is refused.
+_ByFormat = Mapping[str, tuple[Unanswered, ...]]
+_NONE: _ByFormat = MappingProxyType({})
 
-    Carriers come in the order files, header fields, document."""
+
+def concluded(carriers: Sequence[Carrier], unanswered: _ByFormat = _NONE) -> Outcome:
+    """Return all statements about one resource, by vocabulary, why every use is refused, and the
+    files that could refuse more.
+
+    Carriers come in the order files, header fields, document. `unanswered`: as of `AgentView`. A
+    format that concludes misses no file if its header fields or document state something."""
     statements = [
         statement for carrier in carriers for in_format in carrier.statements.values() for statement in in_format.statements
     ]
     refused = [reason for carrier in carriers for reason in carrier.refused]
+    missing = dict(unanswered)
     for name, conclude in _CONCLUDING:
-        end = conclude([carrier.statements.get(name, NO_STATEMENTS).state for carrier in carriers])
+        states = [carrier.statements.get(name, NO_STATEMENTS).state for carrier in carriers]
+        if name in missing and conclude([NO_STATEMENTS.state, *states[1:]]).statements:
+            del missing[name]
+        end = conclude(states)
         statements += end.statements
         refused += end.refused
     by_vocabulary = tuple((name, tuple(in_vocabulary)) for name, in_vocabulary in _by_vocabulary(statements).items())
-    return by_vocabulary, tuple(dict.fromkeys(refused))
+    return by_vocabulary, tuple(dict.fromkeys(refused)), tuple(chain(*missing.values()))
 
 
 def _by_vocabulary(statements: Iterable[Statement]) -> ByVocabulary:

@@ -13,11 +13,14 @@ from typing import Any, Protocol
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import most_restrictive, strictest
 from comity.policies.answers.decision import OF_PAGE, Decision, Finding, Reason, Source, UseDecision, Verdict, with_page_url
+from comity.policies.answers.element_rule import ALL
 from comity.policies.answers.qualifiers import Qualifiers
+from comity.policies.elements.coverage import refuses
 from comity.policies.elements.rules import Element, ElementRules, Traced
-from comity.policies.formats.format import PageSource, UseSource
+from comity.policies.formats.format import PageSource, Unanswered, UseSource
 from comity.policies.syntax.printable import MAX_SHOWN
 from comity.policies.tag import BASIC_USES, USE_NAME, without_extracts, write_tag
+from comity.policies.vocabulary.table import Vocabulary
 
 MAX_STATED = 100  # uses that a tag lists for the sole reason that the site names them
 
@@ -37,6 +40,29 @@ class Refusal:
 
     def decide(self, use: str) -> UseDecision | None:
         return self._refused
+
+    def limits(self, use: str) -> tuple[Limit, ...]:
+        return ()
+
+
+class Unreachable:
+    """A source that denies what a policy file could refuse while it cannot be fetched (MEET-8)."""
+
+    named_uses = ()
+
+    def __init__(self, unanswered: Unanswered, vocabulary: Vocabulary) -> None:
+        self._terms = unanswered.terms
+        self._vocabulary = vocabulary
+        self._denied = UseDecision(verdict=Verdict.DENY, stated=False, reasons=(unanswered.reason,))
+
+    def decide(self, use: str) -> UseDecision | None:
+        return self._denied if any(self._covers(term, use) for term in self._terms) else None
+
+    def _covers(self, term: str, use: str) -> bool:
+        if term == ALL:
+            return refuses((ALL,), use, self._vocabulary)
+        name, _, word = term.partition(":")
+        return word in self._vocabulary.related(name, use).words
 
     def limits(self, use: str) -> tuple[Limit, ...]:
         return ()

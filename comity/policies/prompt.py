@@ -13,6 +13,7 @@ from typing import Any
 from comity.policies.answers.decision import Reason, UseDecision, Verdict
 from comity.policies.answers.element_rule import ACTION_SPELLINGS, ACTIONS, ElementRule, Guideline, of_action
 from comity.policies.answers.errors import PolicyError
+from comity.policies.answers.rule import RULES
 from comity.policies.document.selectors import MAX_CHARS
 from comity.policies.elements.coverage import refused_for, refuses
 from comity.policies.elements.rules import Element
@@ -85,7 +86,8 @@ def instructions(page: Page, action: str, lang: str = "") -> str:
     use = action.lower()
     spelled = ACTION_SPELLINGS.get(use, "")
     use = spelled if spelled in _SPELLED_ACTIONS else use
-    refused = page.uses[use].verdict is Verdict.DENY and page.uses[use].stated
+    decision = page.uses[use]
+    refused = decision.verdict is Verdict.DENY and (decision.stated or _is_unknown(decision))
     rest = f"- The page as a whole: there is more than can be listed here. {_consequence(use)}"
     return _TEXT.format(
         action=_SPELLED_ACTIONS.get(use, action),
@@ -118,6 +120,12 @@ def _whole(page: Page, use: str) -> Iterator[str]:
     if decision.verdict is Verdict.DENY and decision.stated:
         yield f"- Prohibited, whatever is in it. {_consequence(use)}{_reason_text(decision.reasons)}"
         return
+    if _is_unknown(decision):
+        yield (
+            "- Not permitted for now: a policy file of the website cannot be fetched, and it could prohibit this."
+            f" {_consequence(use)}{_reason_text(decision.reasons)}"
+        )
+        return
     if decision.stated:
         grant = "the operator of the agent has arranged it" if _is_licensed(page, use) else "the website permits it"
         yield f"- Permitted: {grant}{_conditions(decision)}.{_reason_text(decision.reasons)}"
@@ -127,6 +135,11 @@ def _whole(page: Page, use: str) -> Iterator[str]:
     embedded = page.embedded[use]
     if embedded.verdict is Verdict.DENY and embedded.stated:
         yield f"- Images and other files in it: prohibited. {_consequence(use)}{_reason_text(embedded.reasons)}"
+
+
+def _is_unknown(decision: UseDecision) -> bool:
+    """Return True if the use is denied because a policy file cannot be fetched."""
+    return decision.verdict is Verdict.DENY and RULES[decision.reasons[0].rule].is_unreachable
 
 
 def _is_licensed(page: Page, use: str) -> bool:

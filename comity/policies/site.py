@@ -20,7 +20,7 @@ from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.agent_view import AgentView, Carrier, Outcome, concluded, of_images
 from comity.policies.answers.decision import OF_PAGE, ActionRequest, Decision, Finding, Reason, Verdict
-from comity.policies.answers.fetched import Fetched
+from comity.policies.answers.fetched import Availability, Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import PLAIN, Facts, Session, facts_of
 from comity.policies.document.document import Content
@@ -37,9 +37,10 @@ from comity.policies.formats.format import (
     Resource,
     Response,
     Statements,
+    Unanswered,
     UseSource,
 )
-from comity.policies.page import Page, Refusal, jointly
+from comity.policies.page import Page, Refusal, Unreachable, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.statement import Location
@@ -56,9 +57,10 @@ class Site:
         self.origin = origin
         self.files = dict(files)  # absolute URL that was asked for -> what came back
         self._site_files = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
-        reading_formats = FORMATS if formats is None else formats
+        reading_formats = FORMATS if formats is None else tuple(formats)
         readings = ((format_.name, format_.read_site(self._site_files)) for format_ in reading_formats if format_.read_site)
         self._readings = {name: reading for name, reading in readings if reading is not None}
+        self._unanswered = _unanswered(self._site_files, reading_formats)
         self._views: Bounded[Agent, AgentView] = Bounded(MAX_AGENTS)
         self._agent: Agent | None = None  # who asked last
         self._view_of_agent: AgentView
@@ -159,7 +161,8 @@ class Site:
         # All that is stated of each target: by the files, by the response, by the documents that these refer to.
         requested = self._resources(view, targets, access, facts, is_fetched=body is not None)
         carriers, licenses = _all_carriers(view, requested, of_response, resources or {})
-        sources = _shared_sources(view, tuple(map(concluded, carriers)), content.is_image)
+        outcomes = tuple(concluded(of_target, view.unanswered) for of_target in carriers)
+        sources = _shared_sources(view, outcomes, content.is_image)
 
         # The rules for parts of the page, and what its author should know.
         elements, element_sources = _elements(view, targets[0], content, url, is_read=is_read and body is not None)
@@ -218,6 +221,12 @@ class Site:
 
         `purposes`: of the request; None for those of the agent."""
         return self._view(agent).unusable(purposes)
+
+    def awaits_files(self, agent: Agent, purposes: Iterable[str] | None = None) -> bool:
+        """Return True if every declared use is refused, but only until missing policy files answer.
+
+        `purposes`: as of `unusable`."""
+        return self._view(agent).awaits_files(purposes)
 
     def licenses(self, agent: Agent) -> tuple[str, ...]:
         """Return the absolute URLs of the RSL documents that robots.txt refers to for the agent (RSL 1.0 section-4.4)."""
@@ -281,7 +290,12 @@ class Site:
     def _view(self, agent: Agent) -> AgentView:
         if agent is not self._agent:
             if agent not in self._views:
-                self._views[agent] = AgentView(agent, self._readings, self._site_files)
+                self._views[agent] = AgentView(
+                    agent,
+                    self._readings,
+                    self._site_files,
+                    self._unanswered,
+                )
             self._agent, self._view_of_agent = agent, self._views[agent]
         return self._view_of_agent
 
@@ -299,6 +313,23 @@ class Site:
             resource._replace(is_disallowed=view.disallows(resource.target, facts), is_fetched=is_fetched)
             for resource in resources
         ]
+
+
+def _unanswered(files: SiteFiles, formats: Iterable[Format]) -> dict[str, tuple[Unanswered, ...]]:
+    """Return name of a format -> its files that could not be fetched, and may refuse uses."""
+    unanswered: dict[str, tuple[Unanswered, ...]] = {}
+    for format_ in formats:
+        for well_known in format_.files:
+            if not well_known.refuses:
+                continue
+            file = files.response(files.origin + well_known.path)
+            if file is None or not file.fetched.was_asked:
+                continue
+            if file.availability is Availability.UNREACHABLE:
+                reason = file.outcome_reason(well_known.unreachable_rule)
+                missing = Unanswered(well_known.refuses, reason)
+                unanswered[format_.name] = (*unanswered.get(format_.name, ()), missing)
+    return unanswered
 
 
 def _of_headers(fields: Sequence[tuple[bytes, bytes]], response: Response) -> Carrier:
@@ -333,7 +364,7 @@ def _of_equivalents(content: Content, response: Response) -> Carrier:
         (_EQUIVALENTS[name], value.encode("utf-8", "replace")) for name, of_name in elements.items() for value, _ in of_name
     ]
     of_fields = _of_headers(fields, response)
-    by_vocabulary, refused = concluded([of_fields])
+    by_vocabulary, refused, _ = concluded([of_fields])
     restricting = (
         statement._replace(location=_location_in(elements, statement.location))
         for _, statements in by_vocabulary
@@ -413,19 +444,24 @@ class _Sources:
 
     def __init__(self, view: AgentView, outcomes: Sequence[Outcome], is_image: bool) -> None:
         """`outcomes`: of each of its targets."""
-        self._refusals = [Refusal(reasons) for reasons in dict.fromkeys(reasons for _, reasons in outcomes) if reasons]
-        statements = [dict(by_vocabulary) for by_vocabulary, _ in outcomes]
+        refused = dict.fromkeys(reasons for _, reasons, _ in outcomes)
+        self._refusals = [Refusal(reasons) for reasons in refused if reasons]
+        unanswered = dict.fromkeys(file for _, _, files in outcomes for file in files)
+        self._unreachable = [Unreachable(file, view.agent.vocabulary) for file in unanswered]
+        statements = [dict(by_vocabulary) for by_vocabulary, _, _ in outcomes]
         of_embedded = list(map(of_images, statements))
         self._statements = view.sources(of_embedded if is_image else statements)
         self._embedded = None if of_embedded == statements else view.sources(of_embedded)  # None: as of the page
 
     def of_page(self, first: Sequence[UseSource] = (), last: Sequence[UseSource] = ()) -> list[UseSource]:
         """Return the sources for the page, among others that come before and after them."""
-        return [*first, *self._refusals, *self._statements, *last]
+        return [*first, *self._refusals, *self._statements, *last, *self._unreachable]
 
     def of_embedded(self, first: Sequence[UseSource] = (), last: Sequence[UseSource] = ()) -> list[UseSource] | None:
         """Return the sources for the files that are embedded in the page. None: they are those for the page."""
-        return None if self._embedded is None else [*first, *self._refusals, *last, *self._embedded]
+        if self._embedded is None:
+            return None
+        return [*first, *self._refusals, *last, *self._embedded, *self._unreachable]
 
 
 @lru_cache(maxsize=1024)

@@ -43,7 +43,7 @@ def page_item(response: Response, *, html: bool = False, extractor: Extractor | 
         url=first_url,
         final_url=response.url,
         status=response.status,
-        fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        fetched_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         content_type=content_type,
         title=title(page.selector) if page else "",
         text=elements.text(page, extractor) if page else "",

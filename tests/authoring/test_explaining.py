@@ -203,6 +203,19 @@ def test_policies_that_cannot_be_had_are_said_so() -> None:
     assert access.sentence.startswith("Nobody may fetch anything, as robots.txt cannot be had: ")
 
 
+@pytest.mark.requirement("MEET-8")
+def test_uses_under_a_file_that_cannot_be_fetched_are_told() -> None:
+    explanation = explain(source_of({"/robots.txt": "", "/.well-known/tdmrep.json": Fetched(status=503)}), COMITY)
+    mining = answers(explanation)["mining"]
+    assert mining.verdict == "deny"
+    assert mining.sentence == (
+        "Nobody may mine pages for text and data as long as .well-known/tdmrep.json cannot be fetched: HTTP status 503."
+    )
+    assert mining.citations[0].rule == "tdmrep.unreachable"
+    assert "access" in answers(explanation)
+    assert answers(explanation)["access"].verdict == "allow"
+
+
 @pytest.mark.parametrize(
     ("fetched", "outcome"),
     [

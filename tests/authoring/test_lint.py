@@ -402,8 +402,10 @@ TEXT = b"text/plain; charset=utf-8"
         (503, TEXT, MISSPELLED, "comity.file-status", "status 503"),
         (403, TEXT, MISSPELLED, "comity.file-status", "status 403 counts as no file"),
         (200, b"", MISSPELLED, "comity.file-type", "without a media type"),
-        (200, b"application/octet-stream", MISSPELLED, "comity.file-type", "served as application/octet-stream"),
-        (200, b"text/html", MISSPELLED, "comity.file-type", "an HTML page is served in its place"),
+        (200, b"application/octet-stream", MISSPELLED, "robots.media-type", "served as application/octet-stream"),
+        (200, b"text/html", MISSPELLED, "robots.media-type", "served as text/html"),
+        (200, TEXT, b"<p>Not found", "comity.file-type", "an HTML page is served in its place"),
+        (200, TEXT, b"<pre>" + MISSPELLED, "robots.markup", "Save the file as plain text"),
         (200, b"text/plain; charset=iso-8859-1", MISSPELLED, "comity.file-encoding", "served as iso-8859-1"),
         (200, TEXT, b"User-agent: *\nDisallow: /\xe9\n", "comity.file-encoding", "some octets are no UTF-8"),
         (200, TEXT, "User-agent: *\nDisallow: /a\n".encode("utf-16"), "comity.file-encoding", "it is in UTF-16"),
@@ -416,6 +418,7 @@ def test_how_a_file_is_served_is_looked_at(status: int, media_type: bytes, body:
     url = "https://example.com/robots.txt"
     problems = lint_site(Source("https://example.com", site, (SourceFile(url, url, site.files[url]),), ()))
     assert [words in problem.message for problem in problems if problem.rule == rule] == [True]
+    assert len([problem for problem in problems if problem.rule.endswith("-type")]) <= 1  # the same is not said twice
 
 
 def test_a_file_that_is_served_as_it_must_be_is_left_alone(serve: Serve, lint: Lint, tmp_path: Path) -> None:

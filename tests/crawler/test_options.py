@@ -27,6 +27,7 @@ def test_without_any_setting() -> None:
     assert (found.policy_timeout, found.min_delay, found.max_delay, found.drop_unusable) == (15, 1, 300, True)
     assert (found.sessions, found.purpose_header, found.agent.key_header) == ((), "Automation-Purpose", "X-API-Key")
     assert found.agent.automation_required is False
+    assert found.agent.denies_unreachable is True
     assert (found.skip_unusable, found.rel_nofollow) == (True, False)
     assert found.agent.vocabulary is Vocabulary.shipped()
     assert found.store.name == "policies.sqlite"
@@ -108,6 +109,12 @@ def test_header_fields() -> None:
     assert (found.purpose_header, found.agent.key_header, found.agent.automation_required) == ("", "X-Key", True)
 
 
+@pytest.mark.requirement("MEET-8")
+@pytest.mark.parametrize(("word", "denies"), [("deny", True), ("Default", False)])
+def test_uses_that_an_unreachable_file_could_refuse(word: str, denies: bool) -> None:
+    assert options(COMITY_UNREACHABLE_USES=word).agent.denies_unreachable is denies
+
+
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
@@ -140,6 +147,7 @@ def test_header_fields() -> None:
         ("COMITY_CONTENT_USAGE", "", "names no draft: write usage or aipref, or both"),
         ("COMITY_CONTENT_USAGE", "usage,w3c", "names no draft: write usage or aipref, or both"),
         ("COMITY_AUTOMATION_REQUIRED", "always", "write True or False"),
+        ("COMITY_UNREACHABLE_USES", "allow", "`allow` is unknown: write deny or default"),
         ("COMITY_VOCABULARY", "a\0b", "cannot be read"),
         ("COMITY_VOCABULARY", ".", "cannot be read: Is a directory"),
         ("COMITY_SKIP_UNUSABLE", "maybe", "write True or False"),

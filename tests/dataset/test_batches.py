@@ -92,6 +92,11 @@ def test_what_ends_when_a_page_is_fetched_again(tmp_path: Path, make_record: Mak
     with pytest.raises(DatasetError, match=r"present-snippet is of the most recent fetch.*recrawled_in"):
         UsableBatches(current)
     UsableBatches(current, recrawled_in([str(path)], current))
+    last = Terms.of(["train"], now=NOW, last_fetch=True)
+    with pytest.raises(DatasetError, match=r"the last fetch of each page is asked for.*recrawled_in"):
+        UsableBatches(last)
+    judged, summary = UsableBatches(last, recrawled_in([path], last)).counted(batch)
+    assert (judged.num_rows, summary.counts.causes) == (2, {"superseded": 1})
 
 
 def test_rows_that_cannot_be_read_are_left_out(make_record: MakeRecord) -> None:

@@ -1,17 +1,26 @@
-"""A downloader middleware for spiders in processes of their own: the process is stopped just before its request goes out."""
+"""A downloader middleware that stops the process of a spider just before its request goes out, and a request that kills it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy.exceptions import NotConfigured
+from scrapy.http import Request
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.http import Request
+
+
+class Deadly(Request):
+    attributes = (*Request.attributes, "is_deadly")
+
+    def __init__(self, *arguments: Any, is_deadly: bool = True, **options: Any) -> None:
+        if is_deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().__init__(*arguments, **options)
 
 
 class Stops:

@@ -37,10 +37,11 @@ def site(*paths: str, robots: Any = RULES, **redirects: str) -> dict[str, Any]:
     return {"/robots.txt": robots, **dict.fromkeys(paths, PAGE), **moved}
 
 
-def answer(body: str = "", status: int = 200, **headers: str) -> Any:
+def answer(body: str = "", status: int = 200, media_type: str = "text/plain; charset=utf-8", **headers: str) -> Any:
     from tests.conftest import Answer
 
-    return Answer(body, status=status, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(body, status=status, content_type=media_type, headers=fields)
 
 
 def outcome(crawled: Crawled) -> dict[str, Any]:
@@ -97,6 +98,25 @@ class Downloads(Spider):
                     yield {"asked": request.url, "status": answer.status}
                 except IgnoreRequest as error:
                     yield {"asked": request.url, "error": str(error)}
+
+
+@pytest.mark.requirement("RFC-10", "MEET-1")
+@pytest.mark.parametrize("settings", [{}, ALONE], ids=["scheduler", "middleware"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "User-agent: *\nDisallow: /private/\n",
+        "<html><body><pre>\nUser-agent: *\nDisallow: /private/\nAllow: /private/1\n</pre></body></html>",
+        "<p>User-agent: *<br />Disallow: /private/<br />Allow: /private/1</p>",
+    ],
+    ids=["text", "pre", "br"],
+)
+def test_a_robots_txt_that_is_served_as_html_is_obeyed(serve: Serve, crawl: Crawl, settings: dict[str, Any], body: str) -> None:
+    robots = answer(body, media_type="text/html; charset=utf-8")
+    server = serve(site("/private/1", "/open/1", robots=robots))
+    crawled = crawl(Urls, settings, urls=[server.url("/private/1"), server.url("/open/1")])
+    assert [path for path in server.paths if not path.endswith((".txt", ".json"))] == ["/open/1"]
+    assert "robots.disallow" in outcome(crawled)[server.url("/private/1")]
 
 
 @pytest.mark.requirement("MEET-6", "MEET-1")

@@ -66,6 +66,10 @@ class Running:
     def log(self) -> str:
         return self._log.read_text()
 
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def until(self, condition: Callable[[], object]) -> None:
         give_up = time.monotonic() + PATIENCE
         while not condition():

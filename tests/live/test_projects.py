@@ -101,6 +101,13 @@ def test_a_spider_in_a_file(tmp_path: Path, server: Loopback) -> None:
     assert "Unrecognized output format" in project.scrapy(*words, status=2).stderr
 
 
+def test_a_spider_in_a_file_that_ended_early_has_a_status_that_says_so(tmp_path: Path, server: Loopback) -> None:
+    project = Project(tmp_path / "nowhere", "")
+    (project.folder / "shop.py").write_text(SPIDER + "    comity_is_complete = False\n")
+    project.scrapy("runspider", "shop.py", "-a", f"url={server.url('/')}", status=1)
+    assert "/" in server.paths
+
+
 def test_the_ready_spiders_need_no_project(tmp_path: Path, server: Loopback) -> None:
     project = Project(tmp_path / "nowhere", "")
     done = project.scrapy("crawl", "site", "-a", f"url={server.url('/')}", "-O", "a.jsonl", "-s", "COMITY_MIN_DELAY=0")

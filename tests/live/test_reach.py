@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgpack
 import pytest
 
+from comity.crawler.redis_state.connection import Connection
+from comity.crawler.redis_state.queue import RedisQueue, Row
 from tests.conftest import Answer
 from tests.live.test_jobdir import Follow, Project, Running, asked, gaps, links, numbered, tree
 from tests.redis_server import Server
@@ -48,13 +52,13 @@ class Workers:
             self._running.append(self.project.begin(Follow, self.settings | (settings or {}), **arguments))
         return self._running[-1]
 
-    def end(self) -> str:
+    def end(self, reason: str = "finished", status: int = 0) -> str:
         """To the end of the crawl, but for those that were killed. Their logs."""
         logs = []
         for running in self._running:
             if running.end() != -signal.SIGKILL:
-                assert running.end() == 0, running.log
-                assert "'finish_reason': 'finished'" in running.log
+                assert running.end() == status, running.log
+                assert f"'finish_reason': '{reason}'" in running.log
                 assert "Traceback" not in running.log
             logs.append(running.log)
         return "\n".join(logs)
@@ -119,6 +123,8 @@ def test_workers_share_a_crawl_and_end_by_themselves(serve: Serve, workers: Work
     assert log.count("scheduler/enqueued/shared") == 2
     status = workers.status()
     assert (status["waiting"], status["out"], status["done"], status["workers"]) == (0, 0, 48, {})
+    assert status["state"] == "finished"
+    assert "Crawl test: finished" in workers.frontier("--once").stdout
 
 
 @pytest.mark.requirement("REACH-1", "RATE-4")
@@ -149,6 +155,60 @@ def test_kill_9_of_a_worker_loses_no_page(serve: Serve, workers: Workers) -> Non
         assert set(asked(server)) == set(numbered(15))
         assert min(gaps(server)) >= 0.095
     assert {item["url"] for item in workers.project.items} == {server.url(path) for server in servers for path in numbered(15)}
+
+
+def owners(state: Server) -> Counter[str]:
+    """How many hosts each worker has leased."""
+    client: Any = state.client()
+    return Counter(owner.decode() for key in client.scan_iter("comity:{test:*}:owner") for owner in client.hvals(key))
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("STATE-3")
+def test_workers_have_as_many_hosts_each_also_one_that_joins(serve: Serve, workers: Workers, state: Server) -> None:
+    """The first has leased all of them. After its first page a host is asked for no other one while the test lasts."""
+    servers = woven(serve, 40, 2, "User-agent: *\nCrawl-delay: 200\n")
+    urls = " ".join(server.url("/0") for server in servers)
+    first = workers.begin(urls=urls)
+    first.until(lambda: sum(len(asked(server)) for server in servers) == 40 and [*owners(state).values()] == [40])
+    for number in (4, 5):
+        joining = workers.begin(number - len(workers._running), urls=urls)
+        share = 40 // number
+        joining.until(lambda: sorted(owners(state).values()) == [share] * number)  # noqa: B023  # it is called at once
+    assert all(asked(server) == ["/0"] for server in servers)
+
+
+async def put(state: Server, host: str, body: bytes) -> None:
+    """Put a request into the crawl, as anyone who reaches the server can."""
+    connection = Connection(state.address("test"))
+    queue = RedisQueue(connection, "somebody", TTL)
+    await queue.open()
+    await queue.put([Row(host, body, queue.new_key(), 0, body)])
+    await connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("REACH-2", "REACH-4")
+def test_a_request_that_kills_its_readers_is_set_aside_and_told(serve: Serve, workers: Workers, state: Server) -> None:
+    server, other = serve(tree(10)), serve({"/robots.txt": OPEN, "/deadly": ""}, host="127.0.0.2")
+    members = {"url": other.url("/deadly"), "_class": "stopping.Deadly", "is_deadly": True}
+    asyncio.run(put(state, "127.0.0.2", msgpack.packb(members)))
+    loaded = {"DOWNLOADER_MIDDLEWARES": {"stopping.Stops": 1000}}
+    statuses: list[int] = []
+    while not statuses or statuses[-1] == -signal.SIGKILL:
+        running = workers.begin(1, loaded, urls=server.url("/0"))
+        statuses.append(running.end())
+    assert statuses == [-signal.SIGKILL] * 4 + [0]
+    assert "1 requests could not be read, and are set aside: `scrapy frontier test` lists them" in workers.end()
+    assert set(asked(server)) == set(numbered(10))
+    status = workers.status()
+    assert (status["state"], status["waiting"], status["unreadable"]) == ("finished", 0, 1)
+    (unreadable,) = status["unreadable_requests"]
+    assert unreadable == {"url": other.url("/deadly"), "host": "127.0.0.2", "why": "3 workers died while they read it"}
+    assert other.url("/deadly") in workers.frontier("--once").stdout
+    assert "1 requests that could not be read wait again" in workers.frontier("--resume").stdout
+    assert workers.begin(1, loaded, urls=server.url("/0")).end() == -signal.SIGKILL
+    assert asked(other) == []
 
 
 @pytest.mark.slow
@@ -203,6 +263,78 @@ def test_kill_9_of_the_state_server_loses_nothing(serve: Serve, workers: Workers
 
 
 @pytest.mark.slow
+@pytest.mark.requirement("REACH-1")
+def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(serve: Serve, workers: Workers, state: Server) -> None:
+    """By several workers that begin at the same time, as cron does. The policies and the pace are known."""
+    server = serve(tree(12, "User-agent: *\nCrawl-delay: 0.2\n"))
+    workers.begin(urls=server.url("/0"))
+    assert "begin it again" not in workers.end()
+    workers.begin(1, {"COMITY_AGAIN_AFTER": 3600}, urls=server.url("/0"))
+    log = workers.end()
+    assert log.count(" WARNING: COMITY_STATE: crawl `test` has been finished since ") == 1
+    assert "set COMITY_AGAIN_AFTER to a number of seconds that it has been finished (it is 3600 now)" in log
+    assert sorted(asked(server)) == sorted(numbered(12))
+    now: Any = state.client().time()
+    state.client().hset("comity:{test}:meta", "finished", str((now[0] - 7200) * 1000))
+    workers._running.clear()
+    workers.begin(3, {"COMITY_AGAIN_AFTER": 3600}, urls=server.url("/0"))
+    log = workers.end()
+    assert log.count("which was finished at") == 1
+    assert Counter(asked(server)) == Counter(numbered(12) * 2)
+    assert server.paths.count("/robots.txt") == 1
+    assert min(gaps(server)) >= 0.195
+    status = workers.status()
+    assert (status["run"], status["done"], status["state"]) == (2, 12, "finished")
+    assert "Crawl test: finished" in workers.frontier("--once").stdout
+
+
+def evict(state: Server) -> None:
+    state.client().config_set("maxmemory-policy", "allkeys-lru")
+
+
+def come_back_empty(state: Server) -> None:
+    state.kill()
+    for file in state.folder.glob("appendonly*/*"):
+        file.unlink()
+    state.start()
+
+
+@pytest.mark.requirement("REACH-2")
+@pytest.mark.parametrize(
+    ("lose", "why"),
+    [
+        (lambda state: state.client().flushall(), "the crawl is gone"),
+        pytest.param(come_back_empty, "the crawl is gone", marks=pytest.mark.slow),
+        pytest.param(evict, "its maxmemory-policy is `allkeys-lru`", marks=pytest.mark.slow),
+    ],
+)
+def test_a_state_that_is_lost_ends_the_crawl_with_a_word(
+    serve: Serve, workers: Workers, state: Server, lose: Callable[[Server], object], why: str
+) -> None:
+    """It does not look as if it were finished."""
+    server = serve(tree(200, "User-agent: *\nCrawl-delay: 0.05\n"))
+    running = workers.begin(2, urls=server.url("/0"))
+    running.until_asked(server, 10)
+    lose(state)
+    log = workers.end("state_lost", 1)
+    assert log.count(" CRITICAL: ") == log.count(f"has lost crawl `test`, or a part of it: {why}") == 2
+    assert len(asked(server)) < 200
+    assert min(gaps(server)) >= 0.045
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_host_that_is_dead_keeps_each_worker_no_longer_than_one(serve: Serve, workers: Workers) -> None:
+    """The second worker hears from the first that the robots.txt could not be had twice, and waits for it no more."""
+    waits = iter(["1", "200"])
+    robots = lambda _: Answer("", 503, headers={"Retry-After": next(waits)})  # noqa: E731
+    server = serve({"/robots.txt": robots, "/0": "", "/1": ""})
+    for page in ("/0", "/1"):
+        workers.begin(1, {"RETRY_TIMES": 1}, urls=server.url(page))
+        workers.end()
+    assert server.paths == ["/robots.txt"] * 2
+
+
+@pytest.mark.slow
 @pytest.mark.requirement("REACH-2")
 def test_ctrl_c_gives_back_what_waits(serve: Serve, workers: Workers) -> None:
     """Nothing is repeated, and what is in flight comes to its end."""
@@ -234,7 +366,7 @@ def test_crawl_is_paused_goes_on_ends_and_is_deleted(serve: Serve, workers: Work
     assert "running" in workers.frontier("--resume").stdout
     running.until_asked(server, before + 5)
     assert "ended" in workers.frontier("--end").stdout
-    workers.end()
+    workers.end("crawl_ended")
     assert len(asked(server)) < 200
     assert workers.frontier("--delete").stdout == "test is deleted\n"
     gone = workers.frontier()
@@ -256,6 +388,59 @@ def test_full_memory_holds_the_crawl_up_and_loses_nothing(serve: Serve, workers:
     workers.end()
     assert set(asked(server)) == set(numbered(100))
     assert len(workers.project.items) == 100
+
+
+SCRAPYS_OWN = """
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
+
+
+class Rules(CrawlSpider):
+    name = "rules"
+    rules = [Rule(LinkExtractor(), callback="parse_page", follow=True, errback="failed")]
+
+    def __init__(self, urls, **options):
+        super().__init__(**options)
+        self.start_urls = [urls + "/0"]
+
+    def parse_page(self, response):
+        yield {"url": response.url}
+
+    def failed(self, failure):
+        yield {"url": failure.request.url}
+
+
+class Maps(SitemapSpider):
+    name = "maps"
+
+    def __init__(self, urls, **options):
+        super().__init__(**options)
+        self.sitemap_urls = [urls + "/index.xml"]
+
+    def parse(self, response):
+        yield {"url": response.url}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("REACH-4")
+@pytest.mark.parametrize("name", ["rules", "maps"])
+def test_scrapys_own_spiders_are_crawled_over_the_state(serve: Serve, workers: Workers, name: str) -> None:
+    """Their callbacks have private names."""
+    server = serve(tree(6))
+    maps = {
+        "/index.xml": f"<sitemapindex><sitemap><loc>{server.url('/map.xml')}</loc></sitemap></sitemapindex>",
+        "/map.xml": "<urlset>" + "".join(f"<url><loc>{server.url(path)}</loc></url>" for path in numbered(6)) + "</urlset>",
+    }
+    server.routes |= {path: Answer(body, content_type="application/xml") for path, body in maps.items()}
+    (workers.project.folder / "own.py").write_text(SCRAPYS_OWN)
+    running = workers.project.begin(
+        type(name, (Follow,), {"name": name}), workers.settings | {"SPIDER_MODULES": ["own"]}, urls=server.url("")
+    )
+    assert running.end() == 0
+    assert " ERROR: " not in running.log
+    assert "scheduler/unserializable" not in running.log
+    assert {item["url"] for item in workers.project.items} == {server.url(path) for path in numbered(6)[name == "rules" :]}
 
 
 @pytest.mark.slow

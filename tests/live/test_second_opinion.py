@@ -42,7 +42,8 @@ def hang_up(handler: BaseHTTPRequestHandler) -> None:
     ("robots", "comity", "scrapy_alone"),
     [
         ((200, "User-agent: testbot\nContent-Usage: train-ai=n\nUser-agent: x\nDisallow: /a\n", "text/plain"), "deny", "allow"),
-        ((200, "<html>\nUser-agent: *\nDisallow: /a\n</html>\n", "text/html"), "allow", "deny"),
+        ((200, "<html>\nUser-agent *\nDisallow: /a\n</html>\n", "text/html"), "allow", "deny"),
+        ((200, "<html>\nUser-agent: *\nDisallow: /a\n</html>\n", "text/html"), "deny", "deny"),
         (None, "deny", "allow"),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
@@ -53,7 +54,7 @@ def hang_up(handler: BaseHTTPRequestHandler) -> None:
             )
         ),
     ],
-    ids=["a line between agents", "HTML", "no answer", "206", "404", "503"],
+    ids=["a line between agents", "HTML", "records in HTML", "no answer", "206", "404", "503"],
 )
 def test_scrapy_by_itself(
     serve: Serve,

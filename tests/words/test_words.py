@@ -1,4 +1,4 @@
-"""What `make words` counts."""
+"""Tests of `make words`: the habits that it counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.words.run import ROOT, SPECIFIED, Words, is_fragment, tells_nothing
+from tests.words.run import ROOT, SPECIFIED, Sentence, is_empty, is_participle, read_markdown, read_python, worst
 
 NAMES = """
 import json as found
@@ -38,85 +38,95 @@ class Said:
 
 
 def test_a_name_counts_once_in_its_class_or_function() -> None:
-    words = Words.of_source(NAMES)
+    words = read_python(NAMES)
     names = "Said asked at found given held kept known known left named one place stated taken told why written"
-    assert " ".join(sorted(name for _, name in words.empty)) == names
+    assert " ".join(sorted(words.empty.elements())) == names
     assert words.names == 19  # and `url`
-    assert (4, "Said") in words.empty
-    assert (5, "asked") in words.empty
 
 
 def test_a_name_in_two_functions_counts_twice() -> None:
-    assert Words.of_source("def first():\n    found = 1\ndef second():\n    found = found_url = 1\n")[:2] == (
-        5,
-        [(2, "found"), (4, "found")],
-    )
+    words = read_python("def first():\n    found = 1\ndef second():\n    found = found_url = 1\n")
+    assert (words.names, words.empty) == (5, {"found": 2})
 
 
 @pytest.mark.parametrize("name", ["_found", "KEPT", "asked_for", "AskedFor", "at2", "Place"])
-def test_names_that_tell_nothing(name: str) -> None:
-    assert tells_nothing(name)
+def test_empty_names(name: str) -> None:
+    assert is_empty(name)
 
 
 @pytest.mark.parametrize("name", ["found_url", "RulesFound", "rest", "parsed", "at_most", "x", "URL"])
-def test_names_that_tell_something(name: str) -> None:
-    assert not tells_nothing(name)
+def test_names_that_say_something(name: str) -> None:
+    assert not is_empty(name)
 
 
-def test_a_verb_is_good_for_a_function_alone() -> None:
-    assert Words.of_source("def read(): ...\nasync def read_from(): ...\ndef found(read): ...\n").empty == [
-        (3, "found"),
-        (3, "read"),
-    ]
+def test_a_verb_is_a_good_name_for_a_function_only() -> None:
+    source = "def read(): ...\nasync def read_from(): ...\ndef found(read): ...\n"
+    assert read_python(source).empty == {"found": 1, "read": 1}
 
 
-def test_a_word_of_the_specification_is_no_hit() -> None:
-    assert Words.of_source("of = at = 1", ("of",)).empty == [(1, "at")]
+def test_a_word_of_the_specification_is_not_empty() -> None:
+    assert read_python("of = at = 1", specified=("of",)).empty == {"at": 1}
 
 
-def test_words_of_specifications_stand_in_their_files() -> None:
+def test_each_word_of_a_specification_is_used_in_its_file() -> None:
     for file, names in SPECIFIED.items():
-        used = {name.strip("_") for _, name in Words.of_source((ROOT / file).read_text("utf-8")).empty}
+        used = {name.strip("_") for name in read_python((ROOT / file).read_text("utf-8")).empty}
         assert set(names) <= used, file
 
 
-@pytest.mark.parametrize(
-    "begin", ["Of which page it is.", "What holds.", "Whether it holds", "None: no limit.", "with\nthe rest"]
-)
-def test_fragments(begin: str) -> None:
-    assert is_fragment(begin)
+@pytest.mark.parametrize("name", ["joined", "_written", "fitted", "seen"])
+def test_participles(name: str) -> None:
+    assert is_participle(name)
 
 
-@pytest.mark.parametrize(
-    "begin", ["Return what holds.", "The uses of one page.", "One page.", "`url`: of the page.", "Offer it."]
-)
-def test_no_fragments(begin: str) -> None:
-    assert not is_fragment(begin)
+@pytest.mark.parametrize("name", ["join", "read", "joined_rules", "left_downloader", "need", "feed", "is_read"])
+def test_names_that_are_not_participles(name: str) -> None:
+    assert not is_participle(name)
 
 
-def test_docstrings_of_modules_classes_and_functions_count() -> None:
-    source = '"""Of it.\n\nMore."""\nclass A:\n    """A class."""\n    async def go(self):\n        """Whether it goes."""\n'
-    words = Words.of_source(source)
-    assert words[2:] == (3, [(1, "Of it."), (7, "Whether it goes.")])
+def test_participles_count_for_functions_only() -> None:
+    words = read_python("def joined(written): ...\nclass Read:\n    async def _sent(self): ...\n    def __init__(self): ...\n")
+    assert (words.functions, words.participles) == (2, {"joined": 1, "_sent": 1})
 
 
-def test_it_ends_well_whatever_it_shows(tmp_path: Path) -> None:
-    (tmp_path / "name.py").write_text("found = page = 1\n")
-    (tmp_path / "text.py").write_text('"""Of it."""\n')
-    (tmp_path / "fine.py").write_text('"""A page."""\n')
-    (tmp_path / "torn.py").write_text("def")
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "url.py").write_text("url = 1\n")
-    files = [str(tmp_path / name) for name in ("name.py", "text.py", "fine.py", "torn.py")]
-    command = [sys.executable, "tests/words/run.py", "--against", str(other), *files]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
-    hits, table = done.stdout.split("file  ")
-    assert hits == f"{files[0]}:1: found\n{files[1]}:1: Of it.\n"
-    assert [line.split() for line in table.splitlines()[1:]] == [
-        [files[0], "2", "1", "50.0", "0", "0", "-", "found", "1"],
-        [files[1], "0", "0", "-", "1", "1", "100.0"],
-        ["in", "sum", "2", "1", "50.0", "2", "1", "50.0", "found", "1"],
-        [str(other), "1", "0", "0.0", "0", "0", "-"],
+def test_public_classes_of_one_name_in_several_files_count() -> None:
+    words = read_python("class Answer: ...\nclass _Kind: ...\nclass Page: ...\n", "one.py")
+    words.add(read_python("class Answer: ...\nclass _Kind: ...\n", "two.py"))
+    assert words.repeated == [("Answer", 2)]
+
+
+def test_docstrings_and_comments_are_split_into_sentences() -> None:
+    source = '"""One page. Whoever asks gets\nit.\n\nSaid `what`."""\nx = 1  # of nobody\n# noqa: E501\n'
+    sentences = read_python(source, "a.py").sentences
+    assert [(sentence.line, sentence.text, sentence.pronouns) for sentence in sentences] == [
+        (1, "One page.", 0),
+        (1, "Whoever asks gets it.", 1),
+        (4, "Said `…`.", 0),
+        (5, "of nobody", 1),
     ]
-    assert f"{files[3]} is left out" in done.stderr
+
+
+def test_code_blocks_of_a_page_are_not_prose() -> None:
+    sentences = read_markdown("# Who asks\n\n```\nwhat\n```\nThe page.\n").sentences
+    assert [(sentence.line, sentence.text) for sentence in sentences] == [(1, "# Who asks"), (6, "The page.")]
+
+
+def test_the_worst_sentences_have_the_most_pronouns_for_their_length() -> None:
+    long = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen whose"
+    sentences = [Sentence("a", 1, long), Sentence("a", 2, "what who"), Sentence("a", 3, "fine"), Sentence("a", 4, "whom")]
+    assert [sentence.line for sentence in worst(sentences)] == [2, 4, 1]
+
+
+def test_the_exit_status_is_always_0(tmp_path: Path) -> None:
+    (tmp_path / "name.py").write_text('"""What holds."""\nfound = page = 1\n\ndef joined(): ...\n')
+    (tmp_path / "torn.py").write_text("def")
+    command = [sys.executable, "tests/words/run.py", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+    assert f"{tmp_path / 'torn.py'} is left out" in done.stderr
+    table, *lists = done.stdout.split("\n\n")
+    assert table.splitlines()[-1].split() == ["sum", "2", "1", "50.00", "1", "1", "100.00", "3", "1", "33.33"]
+    assert lists == [
+        "Participles: joined 1",
+        "Empty names: found 1",
+        f"The 1 sentences with the most pronouns\n{tmp_path / 'name.py'}:1: What holds.\n",
+    ]

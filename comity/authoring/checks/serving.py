@@ -9,11 +9,14 @@ from urllib.parse import urlsplit
 
 from comity.authoring.sites import Source, SourceFile
 from comity.policies import Fetched, Finding
-from comity.policies.answers.fetched import Availability, availability, is_html
-from comity.policies.formats import FILES
+from comity.policies.answers.fetched import Availability, availability, is_page
+from comity.policies.formats import FILES, FORMATS
 from comity.policies.syntax.lines import MAX_BYTES
 
 MEDIA_TYPES = {file.path: file.media_type for file in FILES}
+# Files whose format has a finding of its own about the media type.
+_TELLING = (format_ for format_ in FORMATS if f"{format_.name}.media-type" in format_.rules)
+TYPED = frozenset(file.path for format_ in _TELLING for file in format_.files)
 RESTRICTING = frozenset(file.path for file in FILES if file.restricts_access)
 MUST_BE_READ = 500 * 1024  # octets, of robots.txt: RFC 9309 section-2.5
 
@@ -34,11 +37,13 @@ def _served(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
     path = urlsplit(url).path
     if availability(fetched) is Availability.UNREACHABLE:
         consequence = (
-            "until it is there again, crawlers may fetch nothing" if path in RESTRICTING else "nobody knows what it states"
+            "until it is there again, crawlers may fetch nothing"
+            if path in RESTRICTING
+            else "until it is there again, crawlers may deny every use that it could refuse"
         )
         yield "comity.file-status", f"it cannot be had ({fetched.error or f'status {fetched.status}'}): {consequence}"
         return
-    if fetched.status // 100 == 2 and is_html(fetched):
+    if fetched.status // 100 == 2 and is_page(fetched):
         yield "comity.file-type", "an HTML page is served in its place: it counts as not there, answer with status 404"
         return
     if fetched.status // 100 != 2:
@@ -65,7 +70,7 @@ def _typed(path: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
         return
     if not fetched.header(b"Content-Type"):
         yield "comity.file-type", f"it is served without a media type: send `Content-Type: {MEDIA_TYPES[path]}`"
-    elif field.get_content_type() != expected:
+    elif field.get_content_type() != expected and path not in TYPED:
         message = f"it is served as {field.get_content_type()}: send `Content-Type: {MEDIA_TYPES[path]}`"
         yield "comity.file-type", message
     charset = field.get_param("charset")

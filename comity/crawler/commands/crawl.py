@@ -23,8 +23,10 @@ READY_SETTINGS = "comity.crawler.settings"
 ENDED_EARLY = 1  # exit status; as of a crawl that could not begin
 
 
-class _KnowsFeeds(BaseRunSpiderCommand):
-    """Nothing changes for who has not the add-on."""
+class _RunSpider(BaseRunSpiderCommand):
+    """A command that runs a spider, with the feeds of the add-on, if it is on, and an exit status of comity's own."""
+
+    _run_crawler: Crawler | None = None
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         assert self.settings is not None
@@ -32,12 +34,21 @@ class _KnowsFeeds(BaseRunSpiderCommand):
             add_exporters(self.settings)
         super().process_options(args, opts)
 
+    def run(self, args: list[str], opts: Namespace) -> None:
+        """Run the spider. Exit with ENDED_EARLY if its `comity_is_complete` is False: scripts go on behind what is whole."""
+        super().run(args, opts)  # type: ignore[safe-super]  # Scrapy's own commands have it
+        if self._run_crawler and not getattr(self._run_crawler.spider, "comity_is_complete", True):
+            self.exitcode = ENDED_EARLY
 
-class Command(_KnowsFeeds, crawl.Command):
+    def _create_crawler(self, spidercls: Any) -> Crawler:
+        self._run_crawler = super()._create_crawler(spidercls)
+        return self._run_crawler
+
+
+class Command(_RunSpider, crawl.Command):
     """`scrapy crawl`. Outside of a project the ready spiders are those of the ready crawler."""
 
     requires_project = False
-    _run_crawler: Crawler | None = None
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         assert self.settings is not None
@@ -50,13 +61,6 @@ class Command(_KnowsFeeds, crawl.Command):
             self.settings.setmodule(READY_SETTINGS, priority="project")
         super().process_options(args, opts)
 
-    def run(self, args: list[str], opts: Namespace) -> None:
-        """A spider that says that it has not done what it was run for ends with ENDED_EARLY: scripts go on behind what is
-        whole. Of any other Scrapy decides."""
-        super().run(args, opts)
-        if self._run_crawler and not getattr(self._run_crawler.spider, "comity_is_complete", True):
-            self.exitcode = ENDED_EARLY
-
     def _create_crawler(self, spidercls: Any) -> Crawler:
         assert self.crawler_process
         if spidercls in READY and spidercls not in self.crawler_process.spider_loader.list():
@@ -66,11 +70,10 @@ class Command(_KnowsFeeds, crawl.Command):
                 ' SPIDER_MODULES have "comity.spiders"',
                 print_help=False,
             )
-        self._run_crawler = super()._create_crawler(spidercls)
-        return self._run_crawler
+        return super()._create_crawler(spidercls)
 
 
-class RunSpider(_KnowsFeeds, runspider.Command):
+class RunSpider(_RunSpider, runspider.Command):
     """`scrapy runspider`."""
 
 

@@ -118,6 +118,11 @@ def _export_arguments(parser: ArgumentParser) -> None:
         metavar="USE:allow[,USE:deny]",
         help="what holds where nobody spoke of a use, in the place of the COMITY_DEFAULTS of the crawl",
     )
+    parser.add_argument(
+        "--last-fetch",
+        action="store_true",
+        help="of a page that was fetched several times, only the records of its last fetch: without doubles of a killed crawl",
+    )
     tag_option.add_argument(parser)
     _workers(parser)
 
@@ -130,6 +135,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         vocabulary=vocabulary,
         tags=tag_option.tag_source(opts, settings),
         defaults=parsed_defaults(",".join(opts.defaults or ()), subject="--default"),
+        last_fetch=opts.last_fetch,
     )
     for use in terms.uses:
         if hint := _unknown(use, vocabulary):

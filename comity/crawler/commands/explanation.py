@@ -159,7 +159,8 @@ def _uses(explanation: dict[str, Any], origin: str) -> Table:
         cells: tuple[Any, ...] = (use, Text(answer["verdict"], COLORS[answer["verdict"]]), limits_of(answer))
         for reason in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided
             text = reason["text"] or reason["rule"] if answer["stated"] else f"not stated: {reason['text']}"
-            location = location_of(reason).removeprefix(origin) if reason["line"] else ""
+            has_place = reason["line"] or reason["part"] == "status"
+            location = location_of(reason).removeprefix(origin) if has_place else ""
             add_row(rows, *cells, location, text)
             cells = ("", "", "")
     return rows

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.live import Live
 from scrapy.exceptions import UsageError
 
@@ -19,9 +19,12 @@ from comity.crawler.crawl import open_state
 from comity.crawler.options import Options
 from comity.crawler.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
 
 if TYPE_CHECKING:
     from comity.crawler.redis_state.queue import HostStatus, RedisQueue
+
+    _Look = tuple[dict[str, Any], list[HostStatus], list[dict[str, str]]]
 
 RENEW = 2.0  # seconds between two looks
 STATES = {"pause": "paused", "resume": "running", "end": "ended"}
@@ -51,7 +54,13 @@ class Command(BaseCommand):
         parser.add_argument("--hosts", type=int, default=20, metavar="N", help="hosts that are listed (default: %(default)s)")
         action = parser.add_mutually_exclusive_group()
         action.add_argument("--pause", action="store_const", dest="action", const="pause", help="hand no more requests out")
-        action.add_argument("--resume", action="store_const", dest="action", const="resume", help="let a paused crawl go on")
+        action.add_argument(
+            "--resume",
+            action="store_const",
+            dest="action",
+            const="resume",
+            help="let a paused crawl go on, and try unreadable requests again",
+        )
         action.add_argument("--end", action="store_const", dest="action", const="end", help="let all its workers end")
         action.add_argument("--delete", action="store_const", dest="action", const="delete", help="delete all of it, once ended")
 
@@ -88,36 +97,51 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
         elif opts.action:
             await queue.set_state(STATES[opts.action])
             say(f"{name} is {STATES[opts.action]}: its workers are told within {options.worker_timeout / 3:.0f} s")
+            if opts.action == "resume":
+                await queue.status()  # which run it is
+                if retried := await queue.retry():
+                    say(f"{retried} requests that could not be read wait again")
         elif opts.json:
-            hosts = [asdict(host) for host in await queue.hosts(opts.hosts)]
-            say(json.dumps({**await queue.status(), "listed": hosts}, indent=2))
+            status, hosts, unreadable = await _look(queue, opts.hosts)
+            lists = {"listed": [asdict(host) for host in hosts], "unreadable_requests": unreadable}
+            say(json.dumps({**status, **lists}, indent=2))
         else:
             await _show(queue, opts)
     finally:
         await state.close()
 
 
+async def _look(queue: RedisQueue, most: int) -> _Look:
+    """Look at the crawl. `most`: hosts, and requests that could not be read, that are listed."""
+    from comity.crawler.frontier.request_bodies import url_of  # it takes the extra
+
+    status = await queue.status()
+    requests = await queue.unreadable_requests(most)
+    unreadable = [{"url": printable(url_of(request.body)), "host": request.host, "why": request.why} for request in requests]
+    return status, await queue.hosts(most), unreadable
+
+
 async def _show(queue: RedisQueue, opts: Namespace) -> None:
     console = open_console()
-    status, hosts = await queue.status(), await queue.hosts(opts.hosts)
+    look = await _look(queue, opts.hosts)
     if opts.once or not console.is_terminal:
-        console.print(_table(status, hosts, None))
+        console.print(_table(*look, None))
         return
-    with Live(_table(status, hosts, None), console=console, auto_refresh=False) as live:
+    with Live(_table(*look, None), console=console, auto_refresh=False) as live:
         looked = monotonic()
         while True:
             await asyncio.sleep(RENEW)
-            before, status, hosts = status, await queue.status(), await queue.hosts(opts.hosts)
+            before, look = look, await _look(queue, opts.hosts)
             now = monotonic()
-            rate, looked = (status["done"] - before["done"]) / (now - looked), now
-            live.update(_table(status, hosts, rate), refresh=True)
+            rate, looked = (look[0]["done"] - before[0]["done"]) / (now - looked), now
+            live.update(_table(*look, rate), refresh=True)
 
 
-def _table(status: dict[str, Any], hosts: list[HostStatus], rate: float | None) -> Group:
+def _table(status: dict[str, Any], hosts: list[HostStatus], unreadable: list[dict[str, str]], rate: float | None) -> Group:
     """`rate`: requests a second that were done since the last look."""
     crawl = table("", "", "")
     crawl.show_header = False
-    for name in ("waiting", "out", "set_aside", "done", "filtered", "hosts", "leased"):
+    for name in ("waiting", "out", "set_aside", "unreadable", "done", "filtered", "hosts", "leased"):
         add_row(crawl, name.replace("_", " "), f"{status[name]:,}")
     if rate is not None:
         add_row(crawl, "done a second", f"{rate:.1f}")
@@ -129,6 +153,11 @@ def _table(status: dict[str, Any], hosts: list[HostStatus], rate: float | None) 
     for host in hosts:
         until = ("set aside, " if host.is_aside else "") + (f"{host.seconds:.1f} s" if host.seconds > 0 else "due")
         add_row(busiest, host.host, host.waiting, host.out, host.worker, until)
-    is_finished = status["state"] == "running" and not (status["waiting"] or status["out"])
-    heading = line(f"Crawl {status['crawl']}: {'finished' if is_finished else status['state']}", "bold")
-    return Group(heading, crawl, line(""), workers, line(""), busiest)
+    heading = line(f"Crawl {status['crawl']}: {status['state']}", "bold")
+    parts: list[RenderableType] = [heading, crawl, line(""), workers, line(""), busiest]
+    if unreadable:
+        stopped = table("Requests that could not be read, which --resume tries again", "URL", "why")
+        for request in unreadable:
+            add_row(stopped, request["url"] or request["host"], request["why"])
+        parts += [line(""), stopped]
+    return Group(*parts)

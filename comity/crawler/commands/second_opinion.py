@@ -25,6 +25,7 @@ from w3lib.url import safe_url_string
 
 from comity.policies import Agent, Decision, Fetched, Page, Site, Verdict
 from comity.policies.answers.fetched import Availability, availability
+from comity.policies.answers.markup import is_marked_up
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.syntax.lines import EOL, MAX_BYTES, text_of
 from comity.policies.syntax.path_patterns import normal_pattern, normal_target
@@ -274,6 +275,8 @@ def _cause_of_difference(asks: Asks, site: Site, question: Question, decision: D
         return "lets a robots.txt forbid itself"
     if reason.rule in ("robots.unavailable", "robots.unreachable"):
         return _reads_as_robots_txt(site.files[reason.source.url])
+    if is_marked_up(question.body):
+        return "reads robots.txt with its tags, and what it permits between them"
     if _is_allowed(question) is allowed:
         if any(_is_allowed(question._replace(url=site.origin + target)) is not allowed for target in spellings(question.url)):
             return "compares the path as it is sent, and none that servers may take it for"

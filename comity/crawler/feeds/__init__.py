@@ -8,7 +8,7 @@ from typing import Any
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from comity.crawler.feeds import parquet
+from comity.crawler.feeds import parquet, storage
 from comity.crawler.feeds.filters import OPTION, TAG_OPTION, PermittedFor
 from comity.crawler.options import Options, stop
 from comity.dataset.tags.setting import SIDECAR
@@ -34,9 +34,10 @@ def add_exporters(settings: BaseSettings) -> None:
     settings.set("FEED_EXPORTERS", exporters, settings.getpriority("FEED_EXPORTERS") or 0)
 
 
-def register(settings: BaseSettings, options: Options) -> None:
-    """Adds the exporters that the project has not set otherwise, and the feed of tags, and tells the filters of feeds what is
-    asked for."""
+def register(settings: BaseSettings, options: Options, *, place: str = "") -> None:
+    """Add the exporters that the project has not set otherwise, and the feed of tags. Tell the filters of feeds the uses.
+
+    `place`: the setting by which the crawl can be killed and goes on; "": it cannot."""
     parquet.check(settings)
     add_exporters(settings)
     feeds = settings.getdict("FEEDS")
@@ -48,6 +49,9 @@ def register(settings: BaseSettings, options: Options) -> None:
         if os.path.isdir(options.tag.name):  # noqa: PTH112  # Path raises where a name is too long
             stop(f"COMITY_TAG `{options.tag}` is a folder: name a file, as sidecar:permissions.jsonl")
         filled = {options.tag.name: SIDECAR_FEED, **filled}
+    if place:
+        storage.add_storage(settings)
+        filled = storage.kept_feeds(settings, filled, place)
     if filled != feeds:
         settings.set("FEEDS", filled, settings.getpriority("FEEDS") or 0)
 

@@ -39,10 +39,12 @@ def check(settings: BaseSettings) -> None:
 
 
 class ParquetExporter(BaseItemExporter):
-    """The records of a feed of JSON lines, in columns. The first items say which columns there are."""
+    """The records of a feed of JSON lines, in columns. The first items say which columns there are.
 
-    def __init__(self, file: IO[bytes], *, tagged: bool = True, **kwargs: Any) -> None:
-        """`tagged`: items carry their tags."""
+    Parts of a feed are read as one table, so a column has the type that it had in the first part."""
+
+    def __init__(self, file: IO[bytes], *, tagged: bool = True, columns: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        """`tagged`: items carry their tags. `columns`: those of earlier parts by name; the file adds its own."""
         super().__init__(**kwargs)
         # Scrapy loads the exporters of all formats for any feed: pyarrow is loaded for this one only.
         from comity.dataset.files import arrow_schema as typed
@@ -51,6 +53,7 @@ class ParquetExporter(BaseItemExporter):
         self._parquet, self._typed = parquet, typed
         self._file = _CountingFile(file)
         self._tagged = tagged
+        self._columns = {} if columns is None else columns
         self._rows: Rows | None = None
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
         self._items: list[dict[str, Any]] = []
@@ -69,7 +72,9 @@ class ParquetExporter(BaseItemExporter):
 
     def _flush(self) -> Rows:
         if self._rows is None:
-            self._rows = self._parquet.Rows(self._file, self._typed.schema_of(self._items, tagged=self._tagged))
+            for column in self._typed.schema_of(self._items, tagged=self._tagged):
+                self._columns.setdefault(column.name, column)
+            self._rows = self._parquet.Rows(self._file, self._typed.schema_with(self._columns.values()))
         self._rows.write(self._typed.encode(self._items))
         self._items = []
         return self._rows

@@ -55,6 +55,7 @@ class Policies:
     fresh_until: float  # seconds since the epoch; where `unreachable`, when it may be asked again
     unreachable: bool  # a file that counts could not be had and no copy stands in: everything is refused
     error: str = ""  # where `unreachable` or `barred_for` somebody: what happened
+    failing_since: float = 0.0  # seconds since the epoch, where a file cannot be fetched; 0: unknown, or none fails
     reach: Reach = Reach.PUBLIC  # of the server that gave robots.txt: for what the policies lead to
     server_reach: Reach = Reach.PUBLIC  # of the origin's own server, as far as it is known: for who leads there
     barred_for: Reach | None = None  # the site that led there, which may not: nothing may be asked for, nor is anything known
@@ -221,11 +222,14 @@ def policies_of(origin: str, files: Mapping[str, PolicyFile], now: float, refere
     current = {url_of(origin, path): file.current(now) for path, file in files.items()}
     needed = (current[url] for url in (f"{origin}/robots.txt", *references))
     missing = next((file for file in needed if availability(file) is Availability.UNREACHABLE), None)
+    failing = [file.failing_since for file in files.values() if availability(file.current(now)) is Availability.UNREACHABLE]
+    since = min((moment for moment in failing if moment), default=None)
     return Policies(
         site=Site(origin, current),
         fresh_until=min(file.counts_until(now) for file in files.values()),
         unreachable=missing is not None,
         error=failure_reason(missing) if missing else "",
+        failing_since=since.timestamp() if since else 0.0,
         reach=files["/robots.txt"].reach,
         server_reach=_server_reach(files),
     )

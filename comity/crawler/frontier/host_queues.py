@@ -4,6 +4,7 @@ Nothing here reads a clock: times are seconds of whatever clock the caller uses,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
@@ -44,6 +45,9 @@ class HostQueue:
     def __len__(self) -> int:
         return len(self._heap)
 
+    def __iter__(self) -> Iterator[Request | int]:
+        return (request for _, _, request in self._heap)
+
     def push(self, request: Request | int, priority: int) -> None:
         """`request`: or its key in the queue on disk."""
         heappush(self._heap, (-priority, next(_arrivals), request))
@@ -77,6 +81,7 @@ class HostQueues:
 
     def __init__(self) -> None:
         self._queues: dict[tuple[str, ...], HostQueue] = {}
+        self._of_host: dict[str, dict[tuple[str, ...], HostQueue]] = {}  # the same, by host name
         self._heap: list[tuple[float, int, HostQueue]] = []
         self._entries = count(1)
         self._aside = 0
@@ -98,16 +103,21 @@ class HostQueues:
         return self._queues.get(_key(origin, scopes))
 
     def of_host(self, host: str) -> list[HostQueue]:
-        """The queues of all origins of a host name."""
-        return [queue for queue in self._queues.values() if host_name(queue.origin) == host]
+        """Return the queues of all origins of a host name."""
+        return [*self._of_host.get(host, {}).values()]
 
     def add(self, queue: HostQueue) -> None:
         self._queues[queue.key] = queue
+        self._of_host.setdefault(host_name(queue.origin), {})[queue.key] = queue
 
     def drop(self, queue: HostQueue) -> None:
         self.set_aside(queue, "")
         queue.entry = 0
         del self._queues[queue.key]
+        host = host_name(queue.origin)
+        del self._of_host[host][queue.key]
+        if not self._of_host[host]:
+            del self._of_host[host]
 
     def date(self, queue: HostQueue, due: float) -> None:
         """Make the queue due at this moment, and at no other."""

@@ -85,6 +85,7 @@ class Journal:
             self._db.close()
             raise self._damaged(error) from None
         self._first = self._next = int(last) + 1
+        self.has_begun = bool(self.seen or last)
 
     def _damaged(self, error: Exception) -> PolicyError:
         return PolicyError(f"JOBDIR: `{self.path}` is damaged: {printable(str(error))}; {REMEDY}")
@@ -128,7 +129,7 @@ class Journal:
                 self._db.execute("INSERT INTO taken_over VALUES (?)", (mark,))
         except sqlite3.Error as error:
             raise OSError(f"{self.path} cannot be written: {printable(str(error))}") from None
-        self.seen = seen
+        self.seen, self.has_begun = seen, True
         self._first = self._next = self._next + count
         return count
 
@@ -199,8 +200,11 @@ class Journal:
         except Exception as error:  # whatever the objects in it raise
             raise LookupError(f"request {key} of `{self.path}` cannot be read: {printable(str(error))}") from error
 
+    def through(self, key: int) -> None:
+        """Do nothing: the request stays in the file until it is done."""
+
     def done(self, key: int) -> None:
-        """The request has left the engine: its callback and the pipelines are through."""
+        """The items of a request that is through are on the disk."""
         self._new.pop(key, None)
         self._done.append((key,))  # even then: a flush that failed may have written it
 
@@ -211,6 +215,10 @@ class Journal:
 
     def set_aside(self, host: str) -> None:
         """Nothing: the requests go on waiting here."""
+
+    async def tries(self, origin: str, since: float, due: float, *, here: int) -> int:
+        """Return `here`: the crawl has one process."""
+        return here
 
     def flush(self) -> None:
         """Writes what was put and done since the last one. OSError where that fails for now: none of it is in the file, all of

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
 
 
 class Aside(NamedTuple):
-    """Requests of a host for which nobody waits."""
+    """Why the crawl does not wait for the requests of a host."""
 
-    number: int
     seconds: float  # until the host is to be looked at again
     reason: str
 
@@ -29,7 +28,11 @@ class Taker(Protocol):
         """A request waits here from now on. `origin`: "" where it has none."""
 
     def lost(self, host: str) -> list[int]:
-        """The requests of a host wait here no longer: return their keys. What is out stays out."""
+        """Forget the stored requests of a host that wait here, and return their keys. Requests that are out stay out, and
+        requests that are stored nowhere wait on."""
+
+    def waiting(self, host: str) -> int:
+        """Return how many stored requests of a host wait here. All others of the host are out."""
 
     def aside(self, host: str) -> Aside | None:
         """All requests of a host that wait here; None where somebody waits for some of them."""
@@ -43,6 +46,7 @@ class Queue(Protocol):
 
     setting: str  # by which the operator has named the place, for messages
     is_shared: bool  # what is put arrives when its host is leased, here or in another process; else it waits here at once
+    has_begun: bool  # earlier processes may have stored items of the crawl
 
     def open(self, spider: Spider) -> Awaitable[None] | None:
         """Begin, at once or once the outcome was awaited. Callbacks and errbacks are stored as names of the spider's methods.
@@ -61,14 +65,21 @@ class Queue(Protocol):
     def get(self, key: int) -> Request:
         """The request, as a new object each time. LookupError where it cannot be read."""
 
+    def through(self, key: int) -> None:
+        """The request has left the engine: its callback and the pipelines are through. Its items are not on the disk yet."""
+
     def done(self, key: int) -> None:
-        """The request has left the engine: its callback and the pipelines are through."""
+        """The items of a request that is through are on the disk."""
 
     def saw(self, fingerprint: bytes) -> None:
         """A request that could not be stored is done."""
 
     def set_aside(self, host: str) -> None:
         """Some of the requests of the host that wait here were set aside: `Taker.aside` knows more."""
+
+    async def tries(self, origin: str, since: float, due: float, *, here: int) -> int:
+        """Return how often in a row the crawl could not have the policies of an origin. `since`: since when the origin fails.
+        `due`: when it is asked again. `here`: how often this process could not."""
 
     def flush(self) -> None:
         """Write what was put and done. OSError where that fails for now: all of it goes with the next time."""

@@ -1,70 +1,153 @@
-"""Requests as MessagePack, for other processes: plain values alone, and nothing that runs when it is read."""
+"""Requests as MessagePack, for other processes.
+
+A body holds plain values alone, and reading it runs no code: no module is imported, no class but one of requests that this
+process has loaded is made, and no method is looked up but a callback. Anyone who reaches the server can write a body."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from enum import Enum
+from inspect import ismethod
 from typing import TYPE_CHECKING, Any
 
 import msgpack
+from scrapy import Spider
 from scrapy.http import Request
-from scrapy.utils.misc import load_object
-from scrapy.utils.request import request_from_dict
 
 if TYPE_CHECKING:
-    from scrapy import Spider
+    from collections.abc import Callable
 
 TUPLE = 1  # code of the extension type: an array that Python has as a tuple
+MAX_DEPTH = 32  # containers in each other, in one member of a request
+TOO_DEEP = f"it has more than {MAX_DEPTH} containers in each other"
+
+# Methods of Scrapy's own spiders that are callbacks and have private names.
+OF_SCRAPY = frozenset({"_parse", "_callback", "_errback", "_parse_sitemap"})
+# Methods that Scrapy calls itself, which a spider of a project may define anew.
+NO_CALLBACKS = frozenset({*vars(Spider), "closed", "start_requests"}) - {"parse", "_parse"}
+# Keys of `meta` whose texts are names of functions for scrapy-playwright, which imports and calls them.
+FUNCTIONS = ("playwright_page_init_callback", "playwright_page_event_handlers")
 
 
 def packed(request: Request, spider: Spider) -> bytes:
-    """Return the request with the names of its callbacks. ValueError, with what to do about it, where something of it is no plain
-    value."""
+    """Return the request with the names of its callbacks. ValueError, with the remedy, if another worker could not read it."""
     members = request.to_dict(spider=spider)
-    if "_class" in members and load_object(members["_class"]) is not type(request):
-        raise ValueError(f"`{members['_class']}` is not its class")
+    if "_class" in members and _request_class(members["_class"]) is not type(request):
+        raise ValueError(f"`{members['_class']}` is not its class: define the class at the top of its module")
+    for name in ("callback", "errback"):
+        if members[name] is not None:
+            _method(spider, members[name])
+    _check_meta(members["meta"])
+    packer = msgpack.Packer(strict_types=True)
+    body: bytes = packer.pack_map_header(len(members))
     for name, value in members.items():
         try:
-            _pack(value)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            body += packer.pack(name) + packer.pack(_sendable(value))
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"its `{name}` cannot be sent to other workers ({error}): use numbers, texts, bytes, lists, tuples and dicts"
             ) from None
-    return _pack(members)
+    return body
 
 
 def unpacked(body: bytes, spider: Spider) -> Request:
-    """Return the request. ValueError where it is none, or the spider has no such callback."""
+    """Return the request. ValueError if the body is not a request, or the spider has no such callback."""
     try:
-        members = msgpack.unpackb(body, ext_hook=_value, strict_map_key=False)
-        if "_class" in members and not issubclass(load_object(members["_class"]), Request):
-            raise ValueError(f"`{members['_class']}` is no class of requests")
-        return request_from_dict(members, spider=spider)
-    except Exception as error:  # whatever classes and callbacks of the project raise
+        members = _value(msgpack.unpackb(body, strict_map_key=False), -1)
+        kind = _request_class(members["_class"]) if "_class" in members else Request
+        _check_meta(members.get("meta") or {})
+        arguments = {name: value for name, value in members.items() if name in kind.attributes}
+        for name in ("callback", "errback"):
+            if members.get(name) is not None:
+                arguments[name] = _method(spider, members[name])
+        return kind(**arguments)
+    except Exception as error:  # the class of the request may raise any
         raise ValueError(str(error) or type(error).__name__) from error
 
 
 def url_of(body: bytes) -> str:
-    """Return the URL of the request; "" where it cannot be read."""
+    """Return the URL of the request; "" if it cannot be read."""
     try:
-        return str(msgpack.unpackb(body, ext_hook=_value, strict_map_key=False)["url"])
+        return str(msgpack.unpackb(body, strict_map_key=False)["url"])
     except (ValueError, KeyError, TypeError):
         return ""
 
 
-def _pack(value: Any) -> bytes:
-    packed_value: bytes = msgpack.packb(value, strict_types=True, default=_extended)
-    return packed_value
+def _sendable(value: Any, depth: int = 0) -> Any:
+    """Return the value as MessagePack can hold it. TypeError if it is not a plain value, ValueError if it is too deep.
 
-
-def _extended(value: Any) -> msgpack.ExtType | str:
-    if isinstance(value, str) and not isinstance(value, Enum):  # of lxml, say: Scrapy's rules have the text of a link
+    The array of a tuple is packed before the packer of the whole body begins: packers that run within each other end the process
+    at some hundred levels."""
+    kind = type(value)
+    if kind in (list, tuple, dict):
+        if depth >= MAX_DEPTH:
+            raise ValueError(TOO_DEEP)
+        if kind is dict:
+            return {_sendable(key, depth + 1): _sendable(inner, depth + 1) for key, inner in value.items()}
+        values = [_sendable(inner, depth + 1) for inner in value]
+        return values if kind is list else msgpack.ExtType(TUPLE, msgpack.packb(values, strict_types=True))
+    if isinstance(value, str) and not isinstance(value, Enum):  # lxml has texts of its own, which Scrapy's rules put into `meta`
         return str.__str__(value)
-    if type(value) is tuple:
-        return msgpack.ExtType(TUPLE, _pack(list(value)))
-    raise TypeError(f"it has a {type(value).__name__}")
+    if value is None or kind in (bool, int, float, bytes, bytearray, memoryview):
+        return value
+    raise TypeError(f"it has a {kind.__name__}")
 
 
-def _value(code: int, data: bytes) -> Any:
-    if code != TUPLE:
-        raise ValueError("there is a value of another version of comity")
-    return tuple(msgpack.unpackb(data, ext_hook=_value, strict_map_key=False))
+def _value(value: Any, depth: int) -> Any:
+    """Return the value that `_sendable` was given. ValueError if there is none, or if it is too deep.
+
+    The array of a tuple is read after the reader of the whole body has ended, for the reason that `_sendable` gives."""
+    kind = type(value)
+    if kind in (list, dict, msgpack.ExtType) and depth >= MAX_DEPTH:
+        raise ValueError(TOO_DEEP)
+    if kind is list:
+        return [_value(inner, depth + 1) for inner in value]
+    if kind is dict:
+        return {_value(key, depth + 1): _value(inner, depth + 1) for key, inner in value.items()}
+    if kind is msgpack.ExtType:
+        values = msgpack.unpackb(value.data, strict_map_key=False) if value.code == TUPLE else None
+        if type(values) is not list:
+            raise ValueError("it has a value of another version of comity")
+        return tuple(_value(inner, depth + 1) for inner in values)
+    if value is None or kind in (bool, int, float, str, bytes):
+        return value
+    raise ValueError(f"it has a {kind.__name__}")
+
+
+def _request_class(name: str) -> type[Request]:
+    """Return the class of requests that has this name, out of those that are loaded. ValueError if there is none."""
+    found = [kind for kind in _request_classes(Request) if f"{kind.__module__}.{kind.__name__}" == name]
+    if not found:
+        raise ValueError(f"`{name}` is not a class of requests that is loaded here: import it in the module of the spider")
+    return found[-1]  # a module that was loaded again has defined it last
+
+
+def _request_classes(kind: type[Request]) -> Iterator[type[Request]]:
+    yield kind
+    for derived in kind.__subclasses__():
+        yield from _request_classes(derived)
+
+
+def _method(spider: Spider, name: str) -> Callable[..., Any]:
+    """Return the callback of this name. ValueError if the spider has none."""
+    if _names_callback(type(spider), name):
+        method = getattr(spider, name, None)
+        if ismethod(method) and method.__self__ is spider:
+            return method
+    remedy = f": name it `{name.strip('_')}`" if name.startswith("_") and not name.endswith("__") else ""
+    raise ValueError(f"`{name}` is not a public method of the spider{remedy}")
+
+
+def _names_callback(kind: type[Spider], name: str) -> bool:
+    """Return True for a public method that a class of the project defines, and for callbacks of Scrapy's own spiders."""
+    own = (vars(base) for base in kind.__mro__ if base not in Spider.__mro__)
+    is_public = not name.startswith("_") and name not in NO_CALLBACKS and any(callable(members.get(name)) for members in own)
+    return is_public or name == "parse" or name in OF_SCRAPY
+
+
+def _check_meta(meta: Mapping[Any, Any]) -> None:
+    """ValueError if the meta names a function that scrapy-playwright would import and call."""
+    for key in FUNCTIONS:
+        value = meta.get(key)
+        if isinstance(value, str) or (isinstance(value, Mapping) and any(isinstance(name, str) for name in value.values())):
+            raise ValueError(f"`{key}` of its `meta` names a function, which the state does not hold")

@@ -22,15 +22,16 @@ are its policies fresh; is its first request permitted, by `Access.decide`; is i
 to another one; does its pace let it out. The first no says what the queue waits for; where there is none the request is handed
 out, and the queue is due again at once.
 
-A request that was handed out is known by identity until it leaves the engine. Only then is it done, and leaves the journal, in
-one write with what it led to: a killed crawl gets back what was not done."""
+A request that was handed out is known by identity until it leaves the engine. Then it is through. It is done, and leaves the
+journal, when its items are on the disk (item_barrier.py). The requests that it led to are written before, or together with that.
+A killed crawl gets back the requests that were not done."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,13 +52,14 @@ from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.files import ORIGINS_AT_ONCE
 from comity.crawler.frontier.host_queues import HostQueue, HostQueues
+from comity.crawler.frontier.item_barrier import ItemBarrier, ItemsLostError
 from comity.crawler.frontier.journal import Journal
 from comity.crawler.frontier.queue import Aside, Queue
 from comity.crawler.frontier.scrapy_queues import take_over
 from comity.crawler.options import stop
 from comity.crawler.pace.limiter import Limiter, slowest, windows_for
 from comity.crawler.run.flights import ClosingError
-from comity.crawler.scrapy_internals import WAKE, closing, in_progress, never_opened, wake
+from comity.crawler.scrapy_internals import WAKE, closing, engine_of, in_progress, never_opened, wake
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.urls import host_name, origin_or_empty
 
@@ -114,6 +116,9 @@ class Scheduler(BaseScheduler):
         self._keys: dict[Request, int] = {}  # of those that were read from the storage, or need not be, until they are done
         self._unkept: dict[Request, bytes | None] = {}  # those that cannot stand in it -> fingerprint, the same
         self._out: set[Request] = set()  # those of both that were handed out
+        self._through: list[tuple[int | None, bytes | None]] = []  # key and fingerprint of those that are not done yet
+        self._barrier = ItemBarrier(crawler, self._crawl.flushes, self._crawl.options.part_seconds)
+        self._storing: asyncio.Task[None] | None = None
         self._tick: CallLaterResult | None = None
         self._log_at = 0.0
         self._retry_times = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
@@ -140,6 +145,7 @@ class Scheduler(BaseScheduler):
         self._spider = spider
         if self._storage is None:
             return self._dupefilter.open()
+        self._barrier.open()
         opening = self._storage.open(spider)
         if opening is not None:
             return deferred_from_coro(self._open(opening))
@@ -173,8 +179,15 @@ class Scheduler(BaseScheduler):
     def _shared_queue(self, state: SharedState) -> Queue:
         from comity.crawler.frontier.shared_queue import SharedQueue  # it takes the extra
 
-        most = self._crawl.options.max_waiting
-        return SharedQueue(self._crawler, state.queue(), state.neighbours, rest=self._pace.rest, most=most)
+        options = self._crawl.options
+        return SharedQueue(
+            self._crawler,
+            state.queue(),
+            state.neighbours,
+            rest=self._pace.rest,
+            most=options.max_waiting,
+            again_after=options.again_after,
+        )
 
     def _opened_journal(self) -> Queue:
         folder = Path(job_dir(self._crawler.settings) or "")
@@ -183,6 +196,10 @@ class Scheduler(BaseScheduler):
             journal.open(self._crawler.spider)
             take_over(folder, journal, self._crawler, with_seen=self._filters_here)
         return journal
+
+    @property
+    def goes_on(self) -> bool:
+        return self._storage is not None and self._storage.has_begun
 
     # What the storage asks and tells
 
@@ -199,44 +216,102 @@ class Scheduler(BaseScheduler):
     def lost(self, host: str) -> list[int]:
         keys = []
         for queue in self._queues.of_host(host):
+            unkept = []
             self._waiting -= len(queue)
             while queue:
                 request = queue.pop()
-                key = self._keys.pop(request, None) if isinstance(request, Request) else request
-                if key is not None:
-                    keys.append(key)
+                if request in self._unkept:
+                    unkept.append(request)
+                else:
+                    keys.append(self._keys.pop(request) if isinstance(request, Request) else request)
             self._drop(queue)
+            for request in unkept:
+                self._queue_for(queue.origin, queue.scopes).push(request, request.priority)
+                self._waiting += 1
         return keys
+
+    def waiting(self, host: str) -> int:
+        return sum(request not in self._unkept for queue in self._queues.of_host(host) for request in queue)
 
     def aside(self, host: str) -> Aside | None:
         queues = self._queues.of_host(host)
         if not queues or not all(queue.aside for queue in queues):
             return None
         first = min(queues, key=lambda queue: queue.due)
-        return Aside(sum(map(len, queues)), first.due - monotonic(), first.aside)
+        return Aside(first.due - monotonic(), first.aside)
 
     def _write(self) -> None:
-        """Writes the changes of the queue, again and again."""
+        """Write the changes of the queue, again and again."""
         assert self._storage
         self._tick = call_later(FLUSH, self._write)
+        self._note_through(self._storage)
+        if self._through and self._barrier.is_clear:
+            self._acknowledge(self._storage, self._through)
+            self._through = []
+        elif self._through and self._barrier.is_due(len(self._through), is_idle=not (self._out or len(self))):
+            self._storing = asyncio.create_task(self._store(self._storage))
         try:
-            self._acknowledge(self._storage)
             self._storage.flush()
         except OSError as error:
-            if monotonic() >= self._log_at:
-                self._log_at = monotonic() + 60
-                logger.error("%(setting)s: %(error)s; it is tried again", {"setting": self._storage.setting, "error": error})
+            self._complain(error)
 
-    def _acknowledge(self, storage: Queue) -> None:
-        """Tell the storage of requests that have left the engine: their callback and their items are through."""
+    def _complain(self, error: Exception) -> None:
+        """Log a failure of the storage, at most one a minute."""
+        assert self._storage
+        if monotonic() >= self._log_at:
+            self._log_at = monotonic() + 60
+            logger.error("%(setting)s: %(error)s; it is tried again", {"setting": self._storage.setting, "error": error})
+
+    def _note_through(self, storage: Queue) -> None:
+        """Note the requests that have left the engine: their callbacks and the pipelines of their items are through."""
         if not self._out:
             return
         progress = in_progress(self._crawler)
         for request in [request for request in self._out if request not in progress]:
             self._out.remove(request)
             if (key := self._keys.pop(request, None)) is not None:
+                storage.through(key)
+                self._through.append((key, None))
+            else:
+                self._through.append((None, self._unkept.pop(request)))
+
+    async def _store(self, storage: Queue) -> None:
+        """Put the items of requests that are through on the disk, and let these requests be done."""
+        through, self._through = self._through, []
+        try:
+            await self._barrier.store()
+        except ItemsLostError as error:
+            logger.error(
+                "%(setting)s: %(error)s. The crawl ends; started again, it fetches their pages once more",
+                {"setting": storage.setting, "error": error},
+            )
+            if not closing(self._crawler) and (engine := engine_of(self._crawler)) is not None:
+                await engine.close_spider_async(reason="items_lost")
+        except Exception as error:  # of a pipeline
+            self._through = through + self._through
+            self._complain(error)
+        else:
+            self._acknowledge(storage, through)
+
+    async def _store_last(self, storage: Queue) -> None:
+        """Let all requests that are through be done. Scrapy closes the feeds after the scheduler."""
+        if self._storing is not None and not self._barrier.has_failed:  # else it closes the crawl, and waits for this
+            await self._storing
+        self._note_through(storage)
+        if not self._barrier.has_failed:
+            await self._store(storage)
+        if self._through:
+            logger.warning(
+                "%(setting)s: the items of %(number)d pages are not stored; started again, the crawl fetches these pages again",
+                {"setting": storage.setting, "number": len(self._through)},
+            )
+
+    def _acknowledge(self, storage: Queue, through: Iterable[tuple[int | None, bytes | None]]) -> None:
+        """Tell the storage which requests are done."""
+        for key, fingerprint in through:
+            if key is not None:
                 storage.done(key)
-            elif (fingerprint := self._unkept.pop(request)) is not None:
+            elif fingerprint is not None:
                 storage.saw(fingerprint)
 
     def close(self, reason: str) -> Deferred[None] | None:
@@ -261,7 +336,7 @@ class Scheduler(BaseScheduler):
             )
         if self._storage is not None:
             try:
-                self._acknowledge(self._storage)
+                await self._store_last(self._storage)
                 if (closing_storage := self._storage.close()) is not None:
                     await closing_storage
             except OSError as error:
@@ -435,7 +510,7 @@ class Scheduler(BaseScheduler):
         if policies is None:
             self._want_policies(queue)
             return None
-        if policies.barred_for is None and policies.unreachable and self._asks_again(queue, policies, now):
+        if self._misses_files(policies, request) and self._asks_again(queue, policies, now):
             return None
         if referrer_reach is None:
             self._crawl.referrals.learn(policies)
@@ -560,11 +635,23 @@ class Scheduler(BaseScheduler):
             limiter.queues -= 1
         self._queues.drop(queue)
 
+    def _misses_files(self, policies: Policies, request: Request) -> bool:
+        """Return True if the request had better wait for policy files that cannot be fetched now.
+
+        Until they are, it is refused, or nothing could be done with its page."""
+        if policies.barred_for is not None:
+            return False
+        return policies.unreachable or self._access.awaits_files(policies.site, request)
+
     def _asks_again(self, queue: HostQueue, policies: Policies, now: float) -> bool:
-        """True where the queue waits on for a host whose robots.txt cannot be had, instead of giving its requests up."""
+        """Return True if the queue waits on until the policy files are asked for again.
+
+        False: its requests go out, and are refused if robots.txt cannot be fetched."""
         wait = policies.fresh_until - time()
         if queue.origin in self._failures and self._failures[queue.origin][0] > self._retry_times:
             return False
+        if not policies.unreachable and wait > self._max_delay + ROUNDING:
+            return False  # nothing is refused, so nothing is set aside
         self._wait(queue, now, now + max(wait, MIN_WAIT), f"its policies ({policies.error}) are not to be asked for")
         return True
 
@@ -591,16 +678,23 @@ class Scheduler(BaseScheduler):
             policies = await self._crawl.policies.get(queue.origin, self._crawl.referrals.referrer_reach(request))
         except ClosingError:
             return
-        if policies.unreachable and policies.barred_for is None:
-            times, due = self._failures.get(queue.origin, (0, 0.0))
-            if policies.fresh_until != due:  # else another queue of the origin has had the same answer
-                self._failures[queue.origin] = times + 1, policies.fresh_until
+        if self._misses_files(policies, request):
+            await self._count_failure(queue.origin, policies)
         else:
             self._failures.pop(queue.origin, None)
         queue.fetched = policies
         if queue:  # else it was dropped
             self._queues.date(queue, monotonic())
         wake(self._crawler)
+
+    async def _count_failure(self, origin: str, policies: Policies) -> None:
+        times, due = self._failures.get(origin, (0, 0.0))
+        if policies.fresh_until == due:  # another queue of the origin has had the same answer
+            return
+        times += 1
+        if self._storage is not None:
+            times = await self._storage.tries(origin, policies.failing_since, policies.fresh_until, here=times)
+        self._failures[origin] = times, policies.fresh_until
 
     def _set_timer(self, due: float | None) -> None:
         """Wakes the engine when the next queue is due; None: nothing to wait for."""

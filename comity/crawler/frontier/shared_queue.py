@@ -1,10 +1,12 @@
 """The requests of a crawl by several workers: they wait in COMITY_STATE, and a worker has those of the hosts that it has leased.
 
-How it works. Five things go on beside the scheduler, none of which it waits for:
+How it works. These go on beside the scheduler, which waits for none of them:
 
     put      what was put goes out together, each TICK; only once that is confirmed the word that its parents are done
     lease    while this worker has room, hosts that are due are leased, each with the first of its requests; more of them follow
              when few are left here, and a host of which nothing is left is released
+    share    a worker leases its share of the hosts: as many as each has, if all workers have as many. It gives back what it has
+             beyond that, when it learns that there are more workers or fewer hosts
     renew    each third of TTL the leases are prolonged; requests of a host that is lost by then wait here no longer
     bury     what a dead worker of this machine had goes to others at once
     finish   while nothing waits here, it is asked whether anything is waited for, or out, anywhere
@@ -24,18 +26,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from comity.bounded import Bounded
+from comity.crawler.fetching.freshness import DAY
 from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import packed, unpacked, url_of
 from comity.crawler.redis_state.connection import StateFullError
-from comity.crawler.redis_state.queue import Lease, RedisQueue, Row
-from comity.crawler.scrapy_internals import wake
+from comity.crawler.redis_state.queue import Entry, Lease, RedisQueue, Row, Shard, StateLostError
+from comity.crawler.scrapy_internals import end, wake
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import host_name, origin_or_empty
@@ -52,10 +57,14 @@ logger = logging.getLogger(__name__)
 TICK = 0.05  # seconds between two times that something is written
 HOSTS = 4096  # that a worker leases at most
 HOSTS_AT_ONCE = 64  # so that workers that begin together get as many each
+SLACK = 8  # a worker keeps up to this part of its share beyond it, so that hosts do not move to and fro
 REQUESTS = 32  # of a host that wait here at most
 MAX_KNOWN = 100_000  # fingerprints that need not be asked for
 LEASE_EACH = 0.1  # seconds between two times that hosts are leased
 LEASE_AGAIN = 0.25  # the same, where there were none
+ENDED, LOST = "crawl_ended", "state_lost"  # finish_reason of a worker whose crawl was ended, or whose requests are gone
+BALANCE_EACH = 1.0  # seconds between two looks at the share of this worker, while it leases nothing
+UNWANTED = 1.0  # seconds that a host is free before workers with their full share lease it: the others are busy
 BURY_AGAIN = 0.25  # seconds between two looks for workers on this machine that are dead
 LOOK_AGAIN = 1.0  # seconds between two looks whether the crawl is finished
 
@@ -73,8 +82,11 @@ class _Waiting:
 class _Host:
     """A host that is leased."""
 
-    keys: set[int] = field(default_factory=set)  # of requests that wait here or are out, and are not done
+    keys: set[int] = field(default_factory=set)  # of requests that wait here, are out or are through, and are not done
+    through: set[int] = field(default_factory=set)  # of requests whose items are not on the disk yet
     waiting: int = 0  # in the state, as far as it is known
+    is_leaving: bool = False  # it is given back when nothing of it is out here
+    suspects: dict[int, Entry] = field(default_factory=dict)  # requests that had a worker which died, until they were read
 
 
 class SharedQueue:
@@ -82,6 +94,7 @@ class SharedQueue:
 
     setting = "COMITY_STATE"
     is_shared = True
+    has_begun = True  # another worker may have been here before
 
     def __init__(
         self,
@@ -91,9 +104,11 @@ class SharedQueue:
         *,
         rest: Callable[[str, float], object],
         most: int,
+        again_after: float = 0.0,
     ) -> None:
         """`rest`: is called with a host and the seconds for which it is to be left alone. `most`: requests of the crawl that may
-        wait when another host is leased; 0: any number."""
+        wait when another host is leased; 0: any number. `again_after`: seconds for which a crawl has been finished that begins
+        again; 0: none does."""
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
@@ -101,6 +116,7 @@ class SharedQueue:
         self._neighbours = neighbours
         self._rest = rest
         self._most = most
+        self._again_after = again_after
         self._spider: Spider | None = None
         self._numbers = count(1)
         self._requests: dict[int, _Waiting] = {}
@@ -109,13 +125,18 @@ class SharedQueue:
         queue.on_change(self._fingerprints.clear)
         self._new: dict[int, Row] = {}  # that the next flush puts
         self._done: dict[str, list[bytes]] = {}  # host -> keys of which the next one tells
+        self._unreadable: dict[str, dict[bytes, str]] = {}  # host -> keys of requests that are to be set aside, and why
+        self._reading = asyncio.Lock()  # that of a request which has killed a worker: alone, or others would be suspected too
         self.is_finished = False
         self._tasks: list[asyncio.Task[None]] = []
         self._changed_hosts: set[str] = set()  # those that are to be looked after
         self._maybe_aside: set[str] = set()  # of which some requests were set aside
         self._lease_at = 0.0  # monotonic
+        self._balance_at = 0.0
+        self._keep_until = 0.0  # hosts that no other worker wanted are not given back before
         self._log_at = 0.0
         self._is_full = False
+        self._is_lost = False  # the state is: nothing is written to it any more
 
     async def open(self, spider: Spider) -> None:
         self._spider = spider
@@ -123,16 +144,50 @@ class SharedQueue:
         while True:
             try:
                 await self._queue.open()
+                await self._queue.renew([])  # from now on others count this worker
+                if self._queue.state != "ended":
+                    await self._take_up()
                 await self._queue.recall()  # COMITY_MAX_DELAY may be another one by now
-                break
+                if not self._queue.is_outdated:
+                    break
             except OSError as error:  # it was there when the process began
                 self._complain(f"{error}; it is tried again")
                 await asyncio.sleep(TICK)
+            except StateLostError as error:
+                raise PolicyError(f"COMITY_STATE: {self._queue.address} cannot be relied on: {error}") from None
         if self._queue.state == "ended":
             name = self._queue.address.crawl
             raise PolicyError(f"crawl `{name}` has been ended: `scrapy frontier {name} --resume`, or another COMITY_CRAWL")
-        for task in (self._share(), self._renew(), self._bury(), self._look()):
+        for task in (self._share(), self._renew(), self._bury(), self._look(), self._sweep()):
             self._tasks.append(asyncio.create_task(task))
+
+    async def _take_up(self) -> None:
+        """Begin a finished crawl again, if it is time, or else say that it is finished."""
+        if not await self._queue.is_finished() or not self._queue.total:
+            return
+        seconds = await self._queue.finish()
+        if seconds is None:  # another worker has begun it again
+            return
+        crawl, since = self._queue.address.crawl, datetime.now(UTC) - timedelta(seconds=seconds)
+        words = {"crawl": crawl, "since": since.isoformat(" ", "minutes")}
+        if self._again_after and seconds >= self._again_after:
+            if await self._queue.begin_again():
+                logger.info("COMITY_STATE: crawl `%(crawl)s`, which was finished at %(since)s, begins again", words)
+            return
+        again = f"e.g. {DAY / 2:.0f} for a crawl each day"
+        if self._again_after:
+            again = f"it is {self._again_after:g} now"
+        logger.warning(
+            "COMITY_STATE: crawl `%(crawl)s` has been finished since %(since)s. Requests that it has seen are not asked for"
+            " again. To begin it again, with the policies and the pace that are known, set COMITY_AGAIN_AFTER to a number of"
+            " seconds that it has been finished (%(again)s), or delete it with `scrapy frontier %(crawl)s --delete`",
+            {**words, "again": again},
+        )
+
+    async def _sweep(self) -> None:
+        """Delete what is left of runs of the crawl before this one."""
+        while not (self._queue.is_swept or self._is_lost):
+            await self._tried(self._queue.sweep())
 
     def begin(self, taker: Taker) -> None:
         self._taker = taker
@@ -164,8 +219,21 @@ class SharedQueue:
         try:
             return unpacked(waiting.body, self._spider)
         except ValueError as error:
-            self.done(key)  # nobody else can read it
-            raise LookupError(f"a request to {waiting.host} cannot be read: {printable(str(error))}") from error
+            self._set_unreadable(key, str(error))
+            raise LookupError(f"a request to {waiting.host} cannot be read, and is set aside: {printable(str(error))}") from error
+
+    def _set_unreadable(self, key: int, why: str) -> None:
+        waiting = self._requests.pop(key)
+        self._unreadable.setdefault(waiting.host, {})[waiting.key] = why
+        if host := self._hosts.get(waiting.host):
+            host.keys.discard(key)
+            self._changed_hosts.add(waiting.host)
+
+    def through(self, key: int) -> None:
+        waiting = self._requests.get(key)
+        if waiting is not None and (host := self._hosts.get(waiting.host)):
+            host.through.add(key)
+            self._changed_hosts.add(waiting.host)
 
     def done(self, key: int) -> None:
         waiting = self._requests.pop(key, None)
@@ -173,6 +241,7 @@ class SharedQueue:
             self._done.setdefault(waiting.host, []).append(waiting.key)
             if host := self._hosts.get(waiting.host):
                 host.keys.discard(key)
+                host.through.discard(key)
                 self._changed_hosts.add(waiting.host)
 
     def saw(self, fingerprint: bytes) -> None:
@@ -182,6 +251,13 @@ class SharedQueue:
         self._maybe_aside.add(host)
         self._changed_hosts.add(host)
 
+    async def tries(self, origin: str, since: float, due: float, *, here: int) -> int:
+        try:
+            return await self._queue.tries(origin, since, due)
+        except OSError as error:
+            self._complain(f"{error}; tries of {origin} are counted in this process alone")
+            return here
+
     def flush(self) -> None:
         """Nothing: what was put goes out by itself."""
 
@@ -190,7 +266,9 @@ class SharedQueue:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         try:
-            await self._flush()
+            if not self._is_lost:
+                await self._flush()
+                await self._give_up()
         finally:
             await self._queue.close([*self._hosts])
 
@@ -198,7 +276,8 @@ class SharedQueue:
 
     async def _share(self) -> None:
         """Write, and lease what there is room for, again and again."""
-        while True:
+        while not self._is_lost:
+            await self._tried(self._give_up())
             if await self._tried(self._flush()) and not self._is_full:
                 await self._tried(self._refill())
             await asyncio.sleep(TICK)
@@ -230,6 +309,13 @@ class SharedQueue:
             for of_host, keys in done.items():
                 self._done[of_host] = [*keys, *self._done.get(of_host, ())]
 
+    async def _give_up(self) -> None:
+        """Set requests aside that cannot be read."""
+        for host, whys in [*self._unreadable.items()]:
+            await self._queue.give_up(host, whys)
+            del self._unreadable[host]
+            self._changed_hosts.add(host)
+
     async def _refill(self) -> None:
         changed, self._changed_hosts = self._changed_hosts, set()
         failed = await _failures({name: self._look_after(name) for name in changed})
@@ -237,19 +323,17 @@ class SharedQueue:
         for error in failed.values():
             raise error
         now = monotonic()
-        if now >= self._lease_at and len(self._hosts) < HOSTS and self._taker.has_room:
-            leases = [] if await self._is_too_long() else await self._queue.lease(HOSTS_AT_ONCE, REQUESTS)
-            self._lease_at = now + (LEASE_EACH if leases else LEASE_AGAIN)
-            for lease in leases:
-                self._hosts[lease.host] = _Host()
-                self._arrive(lease)
+        if now >= (self._lease_at if self._taker.has_room else self._balance_at):
+            self._lease_at, self._balance_at = now + LEASE_AGAIN, now + BALANCE_EACH
+            shards = await self._queue.look()
+            if not self._is_too_long():
+                await self._balance(shards)
+                if self._taker.has_room:
+                    await self._lease(shards)
 
-    async def _is_too_long(self) -> bool:
-        """True where so many requests wait that no host is to be added. One that has none goes on, or nobody would."""
-        if not (self._most and self._hosts):
-            return False
-        await self._queue.look()
-        if self._queue.left <= self._most:
+    def _is_too_long(self) -> bool:
+        """Return True if so many requests wait that no host is to be added. A worker without hosts goes on all the same."""
+        if not (self._most and self._hosts) or self._queue.left <= self._most:
             return False
         self._complain(
             f"{self._queue.left} requests wait or are out, and COMITY_MAX_WAITING is {self._most}: no more hosts are leased until"
@@ -257,25 +341,73 @@ class SharedQueue:
         )
         return True
 
+    async def _balance(self, shards: Sequence[Shard]) -> None:
+        """Give back the hosts beyond this worker's share, unless free hosts are enough for the other workers.
+
+        Hosts with requests that are out go back when these are done: else the requests would go out twice."""
+        self._changed_hosts.update(name for name, host in self._hosts.items() if host.is_leaving)
+        staying = [name for name, host in self._hosts.items() if not host.is_leaving]
+        excess = len(staying) - self._queue.share
+        if excess <= max(1, self._queue.share // SLACK) or monotonic() < self._keep_until:
+            return
+        excess -= sum(shard.ready for shard in shards)
+        busy = [name for name in staying if name in self._done or self._taker.waiting(name) < len(self._hosts[name].keys)]
+        free = list(set(staying).difference(busy))[: max(0, excess)]
+        for name in free:
+            self._drop(name)
+        for name in busy[: max(0, excess - len(free))]:
+            self._hosts[name].is_leaving = True
+            self._changed_hosts.add(name)
+        await self._queue.release(free)
+
+    async def _lease(self, shards: Sequence[Shard]) -> None:
+        """Lease hosts up to this worker's share; beyond it, those that no other worker has wanted for a while."""
+        most = min(HOSTS_AT_ONCE, HOSTS - len(self._hosts))
+        below = self._queue.share - len(self._hosts)
+        if below > 0:
+            leases = await self._queue.lease(min(most, below), REQUESTS, shards=shards)
+        else:
+            leases = await self._queue.lease(most, REQUESTS, unwanted=UNWANTED, shards=shards)
+            if leases:
+                self._keep_until = monotonic() + self._queue.ttl
+        self._lease_at = monotonic() + (LEASE_EACH if leases else LEASE_AGAIN if below > 0 else BALANCE_EACH)
+        for lease in leases:
+            self._drop(lease.host)  # where the lease that this worker had of it has ended
+            self._hosts[lease.host] = _Host()
+            self._arrive(lease)
+
     async def _look_after(self, name: str) -> None:
         """Get more requests of a host of which few are left here, and release it where there are none."""
         host = self._hosts.get(name)
         if host is None:
             self._maybe_aside.discard(name)
             return
-        if name in self._maybe_aside and await self._is_given_back(name, host):
+        if host.suspects and not host.is_leaving:
+            await self._read(name, host)
+            if self._hosts.get(name) is not host:  # it was given back meanwhile
+                return
+        if host.is_leaving:
+            for key in [*self._taker.lost(name), *host.suspects]:
+                self._requests.pop(key, None)
+                host.keys.discard(key)
+            host.suspects.clear()
+        elif name in self._maybe_aside and await self._is_given_back(name, host):
             return
-        if host.waiting and len(host.keys) < REQUESTS // 2:
-            lease = await self._queue.more(name, REQUESTS - len(host.keys))
+        in_work = len(host.keys - host.through)
+        if not host.is_leaving and host.waiting and in_work < REQUESTS // 2:
+            lease = await self._queue.more(name, REQUESTS - in_work)
             if lease is None:
                 self._drop(name)
             elif name in self._hosts:  # else it was given back meanwhile, with these requests
                 self._arrive(lease)
-        elif name in self._done:  # what is released before that is told would go out again
+                if not lease.requests:  # those that were next are not to be read
+                    self._changed_hosts.add(name)
+        elif name in self._done or name in self._unreadable:  # what is released before that is told would go out again
             self._changed_hosts.add(name)
-        elif not host.keys and not host.waiting:
+        elif not host.keys and (host.is_leaving or not host.waiting):
             del self._hosts[name]
-            await self._queue.release(name, 0.0)
+            self._lease_at = min(self._lease_at, monotonic() + LEASE_EACH)  # there is room for another one
+            await self._queue.release(name)
 
     async def _is_given_back(self, name: str, host: _Host) -> bool:
         """Give the host back where nobody waits for any of its requests, and none of them is out."""
@@ -283,7 +415,7 @@ class SharedQueue:
         if aside is None:
             self._maybe_aside.discard(name)
             return False
-        if aside.number < len(host.keys) or name in self._done:
+        if self._taker.waiting(name) < len(host.keys) or name in self._done:
             return False  # what is done comes back here
         self._maybe_aside.discard(name)
         logger.warning(
@@ -299,17 +431,49 @@ class SharedQueue:
         host.waiting = lease.waiting
         if lease.rests > 0:
             self._rest(lease.host, lease.rests)
-        for key, priority, body in lease.requests:
+        for entry in lease.requests:
             number = next(self._numbers)
-            self._requests[number] = _Waiting(lease.host, key, body)
+            self._requests[number] = _Waiting(lease.host, entry.key, entry.body)
             host.keys.add(number)
-            self._taker.arrived(number, origin_or_empty(url_of(body)), priority)
+            if entry.reads < 0:
+                self._taker.arrived(number, origin_or_empty(url_of(entry.body)), entry.priority)
+            else:
+                host.suspects[number] = entry
+        if host.suspects:
+            self._changed_hosts.add(lease.host)
         if lease.requests:
             self.is_finished = False
             wake(self._crawler)
 
+    async def _read(self, name: str, host: _Host) -> None:
+        """Read the requests of a host that had a worker which died, and let those arrive that can be read.
+
+        The state is told before and after. If this worker dies in between, the next one knows by which of the requests."""
+        fresh = {number: entry for number, entry in host.suspects.items() if not entry.reads}
+        alone = [{number: entry} for number, entry in host.suspects.items() if entry.reads]
+        for group in filter(None, [fresh, *alone]):
+            async with self._reading if group is not fresh else nullcontext():
+                keys = [entry.key for entry in group.values()]
+                await self._queue.read(name, keys, is_done=False)
+                readable = {number: self._is_readable(number) for number in group if number in self._requests}
+                await self._queue.read(name, keys, is_done=True)
+            for number, is_readable in readable.items():
+                if host.suspects.pop(number, None) is not None and is_readable:
+                    body = group[number].body
+                    self._taker.arrived(number, origin_or_empty(url_of(body)), group[number].priority)
+        wake(self._crawler)
+
+    def _is_readable(self, number: int) -> bool:
+        try:
+            self.get(number)
+        except LookupError as error:
+            self._stats.inc_value("comity/scheduler/unreadable")
+            logger.error("COMITY_STATE: %(error)s", {"error": error})
+            return False
+        return True
+
     async def _renew(self) -> None:
-        while True:
+        while not self._is_lost:
             await asyncio.sleep(self._queue.ttl / 3)
             await self._tried(self._renew_now())
 
@@ -321,13 +485,35 @@ class SharedQueue:
             hosts = [*self._hosts]
             for name in hosts:
                 self._drop(name)
-            await asyncio.gather(*map(self._queue.release, hosts))
+            await self._queue.release(hosts)
             if self._queue.state == "ended":
-                self.is_finished = True
-                wake(self._crawler)
+                self._end(ENDED)
+
+    def _end(self, reason: str) -> None:
+        self.is_finished = True
+        end(self._crawler, reason)
+
+    def _lose(self, error: StateLostError) -> None:
+        """End this worker with a finish reason of its own. Without requests, the crawl would look as if it were finished."""
+        assert self._spider
+        self._is_lost = True
+        logger.critical(
+            "COMITY_STATE: %(address)s has lost crawl `%(crawl)s`, or a part of it: %(why)s. This worker ends, and pages are"
+            " missing. Look for FLUSHALL, a server that began without its files, and its maxmemory-policy. Then begin the crawl"
+            " again; first delete the rest of it, if there is any, with `scrapy frontier %(crawl)s --delete`",
+            {"address": self._queue.address, "crawl": self._queue.address.crawl, "why": error},
+        )
+        for task in self._tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+        for name in [*self._hosts]:
+            self._drop(name)
+        self._new.clear()
+        self._spider.comity_is_complete = False  # type: ignore[attr-defined]  # the commands end with a status of their own
+        self._end(LOST)
 
     async def _bury(self) -> None:
-        while True:
+        while not self._is_lost:
             await self._tried(self._bury_now())
             await asyncio.sleep(BURY_AGAIN)
 
@@ -339,22 +525,30 @@ class SharedQueue:
 
     def _drop(self, name: str) -> None:
         """Others may have the host from now on. What is out here stays out, and is done for all."""
-        if self._hosts.pop(name, None) is not None:
-            for key in self._taker.lost(name):
+        host = self._hosts.pop(name, None)
+        if host is not None:
+            for key in [*self._taker.lost(name), *host.suspects]:
                 self._requests.pop(key, None)
+            host.suspects.clear()
 
     async def _look(self) -> None:
-        while True:
+        while not self._is_lost:
             await asyncio.sleep(LOOK_AGAIN)
             if not (self._hosts or self._new or self._done):
                 await self._tried(self._look_now())
 
     async def _look_now(self) -> None:
-        is_finished = await self._queue.is_finished()
+        is_finished = await self._queue.is_finished() and await self._queue.finish() is not None
         self.is_finished = is_finished and not (self._hosts or self._new)
         if self.is_finished:
             if self._queue.aside:
                 self._stats.set_value("comity/scheduler/set-aside", self._queue.aside)  # of all workers
+            if self._queue.unreadable:
+                logger.warning(
+                    "COMITY_STATE: %(number)d requests could not be read, and are set aside: `scrapy frontier %(crawl)s` lists"
+                    " them",
+                    {"number": self._queue.unreadable, "crawl": self._queue.address.crawl},
+                )
             wake(self._crawler)
 
     async def _tried(self, step: Coroutine[Any, Any, None]) -> bool:
@@ -364,6 +558,9 @@ class SharedQueue:
         except OSError as error:
             self._complain(f"{error}; it is tried again")
             await asyncio.sleep(TICK)
+            return False
+        except StateLostError as error:
+            self._lose(error)
             return False
         except Exception:  # a mistake of ours with one of them: the others go on
             logger.exception("COMITY_STATE: what is shared cannot be told")

@@ -111,9 +111,9 @@ class StateAddress:
         """The prefix of the keys of the crawl as a whole."""
         return f"comity:{{{self.crawl}}}"
 
-    def shard_key(self, shard: int) -> str:
-        """The prefix of all keys of a shard of the crawl."""
-        return f"comity:{{{self.crawl}:{shard}}}"
+    def shard_key(self, shard: int, run: int = 1) -> str:
+        """Return the prefix of all keys of a shard. `run`: how often the crawl was begun."""
+        return f"comity:{{{self.crawl}:{shard}}}" if run == 1 else f"comity:{{{self.crawl}:{run}:{shard}}}"
 
     def client_options(self, patience: float) -> dict[str, Any]:
         """Arguments for the clients of redis-py. `patience`: seconds that it waits for the server."""

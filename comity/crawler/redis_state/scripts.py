@@ -8,6 +8,7 @@ from hashlib import sha1
 from importlib.resources import files
 
 DATA_VERSION = 2  # of the keys; another one is not read
+RUNS_VERSION = 3  # of a crawl that was begun again: its keys have the number of its run
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,15 @@ FIRST_TAKEN, SESSIONS = b"comity:taken:", b"comity:sessions:"
 ACTIONS, SALT = "comity:actions", "comity:salt"
 LIFETIME = round(STAND_IN * 1000)  # ms
 
+# Seconds for which something is remembered that was not seen again.
+YEAR = 365 * 24 * 3600
+# A term that counts from the first use would begin anew, and an item that is to be taken down would stay.
+TERM = 10 * YEAR
+SESSION = 2 * YEAR  # a session would count as new; RFC 6265bis section-5.5: no cookie lives longer than 400 days
+ACTION = YEAR  # a page would be crawled once more
+
 _SAVE, _TOOK_DOWN, _CLAIM, _GIVE_BACK = (script("site", name) for name in ("save", "took_down", "claim", "give_back"))
+_ACTION, _SESSION = script("site", "action"), script("site", "session")
 _FAILURES = (RedisError, RedisClusterException, OSError, *UNREADABLE)
 
 
@@ -127,13 +135,15 @@ class RedisStore:
             for use in names:
                 pipeline.hsetnx(key, use, repr(moment.timestamp()))
                 pipeline.hget(key, use)
-            firsts = (pipeline.execute() if names else [])[1::2]
+            pipeline.expire(key, TERM)
+            firsts = pipeline.execute()[1::2] if names else []
             return {use: _moment(first) for use, first in zip(names, firsts, strict=True)}
 
     def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
         field = b"\n".join(map(name_as_key, (action, sha256, url)))
+        keep = TERM if action == "take-down" else ACTION
         with self._asking("written") as client:
-            return bool(client.hsetnx(ACTIONS, field, repr(moment.timestamp())))
+            return bool(self._run(client, _ACTION, ACTIONS, field, repr(moment.timestamp()), keep, TERM))
 
     def take_downs(self) -> list[tuple[str, datetime]]:
         """URLs that sites asked to take down and that were not taken down yet, and when they last asked; the oldest first."""
@@ -154,10 +164,10 @@ class RedisStore:
     def session_began(self, host: str, secret: bytes, moment: datetime) -> datetime:
         with self._asking("written") as client:
             client.set(SALT, secrets.token_bytes(32), nx=True)
+            client.expire(SALT, SESSION + YEAR)  # longer than what was made with it
             digest = hashlib.pbkdf2_hmac("sha256", secret, client.get(SALT), DIGEST_ROUNDS)
             key = SESSIONS + name_as_key(host)
-            client.hsetnx(key, digest, repr(moment.timestamp()))
-            return _moment(client.hget(key, digest))
+            return _moment(self._run(client, _SESSION, key, digest, repr(moment.timestamp()), SESSION))
 
     def claims_fetch(self, origin: str, seconds: float) -> bool:
         """True where nobody else fetches the origin's files now: load them again then, as another one may have saved them before.

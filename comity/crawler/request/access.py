@@ -214,6 +214,15 @@ class Access:
         reason = Reason(rule=_WITHOUT_SESSION, source=Source(url="COMITY_SESSIONS", part="setting", text=session.host))
         return replace(without, reasons=(*without.reasons, reason, decision.reasons[0])), None
 
+    def awaits_files(self, site: Site, request: Request) -> bool:
+        """Return True if nothing can be done with the response until a missing policy file answers."""
+        if not self._skips(request):
+            return False
+        try:
+            return site.awaits_files(self.agent, declaration(request).purposes)
+        except PolicyError:  # `decide` refuses the request
+            return False
+
     def _skips(self, request: Request) -> bool:
         """True where the request is worth nothing if none of the declared uses is permitted."""
         return self.skips_unusable and request not in self._ancillary

@@ -33,7 +33,7 @@ MAX_SITES = 2000  # that are kept compiled
 MAX_SITE_BYTES = 32 * 2**20  # octets of their policy files; compiled they take up to three times as much
 MAX_SPANS = 8  # of an origin, of which is remembered what it said then
 SECOND = 10**6  # microseconds; the dates of WARC records are of a second
-NO_COPY = Fetched(status=0, error="there is no copy of it")
+NO_COPY = Fetched(status=0, error="there is no copy of it", was_asked=False)
 INDEX = "captures.sqlite"
 
 

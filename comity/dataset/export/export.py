@@ -65,7 +65,8 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptio
     altered = changed_outside(inputs, options)
     with UnreadLines(beside(output, "unreadable")) as unread:
         with manifest.restored_on_error(output), entering as writer:
-            terms = terms._replace(recrawled=recrawled(readers, options, terms.tags, terms.uses))
+            fetched_again = recrawled(readers, options, terms.tags, terms.uses, last_fetch=terms.last_fetch)
+            terms = terms._replace(recrawled=fetched_again)
             exported = write_usable(readers, writer, unread, terms, options)
             unread.replace()
             manifest.retract(output, is_replaced=True)

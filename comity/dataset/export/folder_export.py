@@ -50,7 +50,8 @@ def export_folder(
     folder, exported = nameable_folder(folder), Summary()
     with folder_output(inputs, folder, kinds=("unreadable",), ending=ending, tags=terms.tags) as output:
         altered = changed_outside(inputs, options)
-        terms = terms._replace(recrawled=recrawled(output.readers, options, terms.tags, terms.uses))
+        fetched_again = recrawled(output.readers, options, terms.tags, terms.uses, last_fetch=terms.last_fetch)
+        terms = terms._replace(recrawled=fetched_again)
         for summary in output.results(partial(_ExportPart, terms), options):
             exported.merge(summary)
     described = manifest.manifest(folder, history(inputs, terms, exported, altered), exported.composition, output.facts)

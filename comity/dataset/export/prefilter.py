@@ -72,7 +72,7 @@ class Prefilter:
         name = tag_column(batch.schema, self._terms.tags)
         if not length or name is None or self._terms.defaults:
             return Sorted(permitted, refusals)
-        if self._terms.recrawled and not CURRENT.isdisjoint(self._terms.uses):
+        if self._terms.recrawled and (self._terms.last_fetch or not CURRENT.isdisjoint(self._terms.uses)):
             return Sorted(permitted, refusals)
         tag = batch.column(name)
         doubtful = _doubts(batch, tag)

@@ -126,6 +126,11 @@ def _completed(types: Mapping[str, pa.DataType], *, tagged: bool) -> pa.Schema:
     return pa.schema([*others, *((name, TAG.type) for name in tags), (EXTRA, pa.string())])
 
 
+def schema_with(columns: Iterable[pa.Field]) -> pa.Schema:
+    """Return the schema of these columns, with EXTRA behind the others."""
+    return pa.schema(sorted(columns, key=lambda column: column.name == EXTRA))
+
+
 def is_tag_type(type_: pa.DataType) -> bool:
     """Tell if a column holds tags: as encode writes them, or as other programs have them, in another order or with members
     left out."""

@@ -44,6 +44,7 @@ class Terms(NamedTuple):
     recrawled: Recrawled = NEVER_RECRAWLED  # which pages were fetched again, for permissions that end then
     tags: TagSource = GUESSED
     defaults: Mapping[str, Verdict] = {}  # for uses of which nobody speaks, in the place of what held for them in the crawl
+    last_fetch: bool = False  # of a page that was fetched several times, only the records of the last fetch come out
 
     @classmethod
     def of(
@@ -55,13 +56,15 @@ class Terms(NamedTuple):
         recrawled: Recrawled = NEVER_RECRAWLED,
         tags: TagSource = GUESSED,
         defaults: Mapping[str, Verdict] | None = None,
+        last_fetch: bool = False,
     ) -> Self:
         """Return the terms of these uses. DatasetError where a use cannot be one, or there is none."""
         names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
         for name in names or ("",):
             if not USE_NAME.fullmatch(name):
                 raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
-        return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled, tags, defaults or {})
+        words = vocabulary or Vocabulary.shipped()
+        return cls(names, now or datetime.now(UTC), words, recrawled, tags, defaults or {}, last_fetch)
 
     @property
     def modifications(self) -> dict[str, frozenset[str]]:
@@ -72,7 +75,9 @@ class Terms(NamedTuple):
         """The terms where records come one by one, in machinery of others. `recrawled`: of all of them; None: nobody knows, and
         what is permitted until its page is fetched again is refused.
 
-        DatasetError where one of the uses is of the most recent fetch, and nobody knows which that is."""
+        DatasetError where the last fetch of a page counts, by `last_fetch` or by a use, and nobody knows which that is."""
+        if recrawled is None and self.last_fetch:
+            raise DatasetError("the last fetch of each page is asked for: say which that is, by recrawled_in()")
         if recrawled is None and (current := CURRENT.intersection(self.uses)):
             raise DatasetError(f"{min(current)} is of the most recent fetch of a page: say which that is, by recrawled_in()")
         return self._replace(recrawled=UNKNOWN_RECRAWLED if recrawled is None else recrawled)
@@ -138,6 +143,8 @@ def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
 
 
 def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
+    if terms.last_fetch and terms.recrawled.supersedes(record):
+        raise _RefusedError(SUPERSEDED)
     uses: list[Use] = []
     for name in terms.uses:
         use = tag.uses.get(name)

@@ -16,7 +16,7 @@ from comity.dataset.verify.today import Today
 from comity.policies import Page, Site, Verdict
 from comity.policies.answers.decision import Reason, UseDecision
 from comity.policies.answers.qualifiers import Qualifiers
-from comity.policies.answers.rule import depends_on_request
+from comity.policies.answers.rule import RULES, depends_on_request
 from comity.policies.document.document import Content
 from comity.policies.formats import FILES, FORMATS
 from comity.policies.formats.format import Format
@@ -57,17 +57,16 @@ class Comparison:
         )
 
     def _overruled(self, format_: Format) -> bool:
-        """Return whether the page itself took back what a file refuses: the file says the same as then, and it was permitted.
+        """Return True if the page itself took back what a file refuses.
 
-        Where no use is listed that this permits, no reason quotes it."""
+        Then the file says the same as before, and the use was permitted. Where no use is listed that
+        this permits, no reason quotes it. A file that could not be fetched said nothing."""
         if not all(self._is_same(self._site.origin + file.path) for file in format_.files):
             return False
         permitted = (use for use, recorded in self._uses.items() if recorded.is_allowed and not self._was_arranged(recorded))
-        return any(
-            reason.rule in format_.rules and refuses(_as_quoted(reason))
-            for use in permitted
-            for reason in self._page.uses[use].reasons
-        )
+        rules = {rule for rule in format_.rules if not RULES[rule].is_unreachable}
+        reasons = (reason for use in permitted for reason in self._page.uses[use].reasons)
+        return any(reason.rule in rules and refuses(_as_quoted(reason)) for reason in reasons)
 
     def _was_arranged(self, recorded: Use) -> bool:
         return any(self._tag["reasons"][number]["rule"] == "comity.arrangement" for number in recorded.reason_indices)

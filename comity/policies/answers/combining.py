@@ -42,7 +42,8 @@ def most_restrictive(decisions: Sequence[UseDecision]) -> UseDecision:
     if not refusing:
         return replace(decisions[0], reasons=_reasons(decisions)).conjoined(*decisions[1:])
     others = [decision for decision in decisions if decision.verdict is not Verdict.DENY]
-    return UseDecision(verdict=Verdict.DENY, stated=refusing[0].stated, reasons=_reasons((*refusing, *others)))
+    is_stated, reasons = any(decision.stated for decision in refusing), _reasons((*refusing, *others))
+    return UseDecision(verdict=Verdict.DENY, stated=is_stated, reasons=reasons)
 
 
 def _reasons(decisions: Iterable[UseDecision]) -> tuple[Reason, ...]:

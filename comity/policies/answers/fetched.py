@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
-import re
 from dataclasses import dataclass, replace
 from datetime import datetime
+
+from comity.policies.answers.markup import begins_as_page, is_marked_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,7 @@ class Fetched:
     url: str = ""  # of the last hop; "": where it was asked for
     fetched_at: datetime | None = None  # aware; when the copy was last confirmed by the server
     error: str = ""  # why it could not be had; "" where it was
+    was_asked: bool = True  # False: there is no answer, as the server was not asked for the file
     oversized: bool = False  # the body was cut at the fetcher's limit
     unreachable_since: datetime | None = None  # set on a last good copy that stands in for a failing server
 
@@ -30,6 +32,7 @@ class Fetched:
         return next((value for key, value in self.headers if key.lower() == name.lower()), b"")
 
 
+MAX_LOOKED = 512 * 1024  # octets of a body in which records are looked for
 STAND_IN = 30 * 86_400.0  # seconds since it was last confirmed that a copy stands in for an unreachable file; section-2.3.1.4
 
 
@@ -39,17 +42,11 @@ class Availability(enum.Enum):
     UNREACHABLE = "unreachable"  # nobody knows what it says: complete disallow
 
 
-# RFC-10: a page that is served for every unknown path is no policy file.
-_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html)\b", re.IGNORECASE)
+def is_page(fetched: Fetched) -> bool:
+    """Return True if a page was served in place of a policy file, as for an unknown path (RFC-10).
 
-
-def is_html(fetched: Fetched) -> bool:
-    """Return whether an HTML page was served where a text file was asked for. Of several media types all have to say so: clients
-    differ in which of them they take."""
-    fields = (part for key, value in fetched.headers if key.lower() == b"content-type" for part in value.split(b","))
-    media_types = {field.partition(b";")[0].strip().lower() for field in fields}
-    is_served_so = bool(media_types) and media_types <= {b"text/html", b"application/xhtml+xml"}
-    return is_served_so or _HTML.match(fetched.body) is not None
+    The content decides, not the label: a page is markup without the records of a robots.txt."""
+    return begins_as_page(fetched.body) and not is_marked_up(fetched.body[:MAX_LOOKED])
 
 
 def availability(fetched: Fetched) -> Availability:
@@ -61,7 +58,7 @@ def availability(fetched: Fetched) -> Availability:
         return Availability.UNREACHABLE
     match fetched.status // 100:
         case 2:
-            return Availability.ABSENT if is_html(fetched) else Availability.PRESENT
+            return Availability.ABSENT if is_page(fetched) else Availability.PRESENT
         case 3:
             return Availability.ABSENT
         case 4 if fetched.status != 429:

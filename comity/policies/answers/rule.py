@@ -97,6 +97,12 @@ declare(
         "comity.modification": Rule(
             REFUSES, "comity, docs/uses.md", "the use is a modification that the page, or a permission to show it, prohibits"
         ),
+        "comity.unreachable": Rule(
+            REFUSES,
+            "comity, docs/uses.md",
+            "a policy file that could refuse the use cannot be fetched, and may be there",
+            is_unreachable=True,
+        ),
         "comity.no-page": Rule(REFUSES, "comity, docs/uses.md", "the item came from no page: no source can speak for it"),
         "comity.no-policies": Rule(
             REFUSES, "comity, docs/existing-data.md", "no copy of the site's policies is at hand: nobody knows what they state"

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from comity.policies.answers.element_rule import ALL
 from comity.policies.answers.errors import PolicyError
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.answers.rule import declare
 from comity.policies.formats import acap, ai_txt, aipref, automation, content_signals, robots, robots_meta, rsl, tdmrep
 from comity.policies.formats.format import Format
 from comity.policies.formats.installed import checked, installed
-from comity.policies.vocabulary.table import add_vocabularies
+from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
 
 INSTALLED = installed()  # those of other packages
 FORMATS: tuple[Format, ...] = checked(
@@ -36,6 +37,13 @@ for _format in FORMATS:
             add_vocabularies(_format.vocabulary)
         except PolicyError as _error:
             raise PolicyError(f"the vocabulary of the format `{_format.name}`: {_error}: mend or uninstall it") from None
+
+for _format in FORMATS:
+    for _term in (term for file in _format.files for term in file.refuses or ()):
+        if _term != ALL and not Vocabulary.shipped().has(_term):
+            raise PolicyError(
+                f"the format `{_format.name}` may refuse `{_term}`, which is no word of a vocabulary: write vocabulary:word"
+            )
 
 # The paths that are fetched of every origin: first those that may refuse requests.
 FILES = tuple(sorted((file for format_ in FORMATS for file in format_.files), key=lambda file: not file.restricts_access))

@@ -5,6 +5,7 @@ the reason names the format and what it raised."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial, wraps
@@ -52,7 +53,7 @@ class FormatError(Exception):
 def distrusted(trusting: Format) -> Format:
     """The same format, of which no call raises."""
     return trusting._replace(
-        files=tuple(file._replace(rejection=_rejection(trusting.name, file)) for file in trusting.files),
+        files=tuple(_file(trusting, file) for file in trusting.files),
         read_site=trusting.read_site and _site(trusting),
         read_headers=trusting.read_headers and _statements(trusting.name, trusting.read_headers),
         read_document=trusting.read_document and _statements(trusting.name, trusting.read_document),
@@ -173,6 +174,16 @@ def _elements(name: str, rules: ElementRuleSet | None) -> ElementRuleSet | None:
         return reason
 
     return ElementRuleSet(tuple(rules.rules), reason_of)
+
+
+def _file(trusting: Format, file: WellKnown) -> WellKnown:
+    """Return the file with what it may refuse: all words of the format unless it says otherwise."""
+    refuses = file.refuses
+    if refuses is None:
+        vocabularies = tomllib.loads(trusting.vocabulary).get("vocabulary", {})
+        words = ((name, word) for name, entry in vocabularies.items() for word in entry.get("terms", {}))
+        refuses = tuple(f"{name}:{word}" for name, word in words)
+    return file._replace(refuses=refuses, rejection=_rejection(trusting.name, file))
 
 
 def _rejection(name: str, file: WellKnown) -> Callable[[Fetched], str]:

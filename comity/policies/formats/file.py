@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from comity.policies.answers.decision import Reason, Source
-from comity.policies.answers.fetched import Availability, Fetched, availability, is_html
+from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.answers.markup import begins_as_page
 from comity.policies.syntax.lines import Lines, text_of
 from comity.policies.syntax.printable import printable
 
@@ -21,11 +22,16 @@ MAX_REFERENCES = 5  # files named by the files of an origin that are had for a c
 class File:
     """Any policy file."""
 
+    reads_markup = False  # True: it is read in markup too, as far as it refuses
+
     def __init__(self, url: str, fetched: Fetched) -> None:
         """`url`: where it was asked for."""
         self.url = url
         self.fetched = fetched
         self.availability = availability(fetched)
+        is_read = self.reads_markup or not begins_as_page(fetched.body)
+        if self.availability is Availability.PRESENT and not is_read:
+            self.availability = Availability.ABSENT
         self.is_present = self.availability is Availability.PRESENT
 
     @cached_property
@@ -36,6 +42,9 @@ class File:
     @cached_property
     def text(self) -> bytes:
         """The octets that are read."""
+        return self._read()
+
+    def _read(self) -> bytes:
         return text_of(self.fetched.body, cut=self.fetched.oversized)[0]
 
     def reason(self, rule: str, *, part: str = "body", line: int = 0, text: str = "", citation: str = "") -> Reason:
@@ -56,9 +65,8 @@ class File:
         """The response that came instead of a file, in words."""
         if self.fetched.error:
             return printable(self.fetched.error.encode(errors="replace"))
-        return (
-            "an HTML page" if self.fetched.status // 100 == 2 and is_html(self.fetched) else f"HTTP status {self.fetched.status}"
-        )
+        is_page = self.fetched.status // 100 == 2 and self.availability is Availability.ABSENT
+        return "an HTML page" if is_page else f"HTTP status {self.fetched.status}"
 
 
 class SiteFiles:

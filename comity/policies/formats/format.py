@@ -49,8 +49,14 @@ class WellKnown(NamedTuple):
     media_type: str = "text/plain; charset=utf-8"  # to serve it with
     restricts_access: bool = False  # it may refuse requests; else it is about uses alone
     has_element_rules: bool = False  # it may have rules for parts of pages
-    unreachable: str = "it states nothing"  # what holds while it cannot be had, in words for the log
+    unreachable: str = "the uses that it could refuse are denied, unless COMITY_UNREACHABLE_USES says otherwise"
+    """What holds while it cannot be had, in words for the log."""
     rejection: Callable[[Fetched], str] = accept_all  # why what came back counts as a file that cannot be had; "": it does not
+    refuses: tuple[str, ...] | None = None
+    """The terms by which it may refuse uses, such as "tdmrep:reservation"; ALL: every use but crawl and
+    follow. What they refuse is denied while the file cannot be fetched. None: all words of the format's
+    own vocabularies."""
+    unreachable_rule: str = "comity.unreachable"  # the rule by which these uses are denied
 
 
 class Resource(NamedTuple):
@@ -81,6 +87,13 @@ class Statements(NamedTuple):
 
 
 NO_STATEMENTS = Statements()
+
+
+class Unanswered(NamedTuple):
+    """A policy file that could not be fetched, and what it may refuse (MEET-8)."""
+
+    terms: tuple[str, ...]  # as `WellKnown.refuses`
+    reason: Reason
 
 
 class UseSource(Protocol):

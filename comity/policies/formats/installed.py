@@ -60,6 +60,9 @@ def mistakes(format_: Format) -> Iterator[str]:
     for file in format_.files:
         if not re.fullmatch(r"/[!-~]+", file.path) or re.search(r"[?#]|//", file.path):
             yield f"the path `{file.path}` is none: write e.g. /courtesy.txt"
+        if not (file.refuses is None or isinstance(file.refuses, tuple)):
+            words = f"write ('{format_.name}:word',)"
+            yield f"`{file.refuses}` is no tuple of terms that {file.path} may refuse: {words}"
     names = [*format_.robots_lines, *(name.decode("latin-1") for name in format_.header_fields)]
     for name in (name for name in names if not re.fullmatch(r"[!-9;-~]+", name) or name != name.lower()):
         yield f"`{name}` is not in lower case, or no name of a line or a field"

@@ -109,9 +109,13 @@ class Vocabulary:
                 raise PolicyError(f"`{vocabulary.name}:{error.args[1][0]}` narrows itself") from None
         for relation in self.relations:
             for term in relation.terms:
-                name, _, word = term.partition(":")
-                if name not in self.words or word not in self.words[name].narrows:
+                if not self.has(term):
                     raise PolicyError(f"`{term}` is no word of a vocabulary: write vocabulary:word")
+
+    def has(self, term: str) -> bool:
+        """Return True if the term is a word of one of the vocabularies."""
+        name, _, word = term.partition(":")
+        return name in self.words and word in self.words[name].narrows
 
     def general(self, name: str, word: str) -> list[str]:
         """Return all words that the word narrows, nearest first. `name`: of its vocabulary."""

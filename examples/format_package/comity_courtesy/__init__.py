@@ -162,7 +162,15 @@ FORMAT = Format(
     name="courtesy",
     version=1,
     rules=RULES,
-    files=(WellKnown(PATH, restricts_access=True, unreachable="nobody is to visit the site"),),
+    files=(
+        WellKnown(
+            PATH,
+            restricts_access=True,
+            refuses=("courtesy:learn", "courtesy:quote"),
+            unreachable_rule="courtesy.unreachable",
+            unreachable="nobody is to visit the site",
+        ),
+    ),
     robots_lines=(NAME,),
     header_fields=(NAME.encode(),),
     vocabulary=VOCABULARY,

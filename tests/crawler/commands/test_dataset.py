@@ -119,6 +119,24 @@ def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> Non
     assert urls(tmp_path / "out.jsonl") == ["/brief/1", "/news/1", "/news/2"] * 2
 
 
+@pytest.mark.requirement("STATE-2")
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(tmp_path: Path, ending: str) -> None:
+    """The killed process has left one of two items of a page; the next process fetched the page again."""
+    at = datetime.now(UTC) - timedelta(hours=1)
+    later = at + timedelta(milliseconds=1500)
+    found = [record("/news/1", at), record("/news/2", at), record("/news/1", later), record("/news/1", later) | {"text": "more"}]
+    (tmp_path / "crawled.jsonl").write_text("".join(json.dumps(one) + "\n" for one in found))
+    all_of_them = dataset("export", "crawled.jsonl", "--for", "train-ai", "-o", f"all{ending}", folder=tmp_path)
+    assert "4 of 4 records may be used" in all_of_them.stdout
+    done = dataset("export", f"all{ending}", "--for", "train-ai", "--last-fetch", "-o", "out.jsonl", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert urls(tmp_path / "out.jsonl") == ["/news/2", "/news/1", "/news/1"]
+    assert "superseded 1" in " ".join(done.stdout.split())
+    done = dataset("export", f"all{ending}", "--for", "train-ai", "--last-fetch", "-o", f"out{ending}", folder=tmp_path)
+    assert "3 of 4 records may be used" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     one_in(

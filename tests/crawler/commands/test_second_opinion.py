@@ -44,6 +44,7 @@ LIMIT = "reads on after the first 512 KiB"
 NO_ACAP = "reads User-agent, Allow and Disallow alone, and nothing of ACAP"
 SENT = "compares the path as it is sent, and none that servers may take it for"
 HTML = "reads an HTML page as a robots.txt"
+MARKUP = "reads robots.txt with its tags, and what it permits between them"
 
 
 def differing(
@@ -203,7 +204,15 @@ CASES = [
     Case("after the limit", STAR + b"#" * MAX_BYTES + b"\nDisallow: /a\n", "/a", "allow", deny(LIMIT, *ALL, line=3)),
     Case("a large file", STAR + b"#" * MAX_BYTES + b"\nDisallow: /a\n", "/a" * 20, "allow", deny("", *ALL)),
     # RFC-10
-    Case("an HTML page", b"<html>\nUser-agent: *\nDisallow: /\n", "/a", "allow", deny(HTML, *ALL, line=3)),
+    Case("an HTML page", b"<html>\nUser-agent *\nDisallow: /\n", "/a", "allow", deny(HTML, PROTEGO, GOOGLE, line=3)),
+    Case("records in HTML", b"<pre>\nUser-agent: *\nDisallow: /a\n", "/a", "deny", {}),
+    Case(
+        "a permission in HTML",
+        b"<pre>\nUser-agent: *\nAllow: /a/b\nDisallow: /a\n",
+        "/a/b",
+        "deny",
+        allow(MARKUP, *ALL, line=3),
+    ),
     # What none of them reads
     Case("an ACAP refusal", STAR + b"ACAP-crawler: *\nACAP-disallow-crawl: /a\n", "/a", "deny", allow(NO_ACAP, *ALL)),
     Case(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -14,9 +16,9 @@ from hypothesis import strategies as st
 from scrapy import Spider
 from scrapy.http import FormRequest, HtmlResponse, Request
 from scrapy.linkextractors import LinkExtractor
-from scrapy.spiders import CrawlSpider, Rule
+from scrapy.spiders import CrawlSpider, CSVFeedSpider, Rule, SitemapSpider, XMLFeedSpider
 
-from comity.crawler.frontier.request_bodies import packed, unpacked, url_of
+from comity.crawler.frontier.request_bodies import MAX_DEPTH, TUPLE, packed, unpacked, url_of
 
 
 class Pages(Spider):
@@ -25,6 +27,22 @@ class Pages(Spider):
     def parse_page(self, response: object) -> None: ...
 
     def failed(self, failure: object) -> None: ...
+
+    def _clean(self, response: object) -> None: ...
+
+    def closed(self, reason: object) -> None: ...
+
+    @staticmethod
+    def helper(response: object) -> None: ...
+
+    @classmethod
+    def build(cls, response: object) -> None: ...
+
+
+class Shelf(Pages):
+    @property
+    def shelf(self) -> None:
+        raise AssertionError("it was looked up")
 
 
 SPIDER = Pages()
@@ -113,6 +131,7 @@ MEMBERS = {"url": "https://example.com/", "callback": "parse_page"}
         msgpack.packb([1]),
         msgpack.packb({"url": 5}),
         msgpack.packb(MEMBERS | {"callback": "no_such_method"}),
+        msgpack.packb(MEMBERS | {"callback": 5}),
         msgpack.packb(MEMBERS | {"_class": "subprocess.Popen"}),
         msgpack.packb(MEMBERS | {"_class": "no.such.module"}),
         msgpack.packb(MEMBERS | {"meta": msgpack.ExtType(2, b"")}),
@@ -123,3 +142,141 @@ def test_what_is_no_request_is_an_error_and_runs_nothing(octets: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  # the words are those of whoever found out
         unpacked(octets, SPIDER)
     assert isinstance(url_of(octets), str)
+
+
+CALLBACKS = [
+    (Pages(), "parse"),
+    (Pages(), "parse_page"),
+    (CrawlSpider("rules"), "_callback"),
+    (CrawlSpider("rules"), "_errback"),
+    (CrawlSpider("rules"), "_parse"),
+    (CrawlSpider("rules"), "parse_start_url"),
+    (SitemapSpider("maps"), "_parse_sitemap"),
+    (XMLFeedSpider("feed"), "_parse"),
+    (CSVFeedSpider("table"), "_parse"),
+]
+
+
+@pytest.mark.requirement("REACH-4")
+@pytest.mark.parametrize(("spider", "name"), CALLBACKS)
+def test_the_callbacks_of_scrapys_own_spiders_can_be_sent(spider: Spider, name: str) -> None:
+    method = getattr(spider, name)
+    again = unpacked(packed(Request("https://example.com/", callback=method, errback=method), spider), spider)
+    assert (again.callback, again.errback) == (method, method)
+
+
+@pytest.mark.requirement("REACH-4")
+@pytest.mark.parametrize("place", ["callback", "errback"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("__init__", "__class__", "__repr__", "update_settings", "from_crawler", "_set_crawler", "handles_request", "log"),
+        *("start", "close", "closed", "logger", "shelf", "helper", "build", "name", "_clean"),
+    ],
+)
+def test_a_body_names_no_method_but_a_callback(place: str, name: str) -> None:
+    with pytest.raises(ValueError, match=f"`{name}` is not a public method of the spider"):
+        unpacked(msgpack.packb({"url": "https://example.com/", place: name}), Shelf())
+
+
+def test_a_callback_with_a_private_name_is_refused_with_the_remedy() -> None:
+    with pytest.raises(ValueError, match="`_clean` is not a public method of the spider: name it `clean`"):
+        packed(Request("https://example.com/", callback=SPIDER._clean), SPIDER)
+
+
+@pytest.mark.requirement("REACH-4")
+def test_a_body_imports_no_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is a class of requests found that this process has not loaded."""
+    (tmp_path / "not_loaded_yet.py").write_text("import scrapy\nclass Own(scrapy.Request): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=r"`not_loaded_yet\.Own` is not a class of requests that is loaded here: import it"):
+        unpacked(msgpack.packb(MEMBERS | {"_class": "not_loaded_yet.Own"}), SPIDER)
+    assert "not_loaded_yet" not in sys.modules
+
+
+class OwnRequest(Request):
+    attributes = (*Request.attributes, "shelf")
+
+    def __init__(self, *arguments: Any, shelf: int = 0, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.shelf = shelf
+
+
+def test_a_class_of_the_project_stays() -> None:
+    again = unpacked(packed(OwnRequest("https://example.com/", shelf=3), SPIDER), SPIDER)
+    assert isinstance(again, OwnRequest)
+    assert again.shelf == 3
+
+
+def test_a_class_that_no_name_leads_to_is_an_error() -> None:
+    class OwnRequest(Request):
+        pass
+
+    first = OwnRequest
+    assert packed(first("https://example.com/"), SPIDER)
+
+    class OwnRequest(Request):  # type: ignore[no-redef]
+        pass
+
+    with pytest.raises(ValueError, match="is not its class: define the class at the top of its module"):
+        packed(first("https://example.com/"), SPIDER)
+    assert packed(OwnRequest("https://example.com/"), SPIDER)
+
+
+@pytest.mark.requirement("REACH-4")
+@pytest.mark.parametrize(
+    "meta",
+    [{"playwright_page_init_callback": "os.system"}, {"playwright_page_event_handlers": {"dialog": "update_settings"}}],
+)
+def test_a_body_names_no_function_for_a_browser(meta: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="of its `meta` names a function, which the state does not hold"):
+        packed(Request("https://example.com/", meta=meta), SPIDER)
+    with pytest.raises(ValueError, match="names a function"):
+        unpacked(msgpack.packb(MEMBERS | {"meta": meta}), SPIDER)
+
+
+def nested(kind: str, depth: int) -> Any:
+    """So many containers in each other."""
+    value: Any = "end"
+    for _ in range(depth):
+        value = {"list": [value], "tuple": (value,), "dict": {"a": value}}[kind]
+    return value
+
+
+@pytest.mark.requirement("REACH-4")
+@pytest.mark.parametrize("kind", ["list", "tuple", "dict"])
+def test_what_is_nested_too_deep_is_refused_when_it_is_packed(kind: str) -> None:
+    request = Request("https://example.com/", cb_kwargs={"a": nested(kind, MAX_DEPTH - 1)})
+    assert unpacked(packed(request, SPIDER), SPIDER).cb_kwargs == request.cb_kwargs
+    for depth in (MAX_DEPTH, 200, 100_000):
+        with pytest.raises(ValueError, match=r"its `cb_kwargs` cannot be sent .*more than 32 containers in each other"):
+            packed(Request("https://example.com/", cb_kwargs={"a": nested(kind, depth)}), SPIDER)
+
+
+def extended(depth: int) -> bytes:
+    """Values of the extension type in each other."""
+    octets: bytes = msgpack.packb([])
+    for _ in range(depth - 1):
+        octets = msgpack.packb([msgpack.ExtType(TUPLE, octets)])
+    body: bytes = msgpack.packb(MEMBERS | {"flags": msgpack.ExtType(TUPLE, octets)})
+    return body
+
+
+@pytest.mark.requirement("REACH-4")
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 200, 2000])
+def test_what_is_nested_too_deep_is_refused_when_it_is_read(depth: int) -> None:
+    """A decoder that was called within a decoder ended the process, and the next one that leased the request."""
+    arrays = b"\x82\xa3url\xa8http://a\xa5flags" + b"\x91" * depth + b"\xc0"
+    for octets in (extended(depth), arrays):
+        with pytest.raises(ValueError):  # noqa: PT011  # MessagePack's own words, or ours
+            unpacked(octets, SPIDER)
+        assert isinstance(url_of(octets), str)
+
+
+@pytest.mark.requirement("REACH-4")
+def test_tuples_are_read_as_they_were_written_before() -> None:
+    """By the packer that called itself for each tuple."""
+    octets = bytes.fromhex("82a375726cb1687474703a2f2f612e6578616d706c652fa46d65746181a161c7060192d501910102")
+    assert unpacked(octets, SPIDER).meta == {"a": ((1,), 2)}
+    assert url_of(octets) == "http://a.example/"
+    assert unpacked(extended(MAX_DEPTH), SPIDER).flags

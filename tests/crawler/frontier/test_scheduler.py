@@ -1178,6 +1178,25 @@ def test_what_cannot_be_stored_waits_in_memory(make: Make, tmp_path: Path) -> No
     assert sorted(again.urls) == [f"{A}/{name}" for name in (2, 3, 4, "private")]
 
 
+@pytest.mark.requirement("SEC-6", "STATE-3")
+def test_a_request_that_is_stored_nowhere_stays_when_its_host_is_given_back(make: Make, tmp_path: Path) -> None:
+    """Others go on with the requests that they can read."""
+    crawl = make({A: delay(10)}, JOBDIR=str(tmp_path / "job"))
+
+    async def work() -> None:
+        crawl.add(f"{A}/1", Request(f"{A}/2", callback=_of_no_spider), f"{A}/3", f"{B}/1")
+        assert crawl.scheduler.waiting("a.test") == 2
+        await crawl.go(1)  # one of them goes out
+        assert crawl.scheduler.waiting("a.test") == 1
+        assert len(crawl.scheduler.lost("a.test")) == 1
+        assert (crawl.scheduler.waiting("a.test"), len(crawl.scheduler)) == (0, 1)
+        await crawl.go()
+
+    crawl.does(work)
+    assert sorted(crawl.urls) == [f"{A}/1", f"{A}/2", f"{B}/1"]
+    assert crawl.times[-1] == (10.0, f"{A}/2")
+
+
 @pytest.mark.requirement("SEC-6")
 def test_a_request_is_done_when_its_callback_is_through(make: Make, tmp_path: Path) -> None:
     crawl = make(JOBDIR=str(tmp_path / "job"))

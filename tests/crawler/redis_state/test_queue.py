@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from comity.crawler.redis_state.connection import Connection, StateError, StateFullError
-from comity.crawler.redis_state.queue import Lease, RedisQueue, Row
+from comity.crawler.redis_state.queue import Lease, RedisQueue, Row, StateLostError
 from comity.policies import PolicyError
 from tests.redis_server import Server
 
@@ -285,6 +285,8 @@ def test_a_crawl_is_paused_resumed_ended_and_deleted(server: Server) -> None:
             with pytest.raises(StateError, match="one work at crawl `crawl`: end it first"):
                 await operator.delete()
             await operator.set_state("ended")
+            await one.renew([])
+            assert one.state == "ended"
             await one.close()
             assert (await operator.status())["workers"] == {}
             await operator.delete()
@@ -292,8 +294,7 @@ def test_a_crawl_is_paused_resumed_ended_and_deleted(server: Server) -> None:
                 await operator.status()
             with pytest.raises(StateError, match="there is no crawl"):
                 await operator.set_state("paused")
-            await one.renew([])
-            assert one.state == "ended"
+            await one.renew([])  # it has heard that the crawl ended
 
     asyncio.run(run())
     assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
@@ -329,6 +330,9 @@ def test_data_of_another_version_is_not_touched(server: Server) -> None:
             pass
 
     with pytest.raises(PolicyError, match="has data of version 1, and this comity knows version 2: go on with the comity"):
+        asyncio.run(run())
+    server.client().hset("comity:{crawl}:meta", mapping={"version": 4, "shards": 4})
+    with pytest.raises(PolicyError, match="has data of version 4"):
         asyncio.run(run())
 
 
@@ -395,3 +399,282 @@ def test_what_a_dead_worker_had_goes_to_others_at_once(server: Server) -> None:
             assert list((await two.status())["workers"]) == ["m:2:two"]
 
     asyncio.run(run())
+
+
+async def lose(queue: RedisQueue, message: str) -> None:
+    """Each of these calls tells the worker that requests are gone."""
+    for call in (queue.look, queue.is_finished, lambda: queue.lease(9, 9)):
+        with pytest.raises(StateLostError, match=message):
+            await call()
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_crawl_that_is_erased_is_not_finished(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one") as (one,), workers(server, "two") as (two,):
+            await one.put(rows(one, range(3)))
+            assert not await two.is_finished()
+            server.client().flushall()
+            await lose(two, "the crawl is gone")
+            with pytest.raises(StateLostError, match="the crawl is gone"):
+                await two.renew([])
+            async with workers(server, "three"):
+                await lose(one, "another crawl of this name has taken its place")
+                with pytest.raises(StateLostError, match="another crawl of this name has taken its place"):
+                    await one.renew([])
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (["n"], "of 5 requests that were put, 3 are gone"),
+        (["due", "leased", f"q:{A}"], "the hosts of 3 requests are gone"),
+    ],
+)
+def test_a_crawl_of_which_keys_are_gone_is_not_finished(server: Server, keys: list[str], message: str) -> None:
+    """A server has evicted them."""
+
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(3)) + rows(one, range(2), B))
+            await two.look()
+            shard = two._shard_key(A)
+            assert shard != two._shard_key(B)
+            server.client().delete(*(f"{shard}:{key}" for key in keys))
+            await lose(two, message)
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_server_that_evicts_keys_is_not_relied_on_any_more(own_server: Server) -> None:
+    async def run() -> None:
+        async with workers(own_server, "one") as (one,):
+            await one.renew([])
+            own_server.client().config_set("maxmemory-policy", "allkeys-lru")
+            with pytest.raises(StateLostError, match="`allkeys-lru`: set `maxmemory-policy noeviction`"):
+                await one.renew([])
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_server_that_lacks_what_was_put_last_is_relied_on(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was started anew, or has taken the place of another one. Older requests that it lacks are lost."""
+
+    async def run() -> None:
+        async with workers(server, "one") as (one,):
+            counts = f"{one._shard_key(A)}:n"
+            for put, age in ((1, 0.0), (2, -1.0), (3, -1.0), (4, 60.0)):
+                monkeypatch.setattr("comity.crawler.redis_state.queue.LAG", age)
+                await one.put(rows(one, [put]))
+                await one.look()
+            for changed in one._connection._calls.changed:
+                changed()
+            server.client().hset(counts, "put", 2)
+            await one.look()
+            server.client().hset(counts, "put", 1)
+            await lose(one, "of 2 requests that were put, 1 are gone")
+
+    asyncio.run(run())
+
+
+async def finish(queue: RedisQueue) -> None:
+    """Everything that waits is done."""
+    for lease in await queue.lease(99, 999):
+        await queue.ack(lease.host, keys(lease))
+        await queue.release(lease.host)
+    assert await queue.is_finished()
+
+
+def age(server: Server, seconds: float) -> None:
+    """Let the crawl have been finished for so long."""
+    now = server.client().time()
+    server.client().hset("comity:{crawl}:meta", "finished", str(round((now[0] - seconds) * 1000)))
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_finished_crawl_begins_again_once_for_all_workers(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "old") as (old,), workers(server, "one", "two") as (one, two):
+            await old.put(rows(old, range(200)) + rows(old, range(3), B))
+            assert await old.finish() == 0.0  # as far as that worker has seen nothing yet
+            await finish(old)
+            assert await old.finish() == 0.0
+            age(server, 5)
+            for queue in (one, two):
+                assert await queue.is_finished()
+                assert 4 < (await queue.finish() or 0.0) < 600
+            assert [await queue.begin_again() for queue in (one, two)] == [True, False]
+            assert (one.run, two.run) == (2, 2)
+            assert server.client().hget("comity:{crawl}:meta", "version") == b"3"  # which older workers refuse
+            assert await one.put(rows(one, range(200))) == [True] * 200
+            assert await two.put(rows(two, range(200))) == [False] * 200
+            assert await old.finish() is None  # it has the run of the others by now
+            assert old.run == 2
+            status = await two.status()
+            assert (status["run"], status["put"], status["state"], status["finished_seconds"]) == (2, 200, "running", None)
+            assert not two.is_swept
+            await two.sweep()
+            assert two.is_swept
+            left = {key for key in server.client().scan_iter("comity:{crawl:*}*") if not key.startswith(b"comity:{crawl:2:")}
+            assert all(b":put:" in key for key in left)
+            await finish(two)
+            assert await two.finish() == 0.0
+            age(server, 7)
+            await two.put(rows(two, [500]))
+            await finish(two)
+            assert await two.finish() == 0.0  # since the last request was done
+            age(server, 9)
+            status = await two.status()
+            assert status["state"] == "finished"
+            assert 8 < status["finished_seconds"] < 600
+            assert await two.begin_again()
+            await two.put(rows(two, range(9)))
+            for queue in (old, one, two):
+                await queue.close()
+            await RedisQueue(one._connection, "operator", TTL).delete()  # all of its runs, swept or not
+
+    asyncio.run(run())
+    assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_worker_of_a_run_before_ends(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "frozen") as (frozen,), workers(server, "one") as (one,):
+            await one.put(rows(one, range(2)))
+            await finish(one)
+            await one.finish()
+            await one.begin_again()
+            await frozen.renew([])
+            assert frozen.state == "ended"
+
+    asyncio.run(run())
+
+
+def reads(lease: Lease | None) -> dict[int, int]:
+    """How many workers died while they read each request."""
+    assert lease is not None
+    return {int(entry.body.split()[1]): entry.reads for entry in lease.requests}
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_request_whose_readers_die_is_set_aside(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(3)) + rows(one, [0], B))
+            for dead in range(3):
+                for lease in await one.lease(9, 9):
+                    if lease.host == A:
+                        assert reads(lease) == dict.fromkeys(range(3), -1 if not dead else 0) | ({1: dead} if dead else {})
+                        await one.read(A, keys(lease), is_done=False)
+                        await one.read(A, [entry.key for entry in lease.requests if entry.body != b"request 1"], is_done=True)
+                await two.bury("one")
+            (lease,) = [lease for lease in await one.lease(9, 9) if lease.host == A]
+            assert reads(lease) == {0: 0, 2: 0}
+            (unreadable,) = await two.unreadable_requests(9)
+            assert (unreadable.host, unreadable.body) == (A, b"request 1")
+            assert unreadable.why == "3 workers died while they read it"
+            await one.ack(A, keys(lease))
+            await one.release(A)
+            await one.release(B)
+            await finish(one)
+            status = await two.status()
+            assert {name: status[name] for name in ("state", "waiting", "out", "done", "unreadable")} == {
+                "state": "finished",
+                "waiting": 0,
+                "out": 0,
+                "done": 3,
+                "unreadable": 1,
+            }
+            assert await two.retry() == 1
+            (lease,) = await one.lease(9, 9)
+            assert reads(lease) == {1: -1}
+            await one.ack(A, keys(lease))
+            await one.release(A)
+            assert await one.is_finished()
+            assert await two.unreadable_requests(9) == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_requests_that_cannot_be_read_do_not_hide_those_behind_them(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(4)))
+            (lease,) = await one.lease(1, 2)
+            for _ in range(3):
+                await one.read(A, keys(lease), is_done=False)
+            await two.bury("one")
+            (lease,) = await two.lease(1, 2)
+            assert bodies(lease) == [2, 3]
+            await two.release(A)
+            assert (await two.status())["unreadable"] == 2
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_worker_sets_a_request_aside_wherever_it_is(server: Server) -> None:
+    """Out, waiting again, or waiting for a host that is set aside. A worker that was taken for dead may have done it."""
+
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(3)))
+            (lease,) = await one.lease(1, 9)
+            out, waiting, aside = keys(lease)
+            await one.give_up(A, {out: "it is\nodd", b"unknown": "it is odd"})
+            await one.release(A)
+            await one.give_up(A, {waiting: "it is odd"})
+            await two.lease(1, 9)
+            await two.set_aside(A, 1000)
+            await one.give_up(A, {aside: "it is odd", out: "again"})
+            assert await one.is_finished()
+            assert sorted(request.why for request in await two.unreadable_requests(9)) == [
+                "it is odd",
+                "it is odd",
+                "it is\ufffdodd",
+            ]
+            assert len(await two.unreadable_requests(2)) == 2
+            status = await two.status()
+            assert [status[name] for name in ("waiting", "out", "set_aside", "unreadable", "done")] == [0, 0, 0, 3, 0]
+            await one.ack(A, [out])
+            status = await two.status()
+            assert [status[name] for name in ("unreadable", "done")] == [2, 1]
+            await one.close()
+            await RedisQueue(one._connection, "operator", TTL).delete()
+
+    asyncio.run(run())
+    assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
+
+
+@pytest.mark.requirement("REACH-2")
+def test_what_a_frozen_worker_had_out_is_suspected(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "frozen", ttl=0) as (frozen,), workers(server, "one") as (one,):
+            await frozen.put(rows(frozen, range(2)))
+            await frozen.lease(1, 1)
+            (lease,) = await one.lease(1, 9)
+            assert reads(lease) == {0: 0, 1: -1}
+
+    asyncio.run(run())
+
+
+def test_tries_of_an_origin_are_those_of_all_workers(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            tried = [(one, 5.0, 10.0), (two, 5.0, 10.0), (two, 5.0, 20.5), (one, 5.0, 20.5), (one, 5.0, 40.0)]
+            assert [await queue.tries("https://a.example", *when) for queue, *when in tried] == [1, 1, 2, 2, 3]
+            assert await two.tries("https://b.example", 5.0, 40.0) == 1
+            assert await two.tries("https://a.example", 50.0, 55.0) == 1  # it was well meanwhile
+            assert await one.tries("https://a.example", 50.0, 60.0) == 2
+            await one.set_state("ended")
+            await one.delete()
+
+    asyncio.run(run())
+    assert list(server.client().scan_iter()) == []

@@ -16,12 +16,14 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
 from comity.crawler.frontier.queue import Aside
-from comity.crawler.frontier.shared_queue import SharedQueue
+from comity.crawler.frontier.request_bodies import packed, unpacked
+from comity.crawler.frontier.shared_queue import REQUESTS, SharedQueue
 from comity.crawler.redis_state.connection import Connection
 from comity.crawler.redis_state.neighbours import Neighbours
-from comity.crawler.redis_state.queue import Lease, RedisQueue
+from comity.crawler.redis_state.queue import Lease, RedisQueue, Row
 from comity.crawler.redis_state.turns import RedisTurns
 from comity.policies import PolicyError
+from comity.policies.syntax.urls import host_name
 from tests.redis_server import DEADLINE, Server, call_for
 
 A, B = "https://a.example", "https://b.example"
@@ -38,7 +40,8 @@ class Worker:
         crawler.stats = self.stats = MemoryStatsCollector(crawler)
         redis = RedisQueue(self.connection, name, ttl=30)
         self.neighbours = Neighbours(server.address(), name, server.folder / "workers")
-        self.queue = SharedQueue(crawler, redis, self.neighbours, rest=lambda host, seconds: None, most=most)
+        rest: Any = lambda host, seconds: None  # noqa: E731
+        self.queue = SharedQueue(crawler, redis, self.neighbours, rest=rest, most=most, again_after=60)
         self.queue.begin(cast(Any, self))
         self.has_room = True
         self.here: dict[int, str] = {}  # key -> origin
@@ -48,14 +51,16 @@ class Worker:
         self.here[key] = origin
 
     def lost(self, host: str) -> list[int]:
-        keys = [key for key, origin in self.here.items() if origin.endswith(host)]
+        keys = [key for key, origin in self.here.items() if host_name(origin) == host]
         for key in keys:
             del self.here[key]
         return keys
 
+    def waiting(self, host: str) -> int:
+        return sum(host_name(origin) == host for origin in self.here.values())
+
     def aside(self, host: str) -> Aside | None:
-        number = sum(origin.endswith(host) for origin in self.here.values())
-        return Aside(number, 1000.0, "it is slow") if host in self.slow else None
+        return Aside(1000.0, "it is slow") if host in self.slow else None
 
     def put(self, *urls: str) -> None:
         for url in urls:
@@ -64,8 +69,9 @@ class Worker:
 
     async def turn(self) -> None:
         """What the queue does again and again, once."""
+        await self.queue._give_up()
         await self.queue._flush()
-        self.queue._lease_at = 0.0
+        self.queue._lease_at = self.queue._balance_at = 0.0
         await self.queue._refill()
 
     @property
@@ -179,6 +185,36 @@ def test_a_host_for_which_nobody_waits_is_given_back_once_nothing_of_it_is_out(s
             await one.queue._look_now()
             assert one.queue.is_finished
             assert one.stats.get_value("comity/scheduler/set-aside") == 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-2")
+def test_requests_whose_items_are_not_stored_yet_hold_up_no_others_and_keep_their_host(server: Server) -> None:
+    """They are out for all other workers, and go to these if this one dies."""
+
+    async def run() -> None:
+        async with working(server, "one", "two") as (one, two):
+            one.put(*(f"{A}/{number}" for number in range(REQUESTS + 5)))
+            await one.turn()
+            assert len(one.here) == REQUESTS
+            first = dict(one.here)
+            for key in first:
+                one.queue.through(key)
+            one.here.clear()
+            await one.turn()
+            assert len(one.here) == 5
+            one.done()
+            await one.turn()
+            await two.turn()
+            assert two.here == {}
+            status = await one.queue._queue.status()
+            assert (status["waiting"], status["out"], status["done"]) == (0, REQUESTS, 5)
+            for key in first:
+                one.queue.done(key)
+            await one.turn()
+            assert (await one.queue._queue.status())["done"] == REQUESTS + 5
+            assert await one.queue._queue.is_finished()
 
     asyncio.run(run())
 
@@ -319,5 +355,213 @@ def test_a_host_that_is_given_back_while_more_of_it_is_asked_for_goes_to_others(
             await two.turn()
             assert (await two.queue._queue.status())["done"] == 20
             assert len(two.urls) == 20
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_worker_says_that_the_crawl_is_finished_and_begins_it_again_in_time(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            one.put(f"{A}/1")
+            await turns(one)
+            one.done()
+            await turns(one)
+            await one.queue._look_now()
+            assert one.queue.is_finished
+        async with working(server, "two") as (two,):
+            assert "crawl `crawl` has been finished since 20" in caplog.text
+            two.put(f"{A}/1")
+            await turns(two)
+            assert two.urls == []
+        now: Any = server.client().time()
+        server.client().hset("comity:{crawl}:meta", "finished", str((now[0] - 61) * 1000))
+        async with working(server, "three", "four") as (three, four):
+            assert caplog.text.count("which was finished at 20") == 1
+            three.put(f"{A}/1")
+            four.put(f"{A}/1")
+            await turns(three, four)
+            assert three.urls + four.urls == [f"{A}/1"]
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(run())
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_request_that_kills_its_readers_takes_no_other_one_with_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def read(body: bytes, spider: Spider) -> Request:
+        request = unpacked(body, spider)
+        if request.url == f"{A}/deadly":
+            raise KilledError
+        return request
+
+    async def run() -> None:
+        monkeypatch.setattr("comity.crawler.frontier.shared_queue.unpacked", read)
+        monkeypatch.setattr("comity.crawler.frontier.shared_queue.UNWANTED", 0.0)
+        names = ["first", "second", "third", "fourth"]
+        async with working(server, "last") as (last,):
+            last.has_room = False
+            for name in names:
+                async with working(server, name) as (worker,):
+                    if name == "first":
+                        worker.put(f"{A}/1", f"{A}/deadly", f"{A}/2", f"{B}/1")
+                        await turns(worker)
+                        assert len(worker.here) == 4
+                    else:
+                        with pytest.raises(KilledError):
+                            await turns(worker)
+                    monkeypatch.setattr(worker.queue, "close", nothing)
+                    await last.queue._queue.bury(name)
+            last.has_room = True
+            await turns(last)
+            assert last.urls == [f"{A}/1", f"{A}/2", f"{B}/1"]
+            last.done()
+            await turns(last)
+            await last.queue._look_now()
+            assert last.queue.is_finished
+
+    asyncio.run(run())
+    assert "1 requests could not be read, and are set aside: `scrapy frontier crawl` lists them" in caplog.text
+
+
+async def nothing() -> None: ...
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_request_that_cannot_be_read_is_set_aside(server: Server) -> None:
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            redis = one.queue._queue
+            body = packed(Request(f"{A}/2", callback=SPIDER.parse), SPIDER).replace(b"parse", b"share")
+            await redis.put([Row("a.example", b"2", redis.new_key(), 0, body)])
+            one.put(f"{A}/1")
+            await turns(one)
+            (unreadable,) = [key for key in one.here if key not in readable(one)]
+            del one.here[unreadable]
+            one.done()
+            await turns(one)
+            await one.queue._look_now()
+            assert one.queue.is_finished
+            (request,) = await redis.unreadable_requests(9)
+            assert (request.host, request.body) == ("a.example", body)
+            assert "`share` is not a public method of the spider" in request.why
+
+    asyncio.run(run())
+
+
+def readable(worker: Worker) -> list[int]:
+    keys = []
+    for key in worker.here:
+        with suppress(LookupError):
+            worker.queue.get(key)
+            keys.append(key)
+    return keys
+
+
+def hosts_of(worker: Worker) -> int:
+    return len(worker.queue._hosts)
+
+
+def forty(page: int = 1) -> list[str]:
+    """A page of each of forty hosts."""
+    return [f"https://{number}.example/{page}" for number in range(40)]
+
+
+async def turns(*workers: Worker, number: int = 4) -> None:
+    for _ in range(number):
+        for worker in workers:
+            await worker.turn()
+
+
+@pytest.mark.requirement("STATE-3")
+def test_hosts_are_shared_out_evenly_and_a_worker_that_joins_gets_as_many(server: Server) -> None:
+    """The first worker has leased all hosts before the others begin."""
+
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            one.put(*forty())
+            await turns(one)
+            assert hosts_of(one) == 40
+            async with working(server, "two", "three") as (two, three):
+                await turns(one, two, three)
+                shares = sorted(map(hosts_of, (one, two, three)))
+                assert sum(shares) == 40
+                assert shares[0] >= 12
+                async with working(server, "four") as (four,):
+                    await turns(one, two, three, four)
+                    assert sorted(map(hosts_of, (one, two, three, four))) == [10, 10, 10, 10]
+                await turns(one, two, three)
+            await turns(one)
+            assert hosts_of(one) == 40
+            assert (await one.queue._queue.status())["filtered"] == 0
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-3", "REACH-2")
+def test_a_host_with_a_request_that_is_out_is_given_back_once_that_is_done(server: Server) -> None:
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            one.put(*forty(1), *forty(2))
+            await turns(one)
+            out = {key: origin for key, origin in one.here.items() if one.queue.get(key).url.endswith("/1")}
+            idle = {key for key in out if out[key] in (f"https://{number}.example" for number in range(4))}
+            for key in out.keys() - idle:
+                del one.here[key]
+            async with working(server, "two") as (two,):
+                await turns(one, two)
+                assert set(two.here.values()) == {out[key] for key in idle}  # those with nothing out
+                leaving = [name for name, host in one.queue._hosts.items() if host.is_leaving]
+                assert len(leaving) == 16
+                for key in out.keys() - idle:
+                    one.queue.done(key)
+                await turns(one, two)
+                assert (hosts_of(one), hosts_of(two)) == (20, 20)
+                urls = one.urls + two.urls
+                assert len(urls) == len(set(urls)) == 44  # nothing that was out came again
+                assert (await one.queue._queue.status())["done"] == 36
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-3")
+def test_a_request_that_comes_back_does_not_keep_its_host_from_leaving(server: Server) -> None:
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            one.put(f"{A}/1", f"{A}/2", f"{B}/1", f"{B}/2")
+            await turns(one)
+            held = {key: one.here.pop(key) for key in list(one.here) if one.queue.get(key).url.endswith("/1")}
+            async with working(server, "two", "three", "four") as (two, three, four):
+                await turns(one, number=1)
+                one.queue._hosts["a.example"].is_leaving = True  # with two hosts it keeps both, or one of them by chance
+                one.here |= held  # somebody has put the requests off
+                await turns(one, two, three, four)
+                assert "a.example" not in one.queue._hosts
+                assert f"{A}/1" in two.urls + three.urls + four.urls
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-3")
+def test_hosts_that_the_others_have_no_room_for_go_to_a_worker_with_its_share(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with working(server, "one", "busy") as (one, busy):
+            busy.has_room = False
+            one.put(*forty())
+            await turns(one, busy)
+            assert (hosts_of(one), hosts_of(busy)) == (20, 0)
+            monkeypatch.setattr("comity.crawler.frontier.shared_queue.UNWANTED", 0.0)  # as if they had been free that long
+            await turns(one, busy)
+            assert (hosts_of(one), hosts_of(busy)) == (40, 0)
 
     asyncio.run(run())

@@ -6,6 +6,7 @@ import itertools
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import REFERENCES, PolicyStore, Store
 from comity.crawler.redis_state import store as store_module
-from comity.crawler.redis_state.store import ACTIONS, BODY, LIFETIME, SITE, RedisStore
+from comity.crawler.redis_state.store import ACTION, ACTIONS, BODY, LIFETIME, SALT, SESSION, SITE, TERM, YEAR, RedisStore
 from comity.policies.answers.fetched import Fetched
 from tests.crawler.fetching.policy_files import answers, policy_files, utc
 from tests.redis_server import Server
@@ -125,6 +126,72 @@ def test_when_a_session_began_is_remembered_and_its_secret_is_not(store: RedisSt
     assert other.session_began("a.test", b"other", utc(NOW + 5)) == utc(NOW + 5)
     client = server.client()
     assert all(b"s3cret" not in (client.dump(key) or b"") for key in client.scan_iter())
+
+
+def test_everything_that_is_remembered_has_an_end(store: RedisStore, server: Server) -> None:
+    """The version of the data has none. A use of a key begins its time anew."""
+    client = server.client()
+
+    def remember() -> None:
+        store.save(ORIGIN, {ROBOTS: had()})
+        store.claims_fetch(ORIGIN, 60)
+        store.first_taken(f"{ORIGIN}/x", ["search"], utc(NOW))
+        store.requests_action(f"{ORIGIN}/x", "take-down", "1", utc(NOW))
+        store.requests_action(f"{ORIGIN}/x", "re-crawl", "1", utc(NOW))
+        store.session_began("a.test", b"s3cret", utc(NOW))
+
+    remember()
+    keys = {key: client.ttl(key) for key in client.scan_iter()}
+    assert len(keys) == 8
+    assert all(ttl > 0 for ttl in keys.values())
+    lives = {SALT: SESSION + YEAR, f"comity:taken:{ORIGIN}/x": TERM, "comity:sessions:a.test": SESSION, ACTIONS: TERM}
+    for name, seconds in lives.items():
+        assert keys[name.encode()] > seconds - 600
+        client.expire(name, 60)
+    remember()
+    assert all(client.ttl(name) > seconds - 600 for name, seconds in lives.items())
+
+
+def age(server: Server, key: str, seconds: int) -> None:
+    """Let what is kept in a zset end sooner."""
+    client: Any = server.client()
+    for member, _ in client.zrange(key, 0, -1, withscores=True):
+        client.zincrby(key, -seconds, member)
+
+
+def test_an_action_that_no_site_asks_for_any_more_is_forgotten(store: RedisStore, server: Server) -> None:
+    """One that is to be taken down is remembered for longer."""
+    client, keep = server.client(), f"{{{ACTIONS}}}:until"
+    client.hset(ACTIONS, f"re-crawl\n1\n{ORIGIN}/old", "1800000000.0")  # of a version that forgot nothing
+    for url in ("a", "b"):
+        assert store.requests_action(url, "re-crawl", "1", utc(NOW))
+    assert store.requests_action("c", "take-down", "1", utc(NOW))
+    assert not store.requests_action(f"{ORIGIN}/old", "re-crawl", "1", utc(NOW))
+    age(server, keep, ACTION - 60)
+    assert not store.requests_action("a", "re-crawl", "1", utc(NOW))
+    age(server, keep, 120)
+    assert not store.requests_action("a", "re-crawl", "1", utc(NOW))
+    assert client.hlen(ACTIONS) == client.zcard(keep) == 3
+    assert store.requests_action("b", "re-crawl", "1", utc(NOW))
+    assert store.take_downs() == [("c", utc(NOW))]
+    age(server, keep, TERM)
+    assert store.requests_action("b", "re-crawl", "1", utc(NOW))
+    assert store.take_downs() == []
+
+
+def test_a_session_that_was_not_seen_for_long_is_forgotten(store: RedisStore, server: Server) -> None:
+    key = "comity:sessions:a.test"
+    client: Any = server.client()
+    assert store.session_began("a.test", b"one", utc(NOW)) == utc(NOW)
+    (digest,) = client.hkeys(key)
+    client.hset(key, digest, repr(NOW))  # of a version that forgot nothing
+    assert store.session_began("a.test", b"two", utc(NOW + 1)) == utc(NOW + 1)
+    assert store.session_began("a.test", b"one", utc(NOW + 2)) == utc(NOW)
+    first, last = client.hget(key, digest).split()
+    client.hset(key, digest, b"%s %d" % (first, int(last) - SESSION - 60))
+    assert store.session_began("a.test", b"two", utc(NOW + 3)) == utc(NOW + 1)
+    assert client.hlen(key) == 1
+    assert store.session_began("a.test", b"one", utc(NOW + 4)) == utc(NOW + 4)
 
 
 @pytest.mark.requirement("REACH-1")

@@ -319,10 +319,12 @@ def test_an_answer_that_took_long_is_not_used(server: Server, clock: Clock) -> N
     async def test(them: list[Process], clock: Clock) -> None:
         one, _ = them
         limit = Limit(HOST, DELAY)
+        one.turns.end(number(await one.acquire(Limit("c.example", DELAY))))
+        await one.told()  # the server has the scripts: one that it has not comes after those that are called with it
         one.turns.acquire([limit], NOW)
         one.turns._inquiries[limit,].sent -= TTL / 2
         grant = number(await one.acquire(limit))
-        assert grant == 2  # the first one was ended
+        assert grant == 3  # the one before was ended
         first = one.turns.acquire([Limit("b.example", DELAY)], NOW)
         assert first.number is None
         await one._answered.wait()
@@ -418,6 +420,25 @@ def test_after_the_server_was_started_anew_a_whole_window_is_waited(own_server: 
             assert 59 < (await one.acquire(other)).due - NOW <= 60
 
     asyncio.run(test())
+
+
+@pytest.mark.requirement("RATE-2")
+def test_after_the_data_were_erased_a_whole_window_is_waited(server: Server, clock: Clock) -> None:
+    """The starts of before are gone with them."""
+
+    async def test(them: list[Process], clock: Clock) -> None:
+        one, other = them
+        limit = Limit(HOST, DELAY)
+        one.turns.settle(number(await one.acquire(limit)), 0)
+        for process in them:
+            await process.told()
+        server.client().flushall()
+        clock.set(NOW + 1)
+        assert wait(await other.acquire(limit), clock) == 2
+        clock.set(NOW + 3)
+        number(await one.acquire(limit))
+
+    run(server, clock, test)
 
 
 class Forwarder:

@@ -292,9 +292,54 @@ def test_a_revisit_has_the_content_of_the_capture_that_it_repeats(tmp_path: Path
         assert site.copies[0].fetched_at == NOON
 
 
-def test_a_page_of_html_is_no_robots_txt(tmp_path: Path) -> None:
-    with captured(tmp_path, [Answered(ROBOTS, b"<!doctype html><p>User-agent: *\nDisallow: /")]) as captures:
-        assert verdict(captures.at(SITE, NOON)) is Verdict.ALLOW
+@pytest.mark.requirement("RFC-10")
+@pytest.mark.parametrize(
+    ("body", "want"),
+    [
+        (b"<!doctype html><p>Not found", Verdict.ALLOW),
+        (b"<!doctype html><p>User-agent: *\nDisallow: /", Verdict.DENY),
+        (b"User-agent: *\nDisallow: /", Verdict.DENY),
+    ],
+)
+@pytest.mark.parametrize("media_type", ["text/html; charset=utf-8", "text/plain"])
+def test_a_robots_txt_is_known_by_its_content(tmp_path: Path, body: bytes, want: Verdict, media_type: str) -> None:
+    answered = Answered(ROBOTS, body, headers={"Content-Type": media_type})
+    with captured(tmp_path, [answered]) as captures:
+        assert verdict(captures.at(SITE, NOON)) is want
+
+
+TDMREP = f"{SITE}/.well-known/tdmrep.json"
+MINING = Agent("examplebot", uses=("tdm",), defaults={"tdm": Verdict.ALLOW})
+
+
+@pytest.mark.requirement("MEET-8")
+@pytest.mark.parametrize(
+    ("answers", "want"),
+    [
+        ([Answered(TDMREP, status="503 Unavailable")], ("deny", "tdmrep.unreachable")),
+        ([Answered(TDMREP, b"[]", fields={"WARC-Truncated": "length"})], ("deny", "tdmrep.unreachable")),
+        ([Answered(TDMREP, status="404 Not Found")], ("allow", "comity.default")),
+        # A file that was not captured is no server that failed.
+        ([], ("allow", "comity.default")),
+        # A good copy of the 30 days before stands in.
+        (
+            [
+                Answered(TDMREP, b'[{"location": "/", "tdm-reservation": 0}]', at=NOON - DAY),
+                Answered(TDMREP, status="503 Unavailable"),
+            ],
+            ("allow", "tdmrep.not-reserved"),
+        ),
+    ],
+    ids=["503", "cut off", "404", "not captured", "stands in"],
+)
+def test_uses_under_a_captured_file_that_could_not_be_fetched(
+    tmp_path: Path, answers: list[Answered], want: tuple[str, str]
+) -> None:
+    with captured(tmp_path, [Answered(ROBOTS, b"User-agent: *\nAllow: /\n"), *answers], agent=MINING) as captures:
+        found = captures.at(SITE, NOON)
+        assert found is not None
+        use = found.site.page(MINING, f"{SITE}/x").uses["tdm"]
+        assert (use.verdict.value, use.reasons[0].rule) == want
 
 
 def test_damaged_records_are_counted_and_named_and_the_others_read(tmp_path: Path) -> None:

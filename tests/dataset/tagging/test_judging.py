@@ -191,6 +191,17 @@ def test_the_operator_may_keep_unknown_sites_apart() -> None:
     assert Judge(Question.of(OWN, now=NOW, missing="keep-apart"), Policies({ORIGIN: OPEN})).judged(PAGE) is not None
 
 
+@pytest.mark.requirement("MEET-8")
+def test_a_copy_that_says_that_the_server_failed_is_no_silence() -> None:
+    tdmrep = "/.well-known/tdmrep.json"
+    for status, want in ((503, ("deny", "tdmrep.unreachable")), (404, ("allow", "comity.default"))):
+        made = tag(policies=Policies({ORIGIN: OPEN | {tdmrep: Fetched(status=status)}}))
+        reason = made["reasons"][made["uses"]["train"]["because"][0]]
+        assert (verdict(made), reason["rule"]) == want
+        assert made["uses"]["train"]["stated"] is False
+        assert made["policies"][ORIGIN + tdmrep]["status"] == status
+
+
 def test_a_site_of_which_robots_txt_alone_is_missing() -> None:
     """What its other files state counts, whatever the operator takes robots.txt for."""
     unknown = Fetched(status=0, error="there is no copy of it")

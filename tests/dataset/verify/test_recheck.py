@@ -354,6 +354,18 @@ def test_uses_that_are_asked_for_have_to_be_permitted() -> None:
 BROKEN = Fetched(status=503)
 
 
+@pytest.mark.requirement("MEET-8")
+def test_a_file_that_could_not_be_fetched_then_either_is_no_permission() -> None:
+    failing = {TDMREP: Fetched(status=503)}
+    trusting = replace(AGENT, denies_unreachable=False)
+    permitted = record(failing, agent=trusting)
+    assert changes(today(permitted, failing)) == {"train": LOST}
+    assert changes(today(permitted, failing, agent=trusting)) == {}
+    denied = record(failing)
+    assert (changes(today(denied, failing)), changes(today(denied, {}))) == ({}, {"train": GAINED})
+    assert changes(today(permitted, {})) == {}
+
+
 @pytest.mark.requirement("RFC-7")
 @pytest.mark.parametrize(
     ("then", "now", "rule"),

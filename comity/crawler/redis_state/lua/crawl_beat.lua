@@ -1,7 +1,9 @@
--- beat(worker) -> the state of the crawl; nil where it was deleted. A sign of life.
-local state = redis.call('HGET', meta, 'state')
-if state then
-  redis.call('DEL', base .. ':none')  -- what comes after a write is not refused where the memory is full
-  redis.call('HSET', base .. ':worker', ARGV[1], now_ms())
+-- beat(worker, ttl) -> what is told of the crawl, and how the server's maxmemory-policy is. A sign of life.
+if redis.call('EXISTS', meta) == 0 then
+  return false
 end
-return state
+redis.call('DEL', base .. ':none')  -- what comes after a write is not refused where the memory is full
+redis.call('HSET', base .. ':worker', ARGV[1], now_ms())
+local result = told(tonumber(ARGV[2]))
+result[5] = string.match(redis.call('INFO', 'memory'), 'maxmemory_policy:([%w-]+)') or ''
+return result

@@ -1,10 +1,11 @@
--- look() -> version, shards, state, ms since it began, {worker, ms since its last sign of life}...; nil where there is no such crawl.
-local values = redis.call('HMGET', meta, 'version', 'shards', 'state', 'began')
+-- look() -> version, shards, state, run, of how many runs nothing is left, ms since it began, how many requests had been put and how
+-- many ms ago when it was finished, {worker, ms since its last sign of life}...; nil where there is no such crawl.
+local values = redis.call('HMGET', meta, 'version', 'shards', 'state', 'run', 'swept', 'began', 'put', 'finished')
 if not values[1] then
   return false
 end
 local now = now_ms()
-local result = {values[1], values[2], values[3], now - tonumber(values[4] or now)}
+local result = {values[1], values[2], values[3], values[4] or 1, values[5] or 0, now - tonumber(values[6] or now), values[7] or 0, now - tonumber(values[8] or now)}
 local workers = redis.call('HGETALL', base .. ':worker')
 for i = 1, #workers, 2 do
   result[#result + 1] = {workers[i], now - tonumber(workers[i + 1])}

@@ -1,4 +1,5 @@
--- open(version, shards) -> the version, the shards and the state that the crawl has; it begins where there is none.
+-- open(version, shards) -> the version, the shards, the state, the run that the crawl has, when that began, and of how many runs
+-- nothing is left. It begins where there is none.
 -- Workers that have given no sign of life for a day are forgotten.
 redis.call('HSETNX', meta, 'version', ARGV[1])
 if redis.call('HSETNX', meta, 'shards', ARGV[2]) == 1 then
@@ -10,4 +11,4 @@ for i = 1, #workers, 2 do
     redis.call('HDEL', base .. ':worker', workers[i])
   end
 end
-return redis.call('HMGET', meta, 'version', 'shards', 'state')
+return redis.call('HMGET', meta, 'version', 'shards', 'state', 'run', 'began', 'swept')

@@ -59,6 +59,9 @@ end
 local function began(now, is_sure, known)
   local run = redis.call('HMGET', base .. ':run', 'id', 'looked', 'since', 'before')
   local since, before = tonumber(run[3] or 0), run[4] or ''
+  if not run[1] and not known then  -- it was here when this worker connected: the data were erased, and starts with them
+    since = now
+  end
   if not is_sure and math.abs(now - tonumber(run[2] or 0)) < SECOND / 2 then
     return since
   end

@@ -8,13 +8,17 @@
 --   out:HOST     zset   the same, of those that the owner of the host was given and that are not done
 --   body:HOST    hash   key -> request, of both
 --   seen:N       hash   digest of a fingerprint -> "", in as many buckets as hold 64 each, so that they stay compact
---   n            hash   counts: left, out, aside, put, done, filtered; and of `seen`: seen, buckets
+--   reads:HOST   hash   key -> how many workers died while they read the request; of those whose worker died while they were out
+--   unreadable   hash   HOST, a line end and a key -> why no worker is to read the request, its priority and the request, a line each
+--   n            hash   counts: left, out, aside, put, done, filtered, unreadable; and of `seen`: seen, buckets
+--   tries        hash   origin -> how often in a row its policies could not be had, since when, and when it is asked again
 --   put:WORKER   string what was answered to the last put of this worker, for one hour: it may be repeated
 --
 -- A host stands in `due`, `aside` or `leased`, or nowhere: then nothing waits for it. What is in `out:HOST` belongs to a host that is
 -- leased. A lease that has ended counts until somebody else takes the host: then what was out waits again, where it was before.
 local base = KEYS[1]
 local counts = base .. ':n'
+local MOST_READS = 3  -- workers that die while they read a request; then no other one is to read it
 
 -- In a full memory a script is refused at its first command that needs some, but not after it has written. What does not fill the
 -- memory, but is needed to empty it, begins with this, which writes nothing.
@@ -34,14 +38,21 @@ local function count(field, by)
   end
 end
 
--- What was out waits again, in its old place. No new keys come to be in a full memory: what is deleted goes first.
-local function put_back(host, out)
-  local key = base .. ':out:' .. host
-  redis.call('DEL', key)
+-- The requests that the owner of the host had out wait again, in their old places. `is_dead`: the owner is dead, and one of the
+-- requests may be the cause. The deletion comes first, so that no new keys come to be in a full memory.
+local function all_back(host, is_dead)
+  local out = redis.call('ZRANGE', base .. ':out:' .. host, 0, -1, 'WITHSCORES')
+  if #out == 0 then
+    return
+  end
+  redis.call('DEL', base .. ':out:' .. host)
   local entries = {}
   for i = 1, #out, 2 do
     entries[#entries + 1] = out[i + 1]
     entries[#entries + 1] = out[i]
+    if is_dead then
+      redis.call('HSETNX', base .. ':reads:' .. host, out[i], 0)
+    end
   end
   each(entries, 1, 1000, function(...)
     redis.call('ZADD', base .. ':q:' .. host, ...)
@@ -49,11 +60,13 @@ local function put_back(host, out)
   count('out', -#out / 2)
 end
 
-local function all_back(host)
-  local out = redis.call('ZRANGE', base .. ':out:' .. host, 0, -1, 'WITHSCORES')
-  if #out > 0 then
-    put_back(host, out)
-  end
+-- Let no worker read the request any more. It does not wait, and is not out.
+local function give_up(host, key, priority, body, why)
+  redis.call('HSET', base .. ':unreadable', host .. '\n' .. key, why .. '\n' .. priority .. '\n' .. body)
+  redis.call('HDEL', base .. ':body:' .. host, key)
+  redis.call('HDEL', base .. ':reads:' .. host, key)
+  count('left', -1)
+  count('unreadable', 1)
 end
 
 -- Nobody has the host any more. It stands in `place` (`due` or `aside`) until then, if something waits for it.
@@ -80,30 +93,40 @@ local function recall(moment, most, now)
   return #hosts
 end
 
--- The next requests of the host: key, priority, body, ... Its owner has them now.
+-- The next requests of the host: key, priority, body, how many workers died while they read it (or -1, where its worker never died),
+-- ... Its owner has them now.
 local function take(host, most)
   local taken = redis.call('ZPOPMIN', base .. ':q:' .. host, most)
   if #taken == 0 then
     return {}
   end
-  local keys, entries, result = {}, {}, {}
+  local keys, bodies, reads, entries, result = {}, {}, {}, {}, {}
   for i = 1, #taken, 2 do
     keys[#keys + 1] = taken[i]
-    entries[#entries + 1] = taken[i + 1]
-    entries[#entries + 1] = taken[i]
+  end
+  each(keys, 1, 1000, function(...)
+    for _, body in ipairs(redis.call('HMGET', base .. ':body:' .. host, ...)) do
+      bodies[#bodies + 1] = body or ''
+    end
+    for _, number in ipairs(redis.call('HMGET', base .. ':reads:' .. host, ...)) do
+      reads[#reads + 1] = tonumber(number or -1)
+    end
+  end)
+  for i, key in ipairs(keys) do
+    if reads[i] >= MOST_READS then
+      give_up(host, key, taken[2 * i], bodies[i], MOST_READS .. ' workers died while they read it')
+    else
+      entries[#entries + 1] = taken[2 * i]
+      entries[#entries + 1] = key
+      result[#result + 1] = key
+      result[#result + 1] = taken[2 * i]
+      result[#result + 1] = bodies[i]
+      result[#result + 1] = reads[i]
+    end
   end
   each(entries, 1, 1000, function(...)
     redis.call('ZADD', base .. ':out:' .. host, ...)
   end)
-  count('out', #keys)
-  each(keys, 1, 1000, function(...)
-    for _, body in ipairs(redis.call('HMGET', base .. ':body:' .. host, ...)) do
-      local i = #result / 3
-      result[#result + 1] = keys[i + 1]
-      result[#result + 1] = taken[2 * i + 2]
-      result[#result + 1] = body or ''
-    end
-  end)
+  count('out', #entries / 2)
   return result
 end
-

@@ -1,14 +1,21 @@
 -- ack(host, key...) -> how many were not done before. Whoever says it: a worker that has lost the host has done it all the same.
-local host, out, waiting, aside = ARGV[1], 0, 0, 0
+local host, out, waiting, aside, given_up = ARGV[1], 0, 0, 0, 0
 each(ARGV, 2, 1000, function(...)
   out = out + redis.call('ZREM', base .. ':out:' .. host, ...)
   aside = aside + redis.call('ZREM', base .. ':q:' .. host, ...)
   waiting = waiting + redis.call('HDEL', base .. ':body:' .. host, ...)
+  redis.call('HDEL', base .. ':reads:' .. host, ...)
 end)
 count('out', -out)
 if aside > 0 and redis.call('ZSCORE', base .. ':aside', host) then
   count('aside', -aside)
 end
 count('left', -waiting)
-count('done', waiting)
-return waiting
+if redis.call('EXISTS', base .. ':unreadable') == 1 then  -- its worker was taken for dead
+  for i = 2, #ARGV do
+    given_up = given_up + redis.call('HDEL', base .. ':unreadable', host .. '\n' .. ARGV[i])
+  end
+  count('unreadable', -given_up)
+end
+count('done', waiting + given_up)
+return waiting + given_up

@@ -2,7 +2,7 @@
 local most = tonumber(ARGV[1])
 for _, place in ipairs({':leased', ':due', ':aside'}) do
   for _, host in ipairs(redis.call('ZRANGE', base .. place, 0, most - 1)) do
-    redis.call('UNLINK', base .. ':q:' .. host, base .. ':out:' .. host, base .. ':body:' .. host)
+    redis.call('UNLINK', base .. ':q:' .. host, base .. ':out:' .. host, base .. ':body:' .. host, base .. ':reads:' .. host)
     redis.call('ZREM', base .. place, host)
     most = most - 1
   end
@@ -19,5 +19,5 @@ end
 if most <= 0 then
   return 0
 end
-redis.call('UNLINK', base .. ':due', base .. ':aside', base .. ':leased', base .. ':owner', counts)
+redis.call('UNLINK', base .. ':due', base .. ':aside', base .. ':leased', base .. ':owner', base .. ':tries', base .. ':unreadable', counts)
 return 1

@@ -1,7 +1,6 @@
--- look() -> hosts that can be leased now, ms until the next one can, hosts that are leased, hosts in all, left, out, aside, put,
--- done, filtered, seen. "ms": -1 where there is none.
+-- look() -> hosts that can be leased now, ms until the next one can, hosts that are leased, hosts that are set aside, hosts in all,
+-- left, out, aside, put, done, filtered, seen, unreadable. "ms": -1 where there is none.
 local now = now_ms()
-local ended = redis.call('ZCOUNT', base .. ':leased', '-inf', now)
 local function before(place)
   return redis.call('ZCOUNT', base .. place, '-inf', now)
 end
@@ -16,9 +15,10 @@ for _, place in ipairs({':due', ':leased', ':aside'}) do
 end
 local ended = before(':leased')
 local leased = redis.call('ZCARD', base .. ':leased')
-local hosts = leased + redis.call('ZCARD', base .. ':due') + redis.call('ZCARD', base .. ':aside')
-local n = redis.call('HMGET', counts, 'left', 'out', 'aside', 'put', 'done', 'filtered', 'seen')
-for i = 1, 7 do
+local set_aside = redis.call('ZCARD', base .. ':aside')
+local hosts = leased + redis.call('ZCARD', base .. ':due') + set_aside
+local n = redis.call('HMGET', counts, 'left', 'out', 'aside', 'put', 'done', 'filtered', 'seen', 'unreadable')
+for i = 1, 8 do
   n[i] = tonumber(n[i] or 0)
 end
-return {ended + before(':due') + before(':aside'), next, leased - ended, hosts, unpack(n)}
+return {ended + before(':due') + before(':aside'), next, leased - ended, set_aside, hosts, unpack(n)}

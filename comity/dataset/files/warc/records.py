@@ -6,8 +6,10 @@ for."""
 
 from __future__ import annotations
 
+import os
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple
 
@@ -15,6 +17,8 @@ GZIP = b"\x1f\x8b\x08"  # a member begins so: its magic number and its method (R
 MAX_HEAD = 2**20  # octets of the fields of a record
 CHUNK = 2**14  # octets that are read at a time
 BUFFER = 2**20  # octets, for the files that are given: between records they are set back a little
+VERSION = b"WARC/1.1\r\n"  # of the records that comity writes
+CUT_OFF = "the file ends within it"
 PACKED = "one gzip member holds several records"  # why there is no telling where the others begin
 
 # section-4
@@ -76,6 +80,32 @@ def records(
             offset = record.end
 
 
+def end_of_records(file: IO[bytes]) -> int:
+    """Return where the last whole record ends, if the file was cut off behind it; else the size of the file.
+
+    Of a compressed file the last member alone is unpacked, and what is behind it."""
+    size = file.seek(0, os.SEEK_END)
+    start = _last_member(file, size) if is_compressed(file) else 0
+    last = next(iter(deque(records(file, start, size), 1)), None)
+    return last.offset if isinstance(last, Damage) and last.error == CUT_OFF else size
+
+
+def _last_member(file: IO[bytes], size: int) -> int:
+    """Return where the last member begins; 0 if none begins anywhere."""
+    position = size
+    while position:
+        start = max(0, position - CHUNK)
+        file.seek(start)
+        octets = file.read(position - start + len(GZIP) - 1)
+        found = octets.rfind(GZIP)
+        while found >= 0:
+            if _begins(file, start + found, compressed=True):
+                return start + found
+            found = octets.rfind(GZIP, 0, found + len(GZIP) - 1)
+        position = start
+    return 0
+
+
 def fields_at(file: IO[bytes], offset: int) -> Fields:
     """The fields of the record at an offset, whatever the rest of it is; none where there is none."""
     file.seek(offset)
@@ -97,7 +127,7 @@ def _of_plain(file: IO[bytes], offset: int, keep: Callable[[Fields], int]) -> Wa
     try:
         file.seek(begin + length)
     except OSError:  # no file of this file system is so long
-        raise _DamageError("the file ends within it") from None
+        raise _DamageError(CUT_OFF) from None
     _check_end(file.read(4))
     return WarcRecord(offset, begin + length + 4, fields, block, length)
 
@@ -132,7 +162,7 @@ class _Member:
             if not self._input:
                 self._input = self._file.read(CHUNK)
                 if not self._input:
-                    raise _DamageError("the file ends within it")
+                    raise _DamageError(CUT_OFF)
             try:
                 octets = self._inflater.decompress(self._input, CHUNK)
             except zlib.error as error:
@@ -154,14 +184,15 @@ def _head(read_chunk: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
     while end < 0:
         before = len(octets)
         octets += read_chunk()
-        if not _VERSION.match(octets[:20]):
+        is_beginning = bool(octets) and VERSION.startswith(octets)  # the rest of the line may come
+        if not (is_beginning or _VERSION.match(octets[:20])):
             raise _DamageError("no WARC record begins here")
         end = octets.find(b"\r\n\r\n", max(0, before - 3))
         # Or each of many beginnings would be read up to the same end.
         if _BEGINNING.search(octets, max(1, before - 20), len(octets) if end < 0 else end):
             raise _DamageError("another one begins within its fields")
         if len(octets) == before:
-            raise _DamageError("the file ends within it")
+            raise _DamageError(CUT_OFF)
         if len(octets) > MAX_HEAD and end < 0:
             raise _DamageError(f"it has more than {MAX_HEAD} octets of fields")
     fields: Fields = {}
@@ -182,7 +213,7 @@ def _head(read_chunk: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
 def _check_end(octets: bytes) -> None:
     """Check what follows a block."""
     if octets != b"\r\n\r\n":
-        raise _DamageError("it does not end where it says" if len(octets) >= 4 else "the file ends within it")
+        raise _DamageError("it does not end where it says" if len(octets) >= 4 else CUT_OFF)
 
 
 def _next(file: IO[bytes], offset: int, end: int, *, compressed: bool) -> int:

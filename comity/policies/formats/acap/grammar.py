@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from sys import maxsize
 from typing import NamedTuple
 
@@ -179,6 +179,15 @@ def parse(
     record that does: they are addressed by what stands before any record of its own."""
     lines = list(field_lines(text))
     return _Reader(url, definitions, max_records, max_fields).read(lines, list(crawlers))
+
+
+def refusals(parsed: Acap) -> Acap:
+    """Return the file without its permissions (RFC-10)."""
+    records = []
+    for record in parsed.records:
+        denying = [field for field in record.fields if field.verdict is Verdict.DENY]
+        records.append(replace(record, fields=denying))
+    return replace(parsed, ignores_conventional=0, records=tuple(records))
 
 
 class FieldLine(NamedTuple):

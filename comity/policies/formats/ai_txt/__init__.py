@@ -1,6 +1,6 @@
 """ai.txt: what AI may do with single elements of a site's resources, and the other format that is served under that name.
 
-    kind_of(body, media_type)      kinds.py: which of the two it is, if any
+    kind_of(body)                  kinds.py: which of the two it is, if any
     parse(text) -> AiTxt           grammar.py: the element-level language
     AiTxt.for_agent(token)         values.py: the rules that bind an agent, and which of them are about a resource
     completions(text, position)    authoring.py: what may stand at a place of a file
@@ -8,6 +8,7 @@
     spawning(text) -> Spawning     spawning.py: refusals of training by file type
 What is supported, and every reading of an open point, stands in docs/ai-txt.md."""
 
+from comity.policies.answers.element_rule import ALL
 from comity.policies.formats.ai_txt.authoring import AUTHORING, completions
 from comity.policies.formats.ai_txt.file import PATH
 from comity.policies.formats.ai_txt.forms import from_xml, to_text, to_xml
@@ -20,7 +21,18 @@ from comity.policies.formats.ai_txt.values import AgentElementRules, AiTxt
 from comity.policies.formats.format import Format, WellKnown
 
 FORMAT = Format(
-    name="ai-txt", rules=RULES, files=(WellKnown(PATH, has_element_rules=True),), read_site=AiSite, authoring=AUTHORING
+    name="ai-txt",
+    rules=RULES,
+    files=(
+        WellKnown(
+            PATH,
+            has_element_rules=True,
+            refuses=(ALL,),
+            unreachable_rule="ait.unreachable",
+        ),
+    ),
+    read_site=AiSite,
+    authoring=AUTHORING,
 )
 
 __all__ = [

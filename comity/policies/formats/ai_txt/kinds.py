@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from comity.policies.answers.fetched import Fetched, is_html
+from comity.policies.answers.markup import begins_as_page
 from comity.policies.syntax.lines import text_of
 
 Kind = Literal["elements", "spawning", ""]
@@ -19,14 +19,13 @@ _AGENT = re.compile(rb"%s(?i:user[- ]?agent)[ \t]*+:" % _START)
 _RULE = re.compile(rb"%s(?i:(?:dis)?allow)[ \t]*+:" % _START)
 
 
-def kind_of(body: bytes, media_type: str = "") -> Kind:
-    """Told by its lines. "spawning": Spawning's opt-out by file type; "": neither, be it HTML, prose, or nothing at all.
+def kind_of(body: bytes) -> Kind:
+    """Tell the format by the lines. "spawning": Spawning's opt-out by file type; "": neither.
 
-    A file that has lines of both is "elements"; what it says in Spawning's form is read beside that."""
-    headers = ((b"Content-Type", media_type.encode("latin-1", "replace")),)
-    if is_html(Fetched(status=200, headers=headers, body=body)):
-        return ""
+    A file with lines of both formats is "elements"; its lines in Spawning's form are read too."""
     text, _ = text_of(body)
+    if begins_as_page(text):
+        return ""
     if _ELEMENTS.search(text):
         return "elements"
     return "spawning" if _PATTERN.search(text) or (_AGENT.search(text) and _RULE.search(text)) else ""

@@ -12,6 +12,12 @@ RULES = {
         "ai.txt paper section-3.2",
         "a selector or name cannot be applied, or costs too much: the whole document is meant; or a part of it is left out",
     ),
+    "ait.unreachable": Rule(
+        REFUSES,
+        "comity, docs/ai-txt.md",
+        "ai.txt cannot be fetched: it may prohibit every action",
+        is_unreachable=True,
+    ),
     "spawning.disallow": Rule(REFUSES, "Spawning's ai.txt (docs/ai-txt.md)", "a pattern refuses AI training"),
     "ait.action": Rule(FINDING, "ai.txt paper section-3.3", "an action that nobody knows, or a misspelled one"),
     "ait.agent": Rule(FINDING, "ai.txt paper section-3.2", "the value of a User-agent line is more than names, or none"),

@@ -36,7 +36,7 @@ class _Member(NamedTuple):
 def check(site: SiteFiles) -> Iterator[Finding]:
     """Say what is probably not meant in the preferences of a robots.txt."""
     file = robots_of(site)
-    if file.robots:
+    if file.robots and not file.is_marked_up:
         remarks = Remarks(file.url)
         lines = [line for line in lines_of(site) if not line.overlong]
         strings = {line: list(_string(line)) for line in lines if line.name in short_strings.NAMES}

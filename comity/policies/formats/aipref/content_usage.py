@@ -170,6 +170,10 @@ class _Paths:
         longest = len(self._paths[matching[0]]) if matching else 0
         return [line for path in matching if len(self._paths[path]) == longest for line in self.preferences[path]]
 
+    def matching_lines(self, target: str) -> list[_LinePreferences]:
+        """The lines of every path that matches. `target`: normal form."""
+        return [line for path in self._index.all(target) for line in self.preferences[path]]
+
 
 class Rules:
     """The lines of one robots.txt that bind one agent: those of its groups, and the refusals that stand in none."""
@@ -184,11 +188,13 @@ class Rules:
         self.findings: tuple[Finding, ...] = tuple(reader.findings)
 
     def statements(self, target: str) -> tuple[Statement, ...]:
-        """The statements about the resource, those of each line apart. `target`: path and query.
+        """Return the statements about the resource, each line's apart. `target`: path and query.
 
-        The longest path speaks alone, whatever a shorter one says of other labels."""
+        The longest path speaks alone, also of labels that only a shorter one names. Of lines that can
+        only refuse each counts."""
         target = normal_target(target)
-        return self._statements([*self._speaking.deciding_lines(target), *self._refusing.deciding_lines(target)])
+        refusing = self._refusing.matching_lines(target)
+        return self._statements([*self._speaking.deciding_lines(target), *refusing])
 
     def everywhere(self) -> tuple[Statement, ...]:
         """The refusals of all resources, and the permissions of any: what these refuse is refused whatever the path."""

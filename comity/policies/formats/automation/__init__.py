@@ -43,7 +43,13 @@ FORMAT = Format(
     name="automation",
     rules=RULES,
     files=(
-        WellKnown(PATH, restricts_access=True, unreachable="no requests but plain ones for pages are made", rejection=rejection),
+        WellKnown(
+            PATH,
+            restricts_access=True,
+            refuses=(),  # it is about requests alone
+            unreachable="no requests but plain ones for pages are made",
+            rejection=rejection,
+        ),
     ),
     read_site=AutomationSite,
     read_document=annotated,

@@ -7,13 +7,21 @@ from dataclasses import replace
 from comity.policies.answers.decision import Finding
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats.automation.directives import PATH
-from comity.policies.formats.automation.grammar import Automation, media_type_findings, parse, rejection
+from comity.policies.formats.automation.grammar import (
+    Automation,
+    is_served_as_text,
+    media_type_findings,
+    parse,
+    rejection,
+)
 from comity.policies.formats.file import File, SiteFiles
 from comity.policies.syntax.lines import text_of
 
 
 class AutomationFile(File):
-    """An automation-preferences.txt. One whose content is rejected counts as one that cannot be had (AUTO-4)."""
+    """An automation-preferences.txt. A file with rejected content cannot be fetched (AUTO-4).
+
+    A file that is not served as text is read, and permits no more than one that is cut off (AUTO-1)."""
 
     def __init__(self, url: str, fetched: Fetched) -> None:
         if availability(fetched) is Availability.PRESENT and (problem := rejection(fetched)):
@@ -22,7 +30,9 @@ class AutomationFile(File):
         self.automation: Automation | None = None
         if self.is_present:
             text, cut = text_of(fetched.body, cut=fetched.oversized)
-            self.automation = parse(text, url=url, cut=cut)
+            automation = parse(text, url=url, cut=cut)
+            is_complete = automation.complete and is_served_as_text(fetched)
+            self.automation = automation._replace(complete=is_complete)
 
     @property
     def crawler_names(self) -> frozenset[str]:

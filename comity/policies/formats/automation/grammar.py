@@ -66,18 +66,19 @@ _CHARSET = re.compile(rb"(?:.*;)?[ \t]*charset=\"?utf-8\"?[ \t]*(?:;.*)?", re.IG
 
 
 def rejection(fetched: Fetched) -> str:
-    """The reason why the content is not read, "" where it is: another type than text, or raw control bytes.
-
-    A server that gives no type is believed to mean text."""
-    media_type = fetched.header(b"Content-Type").partition(b";")[0].strip()
-    if media_type and not media_type.lower().startswith(b"text/"):
-        return f"the media type is {printable(media_type)}, not text/plain"
+    """Return why the content is not read: it has a raw control byte. "": it is read."""
     text, _ = text_of(fetched.body, cut=fetched.oversized)
     control = _CONTROL.search(text)
     if control:
         line = 1 + len(_END.findall(text, 0, control.start()))
         return f"line {line} has the control byte {control[0][0]:#04x}"
     return ""
+
+
+def is_served_as_text(fetched: Fetched) -> bool:
+    """Return True if the label is a text type. A server that gives no type is believed to mean text."""
+    media_type = fetched.header(b"Content-Type").partition(b";")[0].strip().lower()
+    return not media_type or media_type.startswith(b"text/")
 
 
 def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:

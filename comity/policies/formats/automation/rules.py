@@ -79,7 +79,8 @@ RULES = {
     "automation.unread": Rule(
         REFUSES,
         "comity, docs/automation.md",
-        "automation-preferences.txt has more than is read: besides what is read, only plain GET and HEAD are permitted",
+        "automation-preferences.txt has more than is read, or is not served as text: besides what it"
+        " refuses, only plain GET and HEAD are permitted",
     ),
     "automation.json-ld": Rule(
         REFUSES,

@@ -27,7 +27,7 @@ def check(site: SiteFiles) -> Iterator[Finding]:
     """Say what is probably not meant in the signals of a robots.txt."""
     file = robots_of(site)
     lines = [line for line in lines_of(site) if line.name in NAMES and not line.overlong]
-    if file.robots and lines:
+    if file.robots and lines and not file.is_marked_up:
         remarks = Remarks(file.url)
         _check_words(lines, file.robots, remarks)
         _check_verdicts(lines, file.robots, remarks)

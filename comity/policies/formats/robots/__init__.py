@@ -9,7 +9,7 @@ from comity.policies.formats.robots.rules import RULES
 FORMAT = Format(
     name="robots",
     rules=RULES,
-    files=(WellKnown(PATH, restricts_access=True),),
+    files=(WellKnown(PATH, restricts_access=True, refuses=()),),  # without it no page is fetched
     read_site=RobotsSite,
     authoring=AUTHORING,
 )

@@ -55,7 +55,7 @@ _OF_SUSPICION = {
 def check(site: SiteFiles) -> Iterator[Finding]:
     """Say what is probably not meant in the robots.txt of a site."""
     file = robots_of(site)
-    if file.robots:
+    if file.robots and not file.is_marked_up:
         remarks = Remarks(file.url)
         _LineCheck(file.robots, remarks, site.robots_lines).check()
         speaking = frozenset(line.group for line in lines_of(site))

@@ -6,30 +6,55 @@ from collections.abc import Iterable, Iterator
 
 from comity.policies.answers.decision import Finding
 from comity.policies.answers.fetched import Fetched
+from comity.policies.answers.markup import is_marked_up, without_tags
 from comity.policies.formats.acap import grammar as acap
 from comity.policies.formats.file import File, SiteFiles
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.extension_lines import ExtensionLine, extension_lines
+from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import resolved
 
 PATH = "/robots.txt"
 
 
 class RobotsFile(File):
-    """A robots.txt, or a file that one refers to: its conventional records, and what it says in ACAP."""
+    """A robots.txt, or a file to which one refers: its conventional records and those of ACAP.
+
+    Of a file in markup the refusals alone are read (RFC-10)."""
+
+    reads_markup = True
 
     def __init__(
-        self, url: str, fetched: Fetched, *, definitions: acap.Definitions | None = None, crawlers: Iterable[str] = ()
+        self,
+        url: str,
+        fetched: Fetched,
+        *,
+        definitions: acap.Definitions | None = None,
+        crawlers: Iterable[str] = (),
+        refuses_only: bool = False,
     ) -> None:
-        """Read a file. Of a referenced one `definitions` and `crawlers` are those of what refers to it."""
+        """Read a file. `definitions`, `crawlers`, `refuses_only`: of the file that refers to it."""
         super().__init__(url, fetched)
         self._referred: dict[str, str] = {}  # locator -> URL; a file may refer to another for each of many crawlers
         self.robots: robots.Robots | None = None
         self.acap: acap.Acap | None = None
+        self.is_marked_up = self.is_present and is_marked_up(super()._read())
+        self.refuses_only = refuses_only or self.is_marked_up
         if self.is_present:
-            self.robots = robots.parse(fetched.body, url=url, oversized=fetched.oversized)
+            self.robots = robots.parse(
+                self.text if self.refuses_only else fetched.body,
+                url=url,
+                oversized=fetched.oversized,
+                refuses_only=self.refuses_only,
+            )
             if b"acap" in self.text.lower():
-                self.acap = acap.parse(self.text, url=url, definitions=definitions, crawlers=crawlers)
+                parsed = acap.parse(self.text, url=url, definitions=definitions, crawlers=crawlers)
+                self.acap = acap.refusals(parsed) if self.refuses_only else parsed
+
+    def _read(self) -> bytes:
+        text = super()._read()
+        text = without_tags(text) if self.is_marked_up else text
+        return robots.refusals(text) if self.refuses_only else text
 
     def referred(self, reference: acap.Reference) -> str:
         """The absolute URL of the file that is referred to; "" for what is nowhere that can be asked."""
@@ -50,8 +75,22 @@ class RobotsFile(File):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
+        """The findings for the author. No line of a file in markup is looked at."""
+        if not self.is_present:
+            return ()
+        of_file = []
+        media_type = self.fetched.header(b"Content-Type").partition(b";")[0].strip()
+        if media_type and media_type.lower() != b"text/plain":
+            message = f"It is served as {printable(media_type)}, and some crawlers pass it over."
+            message += " Serve it as text/plain."
+            of_file.append(Finding(rule="robots.media-type", message=message, url=self.url))
+        if self.is_marked_up:
+            message = "The records stand in markup: crawlers may pass them over, and comity reads only"
+            message += " refusals. Save the file as plain text, without tags."
+            return (*of_file, Finding(rule="robots.markup", message=message, url=self.url))
         conventional = self.robots.findings if self.robots else ()
-        return (*conventional, *self.acap.findings, *self._odd_references(self.acap)) if self.acap else conventional
+        of_acap = (*self.acap.findings, *self._odd_references(self.acap)) if self.acap else ()
+        return (*of_file, *conventional, *of_acap)
 
     def _odd_references(self, parsed: acap.Acap) -> Iterator[Finding]:
         for reference in (reference for record in parsed.records for reference in record.references):

@@ -86,8 +86,11 @@ class Robots:
         findings: tuple[Finding, ...],
         *,
         is_joined: bool,
+        refuses_only: bool = False,
     ) -> None:
+        """`refuses_only`: nothing in the file permits anything (RFC-10)."""
         self.findings = findings
+        self.refuses_only = refuses_only
         self.text = text  # the octets that were read: without a BOM, cut at the limit
         self._starts = array("I", [start for start, _ in groups] + [len(text)])  # group -> where it starts in the text
         self._numbers = array("I", [number for _, number in groups])  # group -> number of its first line
@@ -140,13 +143,20 @@ class Robots:
         return Lines(self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1)
 
     def groups_naming(self, token: str) -> list[int]:
-        """The numbers of the groups that bind the agent, which count as one, from 0 on."""
-        return self._naming(token.lower().encode()) or self._naming(b"*")
+        """Return the numbers of the groups that bind the agent, which count as one, from 0 on.
+
+        If the file can only refuse, a group of the agent's own does not free it from those for `*`."""
+        own = self._naming(token.lower().encode())
+        if own and not self.refuses_only:
+            return own
+        return sorted({*own, *self._naming(b"*")})
 
     def group_at(self, offset: int) -> int:
-        """The number of the group in which that octet of the text stands; BEFORE_ALL or IN_ACAP: in none."""
+        """Return the number of the group of that octet of the text. BEFORE_ALL, IN_ACAP: it has none.
+
+        If the file can only refuse, lines of other formats stand in no group, and so permit nothing."""
         in_acap = bisect_right(self._acap, offset) % 2
-        return IN_ACAP if in_acap else bisect_right(self._starts, offset) - 1
+        return IN_ACAP if in_acap or self.refuses_only else bisect_right(self._starts, offset) - 1
 
     def lines_of(self, group: int) -> range:
         """The numbers of its lines."""
@@ -155,24 +165,57 @@ class Robots:
 
     def ended_at(self, offsets: Iterable[int]) -> Robots:
         """The file as it is where the lines at these offsets of the text end a list of agents, as a rule does."""
-        return _FileReader(self.text, Findings(""), frozenset(offsets)).read() if self._is_joined else self
+        if not self._is_joined:
+            return self
+        reader = _FileReader(self.text, Findings(""), frozenset(offsets))
+        reader.refuses_only = self.refuses_only
+        return reader.read()
 
     def _naming(self, token: bytes) -> list[int]:
         _, *entries = self._agents.split(b"\n%s\t" % token)
         return [int(group) for group in dict.fromkeys(entry.partition(b"\n")[0] for entry in entries)]
 
 
-def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
-    """Read a robots.txt. `oversized`: the body was cut by who fetched it. Never raises; linear in the octets."""
+def parse(
+    body: bytes,
+    *,
+    url: str = "",
+    oversized: bool = False,
+    refuses_only: bool = False,
+) -> Robots:
+    """Read a robots.txt. `oversized`: the fetcher has cut the body. `refuses_only`: it is what
+    `refusals` gives.
+
+    Never raises; linear in the octets."""
     text, cut = text_of(body, cut=oversized)
     findings = Findings(url)
     if cut:
         findings.report("robots.oversized", f"only the whole lines in the first {min(len(body), MAX_BYTES)} octets are read")
-    return _FileReader(text, findings).read()
+    reader = _FileReader(text, findings)
+    reader.refuses_only = refuses_only
+    return reader.read()
+
+
+def refusals(text: bytes) -> bytes:
+    """Return the text without Sitemap lines, and with an empty Disallow in place of each Allow: it
+    ends a list of agents as the Allow does."""
+    lines, kept = Lines(text), []
+    while line := lines.read():
+        record = read_record(line)
+        if record is not None and record.kind in _PERMITTING:
+            end = line[len(line.rstrip(b"\r\n")) :]
+            line = (b"Disallow:" if record.kind is Kind.ALLOW else b"") + end
+        kept.append(line)
+    return b"".join(kept)
+
+
+_PERMITTING = (Kind.ALLOW, Kind.SITEMAP)
 
 
 class _FileReader:
     """Reads a file once: its groups, and what its author should know. Most lines are stepped over."""
+
+    refuses_only = False  # as of `Robots`
 
     def __init__(self, text: bytes, findings: Findings, ends: frozenset[int] = frozenset()) -> None:
         """`ends`: where the lines start that end a list of agents besides the rules."""
@@ -209,7 +252,16 @@ class _FileReader:
         sitemaps = tuple(self._sitemaps[:MAX_SITEMAPS])
         findings = tuple(self._findings)
         agents = bytes(self._agents)
-        return Robots(self._lines.text, self._groups, agents, sitemaps, self._acap, findings, is_joined=self._is_joined)
+        return Robots(
+            self._lines.text,
+            self._groups,
+            agents,
+            sitemaps,
+            self._acap,
+            findings,
+            is_joined=self._is_joined,
+            refuses_only=self.refuses_only,
+        )
 
     def _next_line(self) -> bytes:
         """The next line that may matter; b"" at the end."""

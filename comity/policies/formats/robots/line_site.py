@@ -9,7 +9,7 @@ from comity.policies.answers.decision import Finding
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, SiteReading
 from comity.policies.formats.robots.extension_lines import ExtensionLine
-from comity.policies.formats.robots.file import lines_of
+from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import BEFORE_ALL, Robots
 
 
@@ -63,7 +63,7 @@ class LineSite(SiteReading):
 
     @property
     def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
-        return self._reader(self._site, "*").findings
+        return () if robots_of(self._site).is_marked_up else self._reader(self._site, "*").findings
 
 
 def line_site_reader(names: Collection[str], reader: Reader) -> Callable[[SiteFiles], LineSite | None]:

@@ -259,7 +259,14 @@ def _read_referred(reference: _Referred, file: RobotsFile, fetched: Mapping[str,
     assert file.acap
     if reference.url not in fetched:
         return None
-    return RobotsFile(reference.url, fetched[reference.url], definitions=file.acap.definitions, crawlers=reference.crawlers)
+    definitions, refuses_only = file.acap.definitions, file.refuses_only
+    return RobotsFile(
+        reference.url,
+        fetched[reference.url],
+        definitions=definitions,
+        crawlers=reference.crawlers,
+        refuses_only=refuses_only,
+    )
 
 
 class RobotsSite(SiteReading):

@@ -23,6 +23,17 @@ RULES = {
         "an over-long line: a Disallow is read up to the limit, an Allow not at all",
         severity=ERROR,
     ),
+    "robots.markup": Rule(
+        FINDING,
+        "RFC 9309 section-2.3.1.1",
+        "the records stand in markup: the refusals alone are read",
+        severity=ERROR,
+    ),
+    "robots.media-type": Rule(
+        FINDING,
+        "RFC 9309 section-2.3",
+        "the file is served with another media type than text/plain",
+    ),
     "robots.misspelled": Rule(
         FINDING, "RFC 9309 section-2.2", "a misspelled name is read as the record that is meant", severity=ERROR
     ),

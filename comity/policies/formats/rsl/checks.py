@@ -35,7 +35,7 @@ def check_rsl(body: bytes, url: str) -> tuple[Finding, ...]:
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     """Check the documents that were had of a site, and the lines that refer to them."""
     remarks = Remarks(robots_of(files).url)
-    for line in lines_of(files):
+    for line in () if robots_of(files).is_marked_up else lines_of(files):
         if line.name == "license":
             address = line.value.decode("utf-8", "replace")
             if is_address(address) and len(address.split()) > 1:

@@ -11,6 +11,7 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, Format, Headers, Resource, Response, SiteReading, Statements, WellKnown
 from comity.policies.formats.tdmrep.authoring import AUTHORING
 from comity.policies.formats.tdmrep.reservation import (
+    TERM,
     WELL_KNOWN,
     Reservation,
     TdmRep,
@@ -84,7 +85,14 @@ def replay(name: str, text: str) -> list[tuple[str, str]]:
 FORMAT = Format(
     name="tdmrep",
     rules=RULES,
-    files=(WellKnown(WELL_KNOWN, media_type="application/json"),),
+    files=(
+        WellKnown(
+            WELL_KNOWN,
+            media_type="application/json",
+            refuses=(TERM,),
+            unreachable_rule="tdmrep.unreachable",
+        ),
+    ),
     header_fields=(b"tdm-reservation", b"tdm-policy"),
     read_site=read_site,
     read_headers=read_headers,

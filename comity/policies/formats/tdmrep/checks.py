@@ -15,6 +15,7 @@ from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
 from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.tdmrep.lenient_json import without_extras
 from comity.policies.formats.tdmrep.reservation import LOCATION, POLICY, RESERVATION, WELL_KNOWN, TdmRule, tdmrep_of
 from comity.policies.syntax.path_patterns import PatternIndex, sample
 from comity.policies.syntax.suspicions import nearest, oddity
@@ -85,7 +86,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     if file is None or tdmrep is None:
         return ()
     remarks = Remarks(file.url)
-    text = file.text.decode("utf-8", "replace")
+    text = without_extras(file.text.decode("utf-8", "replace"))
     by_object: dict[int, dict[str, Member]] = {}
     for member in members(text):
         by_object.setdefault(member.number, {})[member.name] = member

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
+
 from comity.policies.answers.decision import Finding
-from comity.policies.formats.authoring import Draft, Fix
+from comity.policies.formats.authoring import Draft, Edit, Fix
+from comity.policies.formats.tdmrep.lenient_json import strict_problem, strict_replacement
+from comity.policies.formats.tdmrep.reservation import TdmRule, read
 
 
 def write_number(draft: Draft, finding: Finding) -> Fix | None:
@@ -17,4 +21,26 @@ def write_number(draft: Draft, finding: Finding) -> Fix | None:
     return Fix(f"Write {digit.decode()}", (draft.replaced(finding.line, finding.column, finding.length, digit),))
 
 
-FIXES = {"tdmrep.text": write_number}
+def write_strict(draft: Draft, finding: Finding) -> Fix | None:
+    """Write strict JSON with the same rules. None if no such JSON can be written."""
+    start = len(codecs.BOM_UTF8) if draft.body.startswith(codecs.BOM_UTF8) else 0
+    try:
+        text = draft.body[start:].decode()
+    except UnicodeDecodeError:
+        return None
+    replacement = strict_replacement(text)
+    before = start + len(text[: replacement.start].encode())
+    within = len(text[replacement.start : replacement.end].encode())
+    edit = Edit(before, before + within, replacement.text.encode())
+    mended = draft.body[: edit.start] + edit.text + draft.body[edit.end :]
+    if strict_problem(mended[start:].decode()) or _rules(mended) != _rules(draft.body):
+        return None
+    return Fix("Write strict JSON", (edit,))
+
+
+def _rules(body: bytes) -> list[TdmRule]:
+    """Return the rules without the lines in which they stand."""
+    return [rule._replace(line=0, text="") for rule in read(body).rules]
+
+
+FIXES = {"tdmrep.text": write_number, "tdmrep.strict": write_strict}

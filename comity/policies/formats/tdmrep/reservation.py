@@ -20,6 +20,7 @@ from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.tdmrep import metadata as tdmrep_metadata
+from comity.policies.formats.tdmrep.lenient_json import strict_problem, without_extras
 from comity.policies.syntax.lines import Findings, line_ends, text_of
 from comity.policies.syntax.path_patterns import PatternIndex, escaped_text, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
@@ -190,6 +191,11 @@ def read(body: bytes, url: str = "", *, cut: bool = False) -> TdmRep:
 
 
 _SPACE = re.compile(r"[\s,]*+")
+# A reservation of 1 where JSON cannot be read: whatever quotes it has.
+_ONE = re.compile(
+    r"[\"']?\btdm-reservation\b[\"']?\s*+[:=]\s*+[\"']?\s*+1(?:\.0*+)?(?![\w.])[\"']?",
+    re.IGNORECASE,
+)
 _RELATIVE = re.compile(r"\.{1,2}(?:/|$)")  # RFC 3986 section-4.2
 
 
@@ -200,16 +206,19 @@ def tdmrep_of(site: SiteFiles) -> TdmRep | None:
 
 
 class _Reader:
-    """The state of reading one file: object by object, so that one that is malformed takes none before it along."""
+    """The state of reading one file, object by object: a malformed one takes none before it along."""
 
     def __init__(self, octets: bytes, url: str) -> None:
-        self._text = escaped_text(octets)
+        self._written = escaped_text(octets)
+        self._text = without_extras(self._written)
         self._url = url
         self._findings = Findings(url)
         self._rules: list[TdmRule] = []
         self._decode = json.JSONDecoder(object_pairs_hook=_object).raw_decode
         self._line, self._line_position = 1, 0
         self._complete = True  # False where there is more than is read
+        self._is_json = True  # but for comments and commas, as far as it was read
+        self._reserving_line = 0  # of the reservation that reserves the rest of a malformed file
 
     def read(self, cut: bool) -> TdmRep:
         if cut:
@@ -220,6 +229,10 @@ class _Reader:
             self._read_rules(position + 1, cut)
         else:
             self._read_other(position)
+        if self._is_json and not cut and (problem := strict_problem(self._written)):
+            line = 1 + line_ends(self._written, 0, problem[1])
+            message = "Strict readers refuse the whole file: {}."
+            self._report("tdmrep.strict", message, problem[0], line=line)
         return TdmRep(tuple(self._rules), tuple(self._findings), self._url, complete=self._complete)
 
     def _skipped(self, position: int) -> int:
@@ -239,13 +252,32 @@ class _Reader:
         try:
             return self._decode(self._text, position)
         except json.JSONDecodeError as error:
-            line = self._line_of(max(position, error.pos))
-            self._report("tdmrep.syntax", f"this is no JSON: {error.msg}", line=line)
+            place = max(position, error.pos)
+            self._break_off(f"This is not JSON: {error.msg}", place, behind=position)
         except (ValueError, RecursionError):  # limits of the decoder
             self._complete = False
             message = "a number is too long, or values are too deep within each other: the rest is not read"
             self._report("tdmrep.limit", message, line=self._line_of(position))
         return None
+
+    def _break_off(self, problem: str, position: int, *, behind: int) -> None:
+        """Report an error. If a reservation of 1 stands behind it, reserve everything else (TDM-3)."""
+        self._is_json = False
+        line = self._line_of(position)
+        message = f"{problem}. What stands behind it is not read."
+        if one := self._reserve_by(behind, len(self._text)):
+            message += f" As `tdm-reservation` is 1 in line {one}, everything is reserved that no"
+            message += " rule before it matches."
+        self._report("tdmrep.syntax", message, line=line)
+
+    def _reserve_by(self, start: int, end: int) -> int:
+        """Reserve everything that no rule before matches, if there is a reservation of 1 in this part
+        of the text. Return the line that reserves the rest; 0: none does."""
+        one = _ONE.search(self._text, start, end) or _ONE.search(self._written, start, end)
+        if one and not self._reserving_line:
+            self._reserving_line = 1 + line_ends(self._text, 0, one.start())
+            self._rules.append(TdmRule("/", True, "", self._reserving_line, _excerpt(one[0])))
+        return self._reserving_line
 
     def _read_rules(self, position: int, cut: bool) -> None:
         position, count = self._skipped(position), 0
@@ -261,15 +293,17 @@ class _Reader:
             if decoded is None:
                 return
             value, end = decoded
-            self._read_rule(value, line, self._text[position:end])
+            if not self._read_rule(value, line, self._text[position:end]):
+                self._reserve_by(position, end)
             position, count = self._skipped(end), count + 1
         if self._text[position + 1 :].strip():
-            self._report("tdmrep.syntax", "text after the end of the array is not read", line=self._line_of(position + 1))
+            self._break_off("The array ends here", position + 1, behind=position + 1)
 
-    def _read_rule(self, rule: Any, line: int, source: str) -> None:
+    def _read_rule(self, rule: Any, line: int, source: str) -> bool:
+        """Read a value of the array. Return False if it is no rule."""
         if not isinstance(rule, dict) or (RESERVATION not in rule and LOCATION not in rule):
             self._report("tdmrep.syntax", "`{}` is no rule", source, line=line)
-            return
+            return False
         if RESERVATION not in rule:
             self._report("tdmrep.syntax", "the rule has no tdm-reservation: it is not set", line=line)
         reserved = _reserved([rule[RESERVATION]] if RESERVATION in rule else [], self._findings, line)
@@ -281,18 +315,22 @@ class _Reader:
             self._report("tdmrep.syntax", f"location `{{}}` {means}", quoted, line=line)
             reserved = reserved or None  # what is not written as the specification has it gives nothing up
         self._rules.append(TdmRule(location, reserved, policy, line, _excerpt(source)))
+        return True
 
     def _read_other(self, position: int) -> None:
-        """Read a file that is no array. TDM-3: an object that reserves the right reserves it for the whole site."""
+        """Read a file that is no array. An object that reserves does so for the whole site (TDM-3)."""
         decoded = self._value(position)
         if decoded is None:
             return
         value, end = decoded
         line = self._line_of(position)
         self._report("tdmrep.syntax", "the file is no array of rules", line=line)
+        self._is_json = not self._text[end:].strip()
         if isinstance(value, dict) and RESERVATION in value and _reserved([value[RESERVATION]], self._findings, line):
             policy = _policy([value.get(POLICY)], self._url, self._findings, line)
             self._rules.append(TdmRule("/", True, policy, line, _excerpt(self._text[position:end])))
+        else:
+            self._reserve_by(position, len(self._text))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

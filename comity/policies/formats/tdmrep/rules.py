@@ -5,7 +5,19 @@ from comity.policies.answers.rule import ALLOWS, ERROR, FINDING, INFO, REFUSES, 
 RULES = {
     "tdmrep.reserved": Rule(REFUSES, "W3C TDMRep section-4", "the rights of text and data mining are reserved"),
     "tdmrep.not-reserved": Rule(ALLOWS, "W3C TDMRep section-4", "the rights of text and data mining are not reserved"),
+    "tdmrep.unreachable": Rule(
+        REFUSES,
+        "comity, docs/tdmrep.md",
+        "tdmrep.json cannot be fetched: it may reserve the rights",
+        is_unreachable=True,
+    ),
     "tdmrep.syntax": Rule(FINDING, "W3C TDMRep section-4", "tdmrep.json is not what it should be", severity=ERROR),
+    "tdmrep.strict": Rule(
+        FINDING,
+        "RFC 8259 section-2",
+        "JSON that strict readers refuse: comments, or commas too many or too few",
+        severity=ERROR,
+    ),
     "tdmrep.value": Rule(FINDING, "W3C TDMRep section-4", "a value that means nothing: it counts as not set", severity=ERROR),
     "tdmrep.limit": Rule(FINDING, "W3C TDMRep section-4", "there is more than is read", severity=ERROR),
     # Found for authors alone

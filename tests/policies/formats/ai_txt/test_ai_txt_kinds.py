@@ -122,10 +122,10 @@ def test_a_file_is_read_as_what_it_is(sample: Sample) -> None:
 
 
 @pytest.mark.requirement("SPAWN-1")
-def test_what_is_served_as_html_is_none() -> None:
+def test_a_page_is_none() -> None:
     text = b"User-agent: *\nDisallow: /\n"
-    assert kind_of(text, "text/plain; charset=utf-8") == "spawning"
-    assert kind_of(text, "text/html; charset=utf-8") == ""
+    assert kind_of(text) == "spawning"
+    assert kind_of(b"<!DOCTYPE html>\n" + text) == kind_of(b"<pre>\n" + text) == ""
 
 
 @pytest.mark.requirement("SPAWN-1")

@@ -551,3 +551,9 @@ def test_the_operator_chooses_by_which_draft_the_field_is_read(readers: tuple[st
         agent, "https://example.com/", headers=[(b"Content-Usage", b"train-ai=n, train-ai=y, ai=n, ai=y")]
     )
     assert page.uses["train-ai"].verdict is verdict
+
+
+@pytest.mark.requirement("PREF-2", "PREF-4")
+def test_a_longer_path_takes_no_refusal_back_that_stands_in_no_group() -> None:
+    found = rules(b"Content-Usage: /a ai=n\nContent-Usage: /a/b ai=y, search=n\nUser-agent: *\nAllow: /\n")
+    assert of(found.statements("/a/b")) == {"ai": "n", "search": "n"}

@@ -90,6 +90,29 @@ def test_access(automation: str | Fetched | None, robots: str, asked: dict[str, 
     assert told(site(automation, robots).access(AGENT, f"{ORIGIN}/x", **asked)) == expected
 
 
+CLOSED = b"scope: /x\nallowed-methods:\n\nscope: /y\nallowed-methods: GET, POST\n"
+
+
+@pytest.mark.requirement("RFC-10", "AUTO-1")
+@pytest.mark.parametrize(
+    ("media_type", "body", "expected"),
+    [
+        (b"text/plain", CLOSED, ["automation.method", "automation.allow", "automation.allow"]),
+        (b"text/html", CLOSED, ["automation.method", "automation.allow", "automation.allow"]),
+        # Not served as text: the file refuses as ever, and permits nothing besides plain GET and HEAD.
+        (b"application/json", CLOSED, ["automation.method", "automation.allow", "automation.unread"]),
+        (b"text/plain", b"<!-- ours -->\n" + CLOSED, ["automation.method", "automation.allow", "automation.allow"]),
+        (b"text/plain", b"<p>" + CLOSED, ["robots.no-group"] * 3),
+        (b"text/plain", b"<pre>\nuser-agent: *\n" + CLOSED, ["robots.no-group"] * 3),
+    ],
+)
+def test_the_content_tells_whether_there_is_a_file(media_type: bytes, body: bytes, expected: list[str]) -> None:
+    fetched = Fetched(status=200, headers=((b"Content-Type", media_type),), body=body)
+    asked = (("/x", "GET"), ("/y", "GET"), ("/y", "POST"))
+    decisions = [site(fetched).access(AGENT, ORIGIN + path, method=method) for path, method in asked]
+    assert [decision.reasons[0].rule for decision in decisions] == expected
+
+
 @pytest.mark.requirement("AUTO-20")
 def test_the_operator_can_choose_full_refusal() -> None:
     strict = Agent("examplebot", automation_required=True)

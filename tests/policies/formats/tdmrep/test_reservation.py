@@ -168,10 +168,70 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ("prose", "All rights reserved", "-", "syntax 1"),
     ("number", "1", "-", "syntax 1"),
     ("no-rule", '[7, "x", null, {}, {"a": 1}, {"location": "/", "tdm-reservation": 1}]', "1", "; ".join(["syntax 1"] * 5)),
-    ("trailing-comma", '[{"location": "/", "tdm-reservation": 1},]', "1", ""),
+    ("trailing-comma", '[{"location": "/", "tdm-reservation": 1},]', "1", "strict 1"),
+    (
+        "trailing-comma-within",
+        '[{"location": "/x", "tdm-reservation": 0,},\n{"location": "/", "tdm-reservation": 1, }]',
+        "1",
+        "strict 1",
+    ),
+    ("comma-too-many", '[,{"location": "/x", "tdm-reservation": 0},\n,{"location": "/", "tdm-reservation": 1}]', "1", "strict 1"),
+    ("comma-missing", '[{"location": "/x", "tdm-reservation": 0}\n{"location": "/", "tdm-reservation": 1}]', "1", "strict 2"),
+    (
+        "comment",
+        '[\n// ours\n{"location": "/x", "tdm-reservation": 0}, // free\n{"location": "/", "tdm-reservation": 1}]',
+        "1",
+        "strict 2",
+    ),
+    ("comment-between", '[{"location": /* all\n */ "/", "tdm-reservation": /* yes */ 1}]', "1", "strict 1"),
+    ("comment-of-a-shell", '# ours\n[{"location": "/", # all\n"tdm-reservation": 1}]\n# end', "1", "strict 1"),
+    (
+        "comment-with-a-rule",
+        '[{"location": "/page", "tdm-reservation": 0},\n// {"location": "/", "tdm-reservation": 1}\n]',
+        "0",
+        "strict 1",
+    ),
+    ("no-comment", '[{"location": "/*//page", "tdm-reservation": 1}, {"location": "/", "tdm-reservation": 0}]', "0", ""),
+    # behind a real syntax error any reservation reserves the rest
+    (
+        "error-then-reserved",
+        '[{"location": "/other", "tdm-reservation": 0}; {"location": "/x", "tdm-reservation": 1}]',
+        "1",
+        "syntax 1",
+    ),
+    (
+        "error-then-not-reserved",
+        '[{"location": "/other", "tdm-reservation": 1} oops {"location": "/", "tdm-reservation": 0}]',
+        "-",
+        "syntax 1",
+    ),
+    ("error-in-the-rule", '[{"location": "/x" "tdm-reservation": 1}]', "1", "syntax 1"),
+    ("error-of-quotes", "[{'location': '/x', 'tdm-reservation': '1'}]", "1", "syntax 1"),
+    ("error-of-names", '[{location: "/x", tdm-reservation: 1}]', "1", "syntax 1"),
+    ("error-of-braces", '[{"location": "/x", "tdm-reservation": 1', "1", "syntax 1"),
+    ("error-of-an-object", '{"location": "/x", "tdm-reservation": 1', "1", "syntax 1"),
+    ("error-of-a-comment", '[{"location": "/x", "tdm-reservation": 0} /* ours {"tdm-reservation": 1}]', "1", "syntax 1"),
+    ("error-of-an-address", '[{"tdm-policy": https://example.com/p, "location": "/x", "tdm-reservation": 1}]', "1", "syntax 1"),
+    ("error-behind-a-rule", '[{"location": "/page", "tdm-reservation": 0}, oops {"tdm-reservation": 1}]', "0", "syntax 1"),
+    (
+        "error-then-ten",
+        '[oops {"location": "/", "tdm-reservation": 10}, {"tdm-reservation": 1.5}, {"tdm-reservation": true}]',
+        "-",
+        "syntax 1",
+    ),
+    ("error-then-one", '[oops {"location": "/", "tdm-reservation" : 1.0 }]', "1", "syntax 1"),
+    (
+        "text-after-with-a-rule",
+        '[{"location": "/x", "tdm-reservation": 0}]\n[{"location": "/y", "tdm-reservation": 1}]',
+        "1",
+        "syntax 1",
+    ),
+    ("object-of-rules", '{"rules": [{"location": "/x", "tdm-reservation": 1}]}', "1", "syntax 1"),
+    ("objects", '{"location": "/x", "tdm-reservation": 0}\n{"location": "/y", "tdm-reservation": 1}', "1", "syntax 1"),
+    ("array-of-arrays", '[[{"location": "/x", "tdm-reservation": 1}]]', "1", "syntax 1"),
     ("unclosed", '[{"location": "/", "tdm-reservation": 1}', "1", "syntax 1"),
     ("error-after", '[{"location": "/", "tdm-reservation": 1},\n{"location": "/a" oops}]', "1", "syntax 2"),
-    ("error-before", '[{"location": "/a" oops},\n{"location": "/", "tdm-reservation": 1}]', "-", "syntax 1"),
+    ("error-before", '[{"location": "/a" oops},\n{"location": "/", "tdm-reservation": 1}]', "1", "syntax 1"),
     ("text-after", '[{"location": "/", "tdm-reservation": 1}]\nmore', "1", "syntax 1"),
     ("twice", '[{"location": "/", "tdm-reservation": 1, "tdm-reservation": 0}]', "1", ""),
     ("twice-location", '[{"location": "/", "location": "/x", "tdm-reservation": 1}]', "1", "syntax 1"),
@@ -189,7 +249,7 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ("object-odd", '\n{"tdm-reservation": "x"}', "-", "syntax 2; value 2"),
     ("object-odd-policy", '\n\n{"tdm-reservation": 1, "tdm-policy": 7}', "1", "syntax 3; value 3"),
     ("twice-odd", '[{"location": "/", "tdm-reservation": 1, "tdm-reservation": "x"}]', "1", ""),
-    ("not-a-number", '[{"location": "/", "tdm-reservation": NaN}]', "-", "value 1"),
+    ("not-a-number", '[{"location": "/", "tdm-reservation": NaN}]', "-", "value 1; strict 1"),
     ("surrogate", '[{"location": "/\\ud800", "tdm-reservation": "\\udc00", "tdm-policy": "\\ud800"}]', "-", "value 1; value 1"),
 ]
 
@@ -218,12 +278,37 @@ def test_malformed_file(text: str, want: str, findings: str) -> None:
             "location `a/` is read with a / before it: the rule can only reserve",
         ),
         ('[{"location": 7, "tdm-reservation": 1}]', "location `` is no pattern: the rule can only reserve, and everything"),
-        ('[{"location": "/" 1}]', "this is no JSON: Expecting ',' delimiter"),
+        ('[{"location": "/" 1}]', "This is not JSON: Expecting ',' delimiter. What stands behind it is not read."),
+        (
+            '[{"location": "/", "tdm-reservation": 1},]',
+            "Strict readers refuse the whole file: JSON has no comma before `]` and `}`.",
+        ),
+        ("[// ours\n]", "Strict readers refuse the whole file: JSON has no comments."),
+        (
+            '[{"location": "/x", "tdm-reservation": 1} {"location": "/", "tdm-reservation": 1}]',
+            "Strict readers refuse the whole file: Expecting ',' delimiter.",
+        ),
     ],
 )
 def test_findings_quote_what_they_are_about(text: str, message: str) -> None:
     (finding,) = read(text).findings
     assert (finding.message, finding.url) == (message, URL)
+
+
+@pytest.mark.requirement("TDM-3", "WHY-1")
+def test_the_reason_behind_a_syntax_error_is_the_line_that_reserves() -> None:
+    file = read('[{"location": "/a", "tdm-reservation": 0},\noops\n{"location": "/b",\n  "tdm-reservation": 1}]')
+    assert [said(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
+    reservation = file.reservation("/c")
+    assert reservation is not None
+    assert reservation.source == Location("body", 4, '"tdm-reservation": 1', URL)
+    (finding,) = file.findings
+    assert finding.message == (
+        "This is not JSON: Expecting value. What stands behind it is not read. As `tdm-reservation` is 1 in line 4, everything"
+        " is reserved that no rule before it matches."
+    )
+    assert not file.everywhere()
+    assert read('oops [{"location": "/b", "tdm-reservation": 1}]').everywhere()
 
 
 @pytest.mark.requirement("TDM-3")

@@ -112,7 +112,68 @@ def test_nothing_raises(text: str) -> None:
     rules_in(text)
 
 
+def test_what_stands_in_a_comment_is_no_member() -> None:
+    assert rules_in('[{"location": "/", "tdm-reservation": 1} // {"reservation": "1"}\n]') == []
+
+
 # Fixes
+
+RULE, FREE = '{"location": "/", "tdm-reservation": 1}', '{"location": "/ä//b", "tdm-reservation": 0}'
+# As written, and as strict JSON.
+LENIENT = [
+    (f"[{RULE},]", f"[{RULE}]"),
+    ('[{"location": "/", "tdm-reservation": 1,\n},\n]\n', '[{"location": "/", "tdm-reservation": 1\n}\n]\n'),
+    (f"// ours\n[\n  {FREE}, // free\n  # the rest\n  {RULE}\n]\n", f"[\n  {FREE},\n  {RULE}\n]\n"),
+    ('[{"location": "/", /* all */ "tdm-reservation": 1}]', '[{"location": "/", "tdm-reservation": 1}]'),
+    (f"[,{FREE},,{FREE} {RULE}]", f"[{FREE},{FREE}, {RULE}]"),
+    (f"\ufeff[{RULE},]", f"\ufeff[{RULE}]"),
+    ('{"tdm-reservation": 1,}', '{"tdm-reservation": 1}'),
+]
+
+
+@pytest.mark.requirement("TDM-3")
+@pytest.mark.parametrize(("written", "strict"), LENIENT)
+def test_strict_json_is_written(written: str, strict: str) -> None:
+    assert mended(TDMREP, WELL_KNOWN, written.encode()).decode() == strict
+    json.loads(strict.removeprefix("\ufeff"))
+    assert "tdmrep.strict" not in [finding.rule for finding in findings_of(TDMREP, WELL_KNOWN, strict.encode())]
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"location": "/" oops},]', '[{"tdm-reservation": 1 "location": "/"},]', "[NaN,]", '[{"tdm-reservation": 1}, /* x']
+)
+def test_what_is_no_json_is_not_mended(text: str) -> None:
+    assert mended(TDMREP, WELL_KNOWN, text.encode()) == text.encode()
+
+
+PIECES = st.sampled_from(
+    [
+        '{"location": "/a", "tdm-reservation": 1}',
+        '{"location": "/a//b", "tdm-reservation": 0,}',
+        "// c\n",
+        "/* [ */",
+        "# ]\n",
+        ",",
+        ", ",
+        "\n",
+        '"x"',
+        "[1,]",
+        "é",
+    ]
+)
+
+
+@pytest.mark.requirement("TDM-3")
+@given(st.lists(PIECES, max_size=10))
+def test_strict_json_means_the_same(pieces: list[str]) -> None:
+    body = f"[{''.join(pieces)}]".encode()
+    once = mended(TDMREP, WELL_KNOWN, body)
+    before, after = ([rule._replace(text="", line=0) for rule in read(of, URL).rules] for of in (body, once))
+    assert before == after
+    if once != body:
+        json.loads(once)
+    assert mended(TDMREP, WELL_KNOWN, once) == once
+
 
 WRITTEN = st.sampled_from(['"1"', '"0"', "1", "0", '" 1"', "true", '"2"', "null"])
 

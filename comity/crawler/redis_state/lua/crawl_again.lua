@@ -1,0 +1,8 @@
+-- again(run, version) -> 1 where the crawl begins again, as its run was this one; 0 where another worker was faster. `version`: of the
+-- data from now on, as workers of older ones know of no runs.
+if redis.call('EXISTS', meta) == 0 or tonumber(redis.call('HGET', meta, 'run') or 1) ~= tonumber(ARGV[1]) then
+  return 0
+end
+redis.call('HSET', meta, 'run', ARGV[1] + 1, 'began', now_ms(), 'version', ARGV[2])
+redis.call('HDEL', meta, 'finished', 'put')
+return 1

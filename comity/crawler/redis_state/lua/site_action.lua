@@ -1,0 +1,20 @@
+-- action(field, moment, keep, longest) -> 1 where the action was not asked for before. KEYS[1] is a hash of what sites ask for: action,
+-- file and URL, a line each -> when it was asked for, and after a blank when it was done. `keep`: s for which it is remembered, unless
+-- a site asks for it again. `longest`: the longest of them.
+local MOST = 100  -- that are forgotten at a time
+local keep_until = '{' .. KEYS[1] .. '}:until'  -- zset: field -> when it is forgotten
+local now = math.floor(now_ms() / 1000)
+if redis.call('EXISTS', keep_until) == 0 then  -- of a version that forgot nothing
+  for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
+    redis.call('ZADD', keep_until, now + ARGV[4], field)
+  end
+end
+for _, field in ipairs(redis.call('ZRANGEBYSCORE', keep_until, '-inf', now, 'LIMIT', 0, MOST)) do
+  redis.call('HDEL', KEYS[1], field)
+  redis.call('ZREM', keep_until, field)
+end
+local is_new = redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZADD', keep_until, 'GT', now + ARGV[3], ARGV[1])
+redis.call('EXPIRE', KEYS[1], ARGV[4])
+redis.call('EXPIRE', keep_until, ARGV[4])
+return is_new
