@@ -108,6 +108,27 @@ def test_a_page_that_speaks_for_itself_needs_no_file() -> None:
     assert unset.uses["tdm"].reasons[0].rule == "tdmrep.unreachable"
 
 
+@pytest.mark.requirement("MEET-8", "META-5")
+@pytest.mark.parametrize("attribute", ["property", "http-equiv"])
+def test_what_can_only_refuse_stands_for_no_file(attribute: str) -> None:
+    def found(value: str) -> Page:
+        meta = f'<meta {attribute}="tdm-reservation" content="{value}">'
+        return page({TDMREP: Fetched(status=503)}, headers=[(b"Content-Type", b"text/html")], body=meta.encode())
+
+    assert found("0").uses["tdm"].reasons[0].rule == "tdmrep.unreachable"
+    assert found("1").uses["tdm"].reasons[0].rule == "tdmrep.reserved"
+    assert found("1").uses["tdm"].stated
+
+
+@pytest.mark.requirement("MEET-8", "MEET-3")
+def test_a_prohibited_modification_is_stated_though_a_file_cannot_be_fetched() -> None:
+    agent = Agent("examplebot", uses=("translate",), defaults={"translate": Verdict.ALLOW})
+    html = [(b"Content-Type", b"text/html")]
+    found = page({AI_TXT: Fetched(status=503)}, agent, html, b'<meta name="robots" content="notranslate">').uses["translate"]
+    assert (found.verdict, found.stated) == (Verdict.DENY, True)
+    assert "comity.modification" in {reason.rule for reason in found.reasons}
+
+
 @pytest.mark.requirement("MEET-8", "MEET-3")
 def test_another_format_neither_takes_the_denial_back_nor_loses_its_own_word() -> None:
     failing = {TDMREP: Fetched(status=503), AI_TXT: Fetched(status=0, error="reset")}
