@@ -54,6 +54,11 @@ class Reader(formats.Reader):
         with self._opened() as file:
             return proper(file.schema_arrow)
 
+    @cached_property
+    def has_rows(self) -> bool:
+        with self._opened() as file:
+            return bool(file.metadata.num_rows)
+
     def parts(self) -> Iterator[Part]:
         with self._opened() as file:
             number, done = 1, 0
@@ -154,9 +159,10 @@ def _is_set(file: pq.ParquetFile, path: str) -> bool:
 
 
 class Rows:
-    """Writes record batches to an open file, a row group at a time. The first one says the schema, unless it is given.
+    """Writes record batches to an open file, a row group at a time.
 
-    The file can be read after `close` only: Parquet has its table of contents at the end."""
+    `schema`: None takes that of the first batch. The file can be read after `close` only: Parquet
+    has its table of contents at the end. `with` closes the file, or gives it up on an error."""
 
     def __init__(self, file: Any, schema: pa.Schema | None = None) -> None:
         self._file = file
@@ -176,7 +182,21 @@ class Rows:
         if self._rows >= GROUP_ROWS or self._octets >= GROUP_OCTETS:
             self._flush()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self.close()
+        finally:
+            # A ParquetWriter that is open writes the end of the file when it is deleted. Then the
+            # file is closed, and Python prints a traceback for the failed write.
+            if self._writer:
+                self._writer.is_open = False
+
     def close(self) -> None:
+        """Write the rows that wait, and the end of the file."""
         self._flush()
         assert self._writer
         self._writer.close()
@@ -210,16 +230,19 @@ class Writer:
         self._replacement = Replacement(path)
 
     def __enter__(self) -> Self:
-        self._rows = Rows(self._replacement.__enter__(), self._schema)
+        with ExitStack() as files:
+            file = files.enter_context(self._replacement)
+            self._rows = files.enter_context(Rows(file, self._schema))
+            self._files = files.pop_all()
         return self
 
     def write(self, encoded: pa.RecordBatch) -> None:
         self._rows.write(encoded)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is not None:
-            self._replacement.__exit__(kind, error, trace)
-            return
-        with ExitStack() as stack:
-            stack.push(self._replacement)  # which then knows whether the end could be written, too
-            self._rows.close()
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._files.__exit__(kind, error, trace)

@@ -197,10 +197,12 @@ def captures_reader(reader: Reader) -> Reader:
 
 
 def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
-    """Check the columns of tables. DatasetError where a table has no field that is named, or none with URLs."""
+    """Check the columns of tables with rows.
+
+    DatasetError if a table lacks a field that the operator names, or has no field with URLs."""
     for reader in readers:
-        if schema := getattr(reader, "schema", None):
-            checked(columns, schema.names)
+        if getattr(reader, "has_rows", False):
+            checked(columns, reader.schema.names)  # type: ignore[attr-defined]  # it is a table
 
 
 def tag_dataset(
