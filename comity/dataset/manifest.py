@@ -79,7 +79,7 @@ CONTEXT: dict[str, Any] = {
     "comity": "urn:comity:dataset:",
     **{
         f"comity:{name}": {"@type": "@json"}
-        for name in ("counts", "agents", "policies", "arrangements", "vocabulary", "removed", "defaults", "tagged")
+        for name in ("counts", "agents", "policies", "policyCount", "arrangements", "vocabulary", "removed", "defaults", "tagged")
     },
 }
 
@@ -156,13 +156,22 @@ class History(NamedTuple):
     tagged: Any = None  # of records of others: for whom and by which policies they were tagged
 
 
+class PolicyCount(NamedTuple):
+    """The number of copies of policy files that decided."""
+
+    all: int
+    listed: int  # in the manifest
+    without_copy: int  # of all: files that nobody captured, or that could not be fetched
+    is_estimate: bool
+
+
 class Composition(NamedTuple):
     """The composition of the records that are in it."""
 
     fields: Fields
     agents: Mapping[str, int]  # product token -> records that it fetched
     policies: Mapping[str, Any]  # URL -> the copies that decided, with SHA-256 and time
-    has_more_policies: bool  # there are others besides
+    policy_count: PolicyCount
     arrangements: Mapping[str, int]  # of the operator with the sites -> records that they permitted
     licenses: Sequence[str]
 
@@ -238,11 +247,17 @@ def _composed(path: Path, uses: Sequence[str], composition: Composition, files: 
         distribution, source = [*_file_set(path.name, files)], {"fileSet": {"@id": FILES}}
     columns = None if files[0].columns is None else {name for file in files for name in file.columns or ()}
     fields = list(_described(composition.fields, uses, columns, source))
+    count = composition.policy_count
     return {
         **({"license": list(composition.licenses)} if composition.licenses else {}),
         "comity:agents": dict(composition.agents),
         "comity:policies": dict(composition.policies),
-        "comity:hasMorePolicies": composition.has_more_policies,
+        "comity:policyCount": {
+            "all": count.all,
+            "listed": count.listed,
+            "withoutCopy": count.without_copy,
+            "isEstimate": count.is_estimate,
+        },
         "comity:arrangements": dict(composition.arrangements),
         "distribution": distribution,
         "recordSet": [{"@type": "cr:RecordSet", "@id": RECORDS, "name": RECORDS, "field": fields}],

@@ -11,17 +11,18 @@ of about 0.4 percent (K minimum values, Bar-Yossef et al. 2002, section 2.1)."""
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, field
 
 KEPT = 2**16
 _END = 2**64
 
 
+@dataclass
 class DistinctCount:
     """A mergeable count. It can be pickled."""
 
-    def __init__(self) -> None:
-        self._numbers: set[int] = set()
-        self._end = _END  # numbers from here on are not kept
+    _numbers: set[int] = field(default_factory=set)
+    _end: int = _END  # numbers from here on are not kept
 
     def add(self, value: str) -> None:
         number = int.from_bytes(hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8).digest())

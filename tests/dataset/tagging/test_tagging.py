@@ -228,7 +228,7 @@ def test_what_was_tagged_can_be_exported_counted_and_expired(tmp_path: Path) -> 
     assert [(one["url"], one["text"]) for one in lines(tmp_path / "out.jsonl")] == [
         (url, "Hello\n" if "c.test" in url else "Hello\nQuoted") for url in ALLOWED
     ]
-    assert stats([tmp_path / "tagged.parquet"], NOW).hosts["b.test"]["train"].refused == 2
+    assert stats([tmp_path / "tagged.parquet"], NOW, by="origin").groups["https://b.test"]["train"].refused == 2
     assert expire([tmp_path / "tagged.parquet"], NOW).kept == 7
 
 
@@ -253,6 +253,10 @@ def test_the_manifest_says_for_whom_and_by_what(tmp_path: Path) -> None:
         "policies": ["robots.warc.gz"],
     }
     assert [copy["fetched_at"][:4] for copy in described["comity:policies"]["https://a.test/robots.txt"]] == ["2026", "2024"]
+    listed = [copy for copies in described["comity:policies"].values() for copy in copies]
+    missing = [copy for copy in listed if copy["status"] == 0]
+    counted = {"all": len(listed), "listed": len(listed), "withoutCopy": len(missing), "isEstimate": False}
+    assert described["comity:policyCount"] == counted
     assert described["comity:counts"] == {
         "read": 4,
         "tagged": 3,
