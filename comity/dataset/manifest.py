@@ -5,6 +5,7 @@ it has no property for stands in terms of our own, `comity:...`.
 
 manifest(path, told, composition)   what to write
 write(path, manifest)               NAME.croissant.json beside NAME
+announce(path, files)               before the files of a folder take their places
 read(path)                          what was written; None where nothing was
 retract(path)                       before the dataset changes, or becomes another one
 
@@ -375,6 +376,23 @@ def replaced(path: Path) -> Path:
     return path.with_name(f".{path.name}.croissant.json.replaced")
 
 
+def announced(path: Path) -> Path:
+    """Return the place of the names of files that are about to become a folder, which has no manifest yet."""
+    return path.with_name(f".{path.name}.croissant.json.next")
+
+
+def announce(path: Path, files: Sequence[FileFacts]) -> None:
+    """Say which files a folder gets. A run that is killed before it writes the manifest has written them."""
+    described = {"distribution": [_file_object(file.name, file.name, file) for file in files]}
+    with Replacement(announced(path), is_named=False) as file:
+        file.write(json.dumps(described).encode() + b"\n")
+
+
+def written_names(path: Path) -> frozenset[str]:
+    """Return the names of the files in a folder that runs of comity have written, as far as they said so."""
+    return frozenset((*digests(last(path)), *digests(_read(announced(path)))))
+
+
 def last(path: Path) -> dict[str, Any] | None:
     """Read the last manifest that was there, whatever stands there now. DatasetError where it is none."""
     return next((value for name in (path_of, before, replaced) if (value := _read(name(path))) is not None), None)
@@ -454,5 +472,5 @@ def write(path: Path, described: Mapping[str, Any]) -> None:
     """The dataset stands as it is described."""
     with Replacement(path_of(path), is_named=False) as file:
         file.write(json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
-    for manifest in (before(path), replaced(path)):
+    for manifest in (before(path), replaced(path), announced(path)):
         manifest.unlink(missing_ok=True)
