@@ -29,8 +29,9 @@ from playwright.async_api import Request as PlaywrightRequest
 
 from comity.bounded import Bounded
 from comity.browser.admission import Admission, Admissions, PageRequest
+from comity.browser.http1 import BrowserRequest
 from comity.browser.kinds import ALL, DOCUMENT, SOCKET, UNTOLD, kind_of
-from comity.browser.proxy import BrowserProxy, BrowserRequest, Passage, Route
+from comity.browser.proxy import BrowserProxy, Passage, Route
 from comity.browser.refusals import PageRefusals, Refusal, Refusals
 from comity.crawler.fetching.network import Network
 from comity.crawler.fetching.proxies import Proxy

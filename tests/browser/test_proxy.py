@@ -16,8 +16,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from comity.browser.proxy import REFUSED, BrowserProxy, BrowserRequest, Route
-from comity.crawler.fetching.network import Network
+from comity.browser.http1 import BrowserRequest
+from comity.browser.proxy import REFUSED, BrowserProxy, Route
+from comity.crawler.fetching.network import Destination, Network
 from comity.crawler.fetching.options import TLS, ClientOptions
 from comity.crawler.fetching.proxies import Proxies, Proxy
 from comity.crawler.fetching.reach import Reach
@@ -157,6 +158,7 @@ UNTIL_CLOSED = {
     "announced": b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab",
     "unclear": b"HTTP/1.1 200 OK\r\nA\x01: b\r\n\r\nab",
     "no HTTP": b"here",
+    "switched": b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n",
     "too much": OK + b"more",
 }
 
@@ -202,6 +204,20 @@ def test_an_answer_to_head_has_no_body() -> None:
         assert server.number_of_requests == 2
 
     run(work())
+
+
+@pytest.mark.parametrize(
+    ("tunnel", "target", "url"),
+    [
+        (None, "http://[::1]:8080/a?b", "http://[::1]:8080/a?b"),
+        (None, "http://a.example:80/", "http://a.example/"),
+        (Destination("https", "::1", 443), "/a", "https://[::1]/a"),
+        (Destination("https", "a.example", 8443), "/", "https://a.example:8443/"),
+        (Destination("http", "a.example", 80), "/", "http://a.example/"),
+    ],
+)
+def test_the_url_of_a_request_is_that_of_the_browser(tunnel: Destination | None, target: str, url: str) -> None:
+    assert BrowserRequest.read(f"GET {target} HTTP/1.1\r\n\r\n".encode(), tunnel).url == url
 
 
 def test_a_server_gets_the_request_that_the_browser_made() -> None:
