@@ -303,7 +303,7 @@ class BrowserGuard:
         for out in self._out.values():
             if not out.is_let_out and (out.method, out.url) == (request.method, request.url):
                 out.is_let_out = True
-                return _Told(out)
+                return _ToldPassage(out)
         fields = request.fields
         if self._is_own(fields):
             logger.debug("The browser does not get what it wants for itself: %(url)s", {"url": request.url})
@@ -335,11 +335,11 @@ class BrowserGuard:
         """The permission of a request to this origin that was admitted, and has not come to the proxy. None: there is none."""
         for out in self._out.values():
             if not out.is_let_out and origin_or_empty(out.url) == origin:
-                return _Told(out)
+                return _ToldPassage(out)
         return None
 
 
-class _Told(NamedTuple):
+class _ToldPassage(NamedTuple):
     """The permission of a request that the protocol tells of. It tells of the answer, too."""
 
     out: _Out

@@ -25,7 +25,7 @@ class Stream(asyncio.StreamReaderProtocol):
     def __init__(self) -> None:
         self.reader = asyncio.StreamReader(limit=MAX_HEAD)
         super().__init__(self.reader)
-        self.gone = asyncio.Event()  # the other end sends no more
+        self.has_ended = asyncio.Event()  # the other end sends no more
         self._writer: asyncio.StreamWriter | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -34,11 +34,11 @@ class Stream(asyncio.StreamReaderProtocol):
         self._writer = asyncio.StreamWriter(transport, self, self.reader, asyncio.get_running_loop())
 
     def eof_received(self) -> bool:
-        self.gone.set()
+        self.has_ended.set()
         return bool(super().eof_received())
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.gone.set()
+        self.has_ended.set()
         super().connection_lost(error)
 
     async def head(self) -> bytes:
@@ -55,14 +55,14 @@ class Stream(asyncio.StreamReaderProtocol):
         self._writer.write(data)
         await self._writer.drain()
 
-    async def hand_on(self, length: int | None, to: Stream | None) -> None:
-        """Hand on so many octets. `length`: None: all that come. `to`: None: nowhere."""
+    async def hand_on(self, length: int | None, receiver: Stream | None) -> None:
+        """Hand on octets. `length`: their number; None: all that come. `receiver`: None: they are dropped."""
         while length is None or length > 0:
             data = await self.reader.read(PIECE if length is None else min(length, PIECE))
             if not data:
                 break
-            if to is not None:
-                await to.write(data)
+            if receiver is not None:
+                await receiver.write(data)
             length = None if length is None else length - len(data)
 
     def close(self) -> None:
@@ -101,20 +101,20 @@ class BrowserRequest(NamedTuple):
         else:
             destination = tunnel
         fields: dict[str, str] = {}
-        kept = []
+        kept_lines = []
         for text in lines:
             name, colon, value = text.decode("latin-1").partition(":")
             if not colon:
                 raise ValueError(f"`{name}` is no header field")
             if (name := name.lower()) not in OF_PROXIES:
                 fields[name] = f"{fields[name]}, {value.strip()}" if name in fields else value.strip()
-                kept.append(text)
+                kept_lines.append(text)
         if "transfer-encoding" in fields:
             raise ValueError("Chromium sends no such body by HTTP/1.1")
         if "connection" not in fields:
-            kept.append(b"Connection: keep-alive")
+            kept_lines.append(b"Connection: keep-alive")
         url, length = f"{origin_of(destination)}{target}", int(fields.get("content-length", "0"))
-        return cls(method, url, fields, destination, target, tuple(kept), length)
+        return cls(method, url, fields, destination, target, tuple(kept_lines), length)
 
     @property
     def is_socket(self) -> bool:

@@ -287,7 +287,7 @@ class Conversation:
 
         If a server has closed an old connection instead of answering a request without a body, it is asked once more."""
         server = self._server
-        if server is not None and self._destination == request.destination and not server.gone.is_set():
+        if server is not None and self._destination == request.destination and not server.has_ended.is_set():
             answer = Answer(request)
             try:
                 await self._ask(server, request, passage, answer)
@@ -330,14 +330,14 @@ class Conversation:
 
     async def _while_there(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of the work. EOFError: the browser ended the connection meanwhile."""
-        task, gone = asyncio.create_task(work), asyncio.create_task(self._browser.gone.wait())
+        task, end = asyncio.create_task(work), asyncio.create_task(self._browser.has_ended.wait())
         try:
-            await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((task, end), return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 raise EOFError("the browser ended the connection")
             return task.result()
         finally:
-            gone.cancel()
+            end.cancel()
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
