@@ -7,7 +7,7 @@ import base64
 import hashlib
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
 
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
 OPEN, PRIVATE = "/open/", "/private/"
-PATIENCE = 40.0  # seconds that a page waits for what has to come; a browser on a busy machine
+PATIENCE = 200.0  # seconds that a page waits for what has to come; a browser on a busy machine
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 BODIES: dict[str, tuple[str, bytes]] = {
@@ -31,8 +31,9 @@ BODIES: dict[str, tuple[str, bytes]] = {
 }
 
 
-# Chromium itself does not always send this, and the last one less often while requests are paused.
-LOST = frozenset(("gone-frame-download", "closed-popup-download", "fetch-later"))
+# Chromium itself does not always send these: downloads of what is gone, what may wait, and what is a hint.
+SPECULATION = {"speculation-prefetch", "speculation-prerender", "speculation-script"}
+LOST = SPECULATION | {"gone-frame-download", "closed-popup-download", "fetch-later"}
 # Playwright loses this with a route of its own, as scrapy-playwright has one.
 LOST_BY_ROUTING = LOST | {"unload-beacon"}
 
@@ -221,7 +222,7 @@ WAYS: dict[str, Way] = {
 class Site:
     """The site, on a server of its own."""
 
-    def __init__(self, serve: Serve, *, lost: frozenset[str] = frozenset(), context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, serve: Serve, *, lost: Collection[str] = (), context: ssl.SSLContext | None = None) -> None:
         """`lost`: ways of which it does not matter whether what is open comes. `context`: for https."""
         self._lost = lost
         self._answer = serve.Answer

@@ -39,6 +39,7 @@ Crawl = Callable[..., "Crawled"]
 INSTALL = "it takes Chromium: apt-get install --no-install-recommends chromium"
 HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
 PUBLIC = "127.0.0.2"
+PATIENCE = 200.0  # seconds for what has to come; a browser on a busy machine
 TOLERANCE = 0.02  # seconds, as in test_pace.py
 
 ICON = "<link rel=icon href=data:,>"
@@ -219,7 +220,7 @@ def test_the_same_without_scrapy(serve: Serve, server_context: ssl.SSLContext | 
     async def browse() -> list[str]:
         async with guarded_browser() as (_, guarded, browser):
             page = await browser.new_page()
-            await page.goto(site.server.url())
+            await page.goto(site.server.url(), timeout=0)
             await page.evaluate(DONE)
             return [refusal.url for refusal in guarded.refusals(page)]
 
@@ -240,7 +241,7 @@ def test_requests_that_the_protocol_does_not_tell_of_are_judged(serve: Serve, se
     async def browse() -> None:
         async with guarded_browser(is_told=False) as (_, _, browser):
             page = await browser.new_page()
-            await page.goto(site.server.url())
+            await page.goto(site.server.url(), timeout=0)
             await page.evaluate(DONE)
 
     asyncio.run(browse())
@@ -266,12 +267,12 @@ def test_downloads_of_many_popups_are_judged(serve: Serve, *, is_told: bool) -> 
     async def browse() -> int:
         async with guarded_browser(is_told=is_told) as (client, _, browser):
             page = await browser.new_page()
-            await page.goto(server.url())
+            await page.goto(server.url(), timeout=0)
             while not (free <= set(server.paths) and client.counts.refused.get("robots.disallow", 0) >= len(free)):
                 await page.wait_for_timeout(20)
             return client.counts.refused["robots.disallow"]
 
-    assert asyncio.run(asyncio.wait_for(browse(), 60)) == len(free)
+    assert asyncio.run(asyncio.wait_for(browse(), PATIENCE)) == len(free)
     assert [path for path in server.paths if path.startswith("/private/")] == []
 
 
@@ -318,7 +319,7 @@ def parts(serve: Serve, origin: str = "", socket: str = "/open/b", **others: Any
         return ICON
 
     def done(handler: BaseHTTPRequestHandler) -> Any:
-        came.wait(40)
+        came.wait(PATIENCE)
         return "done"
 
     robots = "User-agent: *\nDisallow: /private/"
@@ -623,7 +624,7 @@ def test_the_same_where_the_operator_leads_the_browser(serve: Serve) -> None:
             await browser.close()
             return client.counts.refused
 
-    assert asyncio.run(asyncio.wait_for(browse(), 60)) == {"comity.inner-address": 5}
+    assert asyncio.run(asyncio.wait_for(browse(), PATIENCE)) == {"comity.inner-address": 5}
     assert inner.paths == []
     assert "/" in own.paths
 
