@@ -88,22 +88,21 @@ def launch_options() -> dict[str, Any]:
 
 
 async def play(url: str, pages: int, *, is_guarded: bool) -> dict[str, float]:
-    from contextlib import AsyncExitStack
-
     from playwright.async_api import async_playwright
 
-    from comity.browser import guard, launch_arguments
+    from comity.browser import guard
     from comity.client import Client
 
-    async with async_playwright() as playwright, AsyncExitStack() as stack:
-        options = launch_options()
+    async with (
+        async_playwright() as playwright,
+        Client("benchbot", store=None, min_delay=0, per_host=16) as client,
+        guard(client) as guarded,
+    ):
         if is_guarded:
-            options["args"] += launch_arguments()
-        browser = await playwright.chromium.launch(**options)
+            browser = await guarded.launch(playwright.chromium, **launch_options())
+        else:
+            browser = await playwright.chromium.launch(**launch_options())
         context = await browser.new_context()
-        if is_guarded:
-            client = await stack.enter_async_context(Client("benchbot", store=None, min_delay=0, per_host=16))
-            await guard(context, client)
         clock = None
         for number in range(pages + 1):
             tab = await context.new_page()

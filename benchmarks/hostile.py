@@ -32,8 +32,8 @@ from rich.table import Table
 from comity.authoring import lint
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
-from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.stats import StatsPass
 from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.today import Today
 from comity.guard import Guard
@@ -810,7 +810,7 @@ def tags() -> Iterator[Case]:
         return lambda: apply_terms(record, TERMS)
 
     def counted(record: dict[str, Any]) -> Step:
-        return lambda: RecordCounts().read(record, NOW)
+        return lambda: StatsPass(NOW)([record])
 
     def checked(record: dict[str, Any]) -> Step:
         return lambda: rechecked(record, lambda _: site, Today(AGENT, NOW))

@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -216,7 +217,7 @@ class _Listener(ThreadingHTTPServer):
     block_on_close = False
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), ConnectionError):  # a client that hangs up is no error
+        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):  # a client that hangs up is no error
             super().handle_error(request, client_address)
 
 
@@ -226,10 +227,19 @@ class Loopback:
     A route is a text (an HTML page, or plain text where the path ends in .txt), an Answer, or a function of the handler that
     returns an Answer, or None after it has written to `handler.wfile` by itself. Other paths answer 404.
 
-    `far`: seconds until it takes a new connection."""
+    `far`: seconds until it takes a new connection. `context`: for https."""
 
-    def __init__(self, routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0, *, far: float = 0) -> None:
+    def __init__(
+        self,
+        routes: dict[str, Route],
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        far: float = 0,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
         self.routes = routes
+        self.scheme = "http" if context is None else "https"
         self.seen: list[Seen] = []
         server = self
 
@@ -254,13 +264,15 @@ class Loopback:
                 pass
 
         self._server = _Listener((host, port), Handler)
+        if context is not None:  # each connection shakes hands in its own thread
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self.host, self.port = host, self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()
 
     @property
     def origin(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        return f"{self.scheme}://{self.host}:{self.port}"
 
     @property
     def paths(self) -> list[str]:
@@ -304,8 +316,8 @@ class Serve:
     def __init__(self) -> None:
         self._servers: list[Loopback] = []
 
-    def __call__(self, routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0, *, far: float = 0) -> Loopback:
-        self._servers.append(Loopback(routes, host, port, far=far))
+    def __call__(self, routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0, **others: Any) -> Loopback:
+        self._servers.append(Loopback(routes, host, port, **others))
         return self._servers[-1]
 
     def close(self) -> None:
@@ -323,12 +335,12 @@ def serve() -> Iterator[Serve]:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a self-signed certificate for 127.0.0.1, and its key."""
+    """A file with a self-signed certificate for 127.0.0.1 and 127.0.0.2, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     signed = (
         x509.CertificateBuilder(name, name, key.public_key(), 1, datetime(2020, 1, 1), datetime(2120, 1, 1))  # noqa: DTZ001
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(f"127.0.0.{n}")) for n in (1, 2)]), critical=False)
         .sign(key, hashes.SHA256())
     )
     unencrypted = serialization.NoEncryption()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import time
 from typing import Any
 from urllib.parse import urldefrag
 
 from scrapy.http import Request
 
-from comity.browser.kinds import DOCUMENT, DOCUMENTS, Kind
+from comity.browser.kinds import DOCUMENT, DOCUMENTS, SCRIPT, Kind
 from comity.crawler.fetching.freshness import TOO_MANY, retry_after
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.parts import Parts
@@ -39,6 +39,7 @@ class PageRequest:
     leads_there: str = ""  # URL of the document, worker or redirect that leads there; "": nobody knows
     after: Admission | None = None  # the admission of the hop before, where it is one of a redirect
     is_of_main_frame: bool = False  # of a page; what stands in other frames nobody but a page has chosen
+    may_be_script: bool = False  # the kind is not known: a refusal of a script's request counts, too
 
 
 class Admission:
@@ -51,6 +52,11 @@ class Admission:
         self.is_of_crawl = is_of_crawl
         self._parts = parts
 
+    @property
+    def referrer_reach(self) -> Reach | None:
+        """The reach of the site that leads there; None: the operator does."""
+        return self._parts.referrals.referrer_reach(self.request)
+
     def answered(self, status: int, headers: Headers) -> None:
         """The header fields came: the delay of the host counts from now, and longer where it is asked too often."""
         self.ended()
@@ -59,6 +65,9 @@ class Admission:
         elif status in TOO_MANY:  # the crawl counts it when the page has come; what the page asks for waits already
             seconds = retry_after(headers, time())
             self._parts.pace.rest(self._parts.pace.host(self.url).name, PATIENCE if seconds is None else seconds)
+
+    def unsent(self) -> None:
+        """No server was reached. If the browser sends the request again, it is judged again."""
 
     def ended(self) -> None:
         """The request takes no place of its host any more. What was not answered counts from now."""
@@ -122,7 +131,11 @@ class Admissions:
             return self._in_turn_of(original, page_request)
         request = self._request(page_request)
         try:
-            decision = await self._judge(request) if original is not None else None
+            decision = None
+            if page_request.may_be_script:
+                decision = await self._judge(self._request(replace(page_request, kind=SCRIPT)))
+            elif original is not None:
+                decision = await self._judge(request)
             is_allowed = decision is not None and decision.verdict is Verdict.ALLOW
             takes_turn = original is not None and is_allowed and self._waits(original)
             if decision is None or (decision.verdict is not Verdict.DENY and not takes_turn):

@@ -1,41 +1,41 @@
 """Stands between a browser and the network.
 
-How it works. Playwright's `route` is asked about the first request of a chain of redirects only, and not about what shared and
-service workers, worklets and pop-ups of other processes ask for. The Chrome DevTools Protocol has `Fetch` for the browser as a
-whole, too: there each hop of each request of each frame and worker is paused, nearest to the network, as it is about to go out.
-So requests pass these:
+How it works. Playwright's `route` is asked about the first request of a chain of redirects only, and not about the requests of
+shared and service workers, worklets and pop-ups of other processes. The Chrome DevTools Protocol has `Fetch` for the browser as a
+whole: it pauses each hop of a request of a frame or worker, nearest to the network, as it is about to go out.
 
     Fetch.requestPaused, request stage     judged, waits for its turn (admission.py); goes on, or fails as blocked by the client
     Fetch.requestPaused, response stage    the header fields came: its turn counts from now; a redirect comes back as a request
 
-What never comes there is switched off, or led around (docs/browsers.md has the list with what was measured):
-
-    WebSockets of pages        Playwright replaces them in each frame: they are made by sockets.py
-    WebSockets of workers      the browser has a SOCKS proxy for WebSockets alone, behind which there is nothing
-    service workers            their script is refused, and so are their updates, which nobody sees
-    speculation rules          a script takes them out of each document, the header field is taken off its answer
-    WebRTC, WebTransport       no UDP but through a proxy; a script takes the names away, in frames
-    payments, federated log-in what they need the browser asks for by itself; a script takes the names away"""
+Some requests never come there: those of a frame that is gone, of the browser itself, WebSockets and others (docs/browsers.md).
+So the browser has one way out, the proxy (proxy.py), which asks here about each request. A request that was admitted before goes
+out. Any other is judged, and waits for its turn, in the proxy."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from weakref import WeakValueDictionary
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import quote, urlsplit
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from playwright.async_api import Browser, BrowserContext, CDPSession, Page
+from playwright.async_api import Browser, BrowserContext, BrowserType, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Request as PlaywrightRequest
 
 from comity.bounded import Bounded
-from comity.browser.admission import Admission, Admissions, PageRequest, refusal_of
-from comity.browser.kinds import ALL, DOCUMENT, kind_of
+from comity.browser.admission import Admission, Admissions, PageRequest
+from comity.browser.http1 import BrowserRequest
+from comity.browser.kinds import ALL, DOCUMENT, SOCKET, UNTOLD, kind_of
+from comity.browser.proxy import BrowserProxy, Passage, Route
 from comity.browser.refusals import PageRefusals, Refusal, Refusals
-from comity.browser.sockets import Sockets
+from comity.crawler.fetching.network import Network
+from comity.crawler.fetching.proxies import Proxy
+from comity.crawler.fetching.reach import Reach
 from comity.policies import Decision, PolicyError
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -46,115 +46,121 @@ logger = logging.getLogger(__name__)
 
 UNANSWERED = 120.0  # seconds after which a request without an answer counts as failed: the protocol does not tell who gave up
 MAX_FRAMES = 10_000  # whose documents are remembered
-
-# Nothing answers there. It stands for WebSockets alone, and also for those to this machine.
-NO_SOCKETS = "socks=socks5://127.0.0.1:1"
-
-# In the main world of each document before its own scripts. What stands in the markup is removed before it counts: both wait for
-# the next microtask, and this one was first.
-SCRIPT = """(() => {
-    const remove = root => root.querySelectorAll('script[type=speculationrules i]').forEach(script => script.remove());
-    const watch = root => new MutationObserver(() => remove(root)).observe(
-        root, {childList: true, subtree: true, attributes: true, attributeFilter: ['type']});
-    watch(document);
-    const attach = Element.prototype.attachShadow;
-    Element.prototype.attachShadow = function (init) {
-        const root = attach.call(this, init);
-        watch(root);
-        return root;
-    };
-    for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport', 'WebSocketStream', 'PaymentRequest',
-        'IdentityCredential', 'IdentityProvider']) delete self[name];
-    delete Navigator.prototype.credentials;
-})();"""
+Key = tuple[CDPSession, str]  # the session of a browser, and an id there
+_USERINFO = re.compile("(?<=://)[^/?#@]*@")  # RFC 3986 section-3.2.1
 
 
-def launch_arguments(*, user_agent: str = "", proxy: str = "") -> list[str]:
-    """The arguments of Chromium that switch off what nobody could judge: for `args` of `launch`.
-
-    `user_agent`: of what pages do not send themselves. `proxy`: URL of the proxy that the browser is to use, "" for none."""
-    server = proxy or "direct://"
-    return [
-        f"--proxy-server=http={server};https={server};{NO_SOCKETS}",
-        "--proxy-bypass-list=<-loopback>",
-        "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-        *([f"--user-agent={user_agent}"] if user_agent else []),
-    ]
-
-
-async def guard(context: BrowserContext, client: Client, *, automations: Iterable[str] = ("cdp", "headless")) -> BrowserGuard:
-    """Guard the browser of a context, this one and its others, as the client says. PolicyError for a browser that is not
-    Chromium, and where a page is open already.
-
-    `automations`: by which it is driven."""
-    guarded = BrowserGuard(
-        Admissions(client.parts, client.counts, automations=automations, judged=ALL, is_led_by_operator=True),
-        client.agent.user_agent,
-    )
-    browser = context.browser
-    if browser is None:
-        raise unsupported("of an unknown kind")
-    await guarded.watch(browser)
-    for other in browser.contexts:
-        await guarded.enter(other)
-        other.on("page", guarded.enter_page)
-        for page in other.pages:
-            await guarded.enter_page(page)
-    return guarded
+@asynccontextmanager
+async def guard(client: Client, *, automations: Iterable[str] = ("cdp", "headless")) -> AsyncIterator[BrowserGuard]:
+    """Guard browsers as the client says. `automations`: by which they are driven."""
+    parts = client.parts
+    admissions = Admissions(parts, client.counts, automations=automations, judged=ALL, is_led_by_operator=True)
+    guarded = BrowserGuard(admissions, client.agent.user_agent, lambda: parts.client.network)
+    guarded.start()
+    try:
+        yield guarded
+    finally:
+        await guarded.close()
 
 
 class BrowserGuard:
-    """The guard of one browser."""
+    """The guard of one browser, or of several."""
 
-    def __init__(self, admissions: Admissions, user_agent: str) -> None:
+    def __init__(self, admissions: Admissions, user_agent: str, network: Callable[[], Network]) -> None:
+        """`user_agent`: of requests that pages do not make themselves. `network`: the way to servers."""
         self.admissions = admissions
         self.user_agent = user_agent
+        self.proxy = BrowserProxy(self, network)
         self.session_fields = frozenset(("authorization", "cookie", admissions.key_header.lower()))
         self._refusals = Refusals()
-        self._sockets = Sockets(admissions, self._note_refusal, user_agent)
-        self._session: CDPSession | None = None
-        self._waiting: dict[asyncio.Task[None], str] = {}  # what is asked or answered now -> id of its frame
-        self._out: dict[str, _Out] = {}  # request id -> a request that is not answered yet
-        self._hops: Bounded[str, Admission] = Bounded(MAX_FRAMES)  # request id -> one that was answered by a redirect
+        self._waiting: dict[asyncio.Task[None], Key] = {}  # what is asked or answered now -> session, id of the frame
+        self._out: dict[Key, _Out] = {}  # the requests that are not answered yet
+        self._hops: Bounded[Key, Admission] = Bounded(MAX_FRAMES)  # the requests that were answered by a redirect
         self._sites: Bounded[str, str] = Bounded(MAX_FRAMES)  # id of a frame, page or worker -> URL of what is in it
         self._main_frames: set[str] = set()  # ids of those of pages
+        self._entering: WeakKeyDictionary[Page, asyncio.Task[None]] = WeakKeyDictionary()
         self._pages: WeakValueDictionary[str, Page] = WeakValueDictionary()  # id of its main frame, or a pop-up's of it -> page
 
     def refusals(self, page: Page) -> PageRefusals:
         """The requests of the page that were refused."""
         return self._refusals.for_page(page)
 
+    def start(self) -> None:
+        """Let the proxy serve. To be called within the loop."""
+        self.proxy.start()
+
+    async def close(self) -> None:
+        await self.proxy.close()
+
+    async def launch(self, browser_type: BrowserType, **options: Any) -> Browser:
+        """Start a guarded browser. `options`: of Playwright's `launch`. PolicyError for a browser that is not Chromium."""
+        check_type(browser_type)
+        browser = await browser_type.launch(**self.launch_options(options))
+        return await self.adopt(browser, proxy=options.get("proxy"))
+
+    def launch_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of Playwright for a browser that has no way out but the proxy. Its own proxy becomes the proxy's."""
+        server = self.proxy.listen(route_of(options.get("proxy")))
+        arguments = [
+            *(options.get("args") or ()),
+            f"--proxy-server={server}",
+            "--proxy-bypass-list=<-loopback>",
+            f"--ignore-certificate-errors-spki-list={self.proxy.identity.fingerprint}",
+            "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+            "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+            f"--user-agent={self.user_agent}",
+        ]
+        return {**{name: value for name, value in options.items() if name != "proxy"}, "args": arguments}
+
+    async def adopt(
+        self, browser: Browser, *, proxy: Mapping[str, str] | None = None, is_started_elsewhere: bool = False
+    ) -> Browser:
+        """Guard a browser, whose contexts are made by the one that is returned. PolicyError for a browser that is not Chromium,
+        and where a page is open already.
+
+        `proxy`: of contexts that have none of their own, as in Playwright's options. `is_started_elsewhere`: without
+        `launch_options`."""
+        await self.watch(browser)
+        return cast(Browser, _GuardedBrowser(browser, self.proxy, proxy, is_started_elsewhere=is_started_elsewhere))
+
     async def watch(self, browser: Browser) -> None:
-        """Stand between this browser and the network."""
-        if browser.browser_type.name != "chromium":
-            raise unsupported(browser.browser_type.name)
+        """Judge the requests of a browser that its protocol tells of."""
+        check_type(browser.browser_type)
         for page in (page for context in browser.contexts for page in context.pages):
             if origin_or_empty(page.url):  # what it asks for would go on to go out as it does
                 raise PolicyError(f"a page is open already, {page.url}: guard a browser before its pages go anywhere")
-        self._session = session = await browser.new_browser_cdp_session()
-        session.on("Fetch.requestPaused", self._on_paused)
+        session = await browser.new_browser_cdp_session()
+        session.on("Fetch.requestPaused", partial(self._on_paused, session))
         session.on("Target.targetCreated", self._on_target_created)
         session.on("Target.targetDestroyed", self._on_target_destroyed)
-        browser.on("disconnected", lambda _: self._on_disconnected())
+        browser.on("disconnected", lambda _: self._on_disconnected(session))
+        browser.on("context", self._enter)
+        for context in browser.contexts:
+            self._enter(context)
         await session.send("Target.setDiscoverTargets", {"discover": True, "filter": [{"type": "page"}]})
         await session.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
 
-    async def enter(self, context: BrowserContext) -> None:
-        """See to what pages of this context do beside plain requests."""
+    def _enter(self, context: BrowserContext) -> None:
+        """Learn from Playwright which page a request is of."""
         context.on("requestfailed", self._on_request_failed)
-        await context.add_init_script(SCRIPT)
-        await self._sockets.enter(context)
+        context.on("page", self._on_page)
 
-    async def enter_page(self, page: Page) -> None:
-        """See to what this page does, and know that it does it, and what its pop-ups do."""
+    def _on_page(self, page: Page) -> None:
+        page.on("websocket", lambda opened: opened.on("socketerror", lambda _: self._refusals.failed(_http(opened.url), page)))
+        self._entering[page] = asyncio.create_task(self._enter_page(page))
+
+    async def _enter_page(self, page: Page) -> None:
         with suppress(PlaywrightError):  # it is closed already
             session = await page.context.new_cdp_session(page)
             info = await session.send("Target.getTargetInfo")
             await session.detach()
-            self._pages[info["targetInfo"]["targetId"]] = page
-            self._refusals.for_page(page).main_frame = info["targetInfo"]["targetId"]
-            await self._sockets.enter(page)
+            main_frame = info["targetInfo"]["targetId"]
+            self._pages.setdefault(main_frame, page)
+            self._refusals.for_page(page).main_frame = main_frame
+
+    async def entered(self, page: Page) -> None:
+        """Wait until it is known which requests are of this page and its pop-ups."""
+        await self._entering[page]
 
     # What the browser tells
 
@@ -171,14 +177,15 @@ class BrowserGuard:
     def _on_target_destroyed(self, event: Mapping[str, Any]) -> None:
         """A page that is closed gives up the turns of what it waits for."""
         self._main_frames.discard(event["targetId"])
-        for task, frame in self._waiting.items():
+        for task, (_, frame) in self._waiting.items():
             if frame == event["targetId"]:
                 task.cancel()
 
-    def _on_paused(self, event: dict[str, Any]) -> None:
+    def _on_paused(self, session: CDPSession, event: dict[str, Any]) -> None:
         is_answer = "responseStatusCode" in event or "responseErrorReason" in event
-        task = asyncio.create_task(self._on_response(event) if is_answer else self._on_request(event))
-        self._waiting[task] = event["frameId"]
+        key = session, event["requestId"]
+        task = asyncio.create_task(self._on_response(key, event) if is_answer else self._on_request(key, event))
+        self._waiting[task] = session, event["frameId"] if "networkId" in event else ""  # a download outlives its page
         task.add_done_callback(self._on_done)
 
     def _on_done(self, task: asyncio.Task[None]) -> None:
@@ -186,21 +193,21 @@ class BrowserGuard:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("A request of the browser was not judged, and does not go out: %(error)r", {"error": error})
 
-    def _on_disconnected(self) -> None:
-        for out in self._out.values():
-            out.end()
-        self._out.clear()
-        for task in self._waiting:
-            task.cancel()
+    def _on_disconnected(self, session: CDPSession) -> None:
+        for key in [key for key in self._out if key[0] is session]:
+            self._give_up(key)
+        for task, (other, _) in self._waiting.items():
+            if other is session:
+                task.cancel()
 
-    async def _on_request(self, event: dict[str, Any]) -> None:
-        request, number = event["request"], event["requestId"]
+    async def _on_request(self, key: Key, event: dict[str, Any]) -> None:
+        request = event["request"]
         url, fields = request["url"], request["headers"]
         if urlsplit(url).scheme not in ("http", "https"):  # data:, blob:, file: nothing of it goes out
-            await self._continue(number)
+            await self._continue(key)
             return
         kind = kind_of(event["resourceType"])
-        frame, before = event["frameId"], self._hops.pop(event.get("redirectedRequestId", ""), None)
+        frame, before = event["frameId"], self._hops.pop((key[0], event.get("redirectedRequestId", "")), None)
         page_request = PageRequest(
             url=url,
             method=request["method"],
@@ -211,56 +218,43 @@ class BrowserGuard:
             is_of_main_frame=frame in self._main_frames,
         )
         try:
-            if fields.get("Service-Worker") == "script":
-                admission: Admission | Decision = refusal_of(url, "service workers are off: nobody sees their updates")
-            else:
-                admission = await self.admissions.admit(page_request)
+            admission = await self.admissions.admit(page_request)
         except BaseException:
-            await self._send("Fetch.failRequest", requestId=number, errorReason="BlockedByClient")
+            await self._send(key, "Fetch.failRequest", errorReason="BlockedByClient")
             raise
         if isinstance(admission, Decision):
             self._note_refusal(Refusal(url, kind.name, admission), self._pages.get(frame))
-            await self._send("Fetch.failRequest", requestId=number, errorReason="BlockedByClient")
+            await self._send(key, "Fetch.failRequest", errorReason="BlockedByClient")
             return
         if kind is DOCUMENT or event.get("networkId") == frame:  # a frame's, a worker's
             self._sites[frame] = url
-        self._out[number] = _Out(admission, lambda: self._give_up(number))
-        await self._continue(number, interceptResponse=True, **self._changes(page_request))
+        self._out[key] = _Out(admission, request["method"], lambda: self._give_up(key))
+        await self._continue(key, interceptResponse=True, **self._changes(page_request))
 
-    async def _on_response(self, event: dict[str, Any]) -> None:
-        number, fields = event["requestId"], event.get("responseHeaders", ())
+    async def _on_response(self, key: Key, event: dict[str, Any]) -> None:
+        fields = event.get("responseHeaders", ())
         status: int = event.get("responseStatusCode", 0)  # 0: it failed
-        out = self._out.pop(number, None)
+        out = self._out.pop(key, None)
         if out is not None:
             octets = tuple((_octets(field["name"]), _octets(field["value"])) for field in fields)
             out.answered(status, octets)
             page = self._pages.get(frame := event["frameId"])
             if 300 <= status < 400:
-                self._hops[number] = out.admission
+                self._hops[key] = out.admission
             elif page is not None and event["resourceType"] == "Document":
                 self._refusals.for_page(page).showed(frame, octets)
-        others = [field for field in fields if field["name"].lower() != "speculation-rules"]
-        if len(others) < len(fields):
-            await self._send("Fetch.continueResponse", requestId=number, responseCode=status, responseHeaders=others)
-        else:
-            await self._continue(number)
+        await self._continue(key)
 
     def _on_request_failed(self, request: PlaywrightRequest) -> None:
         url = request.url
-        for number, out in list(self._out.items()):
-            if out.admission.url == url:  # it was given up
-                out.end()
-                del self._out[number]
-                break
-        if "BLOCKED_BY_CLIENT" in (request.failure or ""):
-            try:
-                page = request.frame.page
-            except PlaywrightError:  # of no page
-                return
-            self._refusals.failed(url, page)
+        given_up = next((key for key, out in self._out.items() if out.admission.url == url), None)
+        if given_up is not None:
+            self._give_up(given_up)
+        with suppress(PlaywrightError):  # it is of no page
+            self._refusals.failed(url, request.frame.page)
 
-    def _give_up(self, number: str) -> None:
-        if (out := self._out.pop(number, None)) is not None:
+    def _give_up(self, key: Key) -> None:
+        if (out := self._out.pop(key, None)) is not None:
             out.end()
 
     def _note_refusal(self, refusal: Refusal, page: Page | None) -> None:
@@ -286,25 +280,92 @@ class BrowserGuard:
 
     # What it is told
 
-    async def _continue(self, number: str, **parameters: Any) -> None:
-        if not await self._send("Fetch.continueRequest", requestId=number, **parameters):
-            self._give_up(number)
+    async def _continue(self, key: Key, **parameters: Any) -> None:
+        if not await self._send(key, "Fetch.continueRequest", **parameters):
+            self._give_up(key)
 
-    async def _send(self, method: str, **parameters: Any) -> bool:
+    async def _send(self, key: Key, method: str, **parameters: Any) -> bool:
         """False where the request is gone."""
-        assert self._session is not None
+        session, number = key
         try:
-            await self._session.send(method, parameters)
+            await session.send(method, {"requestId": number, **parameters})
         except PlaywrightError:
             return False
         return True
 
+    # The proxy asks
+
+    async def let_out(self, request: BrowserRequest) -> Passage | None:
+        """The permission of a request in the proxy. None: it is refused.
+
+        A request that was admitted before has it. Any other is one that the protocol did not tell of. The browser's own requests
+        are refused: no site led to them (Fetch Metadata section-2.3), and the operator did not ask for them."""
+        for out in self._out.values():
+            if not out.is_let_out and (out.method, out.url) == (request.method, request.url):
+                out.is_let_out = True
+                return _ToldPassage(out)
+        fields = request.fields
+        if self._is_own(fields):
+            logger.debug("The browser does not get what it wants for itself: %(url)s", {"url": request.url})
+            return None
+        kind = SOCKET if request.is_socket else UNTOLD
+        page_request = PageRequest(
+            url=request.url,
+            method=request.method,
+            kind=kind,
+            fields=fields,
+            leads_there=fields.get("referer") or fields.get("origin", ""),
+            may_be_script=kind is UNTOLD and "sec-fetch-dest" not in fields,
+        )
+        admission = await self.admissions.admit(page_request)
+        if isinstance(admission, Decision):
+            self._refusals.note(Refusal(request.url, kind.name, admission))
+            return None
+        return admission
+
+    def _is_own(self, fields: Mapping[str, str]) -> bool:
+        """True for a request of the browser itself, such as for updates. What it fetches for a page (Background Fetch) has the
+        origin of the page."""
+        if fields.get("sec-fetch-site") != "none" or fields.get("sec-fetch-mode") == "navigate":
+            return False
+        origin = fields.get("origin", "")
+        return origin not in map(origin_or_empty, self._sites.values())
+
+    def announced(self, origin: str) -> Passage | None:
+        """The permission of a request to this origin that was admitted, and has not come to the proxy. None: there is none."""
+        for out in self._out.values():
+            if not out.is_let_out and origin_or_empty(out.url) == origin:
+                return _ToldPassage(out)
+        return None
+
+
+class _ToldPassage(NamedTuple):
+    """The permission of a request that the protocol tells of. It tells of the answer, too."""
+
+    out: _Out
+
+    @property
+    def referrer_reach(self) -> Reach | None:
+        return self.out.admission.referrer_reach
+
+    def unsent(self) -> None:
+        self.out.is_let_out = False
+
+    def answered(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """`Fetch.requestPaused` says so."""
+
+    def ended(self) -> None:
+        """`Fetch.requestPaused`, or Playwright, says so."""
+
 
 class _Out:
-    """A request that is out."""
+    """A request that was admitted, and is not answered."""
 
-    def __init__(self, admission: Admission, give_up: Callable[[], None]) -> None:
+    def __init__(self, admission: Admission, method: str, give_up: Callable[[], None]) -> None:
         self.admission = admission
+        self.method = method
+        self.url = _USERINFO.sub("", admission.url)  # as it is sent
+        self.is_let_out = False  # by the proxy
         self._timer = asyncio.get_running_loop().call_later(UNANSWERED, give_up)
 
     def answered(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
@@ -320,5 +381,55 @@ def _octets(text: str) -> bytes:
     return text.encode("latin-1", "replace")
 
 
-def unsupported(browser: str) -> PolicyError:
-    return PolicyError(f"a browser {browser} does not tell all of its requests: use Chromium")
+def check_type(browser_type: BrowserType) -> None:
+    if browser_type.name != "chromium":
+        raise PolicyError(f"a browser {browser_type.name} does not tell of its requests: use Chromium")
+
+
+class _GuardedBrowser:
+    """A browser whose contexts have no way out but the proxy."""
+
+    def __init__(
+        self,
+        browser: Browser,
+        guarding: BrowserProxy,
+        proxy: Mapping[str, str] | None,
+        *,
+        is_started_elsewhere: bool,
+    ) -> None:
+        self._browser = browser
+        self._guarding = guarding
+        self._proxy = proxy
+        self._is_started_elsewhere = is_started_elsewhere
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._browser, name)
+
+    async def new_context(self, **options: Any) -> BrowserContext:
+        return await self._browser.new_context(**self._options(options))
+
+    async def new_page(self, **options: Any) -> Page:
+        return await self._browser.new_page(**self._options(options))
+
+    def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options with the proxy. A browser that was started elsewhere does not know the key of the proxy, and accepts it
+        only if it accepts all."""
+        route, changed = route_of(options.get("proxy") or self._proxy), dict(options)
+        if self._is_started_elsewhere and not options.get("ignore_https_errors"):
+            route, changed["ignore_https_errors"] = route._replace(is_strict=True), True
+        return changed | {"proxy": {"server": self._guarding.listen(route)}}
+
+
+def route_of(proxy: Mapping[str, str] | None) -> Route:
+    """The proxy of Playwright's options. PolicyError for one that is no HTTP proxy."""
+    if not proxy:
+        return Route()
+    scheme, separator, address = proxy["server"].rpartition("://")
+    credentials = ":".join(quote(proxy[name], safe="") for name in ("username", "password") if name in proxy)
+    server = f"{scheme}{separator}{credentials}{credentials and '@'}{address}"
+    return Route(Proxy.parse("the proxy of a browser", server, "utf-8", remedy="write http://host:port"), proxy.get("bypass", ""))
+
+
+def _http(url: str) -> str:
+    """The URL of a WebSocket with http in place of ws."""
+    return "http" + url.removeprefix("ws")

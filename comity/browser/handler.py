@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from playwright.async_api import Browser, BrowserContext, Page
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
+from scrapy.settings import BaseSettings
 from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
 
 from comity.browser.admission import Admissions
-from comity.browser.guard import BrowserGuard, launch_arguments
+from comity.browser.guard import BrowserGuard, route_of
 from comity.browser.refusals import Visit
 from comity.crawler.crawl import Crawl
+from comity.crawler.fetching.reach import literal
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy_playwright.provider import BrowserProvider
-
-logger = logging.getLogger(__name__)
 
 PAGE_INIT = "playwright_page_init_callback"  # of request.meta: scrapy-playwright calls it before a page goes anywhere
 PAGE = "playwright_page"  # of request.meta: a page that the spider has kept, to be used again
@@ -46,14 +48,11 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
                 judged=crawl.options.browser,
             ),
             crawl.agent.user_agent,
+            lambda: crawl.client.network,
         )
-        if self.config.cdp_url or self.config.connect_url:
-            logger.warning(
-                "The browser is started elsewhere: WebSockets of workers are judged only where it has the arguments of"
-                " comity.browser.launch_arguments() (docs/browsers.md)"
-            )
-        self.config.launch_options = _guarded_launch(self.config.launch_options, crawl.agent.user_agent)
-        self.browser_provider_cls = partial(_GuardedProvider, self.browser_provider_cls, self._guard)
+        provider = partial(_GuardedProvider, self.browser_provider_cls, self._guard, self.config.launch_options.get("proxy"))
+        self.browser_provider_cls = provider
+        self.config.launch_options = self._guard.launch_options(self.config.launch_options)
         if self.process_request_headers is not None:
             self.process_request_headers = partial(_own_headers, self.process_request_headers, self._guard.session_fields)
 
@@ -73,7 +72,7 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
 
         async def init(page: Page, request: Request) -> None:
             pages.append(page)
-            await self._guard.enter_page(page)
+            await self._guard.entered(page)
             if theirs is not None:
                 await _awaited(theirs(page, request))
 
@@ -93,7 +92,12 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
         if pages:
             refusals = self._guard.refusals(pages[-1])
             self._crawl.responses.browsed[request] = Visit(refusals, tuple(refusals.document_fields))
-        return response
+        # Playwright knows the address of the proxy.
+        return response.replace(ip_address=self._guard.proxy.address_of(urlsplit(response.url).hostname or ""))
+
+    async def close(self) -> None:
+        await super().close()
+        await self._guard.close()
 
 
 def guarded_handler(handler: type[ScrapyPlaywrightDownloadHandler]) -> type[ScrapyPlaywrightDownloadHandler]:
@@ -103,58 +107,53 @@ def guarded_handler(handler: type[ScrapyPlaywrightDownloadHandler]) -> type[Scra
     return handler if issubclass(handler, GuardedHandler) else type(handler.__name__, (GuardedHandler, handler), {})
 
 
+def check(settings: BaseSettings) -> None:
+    """PolicyError for settings of scrapy-playwright with which a browser could not be guarded."""
+    contexts = settings.getdict("PLAYWRIGHT_CONTEXTS").values()
+    for options in (settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS"), *contexts):
+        route_of(options.get("proxy"))
+    for name in ("PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL"):
+        host = urlsplit(settings.get(name) or "").hostname
+        address = literal(host or "")
+        if host and host != "localhost" and (address is None or not address.is_loopback):
+            raise PolicyError(
+                f"{name} `{printable(host.encode())}` is another machine: its browser cannot reach comity's proxy, through which"
+                " all requests go. Start the browser on this machine, and write an address such as 127.0.0.1"
+            )
+
+
 class _GuardedProvider:
     """A provider of browsers (PLAYWRIGHT_BROWSER_PROVIDER) that are guarded."""
 
-    def __init__(self, provider: Callable[[Config], BrowserProvider], guard: BrowserGuard, config: Config) -> None:
+    def __init__(
+        self,
+        provider: Callable[[Config], BrowserProvider],
+        guard: BrowserGuard,
+        proxy: Mapping[str, str] | None,
+        config: Config,
+    ) -> None:
+        """`proxy`: of Playwright's options."""
         self._provider = provider(config)
         self._guard = guard
+        self._proxy = proxy
+        self._is_started_elsewhere = bool(config.cdp_url or config.connect_url)
 
     async def start(self) -> None:
+        self._guard.start()
         await self._provider.start()
 
     async def launch_browser(self) -> Browser:
         browser = await self._provider.launch_browser()
-        await self._guard.watch(browser)
-        for context in browser.contexts:
-            await self._guard.enter(context)
-        return cast(Browser, _GuardedBrowser(browser, self._guard))
+        return await self._guard.adopt(browser, proxy=self._proxy, is_started_elsewhere=self._is_started_elsewhere)
 
     async def launch_persistent_context(self, context_kwargs: dict[str, Any]) -> BrowserContext:
-        context: BrowserContext = await self._provider.launch_persistent_context(
-            _guarded_launch(context_kwargs, self._guard.user_agent)
-        )
+        context: BrowserContext = await self._provider.launch_persistent_context(self._guard.launch_options(context_kwargs))
         assert context.browser is not None
         await self._guard.watch(context.browser)
-        await self._guard.enter(context)
         return context
 
     async def close(self) -> None:
         await self._provider.close()
-
-
-class _GuardedBrowser:
-    """A browser whose contexts are guarded before anybody has them."""
-
-    def __init__(self, browser: Browser, guard: BrowserGuard) -> None:
-        self._browser = browser
-        self._guard = guard
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._browser, name)
-
-    async def new_context(self, **kwargs: Any) -> BrowserContext:
-        if kwargs.get("proxy"):
-            logger.warning("A context has a proxy of its own: WebSockets of workers are not judged there (docs/browsers.md)")
-        context = await self._browser.new_context(**kwargs)
-        await self._guard.enter(context)
-        return context
-
-
-def _guarded_launch(options: Mapping[str, Any], user_agent: str) -> dict[str, Any]:
-    """The options with what switches off whatever nobody could judge, where the browser is started here."""
-    proxy = (options.get("proxy") or {}).get("server", "")
-    return {**options, "args": [*(options.get("args") or ()), *launch_arguments(user_agent=user_agent, proxy=proxy)]}
 
 
 async def _own_headers(process: Callable[..., Any], session_fields: frozenset[str], **arguments: Any) -> dict[str, str]:

@@ -21,8 +21,12 @@ class Kind(NamedTuple):
 
 
 DOCUMENT = Kind("document", "document")
+SCRIPT = Kind("xhr", "empty")
 SOCKET = Kind("websocket", "empty")
 OTHER = Kind("other", "")
+UNTOLD = Kind(
+    "untold", ""
+)  # the protocol did not tell of it; judged as a document, and as a script's unless it says what it is for
 
 # Network.ResourceType of the Chrome DevTools Protocol -> the kind. What is not here is OTHER, and judged like a document.
 KINDS = {
@@ -34,13 +38,13 @@ KINDS = {
     "Script": Kind("script", "script", is_part=True),
     "TextTrack": Kind("track", "track", is_part=True),
     "Manifest": Kind("manifest", "manifest", is_part=True),
-    "XHR": Kind("xhr", "empty"),  # fetch() and EventSource too
+    "XHR": SCRIPT,  # fetch() and EventSource too
     "Fetch": Kind("prefetch", "empty"),  # <link rel=prefetch>
-    "EventSource": Kind("xhr", "empty"),
+    "EventSource": SCRIPT,
     "Prefetch": Kind("prefetch", "empty"),
     "Ping": Kind("beacon", "empty"),  # sendBeacon(), <a ping>
     "CSPViolationReport": Kind("report", "report"),
-    "Preflight": Kind("xhr", "empty"),
+    "Preflight": SCRIPT,
     "Other": OTHER,  # workers, favicons
 }
 

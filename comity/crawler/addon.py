@@ -37,6 +37,7 @@ from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Opt
 from comity.crawler.progress import Progress
 from comity.crawler.scrapy_internals import take_shipped_suffixes
 from comity.database import make_private_folder
+from comity.policies import PolicyError
 
 logger = logging.getLogger(__name__)
 
@@ -116,13 +117,16 @@ def _guard_browsers(settings: BaseSettings, options: Options) -> None:
     browser = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
     if browser != "chromium":
         stop(
-            f"PLAYWRIGHT_BROWSER_TYPE `{browser}`: this browser does not tell all of its requests, so they cannot be judged: set"
-            " it to chromium"
+            f"PLAYWRIGHT_BROWSER_TYPE `{browser}`: this browser does not tell of its requests, so they cannot be judged:"
+            " set it to chromium"
         )
     try:
         guard = load_object("comity.browser.handler.guarded_handler")
+        load_object("comity.browser.handler.check")(settings)
     except ImportError as error:
         stop(f"DOWNLOAD_HANDLERS has scrapy-playwright, which needs {error.name}: pip install 'comity[playwright]'")
+    except PolicyError as error:
+        stop(str(error))
     all_handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), **{name: guard(load_object(handlers[name])) for name in handlers}}
     settings.set("DOWNLOAD_HANDLERS", all_handlers, priority=settings.getpriority("DOWNLOAD_HANDLERS") or 0)
     # Requests of a page wait for the turn of their host, as all others do.

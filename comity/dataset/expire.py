@@ -198,4 +198,8 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
             manifest.write(
                 path, manifest.changed(path, described, summary.composition, removed=summary.counts.causes, when=terms.now)
             )
+    if not dry_run and not manifest.current(path) and (described := manifest.read(path)):
+        # A run was killed when the dataset was replaced, before its manifest was written.
+        described |= expire_one.facts_of_change(path)
+        manifest.write(path, manifest.changed(path, described, summary.composition, removed={}, when=terms.now))
     return _Expired(summary)

@@ -94,15 +94,14 @@ def folder_output(
     [(name, count)] = Counter(names).most_common(1)
     if count > 1:
         raise DatasetError(f"{folder / name} would be written twice: two files have this name")
-    old_digests = manifest.digests(manifest.last(folder))
     # In a store the old files go before the new ones come: then no manifest is beside them until all are there.
     restored = manifest.restored_on_error(folder) if is_local(folder) else nullcontext()
     with restored, ExitStack() as stack:
-        filled = stack.enter_context(FolderReplacement(folder, old_digests.__contains__))
+        filled = stack.enter_context(FolderReplacement(folder, manifest.written_names(folder).__contains__))
         beside = tuple(stack.enter_context(FolderReplacement(aside, _is_lines)) for aside in asides)
-        yield FolderOutput(
-            readers, [FolderPart(reader, name, filled, beside) for reader, name in zip(readers, names, strict=True)], []
-        )
+        parts = [FolderPart(reader, name, filled, beside) for reader, name in zip(readers, names, strict=True)]
+        yield (output := FolderOutput(readers, parts, []))
+        manifest.announce(folder, output.facts)
         manifest.retract(folder, is_replaced=True)
 
 

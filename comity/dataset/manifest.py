@@ -5,6 +5,7 @@ it has no property for stands in terms of our own, `comity:...`.
 
 manifest(path, told, composition)   what to write
 write(path, manifest)               NAME.croissant.json beside NAME
+announce(path, files)               before the files of a folder take their places
 read(path)                          what was written; None where nothing was
 retract(path)                       before the dataset changes, or becomes another one
 
@@ -79,7 +80,7 @@ CONTEXT: dict[str, Any] = {
     "comity": "urn:comity:dataset:",
     **{
         f"comity:{name}": {"@type": "@json"}
-        for name in ("counts", "agents", "policies", "arrangements", "vocabulary", "removed", "defaults", "tagged")
+        for name in ("counts", "agents", "policies", "policyCount", "arrangements", "vocabulary", "removed", "defaults", "tagged")
     },
 }
 
@@ -156,13 +157,22 @@ class History(NamedTuple):
     tagged: Any = None  # of records of others: for whom and by which policies they were tagged
 
 
+class PolicyCount(NamedTuple):
+    """The number of copies of policy files that decided."""
+
+    all: int
+    listed: int  # in the manifest
+    without_copy: int  # of all: files that nobody captured, or that could not be fetched
+    is_estimate: bool
+
+
 class Composition(NamedTuple):
     """The composition of the records that are in it."""
 
     fields: Fields
     agents: Mapping[str, int]  # product token -> records that it fetched
     policies: Mapping[str, Any]  # URL -> the copies that decided, with SHA-256 and time
-    has_more_policies: bool  # there are others besides
+    policy_count: PolicyCount
     arrangements: Mapping[str, int]  # of the operator with the sites -> records that they permitted
     licenses: Sequence[str]
 
@@ -238,11 +248,17 @@ def _composed(path: Path, uses: Sequence[str], composition: Composition, files: 
         distribution, source = [*_file_set(path.name, files)], {"fileSet": {"@id": FILES}}
     columns = None if files[0].columns is None else {name for file in files for name in file.columns or ()}
     fields = list(_described(composition.fields, uses, columns, source))
+    count = composition.policy_count
     return {
         **({"license": list(composition.licenses)} if composition.licenses else {}),
         "comity:agents": dict(composition.agents),
         "comity:policies": dict(composition.policies),
-        "comity:hasMorePolicies": composition.has_more_policies,
+        "comity:policyCount": {
+            "all": count.all,
+            "listed": count.listed,
+            "withoutCopy": count.without_copy,
+            "isEstimate": count.is_estimate,
+        },
         "comity:arrangements": dict(composition.arrangements),
         "distribution": distribution,
         "recordSet": [{"@type": "cr:RecordSet", "@id": RECORDS, "name": RECORDS, "field": fields}],
@@ -360,6 +376,23 @@ def replaced(path: Path) -> Path:
     return path.with_name(f".{path.name}.croissant.json.replaced")
 
 
+def announced(path: Path) -> Path:
+    """Return the place of the names of files that are about to become a folder, which has no manifest yet."""
+    return path.with_name(f".{path.name}.croissant.json.next")
+
+
+def announce(path: Path, files: Sequence[FileFacts]) -> None:
+    """Say which files a folder gets. A run that is killed before it writes the manifest has written them."""
+    described = {"distribution": [_file_object(file.name, file.name, file) for file in files]}
+    with Replacement(announced(path), is_named=False) as file:
+        file.write(json.dumps(described).encode() + b"\n")
+
+
+def written_names(path: Path) -> frozenset[str]:
+    """Return the names of the files in a folder that runs of comity have written, as far as they said so."""
+    return frozenset((*digests(last(path)), *digests(_read(announced(path)))))
+
+
 def last(path: Path) -> dict[str, Any] | None:
     """Read the last manifest that was there, whatever stands there now. DatasetError where it is none."""
     return next((value for name in (path_of, before, replaced) if (value := _read(name(path))) is not None), None)
@@ -439,5 +472,5 @@ def write(path: Path, described: Mapping[str, Any]) -> None:
     """The dataset stands as it is described."""
     with Replacement(path_of(path), is_named=False) as file:
         file.write(json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
-    for manifest in (before(path), replaced(path)):
+    for manifest in (before(path), replaced(path), announced(path)):
         manifest.unlink(missing_ok=True)

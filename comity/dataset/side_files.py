@@ -29,7 +29,7 @@ from comity.dataset.passes import Unread
 def side_files(dataset: Path) -> list[Path]:
     """All files that are written with a dataset."""
     names = (f"{dataset.name}{ending}" for ending in SIDE_ENDINGS)
-    manifests = (manifest.path_of, manifest.before, manifest.replaced)
+    manifests = (manifest.path_of, manifest.before, manifest.replaced, manifest.announced)
     return [*map(dataset.with_name, names), *(place(dataset) for place in manifests)]
 
 

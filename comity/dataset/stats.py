@@ -1,45 +1,125 @@
-"""Statistics of datasets: how much of them may be used options. Nothing is written."""
+"""Statistics of datasets: how many records permit each use, and which rules decide.
+
+    counts = stats([Path("items.parquet")], datetime.now(UTC), by="origin", uses=["train"])
+    for row in counts.rows(): ...
+
+Datasets are only read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import json
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
-from comity.dataset.counts.record_counts import RecordCounts
-from comity.dataset.job import JobOptions, fields_with_tag, open_readers
+from comity.dataset.counts.use_counts import MONTH, USE, UseCounts
+from comity.dataset.files.replacement import Replacement
+from comity.dataset.job import JobOptions, check_outside, fields_with_tag, files_of, first_of, open_readers, paths_read
 from comity.dataset.passes import Outcome, Sinks, Unread, run
-from comity.dataset.records import Record
-from comity.dataset.tags.sources import GUESSED, TagSource
+from comity.dataset.records import DatasetError, Record
+from comity.dataset.tags.sources import GUESSED, TagSource, read
+from comity.policies.tag import TagError
 
 
 class StatsPass(NamedTuple):
-    """A pass that counts what the tags permit."""
+    """A pass that counts the uses that tags permit."""
 
     now: datetime
     tags: TagSource = GUESSED
+    by: str = USE  # one of BY
+    uses: frozenset[str] = frozenset()  # those that are counted; empty: all that tags list
 
     @property
     def fields(self) -> Sequence[str] | None:
-        return fields_with_tag(self.tags)
+        return fields_with_tag(self.tags, *(["fetched_at"] if self.by == MONTH else ()))
 
     def __call__(self, records: list[Record]) -> Outcome:
-        counts = RecordCounts()
+        counts = UseCounts(self.by)
         for record in records:
-            counts.read(record, self.now, self.tags)
+            self._count(counts, record)
         return Outcome([], counts)
 
+    def columns(self, batch: Any, number: int) -> Outcome:
+        from comity.dataset.counts.use_columns import count_columns  # it needs pyarrow
 
-def stats(datasets: Sequence[Path], now: datetime, options: JobOptions = JobOptions(), tags: TagSource = GUESSED) -> RecordCounts:  # noqa: B008
-    """Nothing is written."""
-    counts, readers = RecordCounts(), open_readers(datasets)
+        counts = UseCounts(self.by)
+        read = partial(self._count, counts)
+        unreadable = count_columns(batch, number, counts, self.tags, self.uses, self.now, read)
+        return Outcome([], counts, unreadable=unreadable)
+
+    def _count(self, counts: UseCounts, record: Record) -> None:
+        try:
+            tag = read(record, self.tags)
+        except TagError as error:
+            counts.drop(str(error))
+        else:
+            counts.read(record, tag, self.uses, self.now)
+
+
+def check_output(output: Path, datasets: Sequence[Path], tags: TagSource) -> None:
+    """DatasetError if counts cannot be written to this file."""
+    if output.suffix not in _WRITERS:
+        raise DatasetError(f"{output}: its name says no format: write a name that ends in {', '.join(_WRITERS)}")
+    if first_of([output], files_of(paths_read(open_readers(datasets), tags))):
+        raise DatasetError(f"{output} is read from: give the counts another name")
+    check_outside(output, datasets)
+
+
+def write(counts: UseCounts, output: Path) -> None:
+    """Write all rows of the counts, in the format that the file's name says. `.json` has the totals, too.
+
+    DatasetError if the file cannot be written."""
+    with Replacement(output) as file:
+        _WRITERS[output.suffix](counts, file)
+
+
+def _write_parquet(counts: UseCounts, file: IO[bytes]) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    types = [pa.string() if name in (counts.by, "use") else pa.int64() for name in counts.columns]
+    rows = pa.Table.from_pylist(list(counts.rows()), pa.schema(list(zip(counts.columns, types, strict=True))))
+    parquet.write_table(rows, file, compression="zstd")
+
+
+def _write_csv(counts: UseCounts, file: IO[bytes]) -> None:
+    text = TextIOWrapper(file, "utf-8", newline="")
+    writer = csv.DictWriter(text, counts.columns)
+    writer.writeheader()
+    writer.writerows(counts.rows())
+    text.detach()
+
+
+def _write_json(counts: UseCounts, file: IO[bytes]) -> None:
+    file.write(json.dumps(counts.as_json(), indent=2).encode() + b"\n")
+
+
+_WRITERS = {".parquet": _write_parquet, ".csv": _write_csv, ".json": _write_json}
+
+
+def stats(
+    datasets: Sequence[Path],
+    now: datetime,
+    options: JobOptions = JobOptions(),  # noqa: B008  # immutable
+    tags: TagSource = GUESSED,
+    *,
+    by: str = USE,
+    uses: Iterable[str] = (),
+) -> UseCounts:
+    """Count the uses of datasets. `by`: one of BY. `uses`: those that are counted; none: all.
+
+    DatasetError if a file cannot be read."""
+    counts, readers = UseCounts(by), open_readers(datasets)
 
     def unreadable(_: Unread) -> None:
         counts.unreadable += 1
 
     run(
-        StatsPass(now, tags),
+        StatsPass(now, tags, by, frozenset(uses)),
         readers,
         Sinks(counts.merge, unreadable=unreadable, progress=options.progress),
         workers=options.workers,

@@ -80,7 +80,7 @@ def tagger(
     """Return a step that tags rows.
 
     `policies`: captures that are open, or the WARC files and folders that have them: then it is to be closed, or used by `with`.
-    `agent`: or its product token. `fields`: of Question: as_of, missing, captured_by, also, now.
+    `agent`: or its product token. `fields`: of Question: as_of, missing, captured_by, captured_at, also, now.
 
     DatasetError or PolicyError where it makes no sense, or a file cannot be read."""
     names = tuple(dict.fromkeys(use.strip().lower() for use in uses))

@@ -67,6 +67,7 @@ class PoliciesSpider(Spider):
         self._size = self._position = 0  # octets of the list; of a stream nobody knows how many it has
         self._bad = 0  # lines and records without an origin
         self._unreachable: list[str] = []  # the first of them, in words
+        self._unreachable_count = 0
         self._list_path = Path(unreachable) if unreachable else None
         self._list: IO[bytes] | None = None
         self._survey: Survey | None = None
@@ -93,6 +94,8 @@ class PoliciesSpider(Spider):
                     self._archive.begin(crawl.agent.user_agent)
                 if self._list_path:
                     self._list = files.enter_context(Replacement(self._list_path))
+                for entry in self._archive.unreachable() if self._archive else ():
+                    self._note_unreachable(entry)
                 self._survey = Survey(self.crawler, tries=self._tries, on_outcome=self._note)
                 await self._survey.run(self._new())
                 if self._archive:
@@ -167,30 +170,34 @@ class PoliciesSpider(Spider):
         """An outcome."""
         assert self.crawler.stats
         self.crawler.stats.inc_value("comity/origins/done")
+        entry = ""
         if policies.unreachable:
             self.crawler.stats.inc_value("comity/origins/unreachable")
-            self._note_unreachable(origin, policies)
+            again = datetime.fromtimestamp(policies.fresh_until, UTC).isoformat(timespec="seconds")
+            entry = json.dumps({"origin": origin, "error": policies.error, "asked_again_at": again})
+            self._note_unreachable(entry)
         if self._archive:
-            self._archive.write(policies.site)
+            self._archive.write(policies.site, unreachable=entry)
         if monotonic() - self._logged_at > TELL_AFTER:
             self._logged_at = monotonic()
             self.logger.info("%s", self.comity_progress())
 
-    def _note_unreachable(self, origin: str, policies: Policies) -> None:
-        again = datetime.fromtimestamp(policies.fresh_until, UTC).isoformat(timespec="seconds")
+    def _note_unreachable(self, entry: str) -> None:
+        """List an unreachable origin. `entry`: a line of JSON."""
+        self._unreachable_count += 1
         if len(self._unreachable) < MOST_NAMED:
-            self._unreachable.append(f"{origin}: {policies.error}")
+            told = json.loads(entry)
+            self._unreachable.append(f"{told['origin']}: {told['error']}")
         if self._list:
-            entry = {"origin": origin, "error": policies.error, "asked_again_at": again}
-            self._list.write(json.dumps(entry).encode() + b"\n")
+            self._list.write(entry.encode() + b"\n")
 
     def _sum_up(self) -> None:
         assert self._survey
         self.logger.info("%s", self.comity_progress())
         if self._unreachable:
-            more = self._survey.unreachable - len(self._unreachable)
+            more = self._unreachable_count - len(self._unreachable)
             lines = [*self._unreachable, f"and {more} more: -a unreachable=FILE.jsonl lists all"] if more else self._unreachable
-            self.logger.warning("%d origins could not be had:\n%s", self._survey.unreachable, "\n".join(lines))
+            self.logger.warning("%d origins could not be had:\n%s", self._unreachable_count, "\n".join(lines))
 
 
 def _archive_class(name: str) -> type[PolicyArchive] | None:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from comity.browser.guard import launch_arguments
-from comity.browser.kinds import DOCUMENT, KINDS, OTHER, kind_of
+from comity.browser.kinds import DOCUMENT, KINDS, OTHER, SOCKET, UNTOLD, kind_of
 from comity.policies.answers.request import XHR, kinds_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "browsers.md"
@@ -30,10 +29,4 @@ def test_what_is_new_is_judged_like_a_document() -> None:
 def test_the_table_is_documented() -> None:
     text = DOCS.read_text("utf-8")
     assert [resource_type for resource_type in KINDS if f"`{resource_type}`" not in text] == []
-    assert [kind.name for kind in KINDS.values() if f"`{kind.name}`" not in text] == []
-
-
-def test_launch_arguments_leave_no_way_to_websockets() -> None:
-    assert "--proxy-server=http=direct://;https=direct://;socks=socks5://127.0.0.1:1" in launch_arguments()
-    (server,) = [argument for argument in launch_arguments(proxy="http://proxy.example:3128") if "--proxy-server" in argument]
-    assert server == "--proxy-server=http=http://proxy.example:3128;https=http://proxy.example:3128;socks=socks5://127.0.0.1:1"
+    assert [kind.name for kind in (*KINDS.values(), SOCKET, UNTOLD) if f"`{kind.name}`" not in text] == []

@@ -332,3 +332,35 @@ def test_a_manifest_follows_where_a_process_could_not_say_what_it_did(
     described = json.loads(croissant.path_of(out).read_bytes())
     for file in described["distribution"][1:]:
         assert file["sha256"] == hashlib.sha256((out / file["name"]).read_bytes()).hexdigest()
+
+
+@pytest.mark.requirement("REACH-5")
+@pytest.mark.parametrize("form", [".jsonl", ".parquet"])
+def test_a_run_that_was_killed_before_its_manifest_was_there(tmp_path: Path, make_record: MakeRecord, form: str) -> None:
+    crawled, out = folder_of(make_record, tmp_path / "crawled", form), tmp_path / "out"
+    export_folder([crawled], out, TRAIN)
+    right, described = snapshot(out), croissant.read(out)
+    assert described is not None
+    croissant.path_of(out).unlink()
+    with pytest.raises(DatasetError, match="which nothing of comity has written there"):
+        export_folder([crawled], out, TRAIN)
+    files = [croissant.facts_of(out / name, name) for name in right]
+    croissant.announce(out, files)  # as a run does before its folder is in place
+    export_folder([crawled], out, TRAIN)
+    assert (snapshot(out), croissant.read(out)) == (right, described)
+    assert not [*tmp_path.glob(".out*")]
+
+
+def test_an_expiry_that_was_killed_before_its_manifest_was_there(tmp_path: Path, make_record: MakeRecord) -> None:
+    path = tmp_path / "out.jsonl"
+    export([folder_of(make_record, tmp_path / "crawled")], path, TRAIN._replace(now=datetime(2026, 11, 21, tzinfo=UTC)))
+    expire([path], NOW)
+    right = croissant.path_of(path)
+    moved = right.replace(croissant.before(path))
+    moved.write_text(moved.read_text().replace(croissant.sha256_of(path), "0" * 64))  # that of the file before
+    assert expire([path], NOW, dry_run=True).causes == {}
+    assert not right.exists()
+    assert expire([path], NOW).causes == {}
+    [digest] = croissant.described_files(json.loads(right.read_bytes())).values()
+    assert digest.sha256 == croissant.sha256_of(path)
+    assert not moved.exists()

@@ -29,13 +29,13 @@ from comity.authoring.explaining import explain
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
 from comity.authoring.sites import Source, SourceFile
-from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.files import arrow_schema as typed
 from comity.dataset.files import jsonl, parquet
 from comity.dataset.files.warc import reader as warc
 from comity.dataset.permissions.expiry import ExpiryTerms, expired
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError, Unreadable
+from comity.dataset.stats import StatsPass
 from comity.dataset.tags import sources as tag_sources
 from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.today import Today
@@ -895,7 +895,7 @@ def fuzz_tag(octets: bytes) -> None:
         read = tag_sources.read(record)
         assert read.uses[use].is_allowed
         assert not any(use in element.deny and element.is_whole for element in read.elements)
-    RecordCounts().read(record, NOW)
+    StatsPass(NOW)([record])
     expired(record, ExpiryTerms.create(NOW, taken_down=[f"{ORIGIN}/b"]))
     site = Site.from_files(ORIGIN, {"/robots.txt": b"User-agent: *\nUsage: ai=n\n"})
     check = rechecked(record, lambda _: site, Today(AGENT, NOW))
@@ -938,7 +938,7 @@ def fuzz_readers(octets: bytes) -> None:
                 for one in batch:
                     assert isinstance(one, Unreadable | dict)
                     if isinstance(one, dict):
-                        RecordCounts().read(one, NOW)
+                        StatsPass(NOW)([one])
         assert total == reader.size
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
 
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
 OPEN, PRIVATE = "/open/", "/private/"
-PATIENCE = 40.0  # seconds that a page waits for what has to come; a browser on a busy machine
+PATIENCE = 200.0  # seconds that a page waits for what has to come; a browser on a busy machine
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 BODIES: dict[str, tuple[str, bytes]] = {
@@ -30,11 +31,11 @@ BODIES: dict[str, tuple[str, bytes]] = {
 }
 
 
-# What Chromium now and then does not send while requests are paused, and Playwright while its own routing is on, as with
-# scrapy-playwright: of frames that are gone. Stock scrapy-playwright loses them too.
-LOST_BY_PAUSING = frozenset(("fetch-later",))
-LOST_BY_ROUTING = LOST_BY_PAUSING | {"unload-beacon"}
-
+# Chromium itself does not always send these: downloads of what is gone, what may wait, and what is a hint.
+SPECULATION = {"speculation-prefetch", "speculation-prerender", "speculation-script"}
+LOST = SPECULATION | {"gone-frame-download", "closed-popup-download", "fetch-later"}
+# Playwright loses this with a route of its own, as scrapy-playwright has one.
+LOST_BY_ROUTING = LOST | {"unload-beacon"}
 
 TOTAL = "{total: {label: 'a', amount: {currency: 'EUR', value: '1'}}}"  # of a PaymentRequest
 
@@ -43,23 +44,37 @@ class Way(NamedTuple):
     """A way of asking."""
 
     ending: str  # of the path of what is asked for: of BODIES
-    markup: str = ""  # of the page; § stands for what is asked for, ¶ for the document below
+    markup: str = ""  # of the page; § stands for what is asked for, ¶ for the document below, ¤ for the origin of another site
     script: str = ""  # the same, in the page's script
     help: str = ""  # the ending of a document that asks for it
     content: str = ""  # of that document
-    is_off: bool = False  # comity lets nobody ask so
+    is_off: bool = False  # nothing asks so
 
 
 def _frame(content: str) -> Way:
     return Way("html", "<iframe src=¶></iframe>", help="html", content=f"<link rel=icon href=data:,>{content}")
 
 
-def _worker(ending: str, script: str, make: str = "new Worker('¶')", *, is_off: bool = False) -> Way:
-    return Way(ending, script=make, help="js", content=script, is_off=is_off)
+def _worker(ending: str, script: str, make: str = "new Worker('¶')") -> Way:
+    return Way(ending, script=make, help="js", content=script)
 
 
 def _rules(action: str) -> str:
     return f'<script type=speculationrules>{{"{action}": [{{"urls": ["§"], "eagerness": "immediate"}}]}}</script>'
+
+
+_CLICK = "querySelector('a').click()"
+
+
+def _frame_of_popup(script: str) -> Way:
+    content = f"<iframe srcdoc='<a href=§ download>a</a>'></iframe><script>onload = () => {{ {script} }}</script>"
+    return Way("bin", script="window.open('¶')", help="html", content=f"<link rel=icon href=data:,>{content}")
+
+
+def _service_worker(ending: str, script: str, then: str = "") -> Way:
+    return Way(
+        ending, script=f"navigator.serviceWorker.register('¶', {{scope: '¶'}}){then}.catch(() => 0)", help="js", content=script
+    )
 
 
 def _css(ending: str, rule: str) -> Way:
@@ -67,14 +82,13 @@ def _css(ending: str, rule: str) -> Way:
 
 
 WAYS: dict[str, Way] = {
-    "speculation-prefetch": Way("html", _rules("prefetch"), is_off=True),
-    "speculation-prerender": Way("html", _rules("prerender"), is_off=True),
+    "speculation-prefetch": Way("html", _rules("prefetch")),
+    "speculation-prerender": Way("html", _rules("prerender")),
     "speculation-script": Way(
         "html",
         "<script>{const rules = document.createElement('script'); rules.type = 'speculationrules';"
         """rules.textContent = '{"prefetch": [{"urls": ["§"], "eagerness": "immediate"}]}';"""
         "document.head.append(rules)}</script>",
-        is_off=True,
     ),
     "img": Way("png", "<img src=§>"),
     "srcset": Way("png", "<img srcset='§ 1x, §?2 2x'>"),
@@ -137,8 +151,10 @@ WAYS: dict[str, Way] = {
         content="<link rel=icon href=data:,><script>addEventListener('pagehide', () => navigator.sendBeacon('§'))</script>",
     ),
     "eventsource": Way("events", script="new EventSource('§')"),
-    "websocket": Way("bin", script="new WebSocket(SOCKET + '§')"),
-    "websocket-of-frame": _frame("<script>new WebSocket('ws://' + location.host + '§')</script>")._replace(ending="bin"),
+    "websocket": Way("bin", script="new WebSocket(location.origin.replace('http', 'ws') + '§')"),
+    "websocket-of-frame": _frame("<script>new WebSocket(location.origin.replace('http', 'ws') + '§')</script>")._replace(
+        ending="bin"
+    ),
     "worker": Way("js", script="new Worker('§')"),
     "module-worker": Way("js", script="new Worker('§', {type: 'module'})"),
     "shared-worker": Way("js", script="new SharedWorker('§')"),
@@ -159,21 +175,46 @@ WAYS: dict[str, Way] = {
         help="html",
         content="<link rel=icon href=data:,><a href=§ download>a</a><script>document.querySelector('a').click()</script>",
     ),
-    # From here on what comity switches off.
-    "service-worker": Way("js", script="navigator.serviceWorker.register('§').catch(() => 0)", is_off=True),
-    "speculation-header": Way("rules", is_off=True),  # the page's own
-    "worker-websocket": _worker("bin", "new WebSocket('ws://' + location.host + '§')", is_off=True),
+    "frame-download": _frame_of_popup(f"frames[0].document.{_CLICK}"),
+    "gone-frame-download": _frame_of_popup(f"frames[0].document.{_CLICK}; document.querySelector('iframe').remove()"),
+    "closed-popup-download": Way(
+        "bin",
+        script="window.open('¶')",
+        help="html",
+        content=f"<link rel=icon href=data:,><a href=§ download>a</a><script>document.{_CLICK}; window.close()</script>",
+    ),
+    "font-face": _css("bin", "@font-face {font-family: '§'; src: url(§)} [class='§'] {font-family: '§'}"),
+    "mask": _css("svg", "[class='§'] {mask-image: url(§)}"),
+    "filter": _css("svg", "[class='§'] {filter: url(§#a)}"),
+    "form-blank": Way(
+        "html", "<form class=blank action=§ target=_blank></form>", script="document.querySelector('[action=\"§\"]').submit()"
+    ),
+    "foreign-frame": Way("png", "<iframe src=¤¶></iframe>", help="html", content="<link rel=icon href=data:,><img src=§>"),
+    "preflight": Way("bin", script="fetch('¤§', {method: 'PUT'}).catch(() => 0)"),
+    "worker-xhr": _worker("bin", "(x => {x.open('GET', '§', false); x.send()})(new XMLHttpRequest())"),
+    "attribution": Way("bin", "<img attributionsrc=§>"),
+    "service-worker": Way("js", script="navigator.serviceWorker.register('§', {scope: '§'}).catch(() => 0)"),
+    "service-worker-import": _service_worker("js", "importScripts('§')"),
+    "service-worker-fetch": _service_worker(
+        "bin", "addEventListener('install', event => event.waitUntil(fetch('§').catch(() => 0)))"
+    ),
+    "background-fetch": _service_worker(
+        "bin",
+        "addEventListener('install', event => event.waitUntil(skipWaiting()))",
+        ".then(async found => { while (!found.active) await new Promise(done => setTimeout(done, 10));"
+        " await found.backgroundFetch.fetch('§', ['§']) })",
+    ),
+    "speculation-header": Way("rules"),  # the page's own
+    "worker-websocket": _worker("bin", "new WebSocket(location.origin.replace('http', 'ws') + '§')"),
     "shared-worker-websocket": _worker(
-        "bin", "new WebSocket('ws://' + location.host + '§')", "new SharedWorker('¶')", is_off=True
+        "bin", "new WebSocket(location.origin.replace('http', 'ws') + '§')", "new SharedWorker('¶')"
     ),
-    "payment": Way(
-        "html", script=f"new PaymentRequest([{{supportedMethods: location.origin + '§'}}], {TOTAL}).canMakePayment()", is_off=True
-    ),
+    "payment": Way("html", script=f"new PaymentRequest([{{supportedMethods: location.origin + '§'}}], {TOTAL}).canMakePayment()"),
     "payment-of-frame": _frame(
         "<iframe></iframe><script>frames[0].eval(`new PaymentRequest([{supportedMethods: parent.location.origin + '§'}],"
         f" {TOTAL}).canMakePayment()`)</script>"
-    )._replace(is_off=True),
-    # And what no browser asks for without its developer tools.
+    ),
+    # No browser asks for it without its developer tools.
     "source-map": Way("bin", "<script src=¶></script>", help="js", content="0\n//# sourceMappingURL=§", is_off=True),
 }
 
@@ -181,8 +222,8 @@ WAYS: dict[str, Way] = {
 class Site:
     """The site, on a server of its own."""
 
-    def __init__(self, serve: Serve, *, lost: frozenset[str] = frozenset()) -> None:
-        """`lost`: ways of which it does not matter whether what is open comes."""
+    def __init__(self, serve: Serve, *, lost: Collection[str] = (), context: ssl.SSLContext | None = None) -> None:
+        """`lost`: ways of which it does not matter whether what is open comes. `context`: for https."""
         self._lost = lost
         self._answer = serve.Answer
         routes: dict[str, Any] = {"/robots.txt": ROBOTS, "/": self._page, "/done": self._done}
@@ -198,7 +239,8 @@ class Site:
                     routes[self._help(name, folder)] = serve.Answer(
                         content, content_type=content_type, headers=_fields(name, target)
                     )
-        self.server: Loopback = serve(routes)
+        self.server: Loopback = serve(routes, context=context)
+        self._other: Loopback = serve(routes, "127.0.0.2", context=context)
 
     @staticmethod
     def target(name: str, folder: str) -> str:
@@ -216,24 +258,34 @@ class Site:
     @property
     def refused(self) -> list[str]:
         """The paths of requests that a file refuses and that came all the same."""
-        return [path for path in self.server.paths if path.startswith(PRIVATE)]
+        return [path for path in self._paths if path.startswith(PRIVATE)]
 
     @property
     def missing(self) -> set[str]:
-        return self.expected - {path.partition("?")[0] for path in self.server.paths}
+        return self.expected - {path.partition("?")[0] for path in self._paths}
+
+    @property
+    def _paths(self) -> list[str]:
+        return self.server.paths + self._other.paths
 
     def _page(self, handler: BaseHTTPRequestHandler) -> Any:
-        markup, script = [], ["const SOCKET = 'ws://' + location.host"]
+        markup, script = [], []
         for name, way in WAYS.items():
             for folder in (OPEN, PRIVATE):
-                target = self.target(name, folder)
-                markup.append(_filled(way.markup, target, self._help(name, folder)))
-                script.append(f"try {{ {_filled(way.script, target, self._help(name, folder))} }} catch (_) {{}}")
+                markup.append(self._filled(way.markup, name, folder))
+                script.append(f"try {{ {self._filled(way.script, name, folder)} }} catch (_) {{}}")
         gone = "addEventListener('load', () => document.querySelectorAll('.gone').forEach(frame => frame.remove()))"
         icon = "<!doctype html><title>All ways</title><link rel=icon href=data:,>"
         text = "\n".join((icon, *markup, "<script>", *script, gone, "</script>"))
         rules = ", ".join(f'"{self.target("speculation-header", folder)}"' for folder in (OPEN, PRIVATE))
         return self._answer(text, content_type="text/html; charset=utf-8", headers={"Speculation-Rules": rules})
+
+    def _filled(self, text: str, name: str, folder: str) -> str:
+        return (
+            text.replace("§", self.target(name, folder))
+            .replace("¶", self._help(name, folder) if WAYS[name].help else "")
+            .replace("¤", self._other.origin)
+        )
 
     def _body(self, ending: str) -> Any:
         content_type, body = BODIES[ending]
@@ -257,10 +309,6 @@ class Site:
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(b"\x81\x05hello\x88\x02\x03\xe8")
-
-
-def _filled(text: str, target: str, document: str) -> str:
-    return text.replace("§", target).replace("¶", document)
 
 
 def _fields(name: str, target: str) -> dict[str, str]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import ssl
+import subprocess
+import threading
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
+from aiohappyeyeballs import AddrInfoType
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
@@ -21,6 +26,10 @@ from comity.crawler.fetching.network import Network
 from comity.crawler.fetching.reach import IPAddress, Reach
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
+    from playwright.async_api import Browser
+
+    from comity.browser import BrowserGuard
+    from comity.client import Client
     from tests.conftest import Crawled, Loopback, Serve
 
 pytestmark = pytest.mark.slow
@@ -30,6 +39,7 @@ Crawl = Callable[..., "Crawled"]
 INSTALL = "it takes Chromium: apt-get install --no-install-recommends chromium"
 HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
 PUBLIC = "127.0.0.2"
+PATIENCE = 200.0  # seconds for what has to come; a browser on a busy machine
 TOLERANCE = 0.02  # seconds, as in test_pace.py
 
 ICON = "<link rel=icon href=data:,>"
@@ -71,7 +81,8 @@ class Browses(Spider):
             yield Request(url, meta=meta, errback=self.failed, dont_filter=True)
 
     def parse(self, response: Response) -> Any:
-        yield {"url": response.url, "status": response.status, "texts": response.css("p::text").getall()}
+        texts = response.css("p::text").getall()
+        yield {"url": response.url, "status": response.status, "texts": texts, "address": str(response.ip_address)}
 
     def failed(self, failure: Any) -> Any:
         yield {"failed": type(failure.value).__name__, "why": str(failure.value)}
@@ -82,6 +93,13 @@ class Outside(Network):
 
     def reach(self, address: IPAddress) -> Reach:
         return {PUBLIC: Reach.PUBLIC, "127.0.0.3": Reach.PRIVATE}.get(str(address), super().reach(address))
+
+
+class EverywhereOutside(Network):
+    """Takes each address for a public one."""
+
+    def reach(self, address: IPAddress) -> Reach:
+        return Reach.PUBLIC
 
 
 class Looks:
@@ -142,7 +160,7 @@ def test_nothing_that_a_file_refuses_and_all_that_none_does(crawl: Crawl, serve:
     assert (site.refused, site.missing) == ([], set()), crawled.log
     (item,) = crawled.items
     refused = {refusal["url"] for refusal in item["permissions"]["browser"]["refused"]}
-    assert len(names(refused)) > len(WAYS) - 18
+    assert len(names(refused)) > len(WAYS) - 20
     assert {refusal["rule"] for refusal in item["permissions"]["browser"]["refused"]} <= {"robots.disallow", "comity.browser"}
 
 
@@ -155,33 +173,201 @@ def test_stock_scrapy_playwright_asks_for_what_files_refuse(crawl: Crawl, serve:
     assert len(set(site.refused)) > 70
 
 
-@pytest.mark.requirement("WEB-1", "WEB-3")
-def test_the_same_without_scrapy(serve: Serve) -> None:
+@pytest.fixture(params=["http", "https"])
+def server_context(request: pytest.FixtureRequest, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext | None:
+    """None for http."""
+    if request.param == "http":
+        return None
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    return tls(certificate)
+
+
+def tls(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+@asynccontextmanager
+async def guarded_browser(*, is_told: bool = True, **options: Any) -> AsyncIterator[tuple[Client, BrowserGuard, Browser]]:
+    """A browser, its guard and the client. `is_told`: False: the protocol tells the guard nothing."""
     from playwright.async_api import async_playwright
 
-    from comity.browser import guard, launch_arguments
+    from comity.browser import guard
     from comity.client import Client
-    from tests.live.browser_site import LOST_BY_PAUSING, WAYS, Site, names
 
-    site = Site(serve, lost=LOST_BY_PAUSING)
+    async with (
+        async_playwright() as playwright,
+        Client("testbot", store=None, min_delay=0) as client,
+        guard(client) as guarded,
+    ):
+        options = launch_options() | options
+        if is_told:
+            browser = await guarded.launch(playwright.chromium, **options)
+        else:
+            client.parts.client.network = EverywhereOutside(client.parts.options.client)
+            browser = await playwright.chromium.launch(**guarded.launch_options(options))
+        yield client, guarded, browser
+        await browser.close()
+
+
+@pytest.mark.requirement("WEB-1", "WEB-3")
+def test_the_same_without_scrapy(serve: Serve, server_context: ssl.SSLContext | None) -> None:
+    from tests.live.browser_site import LOST, WAYS, Site, names
+
+    site = Site(serve, lost=LOST, context=server_context)
 
     async def browse() -> list[str]:
-        options = launch_options()
-        options["args"] += launch_arguments()
-        async with async_playwright() as playwright, Client("testbot", store=None, min_delay=0) as client:
-            browser = await playwright.chromium.launch(**options)
-            context = await browser.new_context()
-            guarded = await guard(context, client)
-            page = await context.new_page()
-            await page.goto(site.server.url())
+        async with guarded_browser() as (_, guarded, browser):
+            page = await browser.new_page()
+            await page.goto(site.server.url(), timeout=0)
             await page.evaluate(DONE)
-            refused = [refusal.url for refusal in guarded.refusals(page)]
-            await browser.close()
-            return refused
+            return [refusal.url for refusal in guarded.refusals(page)]
 
     refused = asyncio.run(browse())
     assert (site.refused, site.missing) == ([], set())
-    assert len(names(refused)) > len(WAYS) - 18
+    assert len(names(refused)) > len(WAYS) - 20
+
+
+@pytest.mark.requirement("WEB-1")
+def test_requests_that_the_protocol_does_not_tell_of_are_judged(serve: Serve, server_context: ssl.SSLContext | None) -> None:
+    """Chromium tells the protocol of most of these ways, but not always of each.
+
+    Only the protocol tells of which origins there are pages: without it, Background Fetch is taken for the browser's own."""
+    from tests.live.browser_site import LOST, Site
+
+    site = Site(serve, lost=LOST | {"background-fetch"}, context=server_context)
+
+    async def browse() -> None:
+        async with guarded_browser(is_told=False) as (_, _, browser):
+            page = await browser.new_page()
+            await page.goto(site.server.url(), timeout=0)
+            await page.evaluate(DONE)
+
+    asyncio.run(browse())
+    assert (site.refused, site.missing) == ([], set())
+
+
+@pytest.mark.requirement("WEB-1")
+@pytest.mark.parametrize("is_told", [True, False])
+def test_downloads_of_many_popups_are_judged(serve: Serve, *, is_told: bool) -> None:
+    """Each of twelve pop-ups downloads a file, and shows an image."""
+    popups = [f"/{folder}/{number}" for number in range(6) for folder in ("open", "private")]
+    click = "document.querySelector('a').click()"
+    routes: dict[str, Any] = {"/robots.txt": "User-agent: *\nDisallow: /private/\n"}
+    for path in popups:
+        routes[f"/popup{path}"] = f"{ICON}<img src={path}.png><a href={path}.bin download>a</a><script>{click}</script>"
+        routes[f"{path}.bin"] = serve.Answer(b"here", content_type="application/octet-stream")
+        routes[f"{path}.png"] = serve.Answer(b"here", content_type="image/png")
+    opened = "".join(f"open('/popup{path}');" for path in popups)
+    routes["/"] = f"{ICON}<script>{opened}</script>"
+    server = serve(routes)
+    free = {f"{path}.{ending}" for path in popups if "open" in path for ending in ("bin", "png")}
+
+    async def browse() -> int:
+        async with guarded_browser(is_told=is_told) as (client, _, browser):
+            page = await browser.new_page()
+            await page.goto(server.url(), timeout=0)
+            while not (free <= set(server.paths) and client.counts.refused.get("robots.disallow", 0) >= len(free)):
+                await page.wait_for_timeout(20)
+            return client.counts.refused["robots.disallow"]
+
+    assert asyncio.run(asyncio.wait_for(browse(), PATIENCE)) == len(free)
+    assert [path for path in server.paths if path.startswith("/private/")] == []
+
+
+@pytest.mark.requirement("WEB-1")
+@pytest.mark.parametrize("is_ignored", [False, True])
+def test_the_browser_is_told_of_a_certificate_that_cannot_be_verified(
+    crawl: Crawl, serve: Serve, certificate: Path, *, is_ignored: bool
+) -> None:
+    """It decides what to make of it, also for what the protocol does not tell of."""
+    script = "new Promise(done => new WebSocket(`wss://${location.host}/socket`).onerror = () => done())"
+    server = serve({"/": f"{ICON}<p>here"}, context=tls(certificate))
+    options = {"ignore_https_errors": is_ignored}
+    crawled = crawl(
+        Browses,
+        settings(DOWNLOAD_VERIFY_CERTIFICATES=False, PLAYWRIGHT_CONTEXTS={"default": options}),
+        urls=[server.url()],
+        script=script,
+    )
+    (item,) = crawled.items
+    assert item.get("texts", []) == (["here"] if is_ignored else []), crawled.log
+    if is_ignored:
+        assert (item["texts"], item["address"]) == (["here"], "127.0.0.1")
+        assert server.paths == ["/robots.txt", "/", "/socket"]
+    else:
+        assert "ERR_CERT_AUTHORITY_INVALID" in item["why"]
+        assert server.paths == ["/robots.txt"]
+
+
+PARTS = (
+    f"{ICON}<p>here<img src=/open/a.png><img src=/private/a.png><script>"
+    "for (const folder of ['private', 'open']) new WebSocket(`${location.origin.replace('http', 'ws')}/${folder}/b`)</script>"
+)
+
+
+def parts(serve: Serve, origin: str = "", socket: str = "/open/b", **others: Any) -> Loopback:
+    """A server with a page of parts, some of which it refuses. Its page `/done` waits for the others.
+
+    `origin`: of the routes; "": that of the server. `socket`: as the server gets to see the WebSocket."""
+    came = threading.Event()
+
+    def comes(handler: BaseHTTPRequestHandler) -> Any:
+        if {f"{origin}/open/a.png", socket} <= set(server.paths):
+            came.set()
+        return ICON
+
+    def done(handler: BaseHTTPRequestHandler) -> Any:
+        came.wait(PATIENCE)
+        return "done"
+
+    robots = "User-agent: *\nDisallow: /private/"
+    routes: dict[str, Any] = {"/robots.txt": robots, "/": PARTS, "/open/a.png": comes, "/done": done}
+    server: Loopback = serve({f"{origin}{path}": route for path, route in routes.items()} | {socket: comes}, **others)
+    return server
+
+
+@pytest.mark.requirement("WEB-1")
+@pytest.mark.parametrize("is_ignored", [False, True])
+def test_a_browser_that_was_started_elsewhere_is_guarded(
+    crawl: Crawl, serve: Serve, certificate: Path, tmp_path: Path, *, is_ignored: bool
+) -> None:
+    """It is told to accept the proxy's certificate, and gets no other one that it would not accept."""
+    server = parts(serve, context=tls(certificate))
+    options = launch_options()
+    arguments = [*options["args"], "--headless", "--remote-debugging-port=0", f"--user-data-dir={tmp_path / 'profile'}"]
+    changed = settings(DOWNLOAD_VERIFY_CERTIFICATES=False)
+    changed["PLAYWRIGHT_CONTEXTS"] = {"default": {"ignore_https_errors": is_ignored}}
+    with subprocess.Popen([options["executable_path"], *arguments], stderr=subprocess.PIPE, text=True) as browser:
+        assert browser.stderr
+        url = next(line.split()[-1] for line in browser.stderr if line.startswith("DevTools listening on "))
+        try:
+            crawled = crawl(Browses, changed | {"PLAYWRIGHT_CDP_URL": url}, urls=[server.url()], script=DONE)
+        finally:
+            browser.terminate()
+    assert [item.get("texts") for item in crawled.items] == [["here"] if is_ignored else None]
+    paths = {"/", "/open/a.png", "/open/b", "/done"} if is_ignored else set()
+    assert set(server.paths) == paths | {"/robots.txt"}
+
+
+@pytest.mark.requirement("WEB-1")
+@pytest.mark.parametrize("is_of_context", [False, True])
+def test_the_proxy_of_a_browser_goes_on_to_be_used(crawl: Crawl, serve: Serve, *, is_of_context: bool) -> None:
+    origin = "http://a.example"
+    server = parts(serve, origin, "a.example:80")
+    proxy = {"proxy": {"server": server.origin, "username": "a", "password": "b"}}
+    changed = settings(COMITY_PROXY=server.origin.replace("://", "://c:d@"))
+    if is_of_context:
+        changed["PLAYWRIGHT_CONTEXTS"] = {"default": proxy}
+    else:
+        changed["PLAYWRIGHT_LAUNCH_OPTIONS"] |= proxy
+    crawled = crawl(Browses, changed, urls=[f"{origin}/"], script=DONE)
+    assert [item.get("texts") for item in crawled.items] == [["here"]], crawled.log
+    paths = {f"{origin}{path}" for path in ("/robots.txt", "/", "/open/a.png", "/done")}
+    assert set(server.paths) == paths | {"a.example:80"}
+    fields = {seen.headers["proxy-authorization"] for seen in server.seen if not seen.path.endswith("robots.txt")}
+    assert fields == {"Basic YTpi"}
 
 
 @pytest.mark.requirement("WEB-1")
@@ -347,6 +533,39 @@ def test_a_page_leads_no_browser_to_inner_addresses(crawl: Crawl, serve: Serve) 
     assert {refusal["rule"] for refusal in refused} == {"comity.inner-address"}
 
 
+class Rebinds(Outside):
+    """Takes a name for one of a public address once, and for one of a private address from then on."""
+
+    is_rebound = False
+
+    async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
+        if host != "rebinds.example":
+            return await super().resolve(host, port)
+        address = "127.0.0.3" if self.is_rebound else PUBLIC
+        self.is_rebound = True
+        return await super().resolve(address, port)
+
+
+@pytest.mark.requirement("SEC-7")
+def test_a_name_that_leads_elsewhere_later_leads_no_browser_to_inner_addresses(serve: Serve) -> None:
+    public = serve({"/robots.txt": "", "/": ICON}, PUBLIC)
+    inner = serve({"/a.png": b""}, "127.0.0.3", public.port)
+    image = f"http://rebinds.example:{public.port}/a.png"
+    script = f"new Promise(done => {{ const image = new Image(); image.onerror = done; image.src = '{image}' }})"
+
+    async def browse() -> int:
+        async with guarded_browser() as (client, _, browser):
+            client.parts.client.network = Rebinds(client.parts.options.client)
+            page = await browser.new_page()
+            await page.goto(public.url())
+            await page.evaluate(f"{script}.then(() => 0)")
+            return client.counts.asked
+
+    assert asyncio.run(browse()) == 2
+    assert "/robots.txt" in public.paths
+    assert inner.paths == []
+
+
 @pytest.mark.requirement("WEB-1")
 def test_what_a_browser_asks_for_outside_its_pages_is_off(crawl: Crawl, serve: Serve) -> None:
     """Log-ins and payments are fetched for by the browser itself, which pauses none of that."""
@@ -369,7 +588,7 @@ def test_the_same_where_the_operator_leads_the_browser(serve: Serve) -> None:
     """What the operator opens is the operator's own; a frame in it is not, whatever it hides of who embeds it."""
     from playwright.async_api import async_playwright
 
-    from comity.browser import guard, launch_arguments
+    from comity.browser import guard
     from comity.client import Client
 
     inner, own = serve({}, "127.0.0.3"), serve({"/": f"{ICON}<p>own"}, "127.0.0.3")
@@ -387,14 +606,14 @@ def test_the_same_where_the_operator_leads_the_browser(serve: Serve) -> None:
     server = serve({"/": f"{ICON}{quiet}{''.join(frames)}", "/opens": f"{ICON}{script}"}, PUBLIC)
 
     async def browse() -> dict[str, int]:
-        options = launch_options()
-        options["args"] += [*launch_arguments(), "--disable-popup-blocking"]
-        async with async_playwright() as playwright, Client("testbot", store=None, min_delay=0) as client:
-            assert client._parts
-            client._parts.client.network = Outside(client._parts.options.client)
-            browser = await playwright.chromium.launch(**options)
+        async with (
+            async_playwright() as playwright,
+            Client("testbot", store=None, min_delay=0) as client,
+            guard(client) as guarded,
+        ):
+            client.parts.client.network = Outside(client.parts.options.client)
+            browser = await guarded.launch(playwright.chromium, **launch_options())
             context = await browser.new_context()
-            await guard(context, client)
             for number, path in ((4, "/"), (5, "/opens")):
                 page = await context.new_page()
                 await page.goto(server.url(path))
@@ -405,7 +624,7 @@ def test_the_same_where_the_operator_leads_the_browser(serve: Serve) -> None:
             await browser.close()
             return client.counts.refused
 
-    assert asyncio.run(asyncio.wait_for(browse(), 60)) == {"comity.inner-address": 5}
+    assert asyncio.run(asyncio.wait_for(browse(), PATIENCE)) == {"comity.inner-address": 5}
     assert inner.paths == []
     assert "/" in own.paths
 
@@ -431,8 +650,34 @@ def test_a_persistent_context_is_guarded(crawl: Crawl, serve: Serve, tmp_path: P
     options = launch_options()
     contexts = {"kept": {"user_data_dir": str(tmp_path / "profile"), **options}}
     crawled = crawl(Browses, settings(PLAYWRIGHT_CONTEXTS=contexts), urls=[server.url()], meta={"playwright_context": "kept"})
-    assert len(crawled.items[0]["permissions"]["browser"]["refused"]) == 1
+    (item,) = crawled.items
+    assert (len(item["permissions"]["browser"]["refused"]), item["address"]) == (1, "127.0.0.1")
     assert "/private/a.png" not in server.paths
+
+
+class BrowsesInTwoBrowsers(Browses):
+    """Opens each URL in a browser of its own: in the default context, and in a persistent one."""
+
+    name = "browses-in-two-browsers"
+
+    async def start(self) -> AsyncIterator[Request]:
+        for url, context in zip(self.urls, ("default", "kept"), strict=True):
+            yield Request(url, meta={"playwright": True, "playwright_context": context}, errback=self.failed)
+
+
+@pytest.mark.requirement("WEB-1")
+def test_two_browsers_are_guarded(crawl: Crawl, serve: Serve, tmp_path: Path) -> None:
+    page = f"{ICON}<img src=/a.png><img src=/private/a.png><p>here"
+    robots = "User-agent: *\nDisallow: /private/"
+    servers = [serve({"/robots.txt": robots, "/": page}, host) for host in ("127.0.0.1", "127.0.0.2")]
+    contexts = {"default": {}, "kept": {"user_data_dir": str(tmp_path / "profile"), **launch_options()}}
+    crawled = crawl(
+        BrowsesInTwoBrowsers,
+        settings(PLAYWRIGHT_CONTEXTS=contexts, CONCURRENT_REQUESTS=1, COMITY_MAX_DELAY=20),
+        urls=[server.url() for server in servers],
+    )
+    assert [item.get("texts") for item in crawled.items] == [["here"], ["here"]]
+    assert [sorted(server.paths) for server in servers] == [["/", "/a.png", "/robots.txt"]] * 2
 
 
 @pytest.mark.requirement("WEB-3")
@@ -447,12 +692,16 @@ def test_a_browser_is_guarded_before_its_pages_go_anywhere(serve: Serve) -> None
     server = serve({"/": ICON})
 
     async def browse() -> None:
-        async with async_playwright() as playwright, Client("testbot", store=None, min_delay=0) as client:
+        async with (
+            async_playwright() as playwright,
+            Client("testbot", store=None, min_delay=0) as client,
+            guard(client) as guarded,
+        ):
             browser = await playwright.chromium.launch(**launch_options())
             page = await browser.new_page()
             await page.goto(server.url())
             with pytest.raises(PolicyError, match="a page is open already"):
-                await guard(page.context, client)
+                await guarded.adopt(browser)
             await browser.close()
 
     asyncio.run(browse())
@@ -463,19 +712,20 @@ def test_a_page_that_is_closed_takes_nobodys_turn(serve: Serve) -> None:
     """Its images wait for minutes; the next page of the host waits for its own turn alone."""
     from playwright.async_api import async_playwright
 
-    from comity.browser import guard, launch_arguments
+    from comity.browser import guard
     from comity.client import Client
 
     images = "".join(f"<img src=/{number}.png>" for number in range(60))
     server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 1", "/": f"{ICON}{images}", "/next": ICON})
 
     async def browse() -> None:
-        options = launch_options()
-        options["args"] += launch_arguments()
-        async with async_playwright() as playwright, Client("testbot", store=None, min_delay=0) as client:
-            browser = await playwright.chromium.launch(**options)
+        async with (
+            async_playwright() as playwright,
+            Client("testbot", store=None, min_delay=0) as client,
+            guard(client) as guarded,
+        ):
+            browser = await guarded.launch(playwright.chromium, **launch_options())
             context = await browser.new_context()
-            await guard(context, client)
             page = await context.new_page()
             await page.goto(server.url(), wait_until="commit")
             await page.wait_for_selector("img", state="attached")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +21,12 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
 from comity.crawler.captures import open_captures
-from comity.policies import Agent, Verdict
+from comity.crawler.feeds.policy_archive import PolicyArchive
+from comity.policies import Agent, Fetched, Site, Verdict
 from comity.spiders.policies import PoliciesSpider
 from comity.spiders.site import SiteSpider
 from tests.dataset.captures.archives import NOON, Answered, write_warc
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Answer, Crawled, Loopback, Serve
@@ -252,6 +258,89 @@ def test_a_crawl_that_the_operator_has_bounded_has_ended_early(serve: Serve, tmp
     process = policies(tmp_path, "origins=list.txt", settings=("CLOSESPIDER_TIMEOUT=2",))
     _, error = process.communicate(timeout=40)
     assert (process.returncode, "Ended early" in error) == (1, True), error
+
+
+def test_origins_that_a_killed_crawl_could_not_have_are_listed(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    dead, site = serve({"/robots.txt": serve.Answer(status=503)}, host="127.0.0.99"), hosts(serve, 1)[0]
+    path = tmp_path / "policies.warc.gz"
+    options = {"warc": str(path), "tries": "1", "unreachable": str(tmp_path / "dead.jsonl")}
+    crawl(PoliciesSpider, origins=listed(tmp_path / "list.txt", dead.origin), **options)
+    [entry] = (tmp_path / "dead.jsonl").read_text().splitlines()
+    archive = PolicyArchive(path)
+    archive.begin("testbot")
+    archive.write(Site(dead.origin, {dead.url("/robots.txt"): Fetched(status=503)}), unreachable=entry)
+    archive.close()  # as a process does that is killed then
+    crawled = crawl(PoliciesSpider, origins=listed(tmp_path / "list.txt", dead.origin, site.origin), **options)
+    assert (tmp_path / "dead.jsonl").read_text() == f"{entry}\n"
+    assert f"1 origins could not be had:\n{dead.origin}: " in crawled.log
+    assert dead.paths == ["/robots.txt"]
+
+
+@pytest.mark.parametrize("name", one_in(2, ["policies.warc.gz", "policies.warc"]))
+def test_kills_at_random_moments_lose_nothing(serve: Serve, tmp_path: Path, name: str, *, in_full: bool) -> None:
+    """The archive is the old file or the new one, the store can be read, and the next crawl has all sites, each once."""
+    asked = threading.Event()
+
+    def answer(_: BaseHTTPRequestHandler) -> Answer:
+        asked.set()
+        return serve.Answer(CLOSED)
+
+    dead = serve({"/robots.txt": serve.Answer(status=503)}, host="127.0.0.99")
+    sites = hosts(serve, 30, answer)
+    listed(tmp_path / "list.txt", dead.origin, *(site.origin for site in sites))
+    words = ("origins=list.txt", f"warc={name}", "tries=1", "unreachable=dead.jsonl")
+    archive, store = tmp_path / name, tmp_path / "killed.sqlite"
+
+    def begin() -> None:
+        for path in tmp_path.glob("*killed.sqlite*"):
+            path.unlink()
+        for path in (*tmp_path.glob(f".{name}.*"), *tmp_path.glob("*dead.jsonl*")):
+            path.unlink()
+        archive.write_bytes(b"the old one")
+
+    def archived() -> list[str]:
+        with archive.open("rb") as file:
+            responses = (record.rec_headers for record in ArchiveIterator(file) if record.rec_type == "response")
+            found = sorted(fields["WARC-Target-URI"] for fields in responses)
+        assert len(found) == len(set(found))
+        return [url for url in found if url.endswith("/robots.txt")]
+
+    def completed(process: subprocess.Popen[str]) -> None:
+        _, error = process.communicate(timeout=300)
+        assert process.returncode == 0, error
+        assert archived() == everything
+        assert [json.loads(line)["origin"] for line in (tmp_path / "dead.jsonl").read_text().splitlines()] == [dead.origin]
+        assert not [*tmp_path.glob(f".{name}.*")]
+
+    def begun() -> subprocess.Popen[str]:
+        """Return a new crawl, with its first request under way."""
+        begin()
+        asked.clear()
+        process = policies(tmp_path, *words)
+        assert asked.wait(60)
+        return process
+
+    everything = sorted(site.url("/robots.txt") for site in (*sites, dead))
+    process, began = begun(), time.monotonic()
+    completed(process)
+    took, choice, killed = time.monotonic() - began, random.Random(name), 0
+    for _ in range(200):
+        process = begun()
+        try:
+            process.communicate(timeout=took * choice.random())
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate(timeout=300)
+            killed += process.returncode == -signal.SIGKILL
+        if archive.read_bytes() != b"the old one":
+            assert archived() == everything
+        if store.exists():
+            with closing(sqlite3.connect(store)) as database:
+                assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        completed(policies(tmp_path, *words))
+        if killed == (16 if in_full else 1):
+            return
+    pytest.fail("the crawls ended before they were killed")
 
 
 # The history

@@ -207,9 +207,9 @@ def test_the_command_says_what_it_kept(demonstration: tuple[Path, str], tmp_path
     assert (done.returncode, done.stderr) == (0, "")
     assert "16 of 17 records may be used for index: out.parquet" in done.stdout
     assert done.stdout.split()[-2:] == ["deny:acap.disallow", "1"]
-    counted = scrapy(tmp_path, "dataset", "stats", "out.parquet", "--json")
-    hosts = json.loads(counted.stdout)["hosts"]
-    assert hosts[origin.partition("://")[2]]["index"]["allowed"] == 16
+    counted = scrapy(tmp_path, "dataset", "stats", "out.parquet", "--by", "origin", "--for", "index", "--json")
+    [row] = json.loads(counted.stdout)["rows"]
+    assert (row["origin"], row["allowed"]) == (origin, 16)
     assert {record["url"].removeprefix(origin) for record in read_back(tmp_path / "out.parquet")} == BY_HAND["index"].keys()
 
 
@@ -221,7 +221,7 @@ def test_records_whose_tags_say_nothing_are_counted(tmp_path: Path) -> None:
     told = [line.split() for line in done.stdout.splitlines()]
     assert ["no-tag", "1"] in told
     assert ["invalid-tag:keys", "1"] in told
-    assert done.stdout.endswith("2 records of 0 hosts, 1 that cannot be read\n")
+    assert done.stdout.endswith("2 records of 0 origins, 1 that cannot be read\n")
 
 
 @pytest.mark.requirement("MEET-3", "WHY-2")
@@ -720,8 +720,8 @@ def test_snippets_are_as_long_as_is_permitted_and_say_whose_they_are(
             expected["/instead.html"] = {"must_use": [instead]}
         assert shown(tmp_path, name, "present-snippet") == expected
         assert shown(tmp_path, name, "train") == {"/licensed.html": text | source | {"license": [site.url("/license.xml")]}}
-        counts = stats([tmp_path / name], datetime.now(UTC), HOW)
-        assert counts.hosts[site.origin.partition("://")[2]]["present-snippet"].allowed == len(expected)
+        counts = stats([tmp_path / name], datetime.now(UTC), HOW, by="origin")
+        assert counts.groups[site.origin]["present-snippet"].allowed == len(expected)
 
 
 @pytest.mark.requirement("MEET-3", "ACAP-35")

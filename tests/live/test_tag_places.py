@@ -167,8 +167,8 @@ def test_data_of_the_items_own_are_not_lost(serve: Serve, crawl: Crawl, tmp_path
     assert crawled.log.count("have data of their own in `permissions`") == (0 if setting == "sidecar" else 1)
     source = Sidecar(tmp_path / "tags.jsonl") if setting == "sidecar" else GUESSED
     counts = stats([tmp_path / "items.jsonl"], datetime.now(UTC), tags=source)
-    [uses] = counts.hosts.values()
-    assert (uses["index"].allowed, uses["index"].refused) == (PAGES / 2, PAGES / 2)
+    index = counts.groups["index"]["index"]
+    assert (index.allowed, index.refused) == (PAGES / 2, PAGES / 2)
 
 
 @pytest.mark.requirement("MEET-3")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from argparse import SUPPRESS, ArgumentParser, Namespace
+import os
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -26,22 +28,25 @@ from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options, parsed_defaults
 from comity.crawler.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.dataset import manifest as croissant
+from comity.dataset import stats as statistics
 from comity.dataset.counts.record_counts import RecordCounts
+from comity.dataset.counts.use_counts import BY, USE, UseCounts
 from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
 from comity.dataset.files.folders import open_dataset
+from comity.dataset.files.places import path_of
 from comity.dataset.job import JobOptions
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
 from comity.dataset.records import DatasetError
-from comity.dataset.stats import stats
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.vocabulary.table import Vocabulary
 
 DONE, TO_DO, FAILED, INTERRUPTED = 0, 1, 2, 130
+TOP = 10  # groups that stats shows
 
 Process = AsyncCrawlerProcess | CrawlerProcess | None
 
@@ -83,6 +88,8 @@ class Command(BaseCommand):
     def process_options(self, args: list[str], opts: Namespace) -> None:
         super().process_options(args, opts)
         assert self.settings is not None
+        # pyarrow's default pool keeps 30 MB of freed memory, and is no faster here.
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
         if args:
             remedy = f"global options stand before `{opts.action}`" if unknown_option(args[:1]) else "there is one too many"
             raise UsageError(f"dataset {opts.action} knows no `{args[0]}`: {remedy}", print_help=False)
@@ -151,7 +158,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     console = open_console()
     console.print(line(f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"))
     console.print(line(f"What they are and how they were chosen: {croissant.path_of(output)}"))
-    _show_whys("Not exported", counts, console)
+    _show_whys("Not exported", counts.causes, console)
     for remedy in _remedies(counts.causes, terms):
         console.print(Text(remedy))
     _show_unreadable(counts, "are kept in", [output], console)
@@ -226,7 +233,7 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         if store:
             store.close()
     flush_output()
-    _show_whys("Would go" if opts.dry_run else "Gone", counts, console)
+    _show_whys("Would go" if opts.dry_run else "Gone", counts.causes, console)
     for remedy in _missing(counts.causes):
         console.print(Text(remedy))
     _show_unreadable(counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console)
@@ -252,48 +259,81 @@ def _print_removed(note: Note) -> None:
 
 def _stats_arguments(parser: ArgumentParser) -> None:
     _datasets(parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC; a folder: all in it")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--for", dest="uses", default="", metavar="USE[,USE]", help="count these uses (default: all in tags)")
+    parser.add_argument(
+        "--by",
+        choices=BY,
+        default=USE,
+        help="count by use, by the rule that decides, by the site's origin, or by the month of the fetch (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--top", type=_row_count, default=TOP, metavar="N", help="show N rules, origins or months (default: %(default)s)"
+    )
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write all rows: FILE.parquet, FILE.csv or FILE.json")
+    parser.add_argument("--json", action="store_true", help="print all rows as JSON")
     tag_option.add_argument(parser)
     _workers(parser)
 
 
+def _row_count(text: str) -> int:
+    """Return a number of rows to show."""
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise ArgumentTypeError(f"`{text}` is no number of rows: write 1 or more")
+    return int(text)
+
+
 def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    tags = tag_option.tag_source(opts, settings)
+    output = path_of(opts.output) if opts.output else None
+    if output:
+        statistics.check_output(output, opts.datasets, tags)
+    uses = opts.uses.strip().lower().removesuffix(",").split(",") if opts.uses else []
     with _progress("counting", opts.datasets) as advance:
         options = JobOptions(opts.workers, advance, executor=opts.executor)
-        counts = stats(opts.datasets, datetime.now(UTC), options, tag_option.tag_source(opts, settings))
+        counts = statistics.stats(opts.datasets, datetime.now(UTC), options, tags, by=opts.by, uses=[use.strip() for use in uses])
+    if output:
+        statistics.write(counts, output)
     if opts.json:
         say(json.dumps(counts.as_json(), indent=2))
         flush_output()
     else:
-        show(counts, open_console())
+        show(counts, opts.top, open_console())
     return DONE
 
 
-def show(counts: RecordCounts, console: Console) -> None:
-    """The counts for people."""
-    rows = _counting("What may be done with the records", "host", "use", "allowed", "refused", "within 30 days")
-    for host, uses in sorted(counts.hosts.items()):
-        label = host or "no host"
+def show(counts: UseCounts, top: int, console: Console) -> None:
+    """Print the first groups, the rules and causes that refuse most, and the totals."""
+    groups, is_by_use = counts.sorted_groups(), counts.by == USE
+    names = () if is_by_use else (counts.by,)
+    rows = _counting("What may be done with the records", [*names, "use"], ["allowed", "refused", "ends in 30 days"])
+    for group, uses in groups if is_by_use else groups[:top]:
+        labels = [group or f"no {counts.by}" for _ in names]
         for use, tally in sorted(uses.items()):
             soon = Text(str(tally.expiring), "yellow" if tally.expiring else "")
-            add_row(rows, label, use, tally.allowed, tally.refused, soon)
-            label = ""
+            add_row(rows, *labels, use, tally.allowed, tally.refused, soon)
+            labels = ["" for _ in names]
     console.print(rows)
-    if counts.rules:
-        rows = _counting("Why uses are refused", "rule", "times")
-        for rule, number in counts.rules.most_common():
+    if not is_by_use and len(groups) > top:
+        console.print(f"{top} of {len(groups)} {counts.by}s: --top N shows more, -o FILE writes all")
+    if is_by_use and counts.refusing:
+        rows = _counting("Why uses are refused", ["rule"], ["times"])
+        for rule, number in counts.refusing.most_common(top):
             add_row(rows, rule, number)
         console.print(rows)
-    _show_whys("Records that permit nothing, as their tags are missing or not understood", counts, console)
+        if len(counts.refusing) > top:
+            console.print(f"{top} of {len(counts.refusing)} rules: --top N shows more, --by rule says of which uses")
+    _show_whys("Records that permit nothing, as their tags are missing or not understood", counts.causes, console)
     for remedy in _missing(counts.causes):
         console.print(Text(remedy))
-    console.print(f"{counts.records} records of {len(counts.hosts)} hosts, {counts.unreadable} that cannot be read")
+    about = "" if counts.origins.is_exact else "about "
+    origins = f"{about}{counts.origins.number} origins"
+    console.print(f"{counts.records} records of {origins}, {counts.unreadable} that cannot be read")
 
 
-def _counting(title: str, *columns: str) -> Table:
-    """The last ones, or the last one, hold numbers."""
-    rows = table(title, *columns)
-    for column in rows.columns[min(2, len(columns) - 1) :]:
+def _counting(title: str, texts: Sequence[str], numbers: Sequence[str]) -> Table:
+    """Return a table with columns of texts, then columns of numbers."""
+    rows = table(title, *texts, *numbers)
+    for column in rows.columns[len(texts) :]:
         column.justify = "right"
     return rows
 
@@ -322,10 +362,10 @@ def _progress(description: str, paths: Sequence[Path], *, passes: int = 1) -> It
         yield lambda done: bar.advance(task, done)
 
 
-def _show_whys(title: str, counts: RecordCounts, console: Console) -> None:
-    if counts.causes:
-        rows = _counting(title, "why", "records")
-        for reason, number in counts.causes.most_common():
+def _show_whys(title: str, causes: Counter[str], console: Console) -> None:
+    if causes:
+        rows = _counting(title, ["why"], ["records"])
+        for reason, number in causes.most_common():
             add_row(rows, reason, number)
         console.print(rows)
 

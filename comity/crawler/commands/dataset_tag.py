@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -79,6 +80,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--captured-by", default="", metavar="NAME", help="crawler that made the capture, e.g. CCBot (default: as WARC says)"
     )
     parser.add_argument(
+        "--captured-at",
+        metavar="DATE",
+        help="when records without a date were captured, e.g. 2024-05-18 (default: every use of them is refused)",
+    )
+    parser.add_argument(
         "--also",
         action="append",
         default=[],
@@ -90,6 +96,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         ("date", "when it was captured"),
         ("text", "its text"),
         ("headers", "its header fields"),
+        ("status", "its HTTP status"),
+        ("type", "its media type"),
     ):
         parser.add_argument(
             f"--{name}-field", default="", metavar="FIELD", help=f"field that has {text} (default: by usual names)"
@@ -126,7 +134,7 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
     if opts.text == "trafilatura" and find_spec("trafilatura") is None:
         raise UsageError("--text trafilatura: trafilatura is not installed: pip install 'comity[text]'", print_help=False)
     question, (output, in_folder) = _question(opts, settings), output_place(opts)
-    columns = Columns(opts.url_field, opts.date_field, opts.text_field, opts.headers_field)
+    columns = Columns(*(getattr(opts, f"{name}_field") for name in Columns._fields))
     sources = [argument for arguments in opts.policies for argument in arguments]
     if opts.refresh:
         assert process
@@ -169,6 +177,7 @@ def _question(opts: Namespace, settings: BaseSettings) -> Question:
         as_of=as_of,
         missing=opts.missing,
         captured_by=opts.captured_by,
+        captured_at=opts.captured_at,
         redacts=options.elements == "redact",
     )
 
@@ -220,6 +229,10 @@ def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
     for verdict, number in sorted(tagged.verdicts.items()):
         add_row(rows, verdict, number)
     console.print(rows)
+    if tagged.undated and question.as_of != TODAY:
+        undated = "None has a date" if tagged.undated == counts.kept else f"{tagged.undated} have no date"
+        remedy = "name its field with --date-field, or give a date for them all with --captured-at 2024-05-18"
+        console.print(Text(f"{undated} that can be read, so every use is refused (comity.no-date): {remedy}"))
     if tagged.left_out:
         rows = table("Left out, as they are no pages", "why", "records")
         rows.columns[1].justify = "right"

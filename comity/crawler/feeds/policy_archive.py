@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from http.client import responses as REASONS  # noqa: N812  # a constant by its kind
@@ -32,6 +33,7 @@ CREATE TABLE origin (origin TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE archive (end INTEGER NOT NULL);
 INSERT INTO archive VALUES (0);
 """,
+    "ALTER TABLE origin ADD COLUMN unreachable TEXT NOT NULL DEFAULT ''",
 )
 JOURNAL = Kind(
     subject="warc: the journal",
@@ -64,7 +66,7 @@ class PolicyArchive:
             self._file.seek(end)
         except OSError as error:
             raise PolicyError(f"warc `{path}` cannot be written: {error.strerror}") from None
-        self._unsaved: set[str] = set()  # origins
+        self._unsaved: dict[str, str] = {}  # origin -> as in `write`
         self._save_at = monotonic() + SAVE_AFTER
         self._records = RecordWriter(self._file, compressed=path.name.lower().endswith(".gz"))
 
@@ -78,14 +80,21 @@ class PolicyArchive:
             return True
         return self._journal.execute("SELECT 1 FROM origin WHERE origin = ?", (origin,)).fetchone() is not None
 
-    def write(self, site: Site) -> None:
-        """Write the files of a site of which there is an answer, once. OSError where there is no room for them."""
+    def unreachable(self) -> Iterator[str]:
+        """Yield the entries of unreachable origins that earlier processes have written, in no order."""
+        query = "SELECT unreachable FROM origin WHERE unreachable <> ''"
+        return (entry for (entry,) in self._journal.execute(query))
+
+    def write(self, site: Site, *, unreachable: str = "") -> None:
+        """Write the files of a site that were answered, once. `unreachable`: the site's entry in the list of such.
+
+        OSError if there is no room."""
         if site.origin in self:
             return
         for url, file in site.files.items():
             if file.status:
                 self._write_file(url, file)
-        self._unsaved.add(site.origin)
+        self._unsaved[site.origin] = unreachable
         if monotonic() > self._save_at:
             self._save()
 
@@ -102,7 +111,7 @@ class PolicyArchive:
     def _save(self) -> None:
         self._file.flush()
         with transaction(self._journal):
-            self._journal.executemany("INSERT OR IGNORE INTO origin VALUES (?)", [(origin,) for origin in self._unsaved])
+            self._journal.executemany("INSERT OR IGNORE INTO origin VALUES (?, ?)", self._unsaved.items())
             self._journal.execute("UPDATE archive SET end = ?", (self._file.tell(),))
         self._unsaved.clear()
         self._save_at = monotonic() + SAVE_AFTER

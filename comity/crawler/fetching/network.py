@@ -10,9 +10,10 @@ import functools
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import aiohappyeyeballs
 import httptools
@@ -27,8 +28,15 @@ from comity.policies.syntax.printable import printable
 SECOND_TRY = 0.25  # seconds after which the next address is tried beside the first; RFC 8305 section-5
 
 
+P = TypeVar("P", bound=asyncio.Protocol)
+
+
 class BarredError(TransferError):
     """A site led to where it may not lead: no connection was made."""
+
+
+class CertificateError(TransferError):
+    """The certificate of the server cannot be verified: the connection was ended."""
 
 
 class Destination(NamedTuple):
@@ -96,20 +104,41 @@ class Network:
     async def connect(self, destination: Destination, referrer_reach: Reach | None) -> Channel:
         """`referrer_reach`: that of the site that leads there, None for what the operator asks for. TransferError where there is
         no connection, BarredError where there may be none."""
-        scheme, host = destination.scheme, destination.host
-        self.check(host, referrer_reach)
-        proxy = self._options.proxies.select(scheme, host)
+        proxy = self._options.proxies.select(destination.scheme, destination.host)
+        connection, address = await self.open(destination, referrer_reach, Connection, proxy=proxy, context=self._context)
+        reach = Reach.PUBLIC if address is None else self.reach(address)
+        return Channel(connection, reach, proxy if destination.scheme == "http" else None)
+
+    async def open(
+        self,
+        destination: Destination,
+        referrer_reach: Reach | None,
+        protocol: Callable[[], P],
+        *,
+        proxy: Proxy | None,
+        context: ssl.SSLContext,
+        is_tunnel: bool = False,
+    ) -> tuple[P, IPAddress | None]:
+        """Connect to a server. Return the protocol of the connection, and the address of the server, None where only a proxy
+        knows it.
+
+        `referrer_reach`: of the site that leads there; None: the operator does. `context`: for https. `is_tunnel`: tunnel through
+        the proxy for http, too. TransferError: there is no connection. BarredError: there may be none. CertificateError: the
+        certificate cannot be verified."""
+        self.check(destination.host, referrer_reach)
         try:
-            if proxy is None:
-                return await self._direct(destination, referrer_reach)
-            address = literal(host)
-            reach = Reach.PUBLIC if address is None else self.reach(address)
-            connection = await self._through(proxy, destination)
-            return Channel(connection, reach, proxy if scheme == "http" else None)
+            if proxy is not None:
+                opened = await self._through(proxy, destination, protocol, context, is_tunnel=is_tunnel)
+                return opened, literal(destination.host)
+            return await self._direct(destination, referrer_reach, protocol, context)
+        except ssl.SSLCertVerificationError as error:
+            raise CertificateError(described(error)) from None
         except (OSError, UnicodeError) as error:
             raise TransferError(described(error)) from None
 
-    async def _direct(self, destination: Destination, referrer_reach: Reach | None) -> Channel:
+    async def _direct(
+        self, destination: Destination, referrer_reach: Reach | None, protocol: Callable[[], P], context: ssl.SSLContext
+    ) -> tuple[P, IPAddress]:
         scheme, host, port = destination
         infos = await self.resolve(host, port)
         if referrer_reach is not None:
@@ -118,8 +147,7 @@ class Network:
             raise TransferError(f"{host} has no address")
         sock = await self._socket(infos)
         address = ip_address(sock.getpeername()[0].partition("%")[0])
-        connection = await self._over(sock, host if scheme == "https" else None)
-        return Channel(connection, self.reach(address), None)
+        return await _over(sock, protocol, context if scheme == "https" else None, host), address
 
     def _reachable(self, host: str, infos: list[AddrInfoType], referrer_reach: Reach) -> list[AddrInfoType]:
         addresses = [literal(str(info[4][0])) for info in infos]
@@ -139,25 +167,13 @@ class Network:
             local_infos = socket.getaddrinfo(*self._options.bind_address, type=socket.SOCK_STREAM)
         return await aiohappyeyeballs.start_connection(infos, local_addr_infos=local_infos, happy_eyeballs_delay=SECOND_TRY)
 
-    async def _over(self, sock: socket.socket, tls_name: str | None) -> Connection:
-        """The connection over a socket. `tls_name`: of the server; None: without TLS."""
-        loop = asyncio.get_running_loop()
-        try:
-            if tls_name is None:
-                _, connection = await loop.create_connection(Connection, sock=sock)
-            else:
-                name = tls_name.rstrip(".")
-                _, connection = await loop.create_connection(Connection, sock=sock, ssl=self._context, server_hostname=name)
-        except BaseException:
-            sock.close()
-            raise
-        return connection
-
-    async def _through(self, proxy: Proxy, destination: Destination) -> Connection:
-        """The connection through a proxy: RFC 9112 section-3.2.2 for http, RFC 9110 section-9.3.6 for https."""
+    async def _through(
+        self, proxy: Proxy, destination: Destination, protocol: Callable[[], P], context: ssl.SSLContext, *, is_tunnel: bool
+    ) -> P:
+        """The connection through a proxy: RFC 9112 section-3.2.2 for http, RFC 9110 section-9.3.6 for tunnels."""
         sock = await self._socket(await self.resolve(proxy.host, proxy.port))
-        if destination.scheme == "http":
-            return await self._over(sock, None)
+        if destination.scheme == "http" and not is_tunnel:
+            return await _over(sock, protocol, None, "")
         loop = asyncio.get_running_loop()
         try:
             transport, tunnel = await loop.create_connection(_Tunnel, sock=sock)
@@ -166,15 +182,30 @@ class Network:
             raise
         try:
             await tunnel.open(proxy, destination)
-            connection = Connection()
+            connection = protocol()
+            if destination.scheme == "http":
+                transport.set_protocol(connection)
+                connection.connection_made(transport)
+                return connection
             name = destination.host.rstrip(".")
-            secured = await loop.start_tls(transport, connection, self._context, server_hostname=name)
+            secured = await loop.start_tls(transport, connection, context, server_hostname=name)
             assert secured
             connection.connection_made(secured)
         except BaseException:
             transport.abort()
             raise
         return connection
+
+
+async def _over(sock: socket.socket, protocol: Callable[[], P], context: ssl.SSLContext | None, host: str) -> P:
+    """The connection over a socket. `context`: None: without TLS. `host`: of the certificate."""
+    try:
+        name = None if context is None else host.rstrip(".")
+        _, connection = await asyncio.get_running_loop().create_connection(protocol, sock=sock, ssl=context, server_hostname=name)
+    except BaseException:
+        sock.close()
+        raise
+    return connection
 
 
 class _Tunnel(asyncio.Protocol):

@@ -12,6 +12,7 @@ from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
 DIRECT = "direct"  # as COMITY_PROXY: through no proxy, whatever the environment says
+REMEDY = f"write http://host:port, or COMITY_PROXY={DIRECT} to ask for policy files without one"
 
 
 class Proxy(NamedTuple):
@@ -20,8 +21,8 @@ class Proxy(NamedTuple):
     authorization: str = ""  # value of Proxy-Authorization (RFC 9110 section-11.7.2)
 
     @classmethod
-    def parse(cls, name: str, value: str, encoding: str) -> Self:
-        """PolicyError, with what to write instead, for what is no URL of an HTTP proxy. `name`: of the setting or variable."""
+    def parse(cls, name: str, value: str, encoding: str, *, remedy: str = REMEDY) -> Self:
+        """Read the URL of an HTTP proxy. PolicyError with the remedy for any other value. `name`: of the setting or variable."""
         try:
             parts = urlsplit(value if "://" in value else f"http://{value}")
             host, port = parts.hostname, parts.port
@@ -30,10 +31,7 @@ class Proxy(NamedTuple):
         if not host or parts.scheme != "http" or not (host.isascii() and host.isprintable() and " " not in host):
             scheme = value.partition("://")[0] if "://" in value else "http"
             redacted = printable(f"{scheme}://{value.rpartition('@')[2].rpartition('://')[2]}".encode(errors="replace"))
-            raise PolicyError(
-                f"{name} `{redacted}` is no HTTP proxy: write http://host:port, or COMITY_PROXY={DIRECT} to ask for policy files"
-                " without one"
-            )
+            raise PolicyError(f"{name} `{redacted}` is no HTTP proxy: {remedy}")
         if parts.username is None:
             return cls(host, port or 80)
         credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

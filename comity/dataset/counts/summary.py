@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from comity.dataset.counts.record_counts import RecordCounts
-from comity.dataset.manifest import Composition, Fields
+from comity.dataset.manifest import Composition, Fields, PolicyCount
 from comity.dataset.permissions.terms import ARRANGEMENT
 from comity.dataset.records import LICENSE, Record
 from comity.dataset.tags.sources import RawTag
@@ -42,7 +42,12 @@ class Summary:
             fields=self.fields,
             agents=counts.agents,
             policies={url: list(copies.values()) for url, copies in sorted(counts.policies.items())},
-            has_more_policies=counts.has_more_policies,
+            policy_count=PolicyCount(
+                all=counts.copies.number,
+                listed=counts.listed_copies,
+                without_copy=counts.missing_copies.number,
+                is_estimate=not counts.copies.is_exact,
+            ),
             arrangements=self.arrangements,
             licenses=tuple(self.licenses),
         )

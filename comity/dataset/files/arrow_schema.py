@@ -315,17 +315,18 @@ def with_zone(batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch
     """The batch with all moments without a zone in these columns as what they are in UTC."""
     for number, field in enumerate(batch.schema):
         if field.name in columns:
-            batch = batch.set_column(number, field.name, batch.column(number).cast(_in_utc(field.type)))
+            batch = batch.set_column(number, field.name, batch.column(number).cast(in_utc(field.type)))
     return batch
 
 
-def _in_utc(type_: pa.DataType) -> pa.DataType:
+def in_utc(type_: pa.DataType) -> pa.DataType:
+    """Return the type with moments in UTC where it has moments without a zone."""
     if pa.types.is_timestamp(type_) and type_.tz is None:
         return pa.timestamp(type_.unit, "UTC")
     if pa.types.is_struct(type_):
-        return pa.struct([member.with_type(_in_utc(member.type)) for member in type_])
+        return pa.struct([member.with_type(in_utc(member.type)) for member in type_])
     if pa.types.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_in_utc(type_.value_type)))
+        return pa.list_(type_.value_field.with_type(in_utc(type_.value_type)))
     return type_
 
 

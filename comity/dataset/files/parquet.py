@@ -22,6 +22,7 @@ from comity.dataset.files.arrow_schema import (
     check_columns,
     decode,
     encode,
+    in_utc,
     is_tag_type,
     may_hold_tags,
     proper,
@@ -54,18 +55,27 @@ class Reader(formats.Reader):
         with self._opened() as file:
             return proper(file.schema_arrow)
 
-    def parts(self) -> Iterator[Part]:
+    @cached_property
+    def has_rows(self) -> bool:
         with self._opened() as file:
-            number, done = 1, 0
-            # Not by the sizes of its columns: to ask for those of a damaged file ends the process (pyarrow 26).
-            octets_per_row = self.size // max(1, file.metadata.num_rows)
-            for group in range(file.metadata.num_row_groups):
-                rows = file.metadata.row_group(group).num_rows
-                octets = min(rows * octets_per_row, self.size - done)
-                is_last = group == file.metadata.num_row_groups - 1
-                yield Part((group, number), self.size - done if is_last else octets)
-                done += octets
-                number += rows
+            return bool(file.metadata.num_rows)
+
+    def parts(self) -> Iterator[Part]:
+        groups = self._group_rows()
+        # Not by the sizes of its columns: to ask for those of a damaged file ends the process (pyarrow 26).
+        octets_per_row = self.size // max(1, sum(groups))
+        number, done = 1, 0
+        for group, rows in enumerate(groups):
+            octets = min(rows * octets_per_row, self.size - done)
+            is_last = group == len(groups) - 1
+            yield Part((group, number), self.size - done if is_last else octets)
+            done += octets
+            number += rows
+
+    def _group_rows(self) -> list[int]:
+        """Return the rows of each row group. The metadata that says so takes some MB."""
+        with self._opened() as file:
+            return [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
 
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         with self._opened() as file:
@@ -90,15 +100,16 @@ class Reader(formats.Reader):
         with self._opened() as file:
             columns = _columns(file.schema_arrow, fields)
             try:
-                in_utc = _written_in_utc(file)
+                without_zone = _written_in_utc(file)
                 metadata = file.metadata.row_group(group)
                 octets_per_row = max(1, metadata.total_byte_size // max(1, metadata.num_rows))
                 for batch in file.iter_batches(max(1, min(ROWS, OCTETS // octets_per_row)), [group], columns, use_threads=False):
-                    yield from valid(with_zone(readable(batch), in_utc), number)
+                    yield from valid(with_zone(readable(batch), without_zone), number)
                     number += batch.num_rows
             except _FAILURES as error:
                 message = str(error).partition("\n")[0]
                 yield Unreadable(f"row {number} and the rest of row group {group}", b"", message), number
+        pa.default_memory_pool().release_unused()
 
     @contextmanager
     def _opened(self) -> Iterator[pq.ParquetFile]:
@@ -131,8 +142,10 @@ def _leaves(file: pq.ParquetFile) -> Iterator[str]:
 
 
 def _written_in_utc(file: pq.ParquetFile) -> frozenset[str]:
-    """The columns of tags whose moments are in the form of Spark and Impala (INT96): it has no zone, and they mean UTC."""
-    tags = {field.name for field in file.schema_arrow if is_tag_type(field.type)}
+    """Return the columns of tags whose moments are in the form of Spark and Impala (INT96): without a zone, in UTC."""
+    tags = {field.name for field in file.schema_arrow if is_tag_type(field.type) and in_utc(field.type) != field.type}
+    if not tags:  # then no ParquetSchema is made: it keeps some MB of metadata until the garbage collector runs
+        return frozenset()
     leaves = (file.schema.column(number) for number in range(len(file.schema)))
     return frozenset(name for leaf in leaves if leaf.physical_type == "INT96" and (name := leaf.path.partition(".")[0]) in tags)
 
@@ -154,9 +167,10 @@ def _is_set(file: pq.ParquetFile, path: str) -> bool:
 
 
 class Rows:
-    """Writes record batches to an open file, a row group at a time. The first one says the schema, unless it is given.
+    """Writes record batches to an open file, a row group at a time.
 
-    The file can be read after `close` only: Parquet has its table of contents at the end."""
+    `schema`: None takes that of the first batch. The file can be read after `close` only: Parquet
+    has its table of contents at the end. `with` closes the file, or gives it up on an error."""
 
     def __init__(self, file: Any, schema: pa.Schema | None = None) -> None:
         self._file = file
@@ -176,7 +190,21 @@ class Rows:
         if self._rows >= GROUP_ROWS or self._octets >= GROUP_OCTETS:
             self._flush()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self.close()
+        finally:
+            # A ParquetWriter that is open writes the end of the file when it is deleted. Then the
+            # file is closed, and Python prints a traceback for the failed write.
+            if self._writer:
+                self._writer.is_open = False
+
     def close(self) -> None:
+        """Write the rows that wait, and the end of the file."""
         self._flush()
         assert self._writer
         self._writer.close()
@@ -210,16 +238,19 @@ class Writer:
         self._replacement = Replacement(path)
 
     def __enter__(self) -> Self:
-        self._rows = Rows(self._replacement.__enter__(), self._schema)
+        with ExitStack() as files:
+            file = files.enter_context(self._replacement)
+            self._rows = files.enter_context(Rows(file, self._schema))
+            self._files = files.pop_all()
         return self
 
     def write(self, encoded: pa.RecordBatch) -> None:
         self._rows.write(encoded)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is not None:
-            self._replacement.__exit__(kind, error, trace)
-            return
-        with ExitStack() as stack:
-            stack.push(self._replacement)  # which then knows whether the end could be written, too
-            self._rows.close()
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._files.__exit__(kind, error, trace)

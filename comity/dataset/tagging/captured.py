@@ -16,17 +16,33 @@ Fields = tuple[tuple[bytes, bytes], ...]  # of a header
 _HEADER_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*)")
 
 
+PART_OF_PAGE = "a part of the page (HTTP status 206)"
+
+
 class CapturedPage(NamedTuple):
     """A page as somebody has captured it."""
 
-    url: str  # "": nobody knows
-    captured_at: datetime | None  # aware; None: nobody knows
+    url: str  # "": the record has none
+    captured_at: datetime | None  # aware; None: the record has no date that can be read
     fields: Fields = ()  # of its header
     body: bytes | None = None  # without content codings; None: it is not at hand
     status: int = 200
     method: str = "GET"  # of the request
     crawler: str = ""  # User-Agent by which it was captured; "": nobody knows
-    unread: str = ""  # why nobody knows all that the capture says: it is cut off, say
+    unread: str = ""  # why the capture does not tell all that the page says: it is cut off, say
+    media_types: str = ""  # with commas between, of a page without the header field
+
+    @property
+    def header(self) -> Fields:
+        """The header fields, and the media type of a record that has it apart from them."""
+        if not self.media_types or any(name.lower() == b"content-type" for name, _ in self.fields):
+            return self.fields
+        return (*self.fields, (b"content-type", self.media_types.encode("ascii")))
+
+    @property
+    def left_out(self) -> str:
+        """Why the capture is no page; "" if it is one."""
+        return "" if self.status // 100 == 2 else f"status {self.status}"
 
 
 class CapturedRecord(Record):

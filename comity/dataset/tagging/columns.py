@@ -1,38 +1,47 @@
-"""Fields of records of others: which has the URL, the date, the text and the header fields of the page.
+"""The fields of other people's records: URL, date, text, header fields, status and media type.
 
-guessed(names)      by the names that usual datasets have
-value_of(record)    what stands there, also within objects (`meta.url`), and in objects that are written as text"""
+Columns().names()           the usual names of these fields
+value_of(record, names)     the first value, also of members of objects (`meta.url`) and of JSON text
+captured_page(...)          the page of a record"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from comity.dataset.records import DatasetError, is_blank, parsed
-from comity.dataset.tagging.captured import CapturedPage, fields_of, moment_of
+from comity.dataset.tagging.captured import PART_OF_PAGE, CapturedPage, fields_of, moment_of
 
 # FineWeb and Dolma: url, date; C4: url, timestamp; RedPajama 1: meta.url, meta.timestamp; RedPajama 2: url, date_download,
-# raw_content; LAION: URL, TEXT; archives: target_uri. The first that is there counts; a dot stands before a member of an object.
+# raw_content; LAION: URL, TEXT; archives: target_uri; Common Crawl's columnar index: url, fetch_time, fetch_status,
+# content_mime_type, content_mime_detected. The first field with a value counts. A dot stands before a member of an object.
 URLS = ("final_url", "url", "URL", "uri", "target_uri", "warc_target_uri", "WARC-Target-URI", "meta.url", "metadata.url")
 DATES = (
-    *("fetched_at", "date", "timestamp", "date_download", "crawl_date", "warc_date", "WARC-Date", "created"),
+    *("fetched_at", "date", "timestamp", "date_download", "crawl_date", "warc_date", "WARC-Date", "created", "fetch_time"),
     *("meta.timestamp", "meta.date", "metadata.timestamp", "metadata.date"),
 )
 TEXTS = ("text", "content", "raw_content", "TEXT", "caption")
 HEADERS = ("headers", "http_headers", "response_headers", "meta.headers", "metadata.headers")
+STATUSES = ("fetch_status",)
+TYPES = ("content_mime_type", "content_mime_detected")  # as served, and by its octets: both count
+
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
 
 
 class Columns(NamedTuple):
-    """The names of fields. "": the first of the usual ones that a record has."""
+    """The names of fields. "" stands for the usual names."""
 
     url: str = ""
     date: str = ""
     text: str = ""
     headers: str = ""
+    status: str = ""
+    type: str = ""
 
     def names(self) -> tuple[tuple[str, ...], ...]:
-        """The candidates for each, in the order of the fields of this class."""
-        usual = (URLS, DATES, TEXTS, HEADERS)
+        """Return the candidates for each field of this class, in their order."""
+        usual = (URLS, DATES, TEXTS, HEADERS, STATUSES, TYPES)
         return tuple((name,) if name else names for name, names in zip(self, usual, strict=True))
 
 
@@ -74,10 +83,24 @@ def _member(record: Mapping[str, Any], name: str) -> Any:
     return value
 
 
-def captured_page(url: Any, date: Any, headers: Any) -> CapturedPage:
-    """The page of a record that has these values."""
+def captured_page(url: Any, date: Any, headers: Any, status: Any, types: Iterable[Any]) -> CapturedPage:
+    """Return the page of a record that has these values. `types`: of all fields with a media type."""
     page = CapturedPage(url if isinstance(url, str) else "", moment_of(date))
+    media_types = [text for text in map(str, types) if _MEDIA_TYPE.fullmatch(text)]
+    if media_types:
+        page = page._replace(media_types=",".join(media_types))
+    if not is_blank(status):
+        page = _with_status(page, status)
     try:
         return page._replace(fields=fields_of(headers))
     except (ValueError, TypeError, KeyError, RecursionError):
         return page._replace(unread="its header fields cannot be read")
+
+
+def _with_status(page: CapturedPage, value: Any) -> CapturedPage:
+    """Return the page with the status that the value means. Tables with nulls have floats."""
+    match = re.fullmatch(r"([1-5][0-9][0-9])(\.0)?", str(value).strip())
+    if match is None:
+        return page._replace(unread="its status cannot be read")
+    status = int(match[1])
+    return page._replace(status=status, unread=PART_OF_PAGE if status == 206 else "")

@@ -37,6 +37,9 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
     urls: list[str] = []
     moments: list[datetime | None] = []
     for row, page in enumerate(columns.pages()):
+        if page.left_out:
+            tagged.left_out.note(page.left_out)
+            continue
         judged = work.judge.judged(page)
         if judged is None:
             apart.append(row)
@@ -45,7 +48,8 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
         indices.append(tags.index(judged.tag(fields, None, columns.earlier(row))))
         rows.append(row)
         urls.append(page.url)
-        moments.append(page.captured_at)
+        moments.append(judged.captured_at)
+    tagged.undated = moments.count(None)
     for index, records in Counter(indices).items():
         work.count(tags.tags[index], tagged, records)
     judged_rows = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
@@ -146,23 +150,27 @@ class _PageColumns:
 
     def __init__(self, batch: pa.RecordBatch, work: TagPass) -> None:
         self._batch, self._work = batch, work
-        self._urls, self._dates, _, self._headers = work.names
+        self._urls, self._dates, _, *self._others = work.names  # header fields, statuses, media types
         present = batch.schema.names
         self._text = _text_name(present, work)
         names = dict.fromkeys(first_part(name) if name not in present else name for names in work.names for name in names)
-        relevant = set(map(first_part, (*self._urls, *self._dates, *self._headers))) | {*self._urls, *self._dates, *self._headers}
+        judging = {name for names in (self._urls, self._dates, *self._others) for name in names}
+        relevant = judging | set(map(first_part, judging))
         kinds = kinds_of(batch.schema)  # octets are texts, as in records
         self._values = {name: kinds[name].values(batch.column(name)) for name in names if name in kinds and name in relevant}
         self._tags = TAG.values(batch.column(FIELD)) if FIELD in present else None
 
     def pages(self) -> list[CapturedPage]:
-        """The page of each row."""
-        urls, dates, headers = map(self._column, (self._urls, self._dates, self._headers))
-        if all(value is None for value in headers):
-            texts = {date: moment_of(date) for date in {date for date in dates if isinstance(date, str)}}
-            moments = (texts[date] if isinstance(date, str) else moment_of(date) for date in dates)
-            return [CapturedPage(url if isinstance(url, str) else "", moment) for url, moment in zip(urls, moments, strict=True)]
-        return list(map(captured_page, urls, dates, headers))
+        """Return the page of each row."""
+        urls, dates = self._column(self._urls), self._column(self._dates)
+        headers, statuses, types = self._others
+        others = [*map(self._column, (headers, statuses, *([name] for name in types)))]
+        if any(value is not None for column in others for value in column):
+            rows = zip(urls, dates, *others, strict=True)
+            return [captured_page(url, date, header, status, media) for url, date, header, status, *media in rows]
+        by_text = {date: moment_of(date) for date in {date for date in dates if isinstance(date, str)}}
+        moments = (by_text[date] if isinstance(date, str) else moment_of(date) for date in dates)
+        return [CapturedPage(url if isinstance(url, str) else "", moment) for url, moment in zip(urls, moments, strict=True)]
 
     def _column(self, names: Sequence[str]) -> list[Any]:
         """The first of these fields that has a value, of each row."""

@@ -18,11 +18,12 @@ class Names(Counter[str]):
 
 
 class Tagged(Summary):
-    """The records that were tagged, and what became of others. Mergeable; it can be pickled."""
+    """Counts of a pass that tags: the tagged records, and the others by their fate. Mergeable, picklable."""
 
     def __init__(self) -> None:
         super().__init__()
         self.apart = 0
+        self.undated = 0  # of the tagged records: those without a date that can be read
         self.left_out = Names()
         self.crawlers = Names()  # User-Agent by which pages were captured -> records
         self.verdicts = Names()  # of the agent's uses: "train: allow", "train: deny: rule"
@@ -31,6 +32,7 @@ class Tagged(Summary):
         super().merge(other)
         assert isinstance(other, Tagged)
         self.apart += other.apart
+        self.undated += other.undated
         for name in ("left_out", "crawlers", "verdicts"):
             for key, count in getattr(other, name).items():
                 getattr(self, name).note(key, count)

@@ -23,7 +23,7 @@ from functools import cached_property, reduce
 from typing import Any, NamedTuple, Protocol
 
 from comity.bounded import Bounded
-from comity.dataset.records import FIELD, IDENTITY, SPARE_FIELD, DatasetError
+from comity.dataset.records import FIELD, IDENTITY, SPARE_FIELD, DatasetError, moment_of
 from comity.dataset.tagging.captured import CapturedPage
 from comity.policies import Agent, Page, Site
 from comity.policies.agent import PRODUCT_TOKEN
@@ -80,11 +80,22 @@ class Question(NamedTuple):
     missing: str = DENY  # of MISSING: what holds where a site's policies cannot be had
     captured_by: str = ""  # User-Agent or product token of the crawler; "": as the captures say
     also: tuple[str, ...] = ()  # product tokens of others as which we want to be addressed
+    captured_at: datetime | None = None  # aware: of records without a date that can be read
     redacts: bool = False  # what is refused on elements for one of the agent's uses is cut out of records
 
     @classmethod
-    def of(cls, agent: Agent, *, now: datetime | None = None, also: Iterable[str] = (), **more: Any) -> Question:
-        """Return a question. DatasetError where it makes no sense. `also`: product tokens, and AI_TRAINING."""
+    def of(
+        cls,
+        agent: Agent,
+        *,
+        now: datetime | None = None,
+        also: Iterable[str] = (),
+        captured_at: Any = None,
+        **more: Any,
+    ) -> Question:
+        """Return a question. `also`: product tokens, and AI_TRAINING. `captured_at`: as in records.
+
+        DatasetError for values that make no sense."""
         names: dict[str, None] = {}
         for name in filter(None, (name.strip() for name in also)):
             if name.lower() == AI_TRAINING:
@@ -93,9 +104,13 @@ class Question(NamedTuple):
                 names[name] = None
             else:
                 raise DatasetError(f"`{name}` is no product token: write, for example, GPTBot,Google-Extended or {AI_TRAINING}")
-        question = cls(agent, now or datetime.now(UTC), also=tuple(names), **more)
+        question = cls(agent, now or datetime.now(UTC), also=tuple(names), captured_at=moment_of(captured_at), **more)
         if question.captured_by and not PRODUCT_TOKEN.search(question.captured_by):
             raise DatasetError(f"`{question.captured_by}` names no crawler: write its product token, for example CCBot")
+        if captured_at is not None:
+            moment = question.captured_at
+            if invalid := question.out_of_range(moment) if moment else f"`{captured_at}` is no date":
+                raise DatasetError(f"{invalid}: write the day of the capture, for example 2024-05-18")
         for value, values, name in (
             (question.as_of, DATES, "date of policies"),
             (question.missing, MISSING, "way to do without"),
@@ -103,6 +118,12 @@ class Question(NamedTuple):
             if value not in values:
                 raise DatasetError(f"`{value}` is no {name}: write {', '.join(values)}")
         return question
+
+    def out_of_range(self, moment: datetime) -> str:
+        """Why no page can be captured at this moment; "" if one can."""
+        if OLDEST <= moment <= self.now + SKEW:
+            return ""
+        return f"{moment.isoformat()} lies {'in the future' if moment > OLDEST else 'before the web'}"
 
 
 class _SiteFacts(NamedTuple):
@@ -141,7 +162,11 @@ class Judge:
         self._forget()
 
     def judged(self, page: CapturedPage) -> Judged | None:
-        """Return the page with its policies. None: those of its site cannot be had, and it is to be kept apart."""
+        """Return the page with its policies.
+
+        None for a page to be kept apart: the policies of its site are not at hand."""
+        if page.captured_at is None:
+            page = page._replace(captured_at=self.question.captured_at)
         try:
             origin = origin_of(page.url)
         except ValueError:
@@ -160,9 +185,9 @@ class Judge:
     def _of_capture(self, page: CapturedPage, origin: str) -> _Date:
         moment = page.captured_at
         if moment is None:
-            return _no_date("the record has no date")
-        if not OLDEST <= moment <= self.question.now + SKEW:
-            return _no_date(f"{moment.isoformat()} lies {'in the future' if moment > OLDEST else 'before the web'}")
+            return _no_date("the record has no date that can be read")
+        if invalid := self.question.out_of_range(moment):
+            return _no_date(invalid)
         return self._of_date(page, origin, CAPTURE, self._policies.at(origin, moment), moment)
 
     def _of_date(self, page: CapturedPage, origin: str, label: str, captured: CapturedSite | None, now: datetime) -> _Date:
@@ -293,7 +318,7 @@ class _PoliciesOfDate:
                 agent,
                 captured.url,
                 status=captured.status,
-                headers=captured.fields,
+                headers=captured.header,
                 body=captured.body,
                 now=self._now,
                 first_seen=first_seen,
@@ -313,7 +338,7 @@ class _PoliciesOfDate:
         if not self._site_facts.licensing.isdisjoint(tokens):
             return None
         keys = tuple(self._site.statements_key(agent, self._captured.url, self._now) for agent in self._agents)
-        return None if None in keys else (self._site, tokens, keys, self._missing)
+        return None if None in keys else (self._site, tokens, keys, self._missing, self._captured.media_types)
 
     def tag(self, agent: Agent, elements: Iterable[Traced]) -> Tag:
         agent_page, *other_pages = self.pages
@@ -331,11 +356,12 @@ def _no_date(text: str) -> _Refused:
 
 
 class Judged:
-    """A page, and the policies of each date for it, the last one at the end."""
+    """A page, and its policies of each date, the latest date last."""
 
     def __init__(self, judge: Judge, page: CapturedPage, dates: Sequence[_Date]) -> None:
         self._judge = judge
         self._captured = page
+        self.captured_at = page.captured_at  # by the record, or by the question
         self.dates = dates
 
     @property

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,18 +53,25 @@ class TagPass:
     def __call__(self, records: list[Record]) -> Outcome:
         tagged, output, notes = Tagged(), [], []
         for record in records:
-            if isinstance(record, CapturedRecord):
-                tagged_record: Record | None = self._of_capture(record, tagged)
-            else:
-                tagged_record = self._of_record(record)
-            if tagged_record is not None:
-                field = tag_field(tagged_record)
-                tagged.keep(tagged_record, RawTag(tagged_record[field], field))
-                self.count(tagged_record[field], tagged)
-                output.append(tagged_record)
-            elif not (isinstance(record, CapturedRecord) and record.page is None):
+            page, left_out = self._page(record)
+            if page is None or left_out:
+                tagged.left_out.note(left_out)
+                continue
+            judged = self.judge.judged(page)
+            if judged is None:
                 tagged.apart += 1
                 notes.append({"record": self._untagged(record)})
+                continue
+            if isinstance(record, CapturedRecord):
+                tagged.crawlers.note(page.crawler)
+                tagged_record = self._of_capture(record, page, judged)
+            else:
+                tagged_record = self._of_record(record, page, judged)
+            field = tag_field(tagged_record)
+            tagged.keep(tagged_record, RawTag(tagged_record[field], field))
+            tagged.undated += judged.captured_at is None
+            self.count(tagged_record[field], tagged)
+            output.append(tagged_record)
         return Outcome(output, tagged, notes)
 
     def columns(self, batch: Any, number: int) -> Outcome:
@@ -77,17 +85,18 @@ class TagPass:
             rule = f": {tag['reasons'][decision['because'][0]]['rule']}" if decision["verdict"] == "deny" else ""
             tagged.verdicts.note(f"{use}: {decision['verdict']}{rule}", records)
 
-    def _of_capture(self, record: CapturedRecord, tagged: Tagged) -> Record | None:
-        page = record.page
-        if page is None:
-            tagged.left_out.note(record.left_out)
-            return None
-        judged = self.judge.judged(page)
-        if judged is None:
-            return None
+    def _page(self, record: Record) -> tuple[CapturedPage | None, str]:
+        """Return the page of a record, and why the record is no page; "" if it is one."""
+        if isinstance(record, CapturedRecord):
+            return record.page, record.left_out
+        *singles, types = self.names
+        url, date, _, headers, status = (value_of(record, names)[1] for names in singles)
+        page = captured_page(url, date, headers, status, [value_of(record, [name])[1] for name in types])
+        return page, page.left_out
+
+    def _of_capture(self, record: CapturedRecord, page: CapturedPage, judged: Judged) -> Record:
         rules = judged.rules
         fields = dict(record) if page.body is None else {**record, **self._of_page(page, judged, rules)}
-        tagged.crawlers.note(page.crawler)
         fields[FIELD] = judged.tag(fields, rules, self.earlier(record.earlier))
         return fields
 
@@ -119,17 +128,11 @@ class TagPass:
             **({"html": content.text} if self.making.html and content.text else {}),
         }
 
-    def _of_record(self, record: Record) -> Record | None:
-        """A record that has its page's URL in a field, and no page."""
-        urls, dates, texts, headers = self.names
-        url_name, url = value_of(record, urls)
-        date = value_of(record, dates)[1]
-        text_name = value_of(record, texts)[0]
-        page = captured_page(url, date, value_of(record, headers)[1])
-        judged = self.judge.judged(page)
-        if judged is None:
-            return None
-        fields = standard(record, page.url, url_name, page, text_name)
+    def _of_record(self, record: Record, page: CapturedPage, judged: Judged) -> Record:
+        """Return the tagged record of a table or of JSON Lines. Its page is not at hand."""
+        urls, _, texts, *_ = self.names
+        url_name, text_name = value_of(record, urls)[0], value_of(record, texts)[0]
+        fields = standard(record, page.url, url_name, judged.captured_at, text_name)
         field = tag_field(fields)
         renamed = text_name if text_name in record and text_name not in fields else ""
         earlier = self.earlier([fields[field]] if fields.get(field) else (), renamed)
@@ -149,13 +152,19 @@ class TagPass:
         return earlier
 
 
-def standard(record: Mapping[str, Any], url: str, url_name: str, page: CapturedPage, text_name: str) -> Record:
-    """The record with its URL, its date and its text where records of ours have them."""
+def standard(
+    record: Mapping[str, Any],
+    url: str,
+    url_name: str,
+    captured_at: datetime | None,
+    text_name: str,
+) -> Record:
+    """Return the record with its URL, date and text in the fields that records of ours have."""
     fields = {"text" if name == text_name and "text" not in record else name: value for name, value in record.items()}
     if url_name not in PAGE_URLS and (name := next((name for name in PAGE_URLS if is_blank(fields.get(name))), "")):
         fields[name] = url
-    if page.captured_at is not None and is_blank(fields.get("fetched_at")):
-        fields["fetched_at"] = page.captured_at.isoformat()
+    if captured_at is not None and is_blank(fields.get("fetched_at")):
+        fields["fetched_at"] = captured_at.isoformat()
     return fields
 
 
@@ -197,10 +206,12 @@ def captures_reader(reader: Reader) -> Reader:
 
 
 def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
-    """Check the columns of tables. DatasetError where a table has no field that is named, or none with URLs."""
+    """Check the columns of tables with rows.
+
+    DatasetError if a table lacks a field that the operator names, or has no field with URLs."""
     for reader in readers:
-        if schema := getattr(reader, "schema", None):
-            checked(columns, schema.names)
+        if getattr(reader, "has_rows", False):
+            checked(columns, reader.schema.names)  # type: ignore[attr-defined]  # it is a table
 
 
 def tag_dataset(
@@ -267,12 +278,14 @@ def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.Hi
             "apart": tagged.apart,
             "leftOut": dict(tagged.left_out.most_common()),
             "unreadable": tagged.counts.unreadable,
+            "undated": tagged.undated,
         },
         vocabulary={name: words.revision for name, words in question.agent.vocabulary.words.items()},
         defaults={use: verdict.value for use, verdict in question.agent.defaults.items()},
         tagged={
             "agent": question.agent.token,
             "capturedBy": question.captured_by or dict(tagged.crawlers.most_common(MAX_CRAWLERS)),
+            **({"capturedAt": question.captured_at.isoformat()} if question.captured_at else {}),
             "also": list(question.also),
             "asOf": question.as_of,
             "missing": question.missing,

@@ -20,7 +20,7 @@ from comity.dataset.files.warc.items import MAX_BLOCK, POLICY, is_item, item_of,
 from comity.dataset.files.warc.messages import content_length, covers_another, has_head, is_http, message, unchunked, words
 from comity.dataset.files.warc.records import BUFFER, GZIP, PACKED, Damage, Fields, WarcRecord, fields_at, records
 from comity.dataset.records import Batch, DatasetError, Record, Unreadable
-from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, moment_of
+from comity.dataset.tagging.captured import PART_OF_PAGE, CapturedPage, CapturedRecord, moment_of
 from comity.dataset.tags.sources import GUESSED
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.printable import printable
@@ -37,7 +37,6 @@ ZSTD = b"\x28\xb5\x2f\xfd"  # a frame begins so (RFC 8878 section-3.1.1)
 SKIPPABLE = b"\x2a\x4d\x18"  # and so, behind any octet, one without content (section-3.1.2)
 FIRST = 100  # records in which the crawler of the first captures is looked for
 
-PART_OF_PAGE = "a part of the page (HTTP status 206)"
 PAGES = ("response", "resource", "revisit", "conversion")  # types of records
 Head = list[tuple[bytes, bytes]]
 

@@ -135,7 +135,9 @@ declare(
         "comity.session": Rule(
             ALLOWS, "comity, docs/automation.md", "the request goes out without the session that is declared for its host"
         ),
-        "comity.browser": Rule(REFUSES, "comity, docs/browsers.md", "nobody could judge what the browser would ask for then"),
+        "comity.browser": Rule(
+            REFUSES, "comity, docs/browsers.md", "the crawl ended before the request of the browser was judged"
+        ),
         "comity.part": Rule(
             ALLOWS,
             "comity, docs/browsers.md",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -13,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from comity.crawler.fetching.store import PolicyStore
@@ -299,9 +301,72 @@ def test_stats(tmp_path: Path, crawled: Path) -> None:
     assert ["content-usage.disallow", "1"] in rows
     done = dataset("stats", "crawled.jsonl", "--json", folder=tmp_path)
     told = json.loads(done.stdout)
-    assert told["records"] == 4
-    assert told["hosts"]["example.com"]["train-ai"] == {"allowed": 3, "refused": 1, "expiring": 0}
+    assert (told["records"], told["origins"]) == (4, 1)
+    assert {"use": "train-ai", "allowed": 3, "refused": 1, "expiring": 0} in told["rows"]
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["crawled.jsonl", "scrapy"]
+
+
+def test_stats_of_many_origins_are_short(tmp_path: Path) -> None:
+    at, sites = datetime.now(UTC), [f"https://{number}.example" for number in range(30)]
+    with (tmp_path / "crawled.jsonl").open("w") as file:
+        for number, site in enumerate(sites):
+            one = json.dumps(record("/news/1", at) | {"final_url": f"{site}/", "url": f"{site}/"})
+            file.write(f"{one}\n" * (2 if number == 7 else 1))
+    assert len(dataset("stats", "crawled.jsonl", folder=tmp_path).stdout.splitlines()) < 20
+    words = ("stats", "crawled.jsonl", "--by", "origin", "--for", "index", "--top", "3")
+    lines = dataset(*words, folder=tmp_path).stdout.splitlines()
+    assert [line.split() for line in lines[1:5]] == [
+        ["origin", "use", "allowed", "refused", "ends", "in", "30", "days"],
+        [sites[7], "index", "2", "0", "2"],
+        [sites[0], "index", "1", "0", "1"],
+        [sites[1], "index", "1", "0", "1"],
+    ]
+    assert lines[5:] == [
+        "3 of 30 origins: --top N shows more, -o FILE writes all",
+        "31 records of 30 origins, 0 that cannot be read",
+    ]
+    for by, first in (("rule", "acap.allow"), ("month", f"{at:%Y-%m}")):
+        lines = dataset("stats", "crawled.jsonl", "--for", "index", "--by", by, folder=tmp_path).stdout.splitlines()
+        assert lines[2].split() == [first, "index", "31", "0", "31"]
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.csv", "out.json"])
+def test_stats_into_a_file(tmp_path: Path, crawled: Path, name: str) -> None:
+    words = ("stats", "crawled.jsonl", "--by", "origin", "--for", "index,train-ai", "-o", name)
+    done = dataset(*words, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    out = tmp_path / name
+    if name.endswith(".parquet"):
+        rows = pq.read_table(out).to_pylist()
+    elif name.endswith(".csv"):
+        with out.open(newline="") as file:
+            rows = [{key: int(value) if value.isdigit() else value for key, value in row.items()} for row in csv.DictReader(file)]
+    else:
+        rows = json.loads(out.read_bytes())["rows"]
+    assert rows == [
+        {"origin": "https://example.com", "use": "index", "allowed": 2, "refused": 2, "expiring": 2},
+        {"origin": "https://example.com", "use": "train-ai", "allowed": 3, "refused": 1, "expiring": 0},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-o", "out.txt"], "out.txt: its name says no format: write a name that ends in .parquet, .csv, .json"),
+        (["-o", "crawled.json"], "crawled.json is read from: give the counts another name"),
+        (["-o", "gone/out.csv"], "gone/out.csv cannot be written: No such file or directory"),
+        (["--by", "host"], "invalid choice: 'host'"),
+        (["--top", "0"], "`0` is no number of rows: write 1 or more"),
+    ],
+)
+def test_mistakes_in_stats(tmp_path: Path, crawled: Path, words: list[str], message: str) -> None:
+    (tmp_path / "crawled.json").symlink_to(crawled)
+    before = crawled.read_bytes()
+    done = dataset("stats", "crawled.jsonl", *words, folder=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert crawled.read_bytes() == before
 
 
 def test_what_is_hostile_is_shown_as_text(tmp_path: Path) -> None:
@@ -491,9 +556,10 @@ def test_a_row_of_a_table_is_a_line_for_programs(tmp_path: Path) -> None:
     one = record("/news/1", at)
     one["final_url"] = one["url"] = f"https://{host}/{'a' * 300}"
     (tmp_path / "crawled.jsonl").write_text(json.dumps(one) + "\n")
-    done = dataset("stats", "crawled.jsonl", folder=tmp_path, COLUMNS="40", FORCE_COLOR="1", TERM="xterm-256color")
+    words = ("stats", "crawled.jsonl", "--by", "origin")
+    done = dataset(*words, folder=tmp_path, COLUMNS="40", FORCE_COLOR="1", TERM="xterm-256color")
     lines = done.stdout.splitlines()
-    assert [line.split() for line in lines if host in line] == [[host, "crawl", "1", "0", "0"]]
+    assert [line.split() for line in lines if host in line] == [[f"https://{host}", "crawl", "1", "0", "0"]]
     assert all(line == line.rstrip() for line in lines)
     assert "\x1b" not in done.stdout
     output = f"{'b' * 150}.jsonl"

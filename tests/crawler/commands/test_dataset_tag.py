@@ -99,6 +99,26 @@ def test_sites_without_captures(site: Loopback, tmp_path: Path) -> None:
     assert (verdicts(tmp_path / "out.jsonl"), len(lines(tmp_path / "out.jsonl.no-policies.jsonl"))) == ({}, 2)
 
 
+@pytest.mark.requirement("TAG-3")
+def test_records_without_dates(site: Loopback, tmp_path: Path) -> None:
+    captured(tmp_path, site, OPEN)
+    rows = [{"URL": site.url(f"/{name}"), "seen": "2024-05-20"} for name in "ab"]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    common = ("in.jsonl", "--for", "train", "--policies", "robots.warc.gz", "-o", "out.jsonl")
+    done = tag(tmp_path, *common)
+    [told] = [text for text in done.stdout.splitlines() if "--date-field" in text]
+    assert told.startswith("None has a date that can be read, so every use is refused (comity.no-date): ")
+    assert "--captured-at 2024-05-18" in told
+    assert set(verdicts(tmp_path / "out.jsonl").values()) == {"deny"}
+    for remedy in (("--date-field", "seen"), ("--captured-at", "2024-05-20")):
+        done = tag(tmp_path, *common, *remedy)
+        assert "--date-field" not in done.stdout
+        assert set(verdicts(tmp_path / "out.jsonl").values()) == {"allow"}
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"URL": site.url("/c")}]))
+    done = tag(tmp_path, *common, "--date-field", "seen")
+    assert "1 have no date" in done.stdout
+
+
 def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
     """As Common Crawl publishes it: other files are such that could not be had, as in a crawl."""
     captured(tmp_path, site, CLOSED)
@@ -121,6 +141,7 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
     [
         (("in.jsonl", "-o", "out.jsonl", "--for", "train ai"), "--for `train ai` is no use"),
         (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--also", "GPT Bot"), "`GPT Bot` is no product token"),
+        (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--captured-at", "May"), "`May` is no date: write the day"),
         (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--agent", "a b"), "agent `a b` is not a product token"),
         (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--policies", "gone.warc"), "gone.warc"),
         (("in.jsonl", "-o", "out.warc", "--for", "train"), "records cannot be written as WARC"),

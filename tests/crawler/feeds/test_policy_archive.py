@@ -79,6 +79,20 @@ def test_a_killed_process_is_gone_on_from(tmp_path: Path, monkeypatch: pytest.Mo
     assert origins(path) == [f"https://{number}.example" for number in (1, 2, 3)]
 
 
+def test_a_killed_process_is_gone_on_from_with_its_unreachable_origins(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc.gz"
+    first = PolicyArchive(path)
+    first.begin("examplebot/1.0")
+    first.write(site(1), unreachable='{"origin": "https://1.example"}')
+    first.write(site(2))
+    first.close()
+    second = PolicyArchive(path)
+    assert list(second.unreachable()) == ['{"origin": "https://1.example"}']
+    second.write(site(3), unreachable="{}")
+    assert list(second.unreachable()) == ['{"origin": "https://1.example"}']  # of processes before
+    second.close()
+
+
 def test_what_a_power_cut_took_is_asked_for_again(tmp_path: Path) -> None:
     path = tmp_path / "a.warc.gz"
     first = PolicyArchive(path)

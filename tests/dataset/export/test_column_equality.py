@@ -309,8 +309,6 @@ def _told(path: Path, outcomes: list[Outcome]) -> Any:
     described = manifest(path, history, summary.composition)
     described["recordSet"][0]["field"].sort(key=lambda field: field["name"])
     described["license"] = sorted(described.get("license", ()))
-    counts = summary.counts.as_json()
-    for policies in (described["comity:policies"], counts["policies"]):
-        for copies in policies.values():
-            copies.sort(key=lambda copy: copy["sha256"] or "")
-    return described, counts
+    for copies in described["comity:policies"].values():
+        copies.sort(key=lambda copy: copy["sha256"] or "")
+    return described, vars(summary.counts)

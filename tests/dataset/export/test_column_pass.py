@@ -75,7 +75,7 @@ def test_it_is_the_same(tmp_path: Path, crawled: Path, uses: list[str]) -> None:
     other = export([columns], by_columns, terms)
     export([columns], tmp_path / "columns.parquet", terms)
     assert records(by_columns) == records(by_records) == records(tmp_path / "columns.parquet")
-    assert other.counts.as_json() == one.counts.as_json()
+    assert vars(other.counts) == vars(one.counts)
     for name in ("comity:agents", "comity:policies", "comity:arrangements", "license"):
         assert _told(by_columns).get(name) == _told(by_records).get(name)
     fields = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import decimal
+import gc
 import json
 import math
 import pickle
@@ -297,6 +298,22 @@ def test_a_file_that_was_cut_off_is_none(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DatasetError, match=r"a\.parquet is no Parquet file, or was cut off"):
         [*Reader(path).parts()]
+
+
+def test_what_was_read_is_free_before_garbage_is_collected(tmp_path: Path) -> None:
+    """The schema and the metadata of a file with many row groups are some MB, and refer to each other."""
+    records = [FULL | {"url": str(number)} for number in range(3)]
+    path = written(tmp_path / "a.parquet", [[record | {"permissions": FULL}] for record in records])
+    reader = Reader(path)
+    gc.collect()
+    gc.disable()
+    try:
+        rows = [row for part in reader.parts() for batch in reader.read(part) for row in batch]
+        left = [one for one in gc.get_objects() if isinstance(one, (pq.ParquetSchema, pq.FileMetaData))]
+    finally:
+        gc.enable()
+    assert len(rows) == 3
+    assert left == []
 
 
 def test_a_damaged_row_group_loses_no_other(tmp_path: Path) -> None:

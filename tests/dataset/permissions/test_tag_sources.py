@@ -309,7 +309,7 @@ def test_an_export_is_the_same_wherever_the_tags_are(tmp_path: Path, make_record
     path, source = stored(tmp_path, some(make_record), setting, ending)
     for out in ("out.jsonl", "out.parquet"):
         exported = export([path], tmp_path / out, terms._replace(tags=source))
-        assert exported.counts.as_json() == expected.counts.as_json()
+        assert vars(exported.counts) == vars(expected.counts)
         name = "permissions" if setting == "sidecar" else setting.rpartition(":")[2]
         for record, other in zip(load(tmp_path / out), load(tmp_path / "expected.jsonl"), strict=True):
             tag = record.pop(name)

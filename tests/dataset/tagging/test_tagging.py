@@ -93,6 +93,7 @@ SHAPES: dict[str, Any] = {
     "redpajama": lambda url: {"text": "Hello", "meta": {"url": url, "timestamp": DATE, "source": "cc"}},
     "redpajama-text": lambda url: {"text": "Hello", "meta": json.dumps({"url": url, "timestamp": DATE})},
     "redpajama-2": lambda url: {"raw_content": "Hello", "url": url, "date_download": DATE, "digest": "sha1:A"},
+    "columnar-index": lambda url: {"url": url, "fetch_time": DATE, "fetch_status": 200, "text": "Hello"},
     "archive": lambda url: {"target_uri": url, "warc_date": "20240601000000", "content": "Hello"},
 }
 
@@ -126,6 +127,96 @@ def test_usual_sets(tmp_path: Path, shape: str, form: str, output: str) -> None:
     assert causes[6:] == ["comity.no-policies", "comity.no-url"]
 
 
+INDEX = pa.schema(
+    [
+        ("url", pa.string()),
+        ("fetch_time", pa.timestamp("ms", "UTC")),
+        ("fetch_status", pa.int16()),
+        ("content_mime_type", pa.string()),
+        ("content_mime_detected", pa.string()),
+    ]
+)
+
+
+@pytest.mark.requirement("TAG-1")
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_the_columnar_index_of_common_crawl(tmp_path: Path, form: str) -> None:
+    statuses = [200, 404, 301, 206, 999, None, 203]
+    rows = [
+        {"url": url, "fetch_time": DATE, "fetch_status": status}
+        for url, status in zip([URLS[0]] * 5 + [URLS[2], URLS[1]], statuses, strict=True)
+    ]
+    path = jsonl(tmp_path / "in.jsonl", rows)
+    if form == "parquet":
+        moment = datetime.fromisoformat(DATE)
+        table = pa.Table.from_pylist([row | {"fetch_time": moment} for row in rows], INDEX)
+        pq.write_table(table, path := tmp_path / "in.parquet")
+    tagged = tag_dataset([path], tmp_path / "out.jsonl", judge())
+    assert dict(tagged.left_out) == {"status 404": 1, "status 301": 1}
+    found = lines(tmp_path / "out.jsonl")
+    causes = [one["permissions"]["reasons"][one["permissions"]["uses"]["train"]["because"][0]]["rule"] for one in found]
+    assert causes == ["comity.default", "comity.unread", "comity.unread", "robots.disallow", "comity.default"]
+    assert {datetime.fromisoformat(one["fetched_at"]) for one in found} == {datetime.fromisoformat(DATE)}
+    assert (tagged.read, tagged.undated) == (7, 0)
+
+
+@pytest.mark.requirement("TAG-1", "AIT-4")
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("fields", "number"),
+    [
+        ({}, 0),
+        ({"content_mime_type": "text/html"}, 1),
+        ({"content_mime_detected": "application/xhtml+xml"}, 0),
+        ({"content_mime_type": "text/html", "content_mime_detected": "application/json"}, 0),
+        ({"content_mime_type": "page"}, 0),
+        ({"content_mime_type": "image/png", "headers": "Content-Type: text/xml"}, 0),
+        ({"content_mime_type": "text/xml", "headers": "Content-Type: image/png"}, 1),
+    ],
+)
+def test_media_types_of_tables(tmp_path: Path, form: str, fields: dict[str, str], number: int) -> None:
+    """Rules for XML and JSON count for pages of these types, and for pages of no known type."""
+    rules = "".join(f"  Path: / {name}\n    Element: *\n      Disallow: train\n" for name in ("xml", "json"))
+    policies = Policies({"https://a.test": {"/ai.txt": f"User-agent: *\n{rules}"}})
+    made: Callable[..., Path] = jsonl if form == "jsonl" else parquet
+    path = made(tmp_path / f"in.{form}", [{"url": URLS[0], "date": DATE, **fields}])
+    tag_dataset([path], tmp_path / "out.jsonl", Judge(Question.of(OWN, now=NOW), policies))
+    exported = export([tmp_path / "out.jsonl"], tmp_path / "exported.jsonl", Terms.of(["train"], now=NOW))
+    assert exported.counts.kept == number
+
+
+@pytest.mark.requirement("TAG-2", "TAG-3")
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "warc"])
+def test_a_date_for_records_without_one(tmp_path: Path, form: str) -> None:
+    """It is the date of the policies, and `fetched_at` of the records. Dates of records count first."""
+    dates = [None, "2020-01-01", "18/05/2024"]
+    if form == "warc":
+        path = write(tmp_path / "in.warc", *(page(url=URLS[0], WARC_Date=date or "") for date in dates))
+    else:
+        made: Callable[..., Path] = jsonl if form == "jsonl" else parquet
+        path = made(tmp_path / f"in.{form}", [{"URL": URLS[0], "date": date} for date in dates])
+    undated = tag_dataset([path], tmp_path / "out.jsonl", judge())
+    assert (undated.undated, allowed(lines(tmp_path / "out.jsonl"))) == (2, [])
+    dated = tag_dataset([path], tmp_path / "out.jsonl", judge(captured_at="2024-06-01"))
+    found = lines(tmp_path / "out.jsonl")
+    verdicts = [one["permissions"]["uses"]["train"]["verdict"] for one in found]
+    assert (dated.undated, verdicts) == (0, ["allow", "deny", "allow"])
+    if form != "warc":
+        assert [one["fetched_at"][:10] for one in found] == ["2024-06-01", "2020-01-01", "2024-06-01"]
+    described = manifest.read(tmp_path / "out.jsonl")
+    assert described is not None
+    assert described["comity:tagged"]["capturedAt"] == "2024-06-01T00:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("date", "message"),
+    [("May", "`May` is no date"), ("2099-01-01", "lies in the future"), (0, "lies before the web")],
+)
+def test_a_date_for_all_that_makes_no_sense(date: object, message: str) -> None:
+    with pytest.raises(DatasetError, match=f"{message}.*: write the day of the capture"):
+        judge(captured_at=date)
+
+
 @pytest.mark.requirement("TAG-1")
 def test_what_was_tagged_can_be_exported_counted_and_expired(tmp_path: Path) -> None:
     pages = [page(b"<main><p>Hello<p class=quote>Quoted</main>", url=url) for url in URLS]
@@ -137,7 +228,7 @@ def test_what_was_tagged_can_be_exported_counted_and_expired(tmp_path: Path) -> 
     assert [(one["url"], one["text"]) for one in lines(tmp_path / "out.jsonl")] == [
         (url, "Hello\n" if "c.test" in url else "Hello\nQuoted") for url in ALLOWED
     ]
-    assert stats([tmp_path / "tagged.parquet"], NOW).hosts["b.test"]["train"].refused == 2
+    assert stats([tmp_path / "tagged.parquet"], NOW, by="origin").groups["https://b.test"]["train"].refused == 2
     assert expire([tmp_path / "tagged.parquet"], NOW).kept == 7
 
 
@@ -162,6 +253,10 @@ def test_the_manifest_says_for_whom_and_by_what(tmp_path: Path) -> None:
         "policies": ["robots.warc.gz"],
     }
     assert [copy["fetched_at"][:4] for copy in described["comity:policies"]["https://a.test/robots.txt"]] == ["2026", "2024"]
+    listed = [copy for copies in described["comity:policies"].values() for copy in copies]
+    missing = [copy for copy in listed if copy["status"] == 0]
+    counted = {"all": len(listed), "listed": len(listed), "withoutCopy": len(missing), "isEstimate": False}
+    assert described["comity:policyCount"] == counted
     assert described["comity:counts"] == {
         "read": 4,
         "tagged": 3,
@@ -169,6 +264,7 @@ def test_the_manifest_says_for_whom_and_by_what(tmp_path: Path) -> None:
         "apart": 0,
         "leftOut": {},
         "unreadable": 1,
+        "undated": 0,
     }
     assert tagged.read == 4
     [unread] = lines(tmp_path / "out.jsonl.unreadable.jsonl")

@@ -1,0 +1,51 @@
+"""The identity that the proxy of a browser shows to the browser in place of a server's."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ssl
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from tempfile import NamedTemporaryFile
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+
+class Identity:
+    """A key, and a certificate for it that nobody else has signed. No name counts: the browser is told of the key."""
+
+    @cached_property
+    def _key(self) -> ec.EllipticCurvePrivateKey:
+        return ec.generate_private_key(ec.SECP256R1())
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 digest of the key (RFC 7469 section-2.4)."""
+        der = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+        return base64.b64encode(hashlib.sha256(self._key.public_key().public_bytes(*der)).digest()).decode("ascii")
+
+    @cached_property
+    def context(self) -> ssl.SSLContext:
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "comity")])
+        now = datetime.now(UTC)
+        certificate = (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(name)
+            .public_key(self._key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=1))
+            .not_valid_after(now + timedelta(days=365))
+            .sign(self._key, hashes.SHA256())
+        )
+        form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with NamedTemporaryFile() as file:  # `ssl` reads files alone
+            file.write(self._key.private_bytes(*form) + certificate.public_bytes(serialization.Encoding.PEM))
+            file.flush()
+            context.load_cert_chain(file.name)
+        return context

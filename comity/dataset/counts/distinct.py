@@ -1,0 +1,53 @@
+"""The number of distinct values among any number of them, in bounded memory.
+
+    count = DistinctCount()
+    count.add("https://example.com/robots.txt")
+    count.number, count.is_exact
+
+Each value becomes a number below 2**64 by a hash. Only the smallest KEPT numbers are kept. If there
+are fewer, they are counted. Else their density estimates how many there are in all, with an error
+of about 0.4 percent (K minimum values, Bar-Yossef et al. 2002, section 2.1)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+KEPT = 2**16
+_END = 2**64
+
+
+@dataclass
+class DistinctCount:
+    """A mergeable count. It can be pickled."""
+
+    _numbers: set[int] = field(default_factory=set)
+    _end: int = _END  # numbers from here on are not kept
+
+    def add(self, value: str) -> None:
+        number = int.from_bytes(hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+        if number < self._end:
+            self._numbers.add(number)
+            self._cut()
+
+    def merge(self, other: DistinctCount) -> None:
+        self._end = min(self._end, other._end)
+        self._numbers |= other._numbers
+        self._cut()
+
+    def _cut(self) -> None:
+        if len(self._numbers) > 2 * KEPT:
+            self._end = self._smallest[-1] + 1
+            self._numbers = set(self._smallest)
+
+    @property
+    def _smallest(self) -> list[int]:
+        return sorted(self._numbers)[:KEPT]
+
+    @property
+    def is_exact(self) -> bool:
+        return self._end == _END and len(self._numbers) <= KEPT
+
+    @property
+    def number(self) -> int:
+        return len(self._numbers) if self.is_exact else round((KEPT - 1) * _END / self._smallest[-1])

@@ -1,0 +1,144 @@
+"""Counts of uses: how many records permit each use now, how many refuse it, and which rules decide."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from comity.dataset.counts.distinct import DistinctCount
+from comity.dataset.permissions.expiry import EXPIRED, has_passed
+from comity.dataset.records import Record, moment_of
+from comity.policies.syntax.urls import origin_or_empty
+from comity.policies.tag import Tag
+
+USE, RULE, ORIGIN, MONTH = BY = ("use", "rule", "origin", "month")
+SOON = timedelta(days=30)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Records, by what they say about one use."""
+
+    allowed: int = 0
+    refused: int = 0  # by a verdict, or because the permission has ended
+    expiring: int = 0  # of the allowed ones: those whose permission ends within SOON
+
+    @property
+    def records(self) -> int:
+        return self.allowed + self.refused
+
+    def add(self, other: Tally) -> None:
+        self.allowed += other.allowed
+        self.refused += other.refused
+        self.expiring += other.expiring
+
+
+class UseCounts:
+    """Counts of uses in groups: of each use, or of each rule, origin or month with the uses in it.
+
+    The rule of a group is the one that decides the use. The month is that of `fetched_at`.
+    Mergeable; it can be pickled."""
+
+    def __init__(self, by: str = USE) -> None:
+        self.by = by  # one of BY
+        self.records = 0
+        self.unreadable = 0
+        self.causes: Counter[str] = Counter()  # why tags are missing or not understood
+        self.refusing: Counter[str] = Counter()  # rule -> uses of records that it refuses
+        self.origins = DistinctCount()
+        self.groups: dict[str, dict[str, Tally]] = {}  # group -> use -> records
+
+    def read(self, record: Record, tag: Tag, uses: frozenset[str], now: datetime) -> None:
+        """Count these uses of a record; all that its tag lists, if `uses` is empty.
+
+        Whether its page was fetched again does not count."""
+        origin = origin_of(record.get("final_url"), record.get("url"))
+        self.records += 1
+        self.origins.add(origin)
+        group = {ORIGIN: origin, MONTH: month_of(record.get("fetched_at"))}.get(self.by, "")
+        for name in tag.uses.keys() & uses if uses else tag.uses:
+            use = tag.uses[name]
+            until = use.qualifiers.until
+            has_ended = use.is_allowed and has_passed(until, now)
+            rule = EXPIRED if has_ended else tag.reasons_of(use)[0]["rule"]
+            is_allowed = use.is_allowed and not has_ended
+            is_soon = is_allowed and until is not None and until - now <= SOON
+            self.count(group, name, rule, Tally(is_allowed, not is_allowed, is_soon))
+
+    def drop(self, cause: str) -> None:
+        """Count a record whose tag is missing or not understood."""
+        self.records += 1
+        self.causes[cause] += 1
+
+    def count(self, group: str, use: str, rule: str, tally: Tally) -> None:
+        """Count records. `group`: the origin or the month, if these are counted by."""
+        if tally.refused:
+            self.refusing[rule] += tally.refused
+        group = {USE: use, RULE: rule}.get(self.by, group)
+        uses = self.groups.setdefault(group, {})
+        if use in uses:
+            uses[use].add(tally)
+        else:
+            uses[use] = tally
+
+    def merge(self, other: UseCounts) -> None:
+        self.records += other.records
+        self.unreadable += other.unreadable
+        self.causes.update(other.causes)
+        self.refusing.update(other.refusing)
+        self.origins.merge(other.origins)
+        for group, uses in other.groups.items():
+            tallies = self.groups.setdefault(group, {})
+            for use, tally in uses.items():
+                tallies.setdefault(use, Tally()).add(tally)
+
+    def sorted_groups(self) -> list[tuple[str, dict[str, Tally]]]:
+        """Return uses by their names, months from the latest, others from the one with most records."""
+        groups = sorted(self.groups.items())
+        if self.by == MONTH:
+            return groups[::-1]
+        if self.by != USE:
+            groups.sort(key=lambda group: -max(tally.records for tally in group[1].values()))
+        return groups
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns of `rows`."""
+        return list(dict.fromkeys((self.by, "use", *Tally.__slots__)))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each group and use."""
+        for group, uses in self.sorted_groups():
+            for use, tally in sorted(uses.items()):
+                numbers = {name: getattr(tally, name) for name in Tally.__slots__}
+                yield {self.by: group, "use": use, **numbers}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain data in a stable order."""
+        return {
+            "records": self.records,
+            "unreadable": self.unreadable,
+            "origins": self.origins.number,
+            "whys": _most_common(self.causes),
+            "rules": _most_common(self.refusing),
+            "rows": list(self.rows()),
+        }
+
+
+def origin_of(final_url: Any, url: Any) -> str:
+    """Return the origin of the page that answered; "" for records without a URL of http or https."""
+    answered = final_url or url
+    return origin_or_empty(answered) if isinstance(answered, str) else ""
+
+
+def month_of(fetched_at: Any) -> str:
+    """Return the month of a date, such as 2024-05, in UTC; "" for records without a date."""
+    moment = moment_of(fetched_at)
+    return f"{moment:%Y-%m}" if moment else ""
+
+
+def _most_common(counter: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counter.items(), key=lambda entry: (-entry[1], entry[0])))
