@@ -219,10 +219,16 @@ class _Listener(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], certificate: Path | None) -> None:
         super().__init__(address, handler)
+        self.names: list[str | None] = []  # that clients named in their handshakes (SNI)
         self._context = None
         if certificate is not None:
             self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            self._context.load_cert_chain(certificate)
+            self._context.sni_callback = lambda sock, name, context: self.names.append(name)
+            self.present(certificate)
+
+    def present(self, certificate: Path) -> None:
+        assert self._context
+        self._context.load_cert_chain(certificate)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """In the thread of the connection: a client that makes no handshake holds up no other."""
@@ -295,6 +301,15 @@ class Loopback:
 
     def url(self, path: str = "/") -> str:
         return self.origin + path
+
+    def present(self, certificate: Path) -> None:
+        """Show another certificate to those that connect from now on."""
+        self._server.present(certificate)
+
+    @property
+    def names(self) -> list[str | None]:
+        """The names of the server in the handshakes of TLS, in order; None for an address."""
+        return self._server.names
 
     def answer(self, handler: BaseHTTPRequestHandler, came_at: float, body: bytes) -> None:
         headers = {name.lower(): value for name, value in handler.headers.items()}
