@@ -33,6 +33,7 @@ from comity.crawler.scrapy_internals import (
     end,
     engine_of,
     guard_downloads,
+    is_unanswered,
     lent_place,
     url_as_judged,
 )
@@ -137,14 +138,32 @@ class Crawl(Parts):
 
     async def _send(self, request: Request, download: Callable[[], Awaitable[Response]]) -> Response:
         """Have a request downloaded, as it was judged: a downloader middleware behind ours, or a handler of a signal, may have
-        changed it. What comes is seen here first, before any of them can change that."""
+        changed it. What comes is seen here first, before any of them can change that.
+
+        A connection that was used before may end without an answer. Then the request is made once more,
+        in another turn: the server may have seen it."""
         self.refuse_changed(request)
-        while not self.pace.sends(request):
-            await self._wait_again(request)
-        with url_as_judged(request):
-            response = await self.standstill.guard(request, download)
+        response = await self._download(request, download, may_fail=True)
+        if response is None:
+            response = await self._download(request, download)
+            assert response is not None
         self.responses.received(request, response.headers)
         return response
+
+    async def _download(
+        self, request: Request, download: Callable[[], Awaitable[Response]], *, may_fail: bool = False
+    ) -> Response | None:
+        """Download the request in its turn. `may_fail`: None if a connection ended without an answer."""
+        while not self.pace.sends(request):
+            await self._wait_again(request)
+        try:
+            with url_as_judged(request):
+                return await self.standstill.guard(request, download)
+        except DownloadFailedError as error:
+            if not (may_fail and is_unanswered(request, error)):
+                raise
+            self.pace.lose_turn(request)
+            return None
 
     async def _wait_again(self, request: Request) -> None:
         """Wait for another turn. LostTurnError where that takes too long for a request that the queue takes again, and

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})  # by identity: our scheduler stores it nowhere
 
 
+UNANSWERED = ("ResponseNeverReceived", "RequestTransmissionFailed", "ServerDisconnectedError", "ClientOSError")
+
 _VERBATIM = "verbatim_url"  # of request.meta
 
 _SENT = re.compile(r"(?i:https?)://[^\x00-\x20\x7f-\U0010ffff/?#\\]+(?:[/?#][^\x00-\x20\x7f\ud800-\udfff]*)?")
@@ -139,11 +141,18 @@ def _send_once(handler: Any) -> None:
 
     Scrapy's handlers for HTTP/1.1 send a request again at once if a connection that was used before
     ends without an answer. The server may have read it, and then sees two requests where the pace
-    permits one. RetryMiddleware asks again too, and that request waits for its turn."""
+    permits one."""
     if hasattr(pool := getattr(handler, "_pool", None), "retryAutomatically"):
         vars(pool)["retryAutomatically"] = False
     if hasattr(session := getattr(handler, "_session", None), "_retry_connection"):
         vars(session)["_retry_connection"] = False
+
+
+def is_unanswered(request: Request, error: Exception) -> bool:
+    """Return True if a connection took the request and ended without an answer, and it may be sent again.
+
+    The errors are those for which Scrapy's handlers would send it again, by name: not every handler is installed."""
+    return request.method in ("GET", "HEAD") and type(error.__cause__).__name__ in UNANSWERED
 
 
 @contextmanager
