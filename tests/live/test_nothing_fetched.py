@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,16 +34,17 @@ class Urls(Spider):
         yield {"url": response.url}
 
 
-def free_port() -> int:
-    """A port of 127.0.0.1 that nothing listens on. It is not one that the system gives to connections."""
-    for port in range(12000, 22500):
-        with socket.socket() as listener:
-            try:
-                listener.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no port is free")
+@pytest.fixture
+def deaf() -> Iterator[Callable[[str], str]]:
+    """`deaf(host)` returns an origin where nothing listens, and where nothing can begin to listen meanwhile."""
+    with ExitStack() as stack:
+
+        def bind(host: str) -> str:
+            bound = stack.enter_context(socket.socket())
+            bound.bind((host, 0))
+            return f"http://{host}:{bound.getsockname()[1]}"
+
+        yield bind
 
 
 def warnings(crawled: Crawled) -> list[str]:
@@ -69,7 +71,7 @@ def silent(handler: Any) -> None:
     ],
 )
 def test_one_warning_names_the_cause_and_a_remedy(
-    crawl: Crawl, serve: Serve, certificate: Path, name: str, words: str, remedy: str
+    crawl: Crawl, serve: Serve, certificate: Path, deaf: Callable[[str], str], name: str, words: str, remedy: str
 ) -> None:
     """The origins are two: a million may have the cause."""
     from tests.conftest import Answer
@@ -78,9 +80,7 @@ def test_one_warning_names_the_cause_and_a_remedy(
     robots: Any = OPEN
     match name:
         case "proxy away":
-            settings = {"COMITY_PROXY": f"http://127.0.0.1:{free_port()}"}
-        case "proxy forbids":
-            settings = {"COMITY_PROXY": serve({}, "127.0.0.3").origin}
+            settings = {"COMITY_PROXY": deaf("127.0.0.1")}
         case "bind address":
             settings = {"DOWNLOAD_BIND_ADDRESS": "192.0.2.1"}  # of documentation: no machine has it
         case "late":
@@ -96,7 +96,7 @@ def test_one_warning_names_the_cause_and_a_remedy(
     if name == "no TLS":
         urls = [url.replace("http:", "https:") for url in urls]
     if name == "refused":
-        urls = [f"http://{host}:{free_port()}/" for host in ("127.0.0.1", "127.0.0.2")]
+        urls = [f"{deaf(host)}/" for host in ("127.0.0.1", "127.0.0.2")]
 
     crawled = crawl(Urls, ONCE | settings, urls=" ".join(urls))
 
