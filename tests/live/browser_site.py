@@ -223,7 +223,7 @@ class Site:
     """The site, on a server of its own."""
 
     def __init__(self, serve: Serve, *, lost: Collection[str] = (), certificate: Path | None = None) -> None:
-        """`lost`: ways of which it does not matter whether what is open comes. `certificate`: file of its certificate and key, for https."""
+        """`lost`: ways whose open requests may stay out. `certificate`: file of a certificate and its key, for https."""
         self._lost = lost
         self._answer = serve.Answer
         routes: dict[str, Any] = {"/robots.txt": ROBOTS, "/": self._page, "/done": self._done}
