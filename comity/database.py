@@ -27,6 +27,7 @@ from comity.policies.syntax.printable import printable
 logger = logging.getLogger(__name__)
 
 BUSY = 10.0  # seconds to wait for another process that writes, or opens or closes the file
+PATIENCE = 60.0  # seconds for which writes may fail to a file that a crawl cannot do without
 CHECKED = 64 * 2**20  # octets of a file up to which all its pages are checked, which takes about 1 ms for each MB
 _OTHERS = 0o077  # mode: whatever the group and others may do
 

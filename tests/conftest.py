@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,6 +32,7 @@ from hypothesis import settings, strategies
 from scrapy import Spider
 
 from comity.policies.formats import WELL_KNOWN
+from tests.certificates import Authority
 from tests.collected import Collected, collect_elsewhere
 from tests.fork_server import ForkServer, NewProcess, forking
 
@@ -216,6 +217,27 @@ class _Listener(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], certificate: Path | None) -> None:
+        super().__init__(address, handler)
+        self.names: list[str | None] = []  # that clients named in their handshakes (SNI)
+        self._context = None
+        if certificate is not None:
+            self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._context.sni_callback = lambda sock, name, context: self.names.append(name)
+            self.present(certificate)
+
+    def present(self, certificate: Path) -> None:
+        assert self._context
+        self._context.load_cert_chain(certificate)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """In the thread of the connection: a client that makes no handshake holds up no other."""
+        if self._context is None:
+            super().finish_request(request, client_address)
+            return
+        with suppress(OSError), self._context.wrap_socket(request, server_side=True) as secured:
+            super().finish_request(secured, client_address)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):  # a client that hangs up is no error
             super().handle_error(request, client_address)
@@ -227,7 +249,7 @@ class Loopback:
     A route is a text (an HTML page, or plain text where the path ends in .txt), an Answer, or a function of the handler that
     returns an Answer, or None after it has written to `handler.wfile` by itself. Other paths answer 404.
 
-    `far`: seconds until it takes a new connection. `context`: for https."""
+    `far`: seconds until it takes a new connection. `certificate`: file of its certificate and key; None: without TLS."""
 
     def __init__(
         self,
@@ -236,10 +258,10 @@ class Loopback:
         port: int = 0,
         *,
         far: float = 0,
-        context: ssl.SSLContext | None = None,
+        certificate: Path | None = None,
     ) -> None:
         self.routes = routes
-        self.scheme = "http" if context is None else "https"
+        self.scheme = "https" if certificate else "http"
         self.seen: list[Seen] = []
         server = self
 
@@ -263,9 +285,7 @@ class Loopback:
             def log_message(self, *args: object) -> None:
                 pass
 
-        self._server = _Listener((host, port), Handler)
-        if context is not None:  # each connection shakes hands in its own thread
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self._server = _Listener((host, port), Handler, certificate)
         self.host, self.port = host, self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()
@@ -281,6 +301,15 @@ class Loopback:
 
     def url(self, path: str = "/") -> str:
         return self.origin + path
+
+    def present(self, certificate: Path) -> None:
+        """Show another certificate to those that connect from now on."""
+        self._server.present(certificate)
+
+    @property
+    def names(self) -> list[str | None]:
+        """The names of the server in the handshakes of TLS, in order; None for an address."""
+        return self._server.names
 
     def answer(self, handler: BaseHTTPRequestHandler, came_at: float, body: bytes) -> None:
         headers = {name.lower(): value for name, value in handler.headers.items()}
@@ -327,7 +356,7 @@ class Serve:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """`serve(routes, host="127.0.0.1", port=0, far=0)` starts a server that is closed after the test."""
+    """`serve(routes, host="127.0.0.1", port=0, far=0, certificate=None)` starts a server that is closed after the test."""
     servers = Serve()
     yield servers
     servers.close()
@@ -350,6 +379,12 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         + signed.public_bytes(serialization.Encoding.PEM)
     )
     return pem
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """An authority that issues certificates. It is trusted where SSL_CERT_FILE names its own certificate."""
+    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @dataclass(frozen=True)

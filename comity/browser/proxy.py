@@ -28,7 +28,8 @@ from weakref import WeakSet
 from comity.bounded import Bounded
 from comity.browser.http1 import MAX_HEAD, PIECE, Answer, BrowserRequest, Stream, destination_of, origin_of
 from comity.browser.identity import Identity
-from comity.crawler.fetching.connection import TransferError, described
+from comity.crawler.fetching.causes import described
+from comity.crawler.fetching.connection import TransferError
 from comity.crawler.fetching.network import CertificateError, Destination, Network
 from comity.crawler.fetching.options import TLS
 from comity.crawler.fetching.proxies import Proxy

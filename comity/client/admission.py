@@ -56,9 +56,10 @@ class Admission:
         headers.update(self.fields)
 
     async def sent(self, send: Callable[[], Awaitable[T]]) -> T:
-        """Send it. StoodStillError where this process was stopped for so long that its turn is over, and others
-        may ask the host: nothing goes out then."""
-        return await self._parts.standstill.guard(self.request, send)
+        """Send the request. StoodStillError if this process was stopped for so long that its turn is over.
+
+        ClosedError if the client is closed, before or meanwhile. Nothing goes out then."""
+        return await self.client.parts.standstill.guard(self.request, send)
 
     def answered(
         self, status: int, headers: Fields = (), *, address: str | None = None, body_follows: bool = False

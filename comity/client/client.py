@@ -168,12 +168,15 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End what waits, with ClosedError, and close the store."""
+        """End what waits or has no answer yet, with ClosedError, and close the store.
+
+        The turn of a request is over then: if it went out later, it could follow one of another process at once."""
         if self._is_closed:
             return
         self._is_closed = True
         try:
             if self._parts is not None:
+                await self._parts.standstill.end_all(lambda: ClosedError("the client was closed"))
                 await self._parts.close()
         finally:
             self._drop_folder()

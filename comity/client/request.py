@@ -19,8 +19,10 @@ Fields = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]  # header
 
 RESOURCE = "resource"  # as a kind: what a page embeds. The formats have no word for it, it counts as what its fields say
 
-# Header fields that no policy asks for: see `facts_of`.
-_SILENT = frozenset((b"host", b"connection", b"accept-encoding", b"accept-language", b"user-agent", b"content-length"))
+# Header fields that no policy asks for (see `facts_of`), and those with which libraries frame the body.
+_SILENT = frozenset(
+    (b"host", b"connection", b"accept-encoding", b"accept-language", b"user-agent", b"content-length", b"transfer-encoding")
+)
 
 
 class SessionFacts(RequestFacts):

@@ -15,6 +15,7 @@ from typing import Any
 
 from scrapy.core.scheduler import Scheduler as ScrapyScheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.extensions.feedexport import FeedExporter
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
@@ -22,6 +23,7 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_instal
 import comity
 from comity.crawler import feeds, reporting
 from comity.crawler.crawl import open_early
+from comity.crawler.feeds.exporter import Feeds
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.frontier.backlog import most_waiting
 from comity.crawler.frontier.scheduler import Scheduler
@@ -85,6 +87,9 @@ class Addon:
             for component, position in components.items():
                 order = min(position, _lowest(settings, name) - 1) if component in OUTERMOST else position
                 settings.setdefault_in_component_priority_dict(name, component, order)
+        if (place := _positions(settings, "EXTENSIONS").get(FeedExporter)) is not None:
+            settings.set_in_component_priority_dict("EXTENSIONS", FeedExporter, None)
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", Feeds, place)
         options = _check(settings)
         agent = options.agent
         _guard_browsers(settings, options)

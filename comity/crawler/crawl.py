@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -26,7 +27,16 @@ from comity.crawler.request.access import too_slow
 from comity.crawler.run.flights import ClosingError
 from comity.crawler.run.logs import show_nothing_hidden
 from comity.crawler.run.observer import Observer
-from comity.crawler.scrapy_internals import ScrapyRun, guard_downloads, lent_place, url_as_judged
+from comity.crawler.run.outcome import nothing_came
+from comity.crawler.scrapy_internals import (
+    ScrapyRun,
+    end,
+    engine_of,
+    guard_downloads,
+    is_unanswered,
+    lent_place,
+    url_as_judged,
+)
 from comity.database import log_mode
 from comity.policies import PolicyError
 from comity.policies.vocabulary.use_rows import UseRows
@@ -35,6 +45,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from comity.crawler.redis_state.state import SharedState
+
+
+logger = logging.getLogger(__name__)
+
+# Reasons for which a crawl is ended early.
+CANNOT_WRITE = "cannot_write"
+ITEMS_LOST = "items_lost"
 
 
 class LostTurnError(DownloadFailedError):
@@ -70,22 +87,28 @@ class Crawl(Parts):
         self.state = _state(crawler, options)
         observer = _observer(options)
         self.actions = Actions(crawler, options.agent, observer)
+        files = _files(crawler, options, self.state)
+        ledger = _ledger(crawler, options, self.state)
+        if isinstance(ledger, RateLedger):
+            ledger.gives_up = partial(self.end, CANNOT_WRITE)
         super().__init__(
             ScrapyRun(crawler),
             crawler.settings,
             options,
-            _files(crawler, options, self.state),
-            _ledger(crawler, options, self.state),
+            files,
+            ledger,
             looked_up=lambda policies: self.actions.looked_up(policies, self.policies),
             observer=observer,
         )
         self.item_pages = ItemPages()
         self.tags = ItemTags(options.tag)
+        self._is_ended = False  # because it cannot go on
         _close_early()
         crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self.referrals.make, signals.request_scheduled)
         crawler.signals.connect(self.pace.settle, signals.headers_received)
         crawler.signals.connect(self.pace.left_downloader, signals.request_left_downloader)
+        crawler.signals.connect(self._tell_if_nothing_came, signals.spider_closed)
         crawler.signals.connect(self.close, signals.spider_closed)
 
     @classmethod
@@ -102,16 +125,46 @@ class Crawl(Parts):
         self.standstill.open()
         guard_downloads(self._crawler, self._send)
 
+    def end(self, reason: str, why: str) -> None:
+        """End the crawl because it cannot go on. `scrapy crawl` and `scrapy runspider` then have an exit status other than 0.
+
+        `reason`: the finish reason. `why`: what is wrong and what to do, for the log."""
+        engine = engine_of(self._crawler)
+        if engine is None or engine.spider is None or self._is_ended:
+            return
+        self._is_ended = True
+        logger.critical("The crawl ends: %(why)s", {"why": why})
+        vars(engine.spider)["comity_is_complete"] = False
+        end(self._crawler, reason)
+
     async def _send(self, request: Request, download: Callable[[], Awaitable[Response]]) -> Response:
         """Have a request downloaded, as it was judged: a downloader middleware behind ours, or a handler of a signal, may have
-        changed it. What comes is seen here first, before any of them can change that."""
+        changed it. What comes is seen here first, before any of them can change that.
+
+        A connection that was used before may end without an answer. Then the request is made once more,
+        in another turn: the server may have seen it."""
         self.refuse_changed(request)
-        while not self.pace.sends(request):
-            await self._wait_again(request)
-        with url_as_judged(request):
-            response = await self.standstill.guard(request, download)
+        response = await self._download(request, download, may_fail=True)
+        if response is None:
+            response = await self._download(request, download)
+            assert response is not None
         self.responses.received(request, response.headers)
         return response
+
+    async def _download(
+        self, request: Request, download: Callable[[], Awaitable[Response]], *, may_fail: bool = False
+    ) -> Response | None:
+        """Download the request in its turn. `may_fail`: None if a connection ended without an answer."""
+        while not self.pace.sends(request):
+            await self._wait_again(request)
+        try:
+            with url_as_judged(request):
+                return await self.standstill.guard(request, download)
+        except DownloadFailedError as error:
+            if not (may_fail and is_unanswered(request, error)):
+                raise
+            self.pace.lose_turn(request)
+            return None
 
     async def _wait_again(self, request: Request) -> None:
         """Wait for another turn. LostTurnError where that takes too long for a request that the queue takes again, and
@@ -137,6 +190,12 @@ class Crawl(Parts):
         if refused is not None:
             self.access.record(request, refused)
             raise IgnoreRequest(str(refused))
+
+    def _tell_if_nothing_came(self) -> None:
+        """Warn if no page came, and say why: a log of warnings shows no single refusal."""
+        assert self._crawler.stats is not None
+        if why := nothing_came(self._crawler.stats.get_stats(), self.access.first_refused):
+            logger.warning("%(why)s", {"why": why})
 
     async def close(self) -> None:
         await self.actions.close()

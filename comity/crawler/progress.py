@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 from scrapy import signals
 
+from comity.crawler.fetching.causes import CAUSES
 from comity.crawler.run.console import add_row, plain_console
 from comity.crawler.scrapy_internals import scheduler_of
 from comity.policies.syntax.printable import unhidden
@@ -32,6 +33,7 @@ REFRESH = 0.5  # seconds
 USE_STATS = "comity/items/use/"
 TERM_STATS = "comity/items/term/"  # the terms of tags for a use that has several
 REFUSED_STATS = "comity/access/deny/"
+UNREACHABLE_STATS = "comity/access/unreachable/"
 
 
 class Progress:
@@ -124,6 +126,8 @@ def summary(stats: dict[str, object], reason: str) -> Table:
     for name in sorted(stats):
         if name.startswith(REFUSED_STATS):
             row(name, f"  {name.removeprefix(REFUSED_STATS)}")
+    for cause in CAUSES:
+        row(UNREACHABLE_STATS + cause.name, f"    {cause.words or cause.name}: {cause.remedy}")
     row("comity/sites/unusable", "sites not crawled: they refuse every one of COMITY_USES (COMITY_SKIP_UNUSABLE)")
     row("comity/access/stopped", "responses refused by their header fields")
     row("comity/policies/unreachable", "policy files could not be had")

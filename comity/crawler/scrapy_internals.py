@@ -5,7 +5,8 @@ that the scheduler swallows), `engine._slot.closing` (closing shows when the eng
 `engine.scraper.itemproc.middlewares` (files that a page refuses are fetched, with a warning), `_get_uri_params`,
 `_start_new_batch` and `_close_slot` of the feed exporter (a crawl with feeds in parts ends), `_split_domain` of the cookie
 middleware (it asks for the public suffix list over the network), `Request._url_is_verbatim` (what clients and browsers send is
-judged as Scrapy would write it).
+judged as Scrapy would write it), `_get_handler`, `_pool` and `_session` of download handlers (they may send a request again
+without waiting), `_urlparse_cache` (HTTP/2 requests lose what follows `;`).
 What touches the downloader's slots is in slots.py. No other module may use private names."""
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from contextlib import contextmanager
 from functools import cache
 from operator import mod
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy.downloadermiddlewares import cookies
 from scrapy.extensions import feedexport
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.http import Request, Response
+from scrapy.utils import httpobj
+from scrapy.utils.httpobj import urlparse_cached
 from tldextract import TLDExtract
 
 from comity.crawler.run.surroundings import Stats
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 
 WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})  # by identity: our scheduler stores it nowhere
 
+
+UNANSWERED = ("ResponseNeverReceived", "RequestTransmissionFailed", "ServerDisconnectedError", "ClientOSError")
 
 _VERBATIM = "verbatim_url"  # of request.meta
 
@@ -116,18 +122,48 @@ def guard_downloads(crawler: Crawler, guard: Callable[[Request, Callable[[], Awa
     downloader = downloader_of(crawler)
     if downloader is None:
         return
-    download = downloader.handlers.download_request_async
+    handlers = downloader.handlers
+    download = handlers.download_request_async
+    once: set[str] = set()  # schemes whose handlers send each request once
 
     async def guarded(request: Request) -> Response:
+        scheme = urlparse_cached(request).scheme
+        if scheme not in once:
+            once.add(scheme)
+            _send_once(getattr(handlers, "_get_handler", lambda _: None)(scheme))
         return await guard(request, lambda: download(request))
 
     downloader.handlers.download_request_async = guarded  # type: ignore[method-assign]
 
 
+def _send_once(handler: Any) -> None:
+    """Let a download handler send each request once.
+
+    Scrapy's handlers for HTTP/1.1 send a request again at once if a connection that was used before
+    ends without an answer. The server may have read it, and then sees two requests where the pace
+    permits one."""
+    if hasattr(pool := getattr(handler, "_pool", None), "retryAutomatically"):
+        vars(pool)["retryAutomatically"] = False
+    if hasattr(session := getattr(handler, "_session", None), "_retry_connection"):
+        vars(session)["_retry_connection"] = False
+
+
+def is_unanswered(request: Request, error: Exception) -> bool:
+    """Return True if a connection took the request and ended without an answer, and it may be sent again.
+
+    The errors are those for which Scrapy's handlers would send it again, by name: not every handler is installed."""
+    return request.method in ("GET", "HEAD") and type(error.__cause__).__name__ in UNANSWERED
+
+
 @contextmanager
 def url_as_judged(request: Request) -> Iterator[None]:
-    """While it is open, download handlers send the URL as it is. Scrapy's own for aiohttp writes it anew otherwise: `%2F` in a
-    query becomes `/`, which is another target for patterns."""
+    """While it is open, download handlers send the URL as it is.
+
+    Scrapy's handler for aiohttp writes it anew otherwise: `%2F` in a query becomes `/`, which is
+    another target for patterns. The handler for HTTP/2 leaves out what follows `;` in the last segment."""
+    parts = urlparse_cached(request)
+    if ";" in request.url and hasattr(httpobj, "_urlparse_cache"):
+        httpobj._urlparse_cache[request] = parts._replace(path=urlsplit(request.url).path, params="")
     before = request.meta.get(_VERBATIM)
     request.meta[_VERBATIM] = True
     try:

@@ -7,6 +7,7 @@ It knows neither Scrapy nor any server: bytes and header fields in, answers out.
 
 from comity.guard.answers import Answer
 from comity.guard.asgi import ASGIMiddleware
+from comity.guard.clients import behind_proxies
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, credentials, is_automated, mechanisms
 from comity.guard.shared import SharedClients
@@ -20,6 +21,7 @@ __all__ = [
     "Pass",
     "SharedClients",
     "WSGIMiddleware",
+    "behind_proxies",
     "credentials",
     "is_automated",
     "mechanisms",

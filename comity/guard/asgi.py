@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -45,8 +45,9 @@ class ASGIMiddleware:
 
 def _incoming(scope: Scope, root_path: str | None) -> Incoming:
     fields: dict[str, list[str]] = {}
-    for name, value in scope.get("headers") or ():
-        # In the environment of WSGI, which some applications make of the scope, `_` and `-` are one.
+    # In the environment of WSGI, which some applications make of the scope, `_` and `-` are one. What
+    # a name with `_` says comes first: a proxy adds to the field with `-`, and its word is the last.
+    for name, value in sorted(scope.get("headers") or (), key=_has_no_underscore):
         fields.setdefault(name.decode("latin-1").lower().replace("_", "-"), []).append(value.decode("latin-1"))
     client = scope.get("client")
     root = scope.get("root_path", "").rstrip("/") if root_path is None else root_path
@@ -59,6 +60,10 @@ def _incoming(scope: Scope, root_path: str | None) -> Incoming:
         aliases=tuple(aliases),
         root=target_of_path(root.encode("utf-8", "surrogatepass"), b""),
     )
+
+
+def _has_no_underscore(field: Sequence[bytes]) -> bool:
+    return b"_" not in field[0]
 
 
 def _targets(scope: Scope, root_path: str | None) -> Iterator[str]:

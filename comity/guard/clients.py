@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 from typing import NamedTuple, Protocol
 
 from comity.bounded import Bounded
+from comity.guard.incoming import Incoming
 from comity.policies.syntax.windows import Window
 
 MAX_STAMPS = (
@@ -72,6 +73,20 @@ def client_of(address: str) -> str:
     if isinstance(ip, IPv6Address):
         return str(ip.ipv4_mapped or ip_network((ip, 64), strict=False))
     return address
+
+
+def behind_proxies(number: int = 1) -> Callable[[Incoming], str]:
+    """Return the argument `client` of a guard behind so many proxies, one behind the other.
+
+    Each of the proxies adds the address of its peer to X-Forwarded-For. What stands before these
+    addresses comes from the client, who can write anything."""
+
+    def client(incoming: Incoming) -> str:
+        addresses = [address.strip() for address in incoming.field("x-forwarded-for").split(",")]
+        forwarded = addresses[-number] if len(addresses) >= number else ""
+        return client_of(forwarded or incoming.peer)
+
+    return client
 
 
 class Stamps:

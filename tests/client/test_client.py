@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Event
 from time import time
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 import pytest
 from scrapy.settings import BaseSettings
@@ -399,6 +400,34 @@ def test_who_waits_when_the_client_is_closed_is_told(serve: Serve, monkeypatch: 
         await client.aclose()
 
     asyncio.run(run())
+
+
+@pytest.mark.requirement("WEB-3", "RATE-2")
+def test_what_was_admitted_does_not_go_out_after_the_client_was_closed(serve: Serve) -> None:
+    """Its turn is over then: another process may ask the host at once."""
+    server = serve({"/robots.txt": ROBOTS})
+
+    async def run() -> None:
+        begun, may_go = asyncio.Event(), asyncio.Event()
+
+        async def send() -> None:
+            begun.set()
+            await may_go.wait()  # until there is a connection, say
+            await asyncio.to_thread(urlopen, server.url("/sent"))
+
+        async with alone() as client:
+            late, sending = await client.admit(server.url("/1")), await client.admit(server.url("/2"))
+            task = asyncio.create_task(sending.sent(send))
+            await begun.wait()
+        with pytest.raises(ClosedError, match="the client was closed"):
+            await asyncio.wait_for(task, 60)
+        assert not task.cancelled()
+        may_go.set()
+        with pytest.raises(ClosedError):
+            await late.sent(send)
+
+    asyncio.run(run())
+    assert "/sent" not in server.paths
 
 
 @pytest.mark.requirement("WEB-3")

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from comity.client import Client
+from comity.client import Client, RefusedError
 from comity.client.httpx import Transport, page_of
 from comity.policies import PolicyError
+from tests.http2_server import Http2Server
 
 if TYPE_CHECKING:
+    from tests.certificates import Authority
     from tests.conftest import Serve
 
 ROBOTS = "User-agent: *\nDisallow: /no\n"
@@ -82,3 +84,41 @@ def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delitem(sys.modules, "comity.client.httpx")
     with pytest.raises(ImportError, match=r"pip install 'comity\[httpx\]'"):
         import comity.client.httpx  # noqa: F401
+
+
+@pytest.mark.requirement("MEET-1", "MEET-6")
+def test_over_http2_what_was_judged_goes_out(authority: Authority) -> None:
+    server = Http2Server(authority.issue("127.0.0.1"), {"/robots.txt": f"{ROBOTS}Disallow: /x;1/b$\n"})
+    context = ssl.create_default_context(cafile=authority.certificates)
+    targets = ("/a;b", "/a;", "/a%2Fb", "/?q=%2F", "/a?", "/a?x=/../b", "/a!$&()*+,=", "/x;1/a;2")
+    refused = ("/no", "/no;a", "//no", "/a/../no", "/..;/no", "/%6eo", "/x;1/b", "/x;1/b;2")
+    shapes: list[dict[str, str]] = [
+        {":path": "/no"},
+        {":authority": "other.example"},
+        {"X-A": "b\r\nHost: c"},
+        {"X-A: b\r\nX": "c"},
+    ]
+
+    async def run() -> None:
+        transport = httpx.AsyncHTTPTransport(verify=context, http2=True)
+        async with (
+            Client("testbot", store=None, min_delay=0) as client,
+            httpx.AsyncClient(transport=Transport(client, transport)) as http,
+        ):
+            for target in targets:
+                assert (await http.get(server.origin + target)).http_version == "HTTP/2"
+            for target in refused:
+                with pytest.raises(RefusedError, match=r"robots\.disallow"):
+                    await http.get(server.origin + target)
+            for fields in shapes:
+                with pytest.raises(RefusedError, match=r"comity\.declaration"):
+                    await http.get(f"{server.origin}/a", headers=fields)
+            with pytest.raises(PolicyError, match="as Host asks for another site"):
+                await http.get(f"{server.origin}/a", headers={"Host": "other.example"})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(authority.certificates))
+        asyncio.run(run())
+    server.close()
+    assert [stream.field(":path") for stream in server.streams] == list(targets)
+    assert {stream.field(":authority") for stream in server.streams} == {server.origin.removeprefix("https://")}

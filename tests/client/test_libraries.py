@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
@@ -515,3 +515,26 @@ def test_an_answer_that_refuses_every_use_is_not_read(serve: Serve, library: Lib
             assert client.counts.refused == {"robots-meta.disallow": 2}
 
     asyncio.run(run())
+
+
+@pytest.mark.requirement("RATE-2")
+def test_a_library_that_asks_again_waits_for_another_turn(serve: Serve, library: Library) -> None:
+    """aiohttp asks again where a connection that was used before ends without an answer, httpx does not."""
+
+    def answers_once(handler: BaseHTTPRequestHandler) -> Any:
+        vars(handler)["pages"] = vars(handler).get("pages", 0) + 1
+        return "page" if vars(handler)["pages"] == 1 else None
+
+    paths = [f"/{number}" for number in range(5)]
+    site = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n", **dict.fromkeys(paths, answers_once)})
+
+    async def run() -> None:
+        async with alone() as client, library.opened(client) as ask:
+            for path in paths:
+                with suppress(library.error):
+                    await ask("GET", site.url(path))
+
+    asyncio.run(run())
+    times = [seen.at for seen in site.seen if seen.path in paths]
+    assert len(times) >= len(paths)
+    assert all(after - before > 0.19 for before, after in pairwise(times))

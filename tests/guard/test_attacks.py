@@ -72,6 +72,18 @@ def get(target: bytes, *fields: bytes, method: bytes = b"GET", version: bytes = 
     )
 
 
+def with_body(body: bytes, *framing: bytes, method: bytes = b"POST") -> bytes:
+    """A request for what is permitted, whose body is this by one way to read the framing, and another request that ends it.
+
+    LENGTH stands for the length of the body."""
+    length = b"%d" % len(body.replace(WHO, ROBOT))
+    head = get(b"/open", *(field.replace(b"LENGTH", length) for field in framing), method=method)
+    return head.replace(b"Connection: close\r\n", b"") + body + get(b"/open")
+
+
+INNER = get(b"/private/x").replace(b"Connection: close\r\n", b"")
+CHUNKED_INNER = b"%x\r\n%s\r\n0\r\n\r\n" % (len(INNER.replace(WHO, ROBOT)), INNER)
+
 # What leads to /private/ at some server, or may.
 PRIVATE = {
     "as it is": get(b"/private/x"),
@@ -162,13 +174,35 @@ PRIVATE = {
     "after chunks": get(b"/private/y", b"Transfer-Encoding: chunked", method=b"POST").replace(b"Connection: close\r\n", b"")
     + b"3\r\nabc\r\n0\r\n\r\n"
     + get(b"/private/x"),
+    "length and chunks": with_body(b"0\r\n\r\n" + INNER, b"Content-Length: LENGTH", b"Transfer-Encoding: chunked"),
+    "chunks and length": with_body(CHUNKED_INNER, b"Transfer-Encoding: chunked", b"Content-Length: 4"),
+    "chunks after a space": with_body(b"0\r\n\r\n" + INNER, b"Transfer-Encoding : chunked", b"Content-Length: LENGTH"),
+    "chunks after a tab": with_body(b"0\r\n\r\n" + INNER, b"Transfer-Encoding:\tchunked", b"Content-Length: LENGTH"),
+    "chunks by another name": with_body(b"0\r\n\r\n" + INNER, b"Transfer_Encoding: chunked", b"Content-Length: LENGTH"),
+    "chunks that are none": with_body(b"0\r\n\r\n" + INNER, b"Transfer-Encoding: xchunked", b"Content-Length: LENGTH"),
+    "chunks, folded": with_body(b"0\r\n\r\n" + INNER, b"Transfer-Encoding:\r\n chunked", b"Content-Length: LENGTH"),
+    "chunks of two codings": with_body(CHUNKED_INNER, b"Transfer-Encoding: identity, chunked"),
+    "chunks of two fields": with_body(CHUNKED_INNER, b"Transfer-Encoding: chunked", b"Transfer-Encoding: identity"),
+    "chunk extension": with_body(b"1;a=b\r\nx\r\n" + CHUNKED_INNER, b"Transfer-Encoding: chunked"),
+    "two lengths": with_body(INNER, b"Content-Length: 0", b"Content-Length: LENGTH"),
+    "two lengths the other way": with_body(INNER, b"Content-Length: LENGTH", b"Content-Length: 0"),
+    "lengths in a list": with_body(INNER, b"Content-Length: LENGTH, LENGTH"),
+    "length with a sign": with_body(INNER, b"Content-Length: +LENGTH"),
+    "length by another name": with_body(INNER, b"Content_Length: 0", b"Content-Length: LENGTH"),
+    "body of a GET": with_body(INNER, b"Content-Length: LENGTH", method=b"GET"),
+    "body of a GET without length": with_body(INNER, method=b"GET"),
+    "line ends in the target": get(b"/open%20HTTP/1.1%0d%0aHost:h%0d%0a%0d%0aGET%20/private/x"),
+    "Connection takes User-Agent away": get(b"/private/x", b"Connection: close, User-Agent"),
+    "folded User-Agent": get(b"/private/x").replace(WHO, BROWSER + b"\r\n " + WHO),
+    "another User-Agent behind": get(b"/private/x").replace(WHO, WHO + b"\r\n" + BROWSER),
+    "h2c": get(b"/private/x", b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABkAARAAAAA"),
     "long": get(b"/private/" + b"x" * 5000),
     "longer than is looked at": get(b"/private/" + b"x" * 30_000),
     "long way there": get(b"/" + b"a/../" * 1500 + b"private/x"),
     "longer way there": get(b"/" + b"a/../" * 9000 + b"private/x"),
     "long query": get(b"/private/x?" + b"y" * 30_000),
 }
-REFUSED = {100, 400, 403, 404, 405, 414, 431, 500, 501, 505}
+REFUSED = {100, 101, 400, 403, 404, 405, 414, 431, 500, 501, 505}
 
 # What browsers reach of that, by which paths the application routes: so these are attacks.
 REACHED = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import ssl
 import threading
 from collections.abc import Collection, Iterator
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -222,8 +222,8 @@ WAYS: dict[str, Way] = {
 class Site:
     """The site, on a server of its own."""
 
-    def __init__(self, serve: Serve, *, lost: Collection[str] = (), context: ssl.SSLContext | None = None) -> None:
-        """`lost`: ways of which it does not matter whether what is open comes. `context`: for https."""
+    def __init__(self, serve: Serve, *, lost: Collection[str] = (), certificate: Path | None = None) -> None:
+        """`lost`: ways whose open requests may stay out. `certificate`: file of a certificate and its key, for https."""
         self._lost = lost
         self._answer = serve.Answer
         routes: dict[str, Any] = {"/robots.txt": ROBOTS, "/": self._page, "/done": self._done}
@@ -239,8 +239,8 @@ class Site:
                     routes[self._help(name, folder)] = serve.Answer(
                         content, content_type=content_type, headers=_fields(name, target)
                     )
-        self.server: Loopback = serve(routes, context=context)
-        self._other: Loopback = serve(routes, "127.0.0.2", context=context)
+        self.server: Loopback = serve(routes, certificate=certificate)
+        self._other: Loopback = serve(routes, "127.0.0.2", certificate=certificate)
 
     @staticmethod
     def target(name: str, folder: str) -> str:

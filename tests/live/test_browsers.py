@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import ssl
 import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -174,18 +173,12 @@ def test_stock_scrapy_playwright_asks_for_what_files_refuse(crawl: Crawl, serve:
 
 
 @pytest.fixture(params=["http", "https"])
-def server_context(request: pytest.FixtureRequest, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext | None:
+def site_certificate(request: pytest.FixtureRequest, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Path | None:
     """None for http."""
     if request.param == "http":
         return None
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    return tls(certificate)
-
-
-def tls(certificate: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    return context
+    return certificate
 
 
 @asynccontextmanager
@@ -212,10 +205,10 @@ async def guarded_browser(*, is_told: bool = True, **options: Any) -> AsyncItera
 
 
 @pytest.mark.requirement("WEB-1", "WEB-3")
-def test_the_same_without_scrapy(serve: Serve, server_context: ssl.SSLContext | None) -> None:
+def test_the_same_without_scrapy(serve: Serve, site_certificate: Path | None) -> None:
     from tests.live.browser_site import LOST, WAYS, Site, names
 
-    site = Site(serve, lost=LOST, context=server_context)
+    site = Site(serve, lost=LOST, certificate=site_certificate)
 
     async def browse() -> list[str]:
         async with guarded_browser() as (_, guarded, browser):
@@ -230,13 +223,13 @@ def test_the_same_without_scrapy(serve: Serve, server_context: ssl.SSLContext | 
 
 
 @pytest.mark.requirement("WEB-1")
-def test_requests_that_the_protocol_does_not_tell_of_are_judged(serve: Serve, server_context: ssl.SSLContext | None) -> None:
+def test_requests_that_the_protocol_does_not_tell_of_are_judged(serve: Serve, site_certificate: Path | None) -> None:
     """Chromium tells the protocol of most of these ways, but not always of each.
 
     Only the protocol tells of which origins there are pages: without it, Background Fetch is taken for the browser's own."""
     from tests.live.browser_site import LOST, Site
 
-    site = Site(serve, lost=LOST | {"background-fetch"}, context=server_context)
+    site = Site(serve, lost=LOST | {"background-fetch"}, certificate=site_certificate)
 
     async def browse() -> None:
         async with guarded_browser(is_told=False) as (_, _, browser):
@@ -283,7 +276,7 @@ def test_the_browser_is_told_of_a_certificate_that_cannot_be_verified(
 ) -> None:
     """It decides what to make of it, also for what the protocol does not tell of."""
     script = "new Promise(done => new WebSocket(`wss://${location.host}/socket`).onerror = () => done())"
-    server = serve({"/": f"{ICON}<p>here"}, context=tls(certificate))
+    server = serve({"/": f"{ICON}<p>here"}, certificate=certificate)
     options = {"ignore_https_errors": is_ignored}
     crawled = crawl(
         Browses,
@@ -334,7 +327,7 @@ def test_a_browser_that_was_started_elsewhere_is_guarded(
     crawl: Crawl, serve: Serve, certificate: Path, tmp_path: Path, *, is_ignored: bool
 ) -> None:
     """It is told to accept the proxy's certificate, and gets no other one that it would not accept."""
-    server = parts(serve, context=tls(certificate))
+    server = parts(serve, certificate=certificate)
     options = launch_options()
     arguments = [*options["args"], "--headless", "--remote-debugging-port=0", f"--user-data-dir={tmp_path / 'profile'}"]
     changed = settings(DOWNLOAD_VERIFY_CERTIFICATES=False)

@@ -120,6 +120,23 @@ class Busy:
             assert all(at > until - TOLERANCE for at in times[number:])
 
 
+def answers_once(handler: Any) -> Any:
+    """A page, to the first request of a connection. The second request is read, and the connection ends without an answer."""
+    vars(handler)["pages"] = vars(handler).get("pages", 0) + 1
+    return answer() if handler.pages == 1 else None
+
+
+@pytest.mark.requirement("RATE-2")
+def test_what_a_connection_took_without_an_answer_waits_for_another_turn(serve: Serve, crawl: Crawl) -> None:
+    """Download handlers would ask again at once: the server has seen that request, and sees it twice."""
+    paths = [f"/{n}" for n in range(6)]
+    server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n", **dict.fromkeys(paths, answers_once)})
+    crawled = crawl(Urls, {"RETRY_TIMES": 100}, urls=[server.url(path) for path in paths])
+    assert sorted(item["url"] for item in crawled.items) == [server.url(path) for path in paths]
+    assert len(starts(server)) > len(paths)
+    assert min(gaps(starts(server))) > 0.2 - TOLERANCE
+
+
 @pytest.mark.requirement("RATE-1", "RATE-2")
 @pytest.mark.parametrize(
     ("line", "requests", "seconds", "pages"), [("Crawl-delay: 0.2", 1, 0.2, 25), ("Request-rate: 10/1", 10, 1, 35)]

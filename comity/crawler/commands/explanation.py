@@ -11,10 +11,12 @@ from rich.text import Text
 
 from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
 from comity.crawler.options import DEFAULTS
+from comity.crawler.fetching.causes import cause_of
 from comity.crawler.run.console import add_row, line, table
 from comity.policies import Agent, Fetched, Reason, Site
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.request import PLAIN, Facts
+from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 from comity.policies.syntax.windows import StatedLimit
@@ -137,6 +139,8 @@ def show(explanation: dict[str, Any], console: Console) -> None:
         console.print(line(f"{reason['rule']} ({reason['spec']})"))
         if reason["text"]:
             console.print(line(f"{location_of(reason)}: {reason['text']}"))
+        if reason["rule"] in RULES and RULES[reason["rule"]].is_unreachable:
+            console.print(line(cause_of(reason["text"]).remedy))
     for sentence in sentences(explanation["other_readers"], explanation["unread_uses"]):
         console.print(line(sentence))
     console.print()

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import httptools
 
+from comity.crawler.fetching.causes import described
 from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
 
@@ -228,9 +229,3 @@ def _closure_alert(ssl_object: ssl.SSLObject) -> bool:
         return not ssl_object.read(1)
     except ssl.SSLError:
         return False
-
-
-def described(error: BaseException | None) -> str:
-    """The words of an error in one printable line; "" where there is none."""
-    words = " ".join(str(error or "").split())
-    return printable(words.encode("utf-8", "replace")) or (type(error).__name__ if error else "")

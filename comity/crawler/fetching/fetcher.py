@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from comity.bounded import Bounded, BoundedSize
+from comity.crawler.fetching.causes import Cause, cause_of
 from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, PolicyQuery, failure_reason, url_of
 from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, TOO_MANY, retry_after
 from comity.crawler.fetching.network import BarredError
@@ -97,6 +98,7 @@ class PolicyFetcher:
         self._barred: Bounded[tuple[str, Reach], Policies] = Bounded(MAX_SITES)  # by origin and who led there
         self._flights: Flights[tuple[Reach | None, Policies]] = Flights(run)  # by origin: for whom, and what
         self._is_closed = False
+        self._told: set[Cause] = set()  # of unreachable policies, each with a warning
 
     def cached(self, origin: str, referrer_reach: Reach | None = None) -> Policies | None:
         """The policies where they are in memory and fresh. `referrer_reach`: that of the site that leads to the origin, None
@@ -165,8 +167,22 @@ class PolicyFetcher:
             return referrer_reach, policies_of(origin, robots, self._clock())
         self._sites.put(origin, policies)
         self._observer.looked_up(origin, policies.site.files, policies.error)
+        if policies.unreachable:
+            self._warn(origin, policies.error)
         self._on_lookup(policies)
         return referrer_reach, policies
+
+    def _warn(self, origin: str, error: str) -> None:
+        """Warn of the first origin that a cause closes: there may be a million."""
+        cause = cause_of(error)
+        if cause in self._told:
+            return
+        self._told.add(cause)
+        logger.warning(
+            "Nothing of %(origin)s is fetched: %(error)s. %(remedy)s `scrapy policy %(origin)s/` shows more. Further sites with"
+            " this cause are logged at level INFO.",
+            {"origin": origin, "error": error, "remedy": cause.remedy},
+        )
 
     async def _looked_up(self, origin: str, referrer_reach: Reach | None) -> Policies:
         files, renewed = await self._have(PolicyQuery(origin, self._paths, referrer_reach, renew_before=self.renew_before))

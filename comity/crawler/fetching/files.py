@@ -26,7 +26,9 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
+from comity.crawler.fetching.causes import cause_of
 from comity.crawler.fetching.client import Client, Server
+from comity.crawler.fetching.freshness import DAY
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.fetching.policy_copy import PolicyFile
@@ -45,7 +47,8 @@ ROBOTS = "/robots.txt"
 ORIGINS_AT_ONCE = 256  # that are asked for files
 # Until a file is asked for again without which pages are fetched all the same: as long as it is asked for, the origin waits.
 BACK_OFF = 300.0  # seconds
-
+# The longest wait after a failure whose cause the operator can remove. The next crawl is to see that it is removed.
+LOCAL_BACK_OFF = 60.0  # seconds
 
 CLAIM = 5.0  # seconds for which other processes leave an origin to one that asks it and gives no sign of life any more
 CLAIM_AGAIN = 0.1  # seconds between two looks whether it is done
@@ -114,6 +117,7 @@ class PolicyFiles:
         self._look_ups: dict[PolicyQuery, _LookUp] = {}
         self._claims: dict[PolicyQuery, asyncio.Task[None]] = {}  # while this process asks their origins, and no other one does
         self._batch: _Batch | None = None  # that is filled
+        self._has_failed = False  # the store
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="comity-store")
         self._semaphore = asyncio.Semaphore(ORIGINS_AT_ONCE)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -157,12 +161,16 @@ class PolicyFiles:
         self._thread.shutdown(wait=False)
 
     async def ask_store(self, otherwise: T, consequence: str, asker: Asker, call: Callable[..., T], *arguments: object) -> T:
-        """`otherwise`, with a warning that says what follows, where the store fails."""
+        """Return the answer of the store. If the store fails, log the consequence and return `otherwise`.
+
+        The first failure is a warning: on a full disk all that follow fail too."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
         except OSError as error:
             asker.count("store_error")
-            logger.warning("%(error)s; %(consequence)s", {"error": error, "consequence": consequence})
+            level = logging.INFO if self._has_failed else logging.WARNING
+            self._has_failed = True
+            logger.log(level, "%(error)s; %(consequence)s", {"error": error, "consequence": consequence})
             return otherwise
 
     async def get(self, query: PolicyQuery, asker: Asker) -> Obtained:
@@ -331,7 +339,8 @@ class PolicyFiles:
         now = self.clock()
         fetched = accepted(url, answer.fetched)
         if availability(fetched) is Availability.UNREACHABLE:
-            failed = (file or PolicyFile(due=0)).failed(fetched, now, 0.0 if is_vital else BACK_OFF)
+            at_most = LOCAL_BACK_OFF if cause_of(failure_reason(fetched)).is_local else DAY
+            failed = (file or PolicyFile(due=0)).failed(fetched, now, 0.0 if is_vital else BACK_OFF, at_most)
             asker.count("unreachable")
             _log(url, failed, now, is_vital=is_vital)
             return failed

@@ -19,7 +19,8 @@ import aiohappyeyeballs
 import httptools
 from aiohappyeyeballs import AddrInfoType
 
-from comity.crawler.fetching.connection import MAX_HEAD, Connection, TransferError, described
+from comity.crawler.fetching.causes import PROXY, described, failure_of
+from comity.crawler.fetching.connection import MAX_HEAD, Connection, TransferError
 from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.fetching.proxies import Proxy
 from comity.crawler.fetching.reach import IPAddress, Reach, literal, reach_of
@@ -132,9 +133,9 @@ class Network:
                 return opened, literal(destination.host)
             return await self._direct(destination, referrer_reach, protocol, context)
         except ssl.SSLCertVerificationError as error:
-            raise CertificateError(described(error)) from None
+            raise CertificateError(failure_of(error)) from None
         except (OSError, UnicodeError) as error:
-            raise TransferError(described(error)) from None
+            raise TransferError(failure_of(error)) from None
 
     async def _direct(
         self, destination: Destination, referrer_reach: Reach | None, protocol: Callable[[], P], context: ssl.SSLContext
@@ -171,7 +172,10 @@ class Network:
         self, proxy: Proxy, destination: Destination, protocol: Callable[[], P], context: ssl.SSLContext, *, is_tunnel: bool
     ) -> P:
         """The connection through a proxy: RFC 9112 section-3.2.2 for http, RFC 9110 section-9.3.6 for tunnels."""
-        sock = await self._socket(await self.resolve(proxy.host, proxy.port))
+        try:
+            sock = await self._socket(await self.resolve(proxy.host, proxy.port))
+        except OSError as error:
+            raise TransferError(f"{PROXY.words}: {proxy.host}:{proxy.port}: {failure_of(error)}") from None
         if destination.scheme == "http" and not is_tunnel:
             return await _over(sock, protocol, None, "")
         loop = asyncio.get_running_loop()

@@ -51,11 +51,12 @@ class PolicyFile:
         until = stands_in_until(self.copy)
         return min(self.due, until) if self.failure and now < until else self.due
 
-    def failed(self, failure: Fetched, now: float, at_least: float = 0.0) -> PolicyFile:
-        """After it could not be had: asked for again when the server wants it, or after twice the wait of last time.
+    def failed(self, failure: Fetched, now: float, at_least: float = 0.0, at_most: float = DAY) -> PolicyFile:
+        """Return the file after it could not be fetched.
 
-        `at_least`: seconds to wait."""
-        wait = retry_after(failure.headers, now) or min(FIRST_BACK_OFF * 2 ** min(self.failures, 20), DAY)
+        The wait until the next attempt is the one that the server asks for, or twice the last one. `at_least`: seconds of that
+        wait. `at_most`: seconds of a wait that the server does not ask for."""
+        wait = retry_after(failure.headers, now) or min(FIRST_BACK_OFF * 2 ** min(self.failures, 20), at_most)
         wait = max(wait, at_least)
         since = self.failing_since or datetime.fromtimestamp(now, UTC)
         return replace(self, due=now + wait, failure=failure, failing_since=since, failures=self.failures + 1)

@@ -48,7 +48,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from comity.crawler.crawl import Crawl
+from comity.crawler.crawl import CANNOT_WRITE, ITEMS_LOST, Crawl
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.files import ORIGINS_AT_ONCE
 from comity.crawler.frontier.host_queues import HostQueue, HostQueues
@@ -59,7 +59,8 @@ from comity.crawler.frontier.scrapy_queues import take_over
 from comity.crawler.options import stop
 from comity.crawler.pace.limiter import Limiter, slowest, windows_for
 from comity.crawler.run.flights import ClosingError
-from comity.crawler.scrapy_internals import WAKE, closing, engine_of, in_progress, never_opened, wake
+from comity.crawler.scrapy_internals import WAKE, closing, in_progress, never_opened, wake
+from comity.database import PATIENCE
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.urls import host_name, origin_or_empty
 
@@ -121,6 +122,7 @@ class Scheduler(BaseScheduler):
         self._storing: asyncio.Task[None] | None = None
         self._tick: CallLaterResult | None = None
         self._log_at = 0.0
+        self._failing_since: float | None = None  # monotonic; None: the last write succeeded
         self._retry_times = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
         self._queues = HostQueues()
         self._pace.freed = self._queues.unpark
@@ -252,8 +254,23 @@ class Scheduler(BaseScheduler):
             self._storing = asyncio.create_task(self._store(self._storage))
         try:
             self._storage.flush()
+            self._failing_since = None
         except OSError as error:
             self._complain(error)
+            self._give_up_if_it_fails_on(self._storage, error)
+
+    def _give_up_if_it_fails_on(self, storage: Queue, error: OSError) -> None:
+        """End the crawl if its own file cannot be written for long: a kill would lose more and more.
+
+        A state that workers share may come back at any time."""
+        if self._failing_since is None:
+            self._failing_since = monotonic()
+        elif not storage.is_shared and monotonic() >= self._failing_since + PATIENCE:
+            self._crawl.end(
+                CANNOT_WRITE,
+                f"{storage.setting}: {error}. Free space on its disk, and start the crawl again: it goes"
+                " on with what was written last",
+            )
 
     def _complain(self, error: Exception) -> None:
         """Log a failure of the storage, at most one a minute."""
@@ -281,12 +298,8 @@ class Scheduler(BaseScheduler):
         try:
             await self._barrier.store()
         except ItemsLostError as error:
-            logger.error(
-                "%(setting)s: %(error)s. The crawl ends; started again, it fetches their pages once more",
-                {"setting": storage.setting, "error": error},
-            )
-            if not closing(self._crawler) and (engine := engine_of(self._crawler)) is not None:
-                await engine.close_spider_async(reason="items_lost")
+            why = f"{storage.setting}: {error}. Started again, the crawl fetches their pages once more"
+            self._crawl.end(ITEMS_LOST, why)
         except Exception as error:  # of a pipeline
             self._through = through + self._through
             self._complain(error)
@@ -295,7 +308,7 @@ class Scheduler(BaseScheduler):
 
     async def _store_last(self, storage: Queue) -> None:
         """Let all requests that are through be done. Scrapy closes the feeds after the scheduler."""
-        if self._storing is not None and not self._barrier.has_failed:  # else it closes the crawl, and waits for this
+        if self._storing is not None:
             await self._storing
         self._note_through(storage)
         if not self._barrier.has_failed:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import isnan
 from pathlib import Path
-from time import time
+from time import monotonic, time
 from typing import NamedTuple, Protocol
 
-from comity.database import Kind, is_busy, open_database, transaction
+from comity.database import PATIENCE, Kind, is_busy, open_database, transaction
 from comity.policies.answers.rates import MAX_SECONDS
 from comity.policies.syntax.windows import DAY, MAX_STAMPS, Window, earliest
 
@@ -31,6 +31,7 @@ ASK_AGAIN = (0.005, 0.020)  # seconds; when it still writes
 ASK_THROUGH = 0.05  # seconds between two looks whether a request of another process is through
 FAILING = 1.0  # seconds until the next try where the file cannot be written
 SLACK = 1.0  # seconds; what lies further in the future was written before the clock was set back
+REMEDY = "Free space on its disk, or set COMITY_STORE to a path on another disk, and start the crawl again"
 PENALTY = 60.0  # seconds; the first one, where the host does not say how long
 SWEPT = 1000  # starts that are looked through at each sign of life
 
@@ -139,6 +140,7 @@ class RateLedger:
         self.path = path
         self.on_answer: Callable[[Sequence[Limit]], object] = lambda limits: None  # is never called
         self.rests: Callable[[str, float], object] = lambda host, until: None  # neither
+        self.gives_up: Callable[[str], object] = lambda why: None  # is called if the file fails for PATIENCE seconds
         self.ttl = owner_ttl
         self._db = open_database(path, KIND)
         self._db.execute(f"PRAGMA busy_timeout = {BUSY}")
@@ -149,6 +151,7 @@ class RateLedger:
         self._late: list[Callable[[], object]] = []  # writes that could not be done
         self._swept = ""  # the host up to which old starts were dropped
         self._warned = False
+        self._failing_since: float | None = None  # monotonic; None: the last write succeeded
 
     @property
     def is_used(self) -> bool:
@@ -230,6 +233,7 @@ class RateLedger:
             for write in self._late:
                 write()
             yield
+        self._failing_since = None
         if self._late:
             self._late = []
 
@@ -252,6 +256,11 @@ class RateLedger:
         if not self._warned:
             self._warned = True
             logger.error("pace file `%s` fails (%s): hosts that have a rate wait until it can be written", self.path, error)
+        now = monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+        elif now >= self._failing_since + PATIENCE:
+            self.gives_up(f"the pace file `{self.path}` cannot be written ({error}). {REMEDY}")
         return FAILING
 
     # Rows

@@ -11,6 +11,7 @@ How it works. A request has the limiter of its host name and one for each scope 
     withdraw(request)          so is one that never went out, which counts no more
     reap()                     so is one that left the downloader unnoticed, as another middleware answered it
     sends(request)             its download begins, or it has lost its turn meanwhile and needs another one
+    lose_turn(request)         it got no answer, and needs another one too
 
 A request in flight counts as started now; its start is settled when its headers arrive, or when it fails. So whatever happens on
 the way, the server never sees two requests closer than they may be. What other processes do is in the ledger (ledger.py), which
@@ -334,6 +335,12 @@ class Pace:
     def _take_turn(self, request: Request) -> None:
         self.release(request)
         self._flights[request].has_lost_turn = True
+
+    def lose_turn(self, request: Request) -> None:
+        """Count a request that got no answer. To be sent again it needs another turn."""
+        self.settle(request)
+        if request in self._flights:
+            self._take_turn(request)
 
     def sends(self, request: Request) -> bool:
         """Note that the download of the request begins. False where it needs another turn before: others had that of it, or its

@@ -15,7 +15,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Container, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from comity.crawler.pace.pace import Pace
 
 FOLDER = Path("/dev/fd")  # of the descriptors of this process
 PORTS = {"http": 80, "https": 443}
+MOST = 5.0  # seconds until a request that was cancelled has ended
 
 T = TypeVar("T")
 
@@ -42,7 +43,8 @@ class Standstill:
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
         self._tasks: dict[Request, asyncio.Task[Any]] = {}
-        self._ended: set[Request] = set()
+        self._ended: dict[Request, Exception] = {}  # requests that were ended from here, and why
+        self._is_left = asyncio.Event()  # no request is being sent
 
     def open(self) -> None:
         """Listen for SIGCONT, where that can be: in the main thread, and not on Windows. To be called within the loop."""
@@ -63,25 +65,37 @@ class Standstill:
         try:
             return await send()
         except asyncio.CancelledError:
-            if request not in self._ended:
+            if (error := self._ended.get(request)) is None:
                 raise
             task.uncancel()
-            raise _failure(request) from None
+            raise error from None
         finally:
             del self._tasks[request]
-            self._ended.discard(request)
+            self._ended.pop(request, None)
+            if not self._tasks:
+                self._is_left.set()
+
+    async def end_all(self, error: Callable[[], Exception]) -> None:
+        """End all requests that are being sent or wait for their answers, and wait until they have ended. `error`: for each."""
+        if not self._tasks:
+            return
+        self._is_left.clear()
+        self._end({request: error() for request in self._tasks})
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MOST):
+                await self._is_left.wait()
 
     def goes_on(self) -> None:
         """The process goes on: end what has lost its turn meanwhile."""
         late = [request for request in self._tasks if self._pace.stood_still(request)]
         if late:
             end_connections({port for request in late for port in _ports(request)})
-            self._loop.call_soon_threadsafe(self._end, late)
+            self._loop.call_soon_threadsafe(self._end, {request: _failure(request) for request in late})
 
-    def _end(self, late: list[Request]) -> None:
-        for request in late:
+    def _end(self, errors: Mapping[Request, Exception]) -> None:
+        for request, error in errors.items():
             if (task := self._tasks.get(request)) is not None:
-                self._ended.add(request)
+                self._ended[request] = error
                 task.cancel()
 
 

@@ -18,6 +18,7 @@ from redis.retry import Retry
 from comity.crawler.redis_state.address import PASSWORD, SETTING, StateAddress
 from comity.crawler.redis_state.connection import PATIENCE
 from comity.crawler.redis_state.scripts import DATA_VERSION
+from comity.crawler.redis_state.tls import tls_remedy
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
@@ -28,12 +29,6 @@ DEFAULT_MEMORY = "4gb"  # where the server does not tell how much its machine ha
 
 # Text of an error, in lower case -> what the operator does about it.
 _REMEDIES = (
-    (
-        "certificate_verify_failed",
-        "let SSL_CERT_FILE name the certificates to trust, and write the server's name as its certificate has it",
-    ),
-    ("wrong_version_number", "write redis://, as the server has no TLS at this port"),
-    ("record layer failure", "write redis://, as the server has no TLS at this port"),
     ("db index is out of range", "write a lower number of the database, or raise `databases` in redis.conf"),
     ("cluster mode is not enabled", "write redis:// or rediss://, as the server is not a Cluster"),
     ("cluster support disabled", "write redis:// or rediss://, as the server is not a Cluster"),
@@ -48,8 +43,6 @@ _REMEDIES = (
     ("name or service not known", "there is no such host: check its spelling"),
     ("nodename nor servname", "there is no such host: check its spelling"),
     ("no address associated", "there is no such host: check its spelling"),
-    ("connection closed by server", "write the port of a Redis server, and rediss:// if it expects TLS"),
-    ("timeout connecting", "start the server, or write where it is, and rediss:// only if it has TLS"),
 )
 
 
@@ -163,6 +156,8 @@ def _refusal(address: StateAddress, faults: Mapping[Fault, Sequence[str]]) -> st
 def _remedy(address: StateAddress, error: Exception) -> str:
     if "MOVED" in type(error).__name__.upper():
         return "write redis+cluster:// or rediss+cluster://, as the server is a node of a Cluster"
+    if remedy := tls_remedy(address, error):
+        return remedy
     text = str(error).lower()
     remedy = next((remedy for words, remedy in _REMEDIES if words in text), "start the server, or write where it is")
     return remedy.format(user=address.user or "default")

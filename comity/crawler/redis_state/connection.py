@@ -26,6 +26,7 @@ from redis.exceptions import NoScriptError, RedisClusterException, RedisError, R
 
 from comity.crawler.redis_state.address import StateAddress
 from comity.crawler.redis_state.scripts import Script
+from comity.crawler.redis_state.tls import tls_remedy
 from comity.policies.syntax.printable import printable
 
 logger = logging.getLogger(__name__)
@@ -166,6 +167,8 @@ class _Line:
         """Fails what was sent, and what has waited too long. The next try comes after a while."""
         self._failures += 1
         reason = printable(str(error)).rstrip(".") or type(error).__name__
+        if remedy := tls_remedy(self._address, error):
+            reason = f"{reason}: {remedy}"
         now = monotonic()
         late = calls if is_sent else [call for call in calls if call.until <= now]
         if not is_sent:

@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 
 from scrapy.http import Headers, Request
 
+from comity.crawler.fetching.causes import cause_of
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.request.facts import KEY, RequestFacts, check_target, declaration, fields_of
@@ -33,6 +34,7 @@ from comity.crawler.run.observer import Observer
 from comity.crawler.run.surroundings import Stats
 from comity.policies import Agent, Decision, PolicyError, Reason, Site, Source, Verdict
 from comity.policies.answers.request import PLAIN, Facts
+from comity.policies.answers.rule import RULES
 from comity.policies.syntax.urls import origin_or_empty
 
 logger = logging.getLogger(__name__)
@@ -109,6 +111,7 @@ class Access:
         self._ancillary: WeakSet[Request] = WeakSet()
         self._files: WeakSet[Request] = WeakSet()
         self._requests: WeakKeyDictionary[Request, _State] = WeakKeyDictionary()
+        self.first_refused = ""  # URL of the first request that was refused
         self._reported: set[str] = set()  # origins that are not crawled, because nothing could be done with what they have
         self._reported_sessions: set[tuple[str, str]] = set()  # host of a session that was not used, and the rule why
 
@@ -310,6 +313,9 @@ class Access:
         inc_value(f"comity/access/{decision.verdict.value}/{rule}")
         self._observer.decided(request.url, decision)
         if decision.verdict is Verdict.DENY:
+            self.first_refused = self.first_refused or request.url
+            if rule in RULES and RULES[rule].is_unreachable:
+                inc_value(f"comity/access/unreachable/{cause_of(decision.reasons[0].source.text).name}")
             level = logging.ERROR if rule == "comity.declaration" else logging.INFO
             logger.log(level, "Refused %(request)s: %(decision)s", {"request": request, "decision": decision})
         elif len(decision.reasons) > 2 and decision.reasons[-2].rule == _WITHOUT_SESSION:

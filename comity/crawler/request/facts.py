@@ -25,6 +25,8 @@ PROTOCOLS = {"chromium": "cdp", "firefox": "firefox-remote", "webkit": "webkit-r
 WORD = re.compile(r"[!-+\--~]+")  # visible ASCII without commas
 _META = frozenset((KEY, "playwright"))  # of request.meta: what is said of this request alone
 _AS_SENT = re.compile(r"[^\x00-\x20\x7f]+(?<!\?)")  # aiohttp drops white space of other kinds than this, and an empty query
+_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 section-5.6.2
+_LINE_ENDS = frozenset(b"\r\n\0")
 _HOST = re.compile(r"[^\s/?#@\\]+")
 _HOST_END = re.compile(r"\.(?=(?::\d+)?\Z)")  # names with and without it are the same site's (RFC 1034 section-3.1)
 _LINKED = frozenset((b"Referer",))  # header fields of a link that tell nothing of what it is
@@ -97,11 +99,32 @@ def check_host(url: str, values: Iterable[str | bytes]) -> None:
 
 
 def check_target(request: Request) -> None:
-    """PolicyError where something else would go out than the URL: another host, or a target that download handlers change."""
-    if hosts := dict.get(request.headers, b"Host"):  # their own `get` makes the name anew
-        check_host(request.url, hosts)
+    """PolicyError if something else would go out than this request.
+
+    That is a request to another host, one with a target that download handlers change, or one more
+    request: by line ends in its method or header fields, or by a length that its body does not have."""
+    if request.method not in ("GET", "POST", "HEAD") and not _TOKEN.fullmatch(request.method.encode()):
+        raise _wrong(request.method, "is no HTTP method: write a word without spaces")
+    if request.headers:
+        _check_fields(request)
     if request.meta.get("verbatim_url") and not _AS_SENT.fullmatch(request.url.partition("#")[0]):
         raise _wrong(request.url, "is no verbatim URL that goes out as it is: leave out white space, and a `?` without a query")
+
+
+def _check_fields(request: Request) -> None:
+    headers = request.headers
+    for name in headers:
+        values = dict.__getitem__(headers, name)  # its own `[]` makes the name anew, and has one value
+        if name == b"Host":
+            check_host(request.url, values)
+        elif name == b"Transfer-Encoding":
+            raise _wrong("Transfer-Encoding", "frames the body as another request: leave this field out")
+        elif name == b"Content-Length" and any(value != b"%d" % len(request.body) for value in values):
+            raise _wrong("Content-Length", "is not the length of the body: leave this field out")
+        if not _TOKEN.fullmatch(name):
+            raise _wrong(name.decode("latin-1"), "is no name of a header field: write letters, digits and `-`")
+        if any(not _LINE_ENDS.isdisjoint(value) for value in values):
+            raise _wrong(name.decode("latin-1"), "has a line end in its value: write each header field by itself")
 
 
 class RequestFacts:

@@ -125,7 +125,7 @@ declare(
         "comity.declaration": Rule(
             REFUSES,
             "comity, docs/automation.md",
-            "what is declared of the request cannot be understood, or its field Host names another site",
+            "what is declared of the request cannot be understood, or another request would go out than was judged",
         ),
         "comity.changed": Rule(
             REFUSES,

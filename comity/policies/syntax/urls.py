@@ -143,6 +143,7 @@ _DOT = re.compile(r"%2[Ee]")
 _DOT_OR_SLASH = re.compile(rb"%(?:2[EFef]|5[Cc])")
 _SLASHES = re.compile(r"//+")
 _PARAMETERS = re.compile(r";[^/\\]*+")
+_LAST_PARAMETERS = re.compile(r";[^/]*+\Z")
 _SEGMENTS = "/\\!$&'()*+,:;=@[]"  # what stands unescaped in segments of a path, and between them
 
 
@@ -173,7 +174,7 @@ def _readings(path: str) -> Iterable[str]:
     dropped, backslashes are slashes, slashes are merged, and dot segments resolved."""
     decoded = _decoded(path)
     without = (_without_parameters(reading) for reading in (*decoded, *_decoded(_without_parameters(path))))
-    readings = dict.fromkeys((*decoded, *without))
+    readings = dict.fromkeys((*decoded, *without, _LAST_PARAMETERS.sub("", path)))
     for step in (_with_slashes, _merged, _without_dots, _with_slashes, _merged):
         readings |= dict.fromkeys([step(reading) for reading in readings])
     return readings

@@ -10,7 +10,7 @@ from hashlib import sha1
 from pathlib import Path
 from queue import Queue
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,12 +20,17 @@ from comity.crawler.redis_state.connection import Connection, StateError, StateF
 from comity.crawler.redis_state.scripts import Script
 from comity.crawler.redis_state.store import RedisStore
 from comity.policies import PolicyError
+from tests.certificates import Authority
 from tests.redis_server import Server, free_port
+from tests.selection import one_in
 
 
 def made(text: str) -> Script:
     return Script("of a test", text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
+
+if TYPE_CHECKING:
+    from tests.conftest import Serve
 
 PUSH = made("redis.call('RPUSH', KEYS[1], ARGV[1]); return redis.call('LLEN', KEYS[1])")
 FAILS = made("return redis.call('INCR', KEYS[1], 'too', 'many')")
@@ -201,10 +206,9 @@ def test_a_server_that_does_not_answer_is_given_up() -> None:
 
 
 @pytest.fixture
-def tls_port(server: Server, certificate: Path) -> Iterator[int]:
-    """A port that speaks TLS before the server."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
+def tls_front(server: Server) -> Iterator[Callable[[Path], int]]:
+    """`tls_front(certificate)` opens a port that speaks TLS before the server."""
+    ends: list[tuple[Callable[[], None], Thread]] = []
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(2**16):
@@ -216,7 +220,7 @@ def tls_port(server: Server, certificate: Path) -> Iterator[int]:
         with suppress(OSError):
             await asyncio.gather(relay(reader, inner_writer), relay(inner_reader, writer))
 
-    async def serve(ready: Callable[[int, Callable[[], None]], None]) -> None:
+    async def serve(context: ssl.SSLContext, ready: Callable[[int, Callable[[], None]], None]) -> None:
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         proxy = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=context)
 
@@ -227,13 +231,25 @@ def tls_port(server: Server, certificate: Path) -> Iterator[int]:
         async with proxy:
             await ended.wait()
 
-    started: Queue[tuple[int, Callable[[], None]]] = Queue()
-    thread = Thread(target=lambda: asyncio.run(serve(lambda port, end: started.put((port, end)))))
-    thread.start()
-    port, end = started.get()
-    yield port
-    end()
-    thread.join()
+    def open_port(certificate: Path) -> int:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate)
+        started: Queue[tuple[int, Callable[[], None]]] = Queue()
+        thread = Thread(target=lambda: asyncio.run(serve(context, lambda port, end: started.put((port, end)))))
+        thread.start()
+        port, end = started.get()
+        ends.append((end, thread))
+        return port
+
+    yield open_port
+    for end, thread in ends:
+        end()
+        thread.join()
+
+
+@pytest.fixture
+def tls_port(tls_front: Callable[[Path], int], certificate: Path) -> int:
+    return tls_front(certificate)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -274,3 +290,70 @@ def test_over_tls_the_server_has_to_be_the_one_that_was_meant(
         check_server(StateAddress.parse(f"rediss://crawler:s3cret@127.0.0.1:{server.port}", "crawl", {}))
     server.client().acl_deluser("crawler")
     assert not [text for text in (*messages, str(wrong.value), str(plain.value)) if "s3cret" in text]
+
+
+LET_TRUST = "let SSL_CERT_FILE name the certificates to trust"
+
+
+@pytest.mark.requirement("REACH-1")
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("scheme", one_in(2, ["redis", "redis+cluster"]))
+@pytest.mark.parametrize(
+    ("kind", "remedy"),
+    [
+        ("unknown authority", LET_TRUST),
+        ("expired", "check the clock of this machine; if it is right, renew the certificate of the server"),
+        ("of tomorrow", "check the clock of this machine; if it is right, renew the certificate of the server"),
+        ("another name", "write the host as the certificate of the server has it"),
+        ("no TLS", "start the server, or write where it is, and redis:// if it has no TLS at this port"),
+        ("HTTP", "write redis:// if the server has no TLS at this port"),
+        ("TLS", "write the port of a Redis server, and rediss:// if it expects TLS"),
+    ],
+)
+def test_whatever_is_wrong_with_tls_has_its_remedy(
+    server: Server,
+    tls_front: Callable[[Path], int],
+    authority: Authority,
+    serve: Serve,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    scheme: str,
+    kind: str,
+    remedy: str,
+) -> None:
+    """At the start, and when a worker that runs finds it."""
+    # Only where no answer comes is the end of all patience awaited.
+    monkeypatch.setattr("comity.crawler.redis_state.check.PATIENCE", 0.5 if kind == "no TLS" else 60.0)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificates))
+    match kind:
+        case "unknown authority":
+            port = tls_front(Authority(tmp_path, "another authority").issue("127.0.0.1"))
+        case "expired":
+            port = tls_front(authority.expired("127.0.0.1"))
+        case "of tomorrow":
+            port = tls_front(authority.of_tomorrow("127.0.0.1"))
+        case "another name":
+            port = tls_front(authority.issue("localhost"))
+        case "no TLS":
+            port = server.port
+        case "HTTP":
+            port = serve({}).port
+        case _:
+            port = tls_front(authority.issue("127.0.0.1"))
+    if kind != "TLS":
+        scheme = scheme.replace("redis", "rediss")
+    address = StateAddress.parse(f"{scheme}://127.0.0.1:{port}", "crawl", {})
+    with pytest.raises(PolicyError) as told:
+        check_server(address)
+    assert str(told.value).startswith(f"COMITY_STATE: {address} cannot be used (")
+    assert str(told.value).endswith(f"): {remedy}")
+    assert "\n" not in str(told.value)
+
+    async def refused(connection: Connection) -> None:
+        with pytest.raises(StateError) as raised:
+            await connection.call(PUSH, "x", 1)
+        assert str(raised.value).startswith(f"{address}: ")
+        assert str(raised.value).endswith(f": {remedy}")
+
+    if kind == "expired":
+        run(address, refused, patience=3.0)

@@ -41,6 +41,9 @@ TAKEN_FOR = [
     ("/a/..;/closed/", ["/closed/"]),
     ("/a/..;x/closed;y", ["/closed"]),
     ("/;a/closed", ["/closed"]),
+    # parameters of the last segment alone
+    ("/x;1/closed;2", ["/x;1/closed", "/x/closed"]),
+    ("/x;1/closed;", ["/x;1/closed", "/x/closed"]),
     ("/a/..%3B/closed/", ["/a/..;/closed/", "/closed/"]),
     # reserved characters that are escaped
     ("/a%28b%29%21", ["/a(b)!"]),
