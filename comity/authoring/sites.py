@@ -21,7 +21,7 @@ from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.redirects import REDIRECTS
 from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.options import Options
+from comity.crawler.options import DEFAULT_AGENT, Options
 from comity.crawler.request.referrals import KEY as REFERRAL
 from comity.crawler.sites.sources import PolicySpider, path_in_folder, read_file, read_folder
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict
@@ -63,7 +63,6 @@ def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None
 
     `origin`: of a folder, where its files are to be published. `referrer_reach`: a site is asked where one of this reach may
     lead, and nowhere else; None: anywhere. It is asked in a loop of its own: who has a loop that runs calls this in a thread."""
-    agent_options = options()
     if is_url(target):
         if origin is not None:
             raise PolicyError("an origin is given for a folder: a URL has its own")
@@ -78,7 +77,7 @@ def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None
     if not is_folder:
         raise PolicyError(f"`{printable(os.fsencode(target))}` is no folder, and no URL: write https:// before a host")
     try:
-        return _read(folder, origin_of(origin or DEFAULT_ORIGIN), agent_options.agent)
+        return _read(folder, origin_of(origin or DEFAULT_ORIGIN), agent_for(target))
     except ValueError as error:
         raise PolicyError(str(error)) from None
 
@@ -89,16 +88,26 @@ def is_url(target: str) -> bool:
     return bool(separator) and scheme.lower() in ("http", "https")
 
 
-def options() -> Options:
-    """Return the settings of the environment's project, as far as comity has them. PolicyError where one makes no sense."""
-    return Options.from_settings(_settings())
+def agent_for(target: str) -> Agent:
+    """Return comity's agent. A site is asked with the settings of the project, a folder is read with the default ones.
+
+    PolicyError where the settings of the project cannot be used."""
+    return Options.from_settings(_settings()).agent if is_url(target) else Agent(DEFAULT_AGENT)
 
 
 def _settings() -> Settings:
     module = os.environ.get(ENVVAR)
-    settings = get_project_settings()
-    if module is None:  # which Scrapy has written there: it would be the project of every program that this one starts
-        os.environ.pop(ENVVAR, None)
+    try:
+        settings = get_project_settings()
+    except Exception as error:
+        reason = printable(f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
+        raise PolicyError(
+            f"{os.environ[ENVVAR]}, the settings module of this project, cannot be imported ({reason}): mend it, or call the "
+            "command in another folder"
+        ) from None
+    finally:
+        if module is None:  # which Scrapy has written there: it would be the project of every program that this one starts
+            os.environ.pop(ENVVAR, None)
     settings.setdict(
         {
             "COMITY_ELEMENTS": "tag",  # the page as it came

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from comity.authoring.cli import main
+from comity.authoring.language_server.work import Snapshot, run
 from comity.authoring.sites import MAX_PAGES, load
+from comity.authoring.workbench.desk import desk_of
 from comity.policies import Agent, PolicyError, Verdict
 
 if TYPE_CHECKING:
@@ -104,10 +107,35 @@ def test_what_cannot_be_read_is_told(
         load(target, origin=origin)
 
 
-def test_a_setting_that_makes_no_sense_is_told(tmp_path: Path, project: Path) -> None:
-    project.write_text('COMITY_AGENT = "two words"\n', "utf-8")
-    with pytest.raises(PolicyError, match="COMITY_AGENT `two words` is not a product token"):
-        load(str(tmp_path))
+@pytest.fixture(params=['COMITY_AGENT = "two words"\n', "import no_such_module_of_a_project\n", "(\n"])
+def broken_project(project: Path, request: pytest.FixtureRequest) -> str:
+    """Settings that cannot be used, and how a message begins that says so."""
+    project.write_text(request.param, "utf-8")
+    if request.param.startswith("COMITY"):
+        return "COMITY_AGENT `two words` is not a product token"
+    return "explained_settings, the settings module of this project, cannot be imported "
+
+
+def test_a_folder_is_read_without_the_settings_of_the_project(tmp_path: Path, broken_project: str) -> None:
+    write(tmp_path, {"robots.txt": ROBOTS, "index.html": ""})
+    folder = str(tmp_path)
+    assert len(load(folder).files) == 1
+    assert main(["lint", folder]) == 0
+    assert main(["explain", folder]) == 0
+    snapshot = Snapshot((tmp_path / "robots.txt").as_uri(), ROBOTS, "utf-16", folder)
+    assert run("problems in folder", snapshot, ()) == []
+    assert desk_of(folder).folder is not None
+
+
+def test_a_site_is_not_asked_with_settings_that_cannot_be_used(broken_project: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("lint", "explain"):
+        assert main([command, "https://127.0.0.1:9/"]) == 2
+        out, complaints = capsys.readouterr()
+        assert out == ""
+        assert complaints.startswith(f"comity {command}: {broken_project}")
+        assert complaints.count("\n") == 1
+    with pytest.raises(PolicyError, match=broken_project):
+        desk_of("https://127.0.0.1:9/")
 
 
 # ---- sites

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from comity.authoring.explaining import Answer, Explanation, Group, explain
-from comity.authoring.sites import DEFAULT_ORIGIN, load, options
+from comity.authoring.sites import DEFAULT_ORIGIN, agent_for, load
 from comity.crawler.run.console import add_row, complain, line, open_console, read_or_not, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
@@ -35,22 +35,22 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="table", help="form of the output (default: %(default)s)")
 
 
-def run(options_: Namespace) -> int:
+def run(options: Namespace) -> int:
     """Print the explanation. Return the exit status: 0, or FAILED."""
     try:
-        source = load(options_.target, origin=options_.origin)
-        explanation = explain(source, options().agent, agents=options_.agent, urls=options_.url)
+        source = load(options.target, origin=options.origin)
+        explanation = explain(source, agent_for(options.target), agents=options.agent, urls=options.url)
     except PolicyError as error:
         complain(f"comity explain: {error}")
         return FAILED
     if not source.pages and all(not file.fetched.status for file in source.files):
         for name, outcome in explanation.files:
             complain(f"{name}: {outcome}")
-        complain(f"comity explain: neither a policy file nor a page of {options_.target} could be had")
+        complain(f"comity explain: neither a policy file nor a page of {options.target} could be had")
         return FAILED
-    if options_.format == "json":
+    if options.format == "json":
         say(json.dumps(as_json(explanation), indent=2))
-    elif options_.format == "markdown":
+    elif options.format == "markdown":
         say(as_markdown(explanation))
     else:
         with read_or_not():
