@@ -362,6 +362,13 @@ def test_names_of_crawlers_are_compared_with_those_that_are_known(rule: str, lin
     assert words in message
 
 
+def test_every_name_in_a_line_of_ai_txt_is_compared(tmp_path: Path) -> None:
+    ai_txt = "User-agent: GPTBot, Google-Extnded, GTPBot\n  Path: / html\n    Element: *\n      Disallow: Train\n"
+    problems = lint_site(load(str(write(tmp_path, {"ai.txt": ai_txt}))))
+    spans = [problem.span for problem in problems if problem.rule == "comity.agent-misspelled"]
+    assert [span and ai_txt[span.column - 1 : span.end_column - 1] for span in spans] == ["Google-Extnded", "GTPBot"]
+
+
 def test_a_line_that_another_reader_understands_otherwise_is_named(tmp_path: Path) -> None:
     robots = "User-agent: *\nDisallow: /a\nAllow: /a/b\n"
     found = rules(tmp_path, {"robots.txt": robots}, "comity.other-readers")

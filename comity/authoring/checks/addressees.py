@@ -26,14 +26,15 @@ def _in_file(draft: Draft, names: frozenset[str]) -> Iterator[Finding]:
     reported: set[str] = set()
     for line in range(1, draft.lines + 1):
         match = _AGENT_LINE.match(draft.line(line))
-        token = _TOKEN.match(match[1]) if match else None
-        name = token[0].decode() if token else ""
-        if match is None or token is None or name.lower() not in names or name.lower() in reported:
-            continue
-        if (problem := _problem(name)) and len(reported) < MAX_REPORTED:
-            reported.add(name.lower())
-            rule, message = problem
-            yield Finding(rule=rule, message=message, url=draft.url, line=line, column=match.start(1) + 1, length=len(name))
+        for token in _TOKEN.finditer(match[1]) if match else ():  # a line of ai.txt has several names
+            name = token[0].decode()
+            if name.lower() not in names or name.lower() in reported or len(reported) == MAX_REPORTED:
+                continue
+            if match and (problem := _problem(name)):
+                reported.add(name.lower())
+                rule, message = problem
+                column = match.start(1) + token.start() + 1
+                yield Finding(rule=rule, message=message, url=draft.url, line=line, column=column, length=len(name))
 
 
 def _problem(name: str) -> tuple[str, str] | None:

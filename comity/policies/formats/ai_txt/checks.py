@@ -156,10 +156,18 @@ def _check_agents(remarks: Remarks, entry: Entry) -> None:
             message = "`{}` is named twice in this line"
             _report(remarks, "ait.repeated-agent", message, entry, word[0], offset=word.start(), length=len(word[0]))
         names.add(word[0].lower())
+    if other := _OUTSIDE_NAMES.search(entry.value):
+        message = (
+            "`{}` in a name is outside the grammar of ai.txt: a strict reader may pass over the line. "
+            "Keep it if it is a part of the crawler's name."
+        )
+        _report(remarks, "ait.grammar", message, entry, other[0], offset=other.start(), length=1)
 
 
-# What the grammar of the paper (figure 11) has in a path, the wildcards of robots.txt, and octets that are no ASCII.
-_OF_PATHS = re.compile(rb"[A-Za-z0-9_.&%/~:@*$?\x80-\xff-]*")
+# Figure 11 of the paper: agent-name and path-segment. The figure prints a space where its source has `~`.
+_OUTSIDE_NAMES = re.compile(rb"(?<=[A-Za-z0-9_])[.-](?=[A-Za-z0-9_])")
+NOT_ASCII = re.compile(rb"[\x80-\xff]+")
+_OUTSIDE_PATHS = re.compile(rb"[^A-Za-z0-9_.&%/~:@*$?\x80-\xff-]")  # but for the wildcards of robots.txt
 
 
 def _check_path(remarks: Remarks, entry: Entry) -> None:
@@ -168,13 +176,26 @@ def _check_path(remarks: Remarks, entry: Entry) -> None:
         return  # `ait.file-type`
     if odd := oddity(value):
         _report(remarks, "ait.path-characters", f"`{{}}` probably matches nothing: {literal(odd)}", entry, value)
-    elif not _OF_PATHS.fullmatch(value):
-        character = _OF_PATHS.sub(b"", value)[:1]
-        message = (
-            f"`{{}}` in a path is outside the grammar of ai.txt: other readers may pass over it. Write `%{character[0]:02X}`"
-        )
-        _report(remarks, "ait.path-characters", message, entry, character, offset=value.find(character), length=1)
+    else:
+        _check_grammar(remarks, entry)
     _check_extension(remarks, entry)
+
+
+def _check_grammar(remarks: Remarks, entry: Entry) -> None:
+    """Report characters that the paper's grammar lacks. An escape of a reserved one is another path (RFC 3986 section-2.2)."""
+    message = "`{}` in a path is outside the grammar of ai.txt: a strict reader may pass over the line. "
+    if other := NOT_ASCII.search(entry.value):
+        advice = "Write `{}`, which is the same path."
+        quoted = other[0], escaped(other[0])
+        _report(remarks, "ait.grammar", message + advice, entry, *quoted, offset=other.start(), length=len(other[0]))
+    if other := _OUTSIDE_PATHS.search(entry.value):
+        advice = "Name the folder above it, which covers it."
+        _report(remarks, "ait.grammar", message + advice, entry, other[0], offset=other.start(), length=1)
+
+
+def escaped(octets: bytes) -> bytes:
+    """Return the percent-escapes of some octets."""
+    return b"".join(b"%%%02X" % octet for octet in octets)
 
 
 _EXTENSION = re.compile(rb"\.([a-z0-9]{1,8})\$?\Z", re.IGNORECASE)

@@ -10,12 +10,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
-from comity.policies.formats.ai_txt.checks import Entry, keyword_lines
+from comity.policies.formats.ai_txt.checks import NOT_ASCII, Entry, escaped, keyword_lines
 from comity.policies.formats.ai_txt.grammar import LINE, SPELLINGS, Keyword, parse
 from comity.policies.formats.ai_txt.reading import NAME
 from comity.policies.formats.ai_txt.spawning import spawning
 from comity.policies.formats.authoring import Draft, Edit, Fix
-from comity.policies.syntax.lines import text_of
+from comity.policies.syntax.lines import MAX_BYTES, text_of
 from comity.policies.syntax.printable import printable
 
 _UNITS = (b"  ", b"    ", b"\t")
@@ -129,6 +129,19 @@ def hyphenate(draft: Draft, finding: Finding) -> Fix | None:
     return Fix(f"Write `{printable(tag)}`", (edit,))
 
 
+def escape(draft: Draft, finding: Finding) -> Fix | None:
+    """Write what is not ASCII in a path as percent-escapes. An escape is three times as long as its octet."""
+    in_file = _line(draft, finding) if len(draft.body) * 3 < MAX_BYTES else None
+    if not in_file:
+        return None
+    file, _ = in_file
+    entry = file.entries[file.numbers[finding.line]]
+    if entry.keyword is not Keyword.PATH or not NOT_ASCII.match(entry.value, finding.column - entry.column):
+        return None
+    path = NOT_ASCII.sub(lambda match: escaped(match[0]), entry.value)
+    return Fix(f"Write `{printable(path)}`", (draft.replaced(finding.line, entry.column, len(entry.value), path),))
+
+
 def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
     """Leave out a Disallow that another one has said before it, where its block has another line."""
     if not (in_file := _line(draft, finding)):
@@ -148,6 +161,7 @@ def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
 FIXES = {
     "ait.comment": move_comment,
     "ait.duplicate": leave_out_line,
+    "ait.grammar": escape,
     "ait.indentation": indent,
     "ait.keyword": spell,
     "ait.language-tag": hyphenate,

@@ -41,6 +41,12 @@ RULES = {
     "ait.duplicate": Rule(FINDING, "ai.txt paper section-3.2", "a line says what another has said", severity=INFO),
     "ait.element-part": Rule(FINDING, "ai.txt paper section-3.2", "a part of a selector is left out: more is meant"),
     "ait.extension": Rule(FINDING, "ai.txt paper section-3.2", "a path ends as what is not of its file type"),
+    "ait.grammar": Rule(
+        FINDING,
+        "ai.txt paper figure-11",
+        "a name or path has a character that the paper's grammar lacks: comity reads it, a strict reader may not",
+        severity=INFO,
+    ),
     "ait.language-tag": Rule(FINDING, "RFC 5646 section-2.2", "a language tag that no language has"),
     "ait.mixture": Rule(FINDING, "Spawning's ai.txt (docs/ai-txt.md)", "a line in Spawning's form among rules for elements"),
     "ait.no-element": Rule(

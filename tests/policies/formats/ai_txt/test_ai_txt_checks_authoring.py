@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies import Fetched
+from comity.policies.answers.rule import RULES, Severity
 from comity.policies.formats.ai_txt import FORMAT as AI_TXT
 from comity.policies.formats.ai_txt import parse, to_xml
 from comity.policies.formats.ai_txt.authoring import AUTHORING
@@ -15,7 +16,7 @@ from comity.policies.formats.ai_txt.file import AiFile
 from comity.policies.formats.authoring import apply
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.lines import MAX_FINDINGS
-from tests.policies.formats.mending import findings_of, fixes_of, mended
+from tests.policies.formats.mending import findings_of, fixes_of, mended, site_of
 from tests.selection import one_in
 
 ORIGIN = "https://example.com"
@@ -39,7 +40,11 @@ WHOLE = rule(path="/a/ html", element="*", then="Disallow: Cite")
 
 FOUND = [
     (rule(agents="GPTBot ClaudeBot gptbot"), [("ait.repeated-agent", 1)]),
-    (rule(path="/a(b) html"), [("ait.path-characters", 2)]),
+    (rule(agents="Google-Extended GPTBot"), [("ait.grammar", 1)]),
+    (rule(agents="GPTBot ai.bot"), [("ait.grammar", 1)]),
+    (rule(path="/ü html"), [("ait.grammar", 2)]),
+    (rule(path="/a(b) html"), [("ait.grammar", 2)]),
+    (rule(path="/a;b,c=d html"), [("ait.grammar", 2)]),
     (rule(path="/^a$ html"), [("ait.path-characters", 2)]),
     (rule(path="/“a” html"), [("ait.path-characters", 2)]),
     (rule(path="/a\u00a0b html"), [("ait.path-characters", 2)]),
@@ -88,6 +93,8 @@ def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[t
         "User-Agent: *\nDisallow: *.jpg\nAllow: /\n",
         rule(agents="GPTBot ClaudeBot"),
         rule(path="/a_b-c~d/%41:@&.html html", element="article > p:not(.free), .price"),
+        rule(agents="GPT_Bot", path="/a~b"),
+        rule(path="/a/*.html$ html"),
         rule(path="/api/v1.2 json", element="author.email"),
         rule(path="/a.xhtml xml", element="a.b"),
         rule(path="/ json", element="*"),
@@ -109,10 +116,27 @@ def test_what_can_be_meant_is_left_alone(text: str) -> None:
 @pytest.mark.parametrize(("text", "findings"), one_in(3, FOUND))
 def test_the_xml_form_is_checked_likewise(text: str, findings: list[tuple[str, int]]) -> None:
     rules = {each for each, _ in findings if each not in ("ait.mixture", "ait.unread", "ait.unused-language")}
-    of_values = {"ait.repeated-agent", "ait.path-characters", "ait.language-tag"}  # which are read and written anew
+    of_values = {
+        "ait.repeated-agent",
+        "ait.grammar",
+        "ait.path-characters",
+        "ait.language-tag",
+    }  # which are read and written anew
     ai_txt = parse(text.encode())
     if ai_txt.rules:
         assert rules - of_values <= {finding.rule for finding in check_xml(to_xml(ai_txt), "ai.xml")}
+
+
+@pytest.mark.requirement("AIT-3", "AIT-4", "IDE-4")
+def test_a_character_outside_the_grammar_is_a_note_and_no_advice_narrows_a_path() -> None:
+    messages = {}
+    for path in ("/ü", "/a;b", "/a=b", "/a(b"):
+        (finding,) = check_site(site_of("/ai.txt", rule(path=f"{path} html").encode()))
+        messages[path] = finding.message
+    assert RULES["ait.grammar"].severity is Severity.INFO
+    assert messages["/ü"].endswith("Write `%C3%BC`, which is the same path.")
+    # An escape of one of these is another path, which covers less.
+    assert all("%" not in messages[path] for path in ("/a;b", "/a=b", "/a(b"))
 
 
 def test_a_document_without_rules_is_said_to_have_none() -> None:
@@ -151,6 +175,7 @@ def test_findings_of_each_rule_are_bounded() -> None:
         (rule(path="/a html # ours"), rule(path="/a html").replace("  Path", "  # ours\n  Path")),
         (rule(then=GUIDE.format("en_GB")), rule(then=GUIDE.format("en-GB"))),
         (rule(then="Disallow: Train\n      Disallow: train"), rule()),
+        (rule(path="/ü/日;b html"), rule(path="/%C3%BC/%E6%97%A5;b html")),
         (rule(path="/ html # x").replace("\n", "\r\n"), rule().replace("  Path", "  # x\n  Path").replace("\n", "\r\n")),
         # Nothing that is safe.
         ("Disallow: *\nuser-agent: *\n  Path: /a html\n    Element: p\n      Disallow: Train\n", None),
@@ -167,7 +192,7 @@ def test_what_is_safe_is_mended(text: str, expected: str | None) -> None:
 
 _INDENTED = st.sampled_from(["", " ", "  ", "    ", "      ", "        ", "\t", "\t\t", "\u00a0 "])
 _WRITTEN = """
-User-agent: *|user-agent: a, A b|useragent GPTBot # x|Path: /a html|path /b json # y|Path: /a(b) x|Element: p|element p
+User-agent: *|user-agent: a, A b|useragent GPTBot # x|Path: /a html|path /b json # y|Path: /a(b) x|Path: /ü|Element: p|element p
 Element: .a # b|Element a|Element:|Disallow: Train|Disallow: *|Dissallow Train Cite|disallow: /x|Disallow *|Disallow: *.jpg
 Allow: /|Guide: Cite|Guide cite # z|Lang: en_US|Lang de|Lang: english|Guideline: Be # kind|guideline: x|# note|nonsense|
 """
