@@ -73,21 +73,22 @@ def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGI
     return problems_of(Draft(url, body), findings, name)
 
 
-def lint_site(source: Source, samples: Iterable[SourceFile] = ()) -> list[Problem]:
-    """Return the problems of a site's files, of each for itself and of all together; file by file, in the order of their lines.
+def lint_site(source: Source, samples: Iterable[SourceFile] = (), *, only: str | None = None) -> list[Problem]:
+    """Return the problems of a site's files, each by itself and all together: file by file, in the order of their lines.
 
-    `samples`: pages to which the rules for single elements are to apply. The site's own pages are samples too, of those rules
-    that are about them."""
+    `samples`: pages to which the rules for single elements apply. The site's own pages are samples of the rules about their
+    paths. `only`: the URL of the one file or page whose problems are returned."""
     fetched = {file.url: file.fetched for file in source.files}
     findings = [*_of_site(SiteFiles(source.origin, fetched, robots_lines=ROBOTS_LINES))]
     for page in source.pages:
-        findings += _of_page(page)
+        findings += _of_page(page) if only in (None, page.url) else ()
     for check in CHECKS:
         findings += check(source, tuple(samples))
     problems = []
     by_url: dict[str, list[Finding]] = {}
     for finding in findings:
-        by_url.setdefault(finding.url, []).append(finding)
+        if only in (None, finding.url):
+            by_url.setdefault(finding.url, []).append(finding)
     for file in (*source.files, *source.pages):
         problems += problems_of(Draft(file.url, file.fetched.body), by_url.pop(file.url, ()), file.name)
     for url, others in by_url.items():

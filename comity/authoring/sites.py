@@ -31,6 +31,7 @@ from comity.policies.syntax.urls import origin_of
 
 DEFAULT_ORIGIN = "https://example.com"  # of a folder; RFC 2606 keeps it for examples
 MAX_PAGES = 1000  # of a folder; those after them are left out, with a note
+MAX_NAMES = 50_000  # of files in a folder and its folders, among which pages are searched
 PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
 ANSWERS = [status for status in range(200, 600) if status not in REDIRECTS]  # statuses with which the way to a page ends
 
@@ -129,7 +130,7 @@ def _read(folder: Path, origin: str, agent: Agent) -> Source:
     names = {url: str(folder / path_in_folder(origin, url).lstrip("/")) for url in site.files}
     notes: list[str] = []
     pages: list[SourceFile] = []
-    for path in _page_paths(folder):
+    for path in _page_paths(folder, notes):
         if len(pages) == MAX_PAGES:
             notes.append(f"{folder} has more pages than {MAX_PAGES}: the others were not read")
             break
@@ -139,13 +140,20 @@ def _read(folder: Path, origin: str, agent: Agent) -> Source:
     return Source(origin, site, _sorted(origin, files), tuple(pages), tuple(notes))
 
 
-def _page_paths(folder: Path) -> Iterator[str]:
-    """Yield the paths of pages in their order, with slashes. What begins with a dot is hidden, and nobody publishes it."""
+def _page_paths(folder: Path, notes: list[str]) -> Iterator[str]:
+    """Yield the paths of pages in their order, with slashes. Add a note if not all folders were searched.
+
+    Names that begin with a dot are hidden: they are not published."""
+    count = 0
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.lower().endswith(PAGE_SUFFIXES) and not name.startswith("."):
                 yield (Path(root) / name).relative_to(folder).as_posix()
+        count += len(names)
+        if count > MAX_NAMES:
+            notes.append(f"{folder} has more files than {MAX_NAMES}: the pages in some of its folders were not read")
+            return
 
 
 def _sorted(origin: str, files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sarif_pydantic import Sarif
 
+from comity.authoring.checks import contradictions
 from comity.authoring.cli import main
 from comity.authoring.lint import KINDS, kind_of, lint_file, lint_site
 from comity.authoring.sites import Source, SourceFile, load
@@ -326,6 +327,31 @@ def test_a_permission_that_another_file_refuses_is_named_with_the_line_that_refu
     name, line, message = expected
     expected = (name, line, f"{message.replace('{folder}', str(tmp_path))}: it is refused")
     assert rules(tmp_path, files, "comity.contradiction") == [expected]
+
+
+def test_files_are_read_once_for_all_crawlers_that_they_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def counted(*arguments: Any, **named: Any) -> Site:
+        made.append(1)
+        return Site(*arguments, **named)
+
+    monkeypatch.setattr(contradictions, "Site", counted)
+    for crawlers in (1, 20):
+        write(
+            tmp_path, {"robots.txt": "".join(f"ACAP-crawler: a{number}\nACAP-disallow-index: /\n" for number in range(crawlers))}
+        )
+        made.clear()
+        assert list(contradictions.check_contradictions(load(str(tmp_path)), ())) == []
+        assert len(made) <= len(FORMATS)
+
+
+def test_crawlers_are_asked_about_as_far_as_the_size_of_the_files_lets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    robots = "User-agent: gptbot\nContent-Signal: ai-train=yes\nAllow: /\n"
+    files = {"robots.txt": robots, ".well-known/tdmrep.json": TDM_REFUSES}
+    assert rules(tmp_path, files, "comity.contradiction")
+    monkeypatch.setattr(contradictions, "MAX_OCTETS", len(robots))
+    assert rules(tmp_path, files, "comity.contradiction") == []  # of everybody alone
 
 
 def test_files_that_agree_contradict_nothing(tmp_path: Path) -> None:

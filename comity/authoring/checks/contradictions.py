@@ -5,7 +5,7 @@ Each file's word for a use is asked of the site as if only one format were there
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 
 from comity.authoring.sites import Source, SourceFile
 from comity.policies import Agent, Finding, Page, Reason, Site, Verdict
@@ -15,13 +15,17 @@ from comity.policies.syntax.printable import unhidden
 
 NOBODY = "comity-nobody"  # a crawler that no file names: what is said to everybody
 MAX_AGENTS = 50
+MAX_OCTETS = 4 * 1024 * 1024  # that are looked through: those of the policy files, for each agent
 MAX_PAGES = 100
 
 
 def check_contradictions(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
-    names = [NOBODY, *islice(sorted(name for name in source.site.crawler_names if is_token(name)), MAX_AGENTS)]
+    size = sum(len(file.fetched.body) for file in source.files)
+    tokens = sorted(filter(is_token, source.site.crawler_names))
+    names = [NOBODY, *tokens[: min(MAX_AGENTS, MAX_OCTETS // (size + 1))]]
     reported: set[tuple[Reason, Reason]] = set()
-    of_names = ((name, contradiction) for name in names for contradiction in _of_files(source, Agent(name)))
+    sites = [Site(source.origin, source.site.files, formats=(format_,)) for format_ in FORMATS if format_.read_site]
+    of_names = ((name, contradiction) for name in names for contradiction in _of_files(source, sites, Agent(name)))
     of_pages = ((NOBODY, contradiction) for page in source.pages[:MAX_PAGES] for contradiction in _of_page(source, page))
     for name, (permitting, refusing, use) in chain(of_names, of_pages):
         if (permitting, refusing) not in reported:
@@ -37,12 +41,11 @@ def is_token(name: str) -> bool:
 Contradiction = tuple[Reason, Reason, str]  # why it is permitted, why it is refused, the use
 
 
-def _of_files(source: Source, agent: Agent) -> Iterator[Contradiction]:
-    """The contradictions between formats about the site's first page."""
+def _of_files(source: Source, sites: Sequence[Site], agent: Agent) -> Iterator[Contradiction]:
+    """Yield the contradictions between formats about the site's first page. `sites`: the site by one format each."""
     url = f"{source.origin}/"
     access = source.site.access(agent, url)  # of all: by itself not every format has a word on it
-    single_format_sites = (Site(source.origin, source.site.files, formats=(format_,)) for format_ in FORMATS if format_.read_site)
-    yield from _between([site.page(agent, url, body=None, access=access) for site in single_format_sites])
+    yield from _between([site.page(agent, url, body=None, access=access) for site in sites])
 
 
 def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:

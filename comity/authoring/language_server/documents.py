@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
 from urllib.parse import unquote, urlsplit
@@ -38,13 +39,16 @@ def without_surrogates(text: str) -> str:
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
+def _width(char: str, encoding: str) -> int:
+    """The length of a character as the editor counts."""
+    if encoding == UTF8:
+        return len(char.encode("utf-8", "replace"))
+    return 2 if encoding == UTF16 and char > "\uffff" else 1
+
+
 def units(text: str, encoding: str) -> int:
     """The length of a text as the editor counts."""
-    if text.isascii() or encoding == UTF32:
-        return len(text)
-    if encoding == UTF8:
-        return len(text.encode("utf-8", "replace"))
-    return len(text) + sum(char > "\uffff" for char in text)
+    return len(text) if text.isascii() else sum(_width(char, encoding) for char in text)
 
 
 def characters(text: str, count: int, encoding: str) -> int:
@@ -53,11 +57,18 @@ def characters(text: str, count: int, encoding: str) -> int:
         return max(0, min(count, len(text)))
     number = 0
     for char in text:
-        count -= (1 + (char > "\uffff")) if encoding == UTF16 else len(char.encode("utf-8", "replace"))
+        count -= _width(char, encoding)
         if count < 0:
             break
         number += 1
     return number
+
+
+def _measure(line: str, encoding: str) -> Sequence[int]:
+    """Return what the editor counts before each character of a line, and before its end."""
+    if line.isascii() or encoding == UTF32:
+        return range(len(line) + 1)
+    return list(accumulate((_width(char, encoding) for char in line), initial=0))
 
 
 def without_end(line: str) -> str:
@@ -112,6 +123,9 @@ class Document:
         self.path = unquote(urlsplit(uri).path) if ":" in uri else uri
         if lines is not None:
             self.lines = lines
+        # The line that was asked for last: one line may have all that is asked about.
+        self._bare = -1, ""
+        self._measured: tuple[int, Sequence[int]] = -1, range(1)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -132,11 +146,20 @@ class Document:
 
     def line(self, number: int) -> str:
         """A line without its end; "" where there is none."""
-        return without_end(self.lines[number]) if 0 <= number < len(self.lines) else ""
+        if self._bare[0] != number:
+            self._bare = number, without_end(self.lines[number]) if 0 <= number < len(self.lines) else ""
+        return self._bare[1]
 
     def position(self, line: int, column: int) -> Position:
         """The position as the editor counts."""
-        return Position(line, units(self.line(line)[:column], self.encoding))
+        return Position(line, self.units_before(line, column))
+
+    def units_before(self, line: int, column: int) -> int:
+        """Return what the editor counts before a column of a line."""
+        if self._measured[0] != line:
+            self._measured = line, _measure(self.line(line), self.encoding)
+        widths = self._measured[1]
+        return widths[max(0, min(column, len(widths) - 1))]
 
     def range(self, line: int, start: int, end: int, last: int | None = None) -> Range:
         """The range between two columns. `last`: the line of the end, where it is another one."""

@@ -136,11 +136,13 @@ class Outline:
         """The kind of the content of an element whose attribute names one: `type="usage"`."""
         if word is None or self.form is not Form.XML or statement.is_attribute:
             return ()
-        attributes = (other for other in self.statements[self.number_of(statement) + 1 :][:10] if other.is_attribute)
+        number = self._numbers[statement]
+        attributes = (other for other in self.statements[number + 1 : number + 11] if other.is_attribute)
         return tuple(other.value for other in attributes if other.value in word.format.authoring.values)[:1]
 
-    def number_of(self, statement: Statement) -> int:
-        return next(number for number in self.between(*[statement.name_span.line] * 2) if self.statements[number] == statement)
+    @cached_property
+    def _numbers(self) -> dict[Statement, int]:
+        return {statement: number for number, statement in enumerate(self.statements)}
 
     def ancestors(self, statement: Statement) -> Iterator[Statement]:
         while statement.parent >= 0:
@@ -157,7 +159,7 @@ class Outline:
 
     def _of_block(self, statement: Statement) -> list[str]:
         """Return the agents of all lines that stand together with a statement, without a blank line between."""
-        number = self.number_of(statement)
+        number = self._numbers[statement]
         first = last = number
         while first and self._lines[first] - self._lines[first - 1] == 1:
             first -= 1

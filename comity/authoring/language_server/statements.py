@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import accumulate
@@ -153,17 +154,17 @@ class _LineIndex:
     """Lines and columns of offsets in a text."""
 
     def __init__(self, lines: list[str]) -> None:
-        self._lines = lines
+        self._lengths = [len(line.rstrip("\r\n")) for line in lines]
         self._starts = list(accumulate(map(len, lines), initial=0))
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        line = min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1)
+        line = min(bisect_right(self._starts, offset) - 1, len(self._lengths) - 1)
         return line, offset - self._starts[line]
 
     def span(self, start: int, end: int) -> Span:
         """Return the span between two offsets, as far as the first line goes."""
         line, column = self.line_and_column(start)
-        return Span(line, column, min(column + end - start, len(self._lines[line].rstrip("\r\n"))))
+        return Span(line, column, min(column + end - start, self._lengths[line]))
 
 
 # Half of a tag, as it is typed, ends before the next one.
@@ -192,15 +193,17 @@ def _attributes(match: re.Match[str]) -> Iterator[tuple[str, int, str, int]]:
 def _elements(text: str, index: _LineIndex) -> Iterator[Statement]:
     parsed: list[Statement] = []
     open_numbers: list[int] = []
+    open_names: Counter[str] = Counter()
     for match in _TAG.finditer(text):
         if not match[2] or len(parsed) > MAX_STATEMENTS:
             continue
         line = index.line_and_column(match.end() - 1)[0]
         if match[1]:
-            names = [parsed[number].name for number in open_numbers]
-            if match[2] in names:
-                while parsed[number := open_numbers.pop()].name != match[2]:
-                    pass
+            if open_names[match[2]]:
+                name = ""
+                while name != match[2]:
+                    name = parsed[number := open_numbers.pop()].name
+                    open_names[name] -= 1
                 parsed[number] = parsed[number]._replace(last_line=line)
             continue
         content = _CONTENT.match(text, match.end())
@@ -218,6 +221,7 @@ def _elements(text: str, index: _LineIndex) -> Iterator[Statement]:
             parsed.append(Statement(name, spans[0], value, spans[1], depth + 1, number, spans[1].line, is_attribute=True))
         if match[4] and not match[3].endswith("/"):
             open_numbers.append(number)
+            open_names[match[2]] += 1
     yield from parsed
 
 
@@ -228,15 +232,19 @@ _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 def _members(text: str, index: _LineIndex) -> Iterator[Statement]:
     parsed: list[Statement] = []
     open_numbers: list[int] = []
+    parents: list[int] = [-1]  # of what stands in each open bracket: the innermost member
     last = -1  # the member whose value may begin
     for match in _JSON.finditer(text):
         if match[0] in ("{", "["):
             open_numbers.append(last)
+            parents.append(last if last >= 0 else parents[-1])
         elif match[0] in ("}", "]"):
-            if open_numbers and (number := open_numbers.pop()) >= 0:
-                parsed[number] = parsed[number]._replace(last_line=index.line_and_column(match.start())[0])
+            if open_numbers:
+                parents.pop()
+                if (number := open_numbers.pop()) >= 0:
+                    parsed[number] = parsed[number]._replace(last_line=index.line_and_column(match.start())[0])
         elif match[2] and len(parsed) < MAX_STATEMENTS:
-            parent = next((number for number in reversed(open_numbers) if number >= 0), -1)
+            parent = parents[-1]
             value = match[3] or ""
             name_span = index.span(match.start(1), match.end(1))
             start = match.start(3) if value else match.end()

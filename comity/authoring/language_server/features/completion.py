@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from lsprotocol.types import (
@@ -51,7 +52,8 @@ class _Items:
         is_snippet: bool = False,
     ) -> None:
         """Add an item, if it begins with what is typed, whatever its case."""
-        if label in self.items or len(self.items) >= MAX_ITEMS or not label.lower().startswith(self.typed.lower()):
+        begins = label[: len(self.typed)].lower() == self.typed.lower() if len(self.typed) <= len(label) else False
+        if label in self.items or len(self.items) >= MAX_ITEMS or not begins:
             return
         self.items[label] = CompletionItem(
             label=label,
@@ -248,13 +250,16 @@ def _element_around(outline: Outline, line: int, column: int) -> Statement | Non
     text = "\n".join(outline.document.line(number) for number in range(max(0, line - 5000), line))
     text += "\n" + outline.document.line(line)[:column].rpartition("<")[0]
     open_names: list[str] = []
+    counts: Counter[str] = Counter()
     for match in re.finditer(r"<(/?)([A-Za-z][\w.:-]*)(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*?(/?)>", text):
         if match[1]:
-            if match[2] in open_names:
-                while open_names.pop() != match[2]:
-                    pass
+            name = "" if counts[match[2]] else match[2]
+            while name != match[2]:
+                name = open_names.pop()
+                counts[name] -= 1
         elif not match[3]:
             open_names.append(match[2])
+            counts[match[2]] += 1
     if not open_names:
         return None
     return next((statement for statement in outline.statements if statement.name == open_names[-1]), None)

@@ -17,6 +17,7 @@ from comity.policies.answers.rule import ERROR, WARNING, Severity
 
 SOURCE = "comity"
 MAX_DIAGNOSTICS = 1000  # of one file
+MAX_IN_FOLDER = 128 * 1024  # characters; a larger file is looked at by itself: its folder takes some hundred readings
 
 _SEVERITIES = {ERROR: DiagnosticSeverity.Error, WARNING: DiagnosticSeverity.Warning}
 
@@ -26,18 +27,17 @@ def severity_of(severity: Severity) -> DiagnosticSeverity:
 
 
 def problems_in(document: Document, folder: Path | None = None) -> list[Problem]:
-    """Return the problems of the file. `folder`: the site's, whose other files are to be read too, as they are on the disk."""
+    """Return the problems of the file. `folder`: that of its site, whose other files are read too, as they are on the disk."""
     kind = document.kind
     if kind is None:
         return []
-    if folder is None or not kind.path:
+    if folder is None or not kind.path or len(document.text) > MAX_IN_FOLDER:
         return lint_file(kind, document.path, document.body)[:MAX_DIAGNOSTICS]
     try:
         source = _as_edited(load(str(folder)), kind.path, document)
-    except (PolicyError, ImportError, OSError):  # the folder cannot be read, or the settings of a project
+    except (PolicyError, OSError):  # the folder cannot be read
         return problems_in(document)
-    url = source.origin + kind.path
-    return [problem for problem in lint_site(source) if problem.finding.url == url][:MAX_DIAGNOSTICS]
+    return lint_site(source, only=source.origin + kind.path)[:MAX_DIAGNOSTICS]
 
 
 def _as_edited(source: Source, path: str, document: Document) -> Source:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 
 from lsprotocol.types import CodeLens, Command, InlayHint, InlayHintKind
 
@@ -14,6 +15,7 @@ from comity.authoring.problems import Problem
 from comity.authoring.sites import DEFAULT_ORIGIN
 from comity.policies import Agent, PolicyError, Reason, Site
 
+MAX_HINTS = 2000  # of one answer; those of agents after them are left out
 MAX_LENSES = 50
 MAX_LENS_TEXT = 128 * 1024  # characters; of a larger file no lens tells anything
 MAX_LINES_NAMED = 3
@@ -25,24 +27,26 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
 def hints(outline: Outline, problems: Iterable[Problem], first: int, last: int) -> list[InlayHint]:
     """Return the hints of the lines from `first` to `last`."""
-    of_lines = (*_other_places(outline, first, last), *_readings(outline, problems, first, last))
+    of_lines = islice(chain(_readings(outline, problems, first, last), _other_places(outline, first, last)), MAX_HINTS)
     return sorted(of_lines, key=lambda hint: (hint.position.line, hint.position.character))
 
 
 def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint]:
-    """An agent that is named in several places: its rules are those of all of them."""
-    lines: dict[str, list[int]] = {}
-    seen: list[tuple[str, int, ValueWord]] = []
+    """Yield a hint for each agent that is named in other lines too: its rules are those of all of them."""
+    lines: dict[str, dict[int, None]] = {}  # the first that name it: those of the hint, one more, and the hint's own
+    named: dict[tuple[str, int], ValueWord] = {}
     for statement in outline.valued(AGENT):
-        word = outline.word(statement)
+        word, line = outline.word(statement), statement.name_span.line
         for value in outline.value_words(statement) if word else ():
             assert word
             agent = f"{word.format.name} {value.text.lower()}"
-            lines.setdefault(agent, []).append(statement.name_span.line)
-            if first <= statement.name_span.line <= last:
-                seen.append((agent, statement.name_span.line, value))
-    for agent, line, value in seen:
-        others = [other + 1 for other in dict.fromkeys(lines[agent]) if other != line]
+            of_agent = lines.setdefault(agent, {})
+            if len(of_agent) < MAX_LINES_NAMED + 2:
+                of_agent[line] = None
+            if first <= line <= last:
+                named.setdefault((agent, line), value)
+    for (agent, line), value in named.items():
+        others = [other + 1 for other in lines[agent] if other != line]
         if others:
             numbers = ", ".join(map(str, others[:MAX_LINES_NAMED])) + (", …" if len(others) > MAX_LINES_NAMED else "")
             position = outline.document.position(value.span.line, value.span.end)

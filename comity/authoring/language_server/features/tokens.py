@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from lsprotocol.types import SemanticTokens, SemanticTokensLegend
 
-from comity.authoring.language_server.documents import units
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.statements import Form, Span
 from comity.authoring.language_server.words import AGENT, NAME, PATH, URL
@@ -31,9 +30,8 @@ def tokens(outline: Outline, first: int = 0, last: int | None = None) -> Semanti
         if (span.line, span.start) < end or span.end <= span.start:
             continue
         end = span.line, span.end
-        text = outline.document.line(span.line)
-        column = units(text[: span.start], outline.document.encoding)
-        length = units(text[span.start : span.end], outline.document.encoding)
+        column = outline.document.units_before(span.line, span.start)
+        length = outline.document.units_before(span.line, span.end) - column
         data += [span.line - line, column - start if span.line == line else column, length, kind, 0]
         line, start = span.line, column
     return SemanticTokens(data)
