@@ -2,14 +2,16 @@
 
     lint_file(kind, name, body)    one file by itself: what an editor asks for at each key
     lint_site(source)              all files of a site, and what they say together
+    site_folder(file, kind)        the folder of the site that a file is in
 
 Formats say what is wrong in them (`SiteReading.findings`, `Format.authoring`); what no format can see by itself is in CHECKS."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain
+from pathlib import Path
 from posixpath import basename
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
@@ -21,7 +23,7 @@ from comity.authoring.sites import DEFAULT_ORIGIN, PAGE_SUFFIXES, Source, Source
 from comity.policies import Agent, Fetched, Finding, Site
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.document.document import Content
-from comity.policies.formats import FILES, FORMATS, ROBOTS_LINES
+from comity.policies.formats import FILES, FORMATS, ROBOTS_LINES, WELL_KNOWN
 from comity.policies.formats.authoring import Draft, FileKind
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.urls import origin_of
@@ -59,6 +61,21 @@ def kind_of(name: str, body: bytes) -> Kind | None:
     return KINDS[PAGE] if last.endswith(PAGE_SUFFIXES) else None
 
 
+def site_folder(file: Path, kind: Kind) -> Path | None:
+    """Return the folder of the site that a file is in; None: no such folder is known.
+
+    A policy file is at its place in it. A page or another file is below a folder that has a policy file at its place. Neither
+    a home folder nor the root of a disk is a site's folder."""
+    file = file.absolute()
+    folder: Path | None
+    if kind.path:
+        folder = file.parents[kind.path.count("/") - 1] if file.as_posix().endswith(kind.path) else None
+    else:
+        sites = (parent for parent in file.parents if any((parent / path.lstrip("/")).is_file() for path in WELL_KNOWN))
+        folder = next(sites, None)
+    return None if folder in (None, Path(file.anchor), Path.home()) else folder
+
+
 def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGIN) -> list[Problem]:
     """Return the problems of one file by itself. `name`: what its user calls it."""
     url = origin + (kind.path or f"/{quote(os.fsencode(basename(name)))}")
@@ -73,21 +90,21 @@ def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGI
     return problems_of(Draft(url, body), findings, name)
 
 
-def lint_site(source: Source, samples: Iterable[SourceFile] = (), *, only: str | None = None) -> list[Problem]:
+def lint_site(source: Source, samples: Iterable[SourceFile] = (), *, only: Container[str] | None = None) -> list[Problem]:
     """Return the problems of a site's files, each by itself and all together: file by file, in the order of their lines.
 
     `samples`: pages to which the rules for single elements apply. The site's own pages are samples of the rules about their
-    paths. `only`: the URL of the one file or page whose problems are returned."""
+    paths. `only`: the URLs of the files and pages whose problems are returned; None: of all."""
     fetched = {file.url: file.fetched for file in source.files}
     findings = [*_of_site(SiteFiles(source.origin, fetched, robots_lines=ROBOTS_LINES))]
     for page in source.pages:
-        findings += _of_page(page) if only in (None, page.url) else ()
+        findings += _of_page(page) if only is None or page.url in only else ()
     for check in CHECKS:
         findings += check(source, tuple(samples))
     problems = []
     by_url: dict[str, list[Finding]] = {}
     for finding in findings:
-        if only in (None, finding.url):
+        if only is None or finding.url in only:
             by_url.setdefault(finding.url, []).append(finding)
     for file in (*source.files, *source.pages):
         problems += problems_of(Draft(file.url, file.fetched.body), by_url.pop(file.url, ()), file.name)

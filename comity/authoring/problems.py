@@ -49,9 +49,15 @@ class Problem(NamedTuple):
 
 
 def problems_of(draft: Draft, findings: Iterable[Finding], name: str) -> list[Problem]:
-    """The problems of a file, in the order of their lines. `name`: what its user calls it."""
-    ordered = sorted(dict.fromkeys(findings), key=lambda finding: (finding.line, finding.column))
+    """Return the problems of a file in the order of their lines, the worst of each line first.
+
+    `name`: the name of the file as its user knows it."""
+    ordered = sorted(dict.fromkeys(findings), key=_order)
     return [_problem(draft, finding, name) for finding in ordered]
+
+
+def _order(finding: Finding) -> tuple[int, int, int]:
+    return finding.line, _RANKS[RULES[finding.rule].severity], finding.column
 
 
 def _problem(draft: Draft, finding: Finding, name: str) -> Problem:
@@ -89,4 +95,5 @@ def _characters(octets: bytes) -> int:
     return len(octets.decode("utf-8", "replace"))
 
 
+_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 _MENDING = {rule: mend for format_ in FORMATS for rule, mend in format_.authoring.fixes.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -16,7 +17,8 @@ from sarif_pydantic import Sarif
 
 from comity.authoring.checks import contradictions
 from comity.authoring.cli import main
-from comity.authoring.lint import KINDS, kind_of, lint_file, lint_site
+from comity.authoring.commands import lint as lint_command
+from comity.authoring.lint import KINDS, kind_of, lint_file, lint_site, site_folder
 from comity.authoring.sites import Source, SourceFile, load
 from comity.policies import Fetched, Site
 from comity.policies.answers.rule import RULES
@@ -76,7 +78,7 @@ def test_a_problem_is_shown_at_its_place_with_its_section(tmp_path: Path, lint: 
         "  2 | Dissallow: /private/",
         "    | ^^^^^^^^^",
     ]
-    assert "1 error in 1 file" in out.splitlines()[-1]
+    assert out.splitlines()[-1] == "1 error, 1 info in 1 file; --fix mends 1."
 
 
 @pytest.mark.parametrize(
@@ -218,9 +220,10 @@ def test_any_octets_can_be_looked_at(name: str) -> None:
 
 def test_standard_input_is_what_it_is_said_to_be(lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(MISSPELLED)))
-    status, out, _ = lint("-", "--as", "robots.txt")
+    status, out, complaints = lint("-", "--as", "robots.txt")
     assert status == 1
     assert out.startswith("standard input:2:1: error: ")
+    assert complaints.startswith("standard input: checked without the other files and the pages of the site")
 
 
 @pytest.mark.parametrize(
@@ -275,6 +278,122 @@ def test_the_command_is_installed_and_scrapy_has_it_too(tmp_path: Path, monkeypa
     done = subprocess.run(unknown, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "lint knows no `--fixx`" in done.stderr
+
+
+# A file, and the site that it is in
+
+
+GTPBOT = "User-agent: GTPBot\nDisallow: /private/\n"
+TDM_REFUSED = {"robots.txt": "User-agent: *\nContent-Usage: tdm=n\nAllow: /\n"}
+TDM_ALLOWS = '[{"location": "/", "tdm-reservation": 0}]'
+REFUSING = {"ai.txt": "User-agent: *\n  Path: / \n    Element: *\n      Disallow: Train\n"}
+
+
+@pytest.mark.requirement("IDE-4")
+@pytest.mark.parametrize(
+    ("files", "target", "rule"),
+    [
+        ({"robots.txt": GTPBOT}, "robots.txt", "comity.agent-misspelled"),
+        ({"robots.txt": "User-agent: *\nContent-Signal: ai-train=yes\n", **REFUSING}, "robots.txt", "comity.contradiction"),
+        ({**TDM_REFUSED, ".well-known/tdmrep.json": TDM_ALLOWS}, ".well-known/tdmrep.json", "comity.contradiction"),
+        ({**TDM_REFUSED, "a/page.html": '<meta name="tdm-reservation" content="0">'}, "a/page.html", "comity.contradiction"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("start", [".", "above", "inside", "absolute"])
+def test_a_file_is_judged_with_the_folder_of_its_site(
+    start: str, files: dict[str, str], target: str, rule: str, tmp_path: Path, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tmp_path / "site", files)
+    file = folder / target
+    monkeypatch.chdir({".": folder, "above": tmp_path, "inside": file.parent, "absolute": tmp_path}[start])
+    name = str(file) if start == "absolute" else os.path.relpath(file)
+    _, out, complaints = lint(name, "--format", "json", "--select", rule)
+    assert [problem["file"] for problem in json.loads(out)["problems"]] == [name]
+    assert complaints == ""
+
+
+def test_files_of_one_site_are_judged_together_in_one_reading(
+    tmp_path: Path, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tmp_path, {"robots.txt": "User-agent: *\nContent-Signal: ai-train=yes\n" + GTPBOT, **REFUSING})
+    loads = []
+
+    def counted(*arguments: Any, **named: Any) -> Source:
+        loads.append(arguments)
+        return load(*arguments, **named)
+
+    monkeypatch.setattr(lint_command, "load", counted)
+    _, out, _ = lint(folder / "ai.txt", folder / "robots.txt", "--select", "comity", "--ignore", "comity.other-readers")
+    assert out.count("comity.contradiction") == 1
+    assert out.count("comity.agent-misspelled") == 1
+    assert len(loads) == 1
+
+
+def test_checks_that_were_left_out_are_named(tmp_path: Path, lint: Lint) -> None:
+    write(tmp_path, {"draft.txt": GTPBOT, "draft.html": "<p>", "b.html": "<p>", "c.html": "<p>"})
+    status, out, complaints = lint(tmp_path / "draft.txt", "--as", "robots.txt")
+    assert (status, "comity.agent-misspelled" in out) == (1, True)  # it takes no other file
+    assert complaints == (
+        f"{tmp_path}/draft.txt: checked without the other files and the pages of the site, which comity.contradiction and "
+        "comity.unmatched-element need. Name the folder of the site to check these too.\n"
+    )
+    pages = [tmp_path / name for name in ("draft.html", "b.html", "c.html")]
+    _, _, complaints = lint(*pages, tmp_path / "draft.txt", "--as", "page.html")
+    assert complaints.startswith(f"{', '.join(map(str, pages))} and 1 more: checked without")
+
+
+def test_a_file_that_the_site_cannot_have_is_judged_by_itself(tmp_path: Path, lint: Lint) -> None:
+    write(tmp_path, {"robots.txt": "", "license.xml": '<rsl xmlns="https://rslstandard.org/rsl"><wrong/></rsl>'})
+    status, out, complaints = lint(tmp_path / "license.xml")
+    assert (status, "rsl." in out) == (1, True)
+    assert complaints.startswith(f"{tmp_path}/license.xml: checked without the other files")
+
+
+@pytest.mark.parametrize("name", ["robots.txt", "sub/page.html"])
+def test_neither_a_home_folder_nor_the_root_of_a_disk_is_a_site(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path, {name: "", "robots.txt": ""}) / name
+    kind = kind_of(name, b"")
+    assert kind
+    assert site_folder(file, kind) == tmp_path
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert site_folder(file, kind) is None
+    assert site_folder(Path("/robots.txt"), KINDS["robots.txt"]) is None
+
+
+def test_files_that_are_no_policies_are_passed_over_if_that_is_said(tmp_path: Path, lint: Lint) -> None:
+    write(tmp_path, {"sitemap.xml": "<urlset/>", "robots.txt": GTPBOT})
+    status, out, _ = lint("--skip-unknown", tmp_path / "sitemap.xml", tmp_path / "robots.txt")
+    assert (status, "comity.agent-misspelled" in out) == (1, True)
+    assert lint("--skip-unknown", "--fix", tmp_path / "sitemap.xml") == (0, "Nothing is wrong.\n", "")
+    status, _, complaints = lint(tmp_path / "sitemap.xml", tmp_path / "robots.txt")
+    assert (status, "sitemap.xml: nothing tells what it is" in complaints) == (2, True)
+
+
+def test_the_hooks_are_given_every_kind_of_file(tmp_path: Path, lint: Lint) -> None:
+    text = (Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text("utf-8")
+    entries, patterns = (re.findall(rf"^  {key}: (.*)$", text, re.MULTILINE) for key in ("entry", "files"))
+    rsl = '<rsl xmlns="https://rslstandard.org/rsl"/>'
+    names = [f"a{file.path}" for format_ in FORMATS for file in format_.files]
+    contents = {
+        **dict.fromkeys(names, ""),
+        "a/b.html": "",
+        "b.htm": "",
+        "c.xhtml": "",
+        "license.xml": rsl,
+        "x.rsl": rsl,
+        "ai.xml": "",
+    }
+    write(tmp_path, {**contents, "notes.txt": "", "pom.xml": "<project/>", "a.json": "{}"})
+    assert len(entries) == 2
+    for entry, pattern in zip(entries, patterns, strict=True):
+        program, command, *options = entry.split()
+        given = [name for name in sorted({*contents, "notes.txt", "pom.xml", "a.json"}) if re.search(pattern, name)]
+        assert given == sorted({*contents, "pom.xml"})
+        assert (program, command) == ("comity", "lint")
+        status, _, complaints = lint(*options, *(tmp_path / name for name in given))
+        assert status != 2, complaints
 
 
 @pytest.mark.parametrize("name", ["robots.txt", "{folder}/robots.txt", "{folder}"])

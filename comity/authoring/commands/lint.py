@@ -6,17 +6,17 @@ import difflib
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from comity.authoring.lint import KINDS, Kind, kind_of, lint_file, lint_site
+from comity.authoring.lint import KINDS, Kind, kind_of, lint_file, lint_site, site_folder
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
 from comity.authoring.sites import DEFAULT_ORIGIN, Source, SourceFile, load
 from comity.crawler.run.console import complain, say
 from comity.dataset.files.replacement import Replacement
-from comity.policies import Fetched, PolicyError
+from comity.policies import Fetched, PolicyError, Site
 from comity.policies.answers.rule import RULES, Severity
 from comity.policies.formats.authoring import apply
 from comity.policies.syntax.printable import printable
@@ -24,6 +24,8 @@ from comity.policies.syntax.urls import origin_of
 
 STANDARD_INPUT = "-"
 OTHER_SUFFIXES = (".xml", ".rsl", ".json", ".txt")  # of files that have no place of their own on a site
+ACROSS_FILES = ("comity.contradiction", "comity.unmatched-element")  # rules by which files and pages are compared
+MAX_LISTED = 3  # files that one message names
 MAX_ROUNDS = 10  # of fixes: one may make room for another
 PROBLEMS = 1  # exit status
 
@@ -68,6 +70,7 @@ def add_options(parser: ArgumentParser) -> None:
     option("--as", dest="kind", metavar="NAME", choices=sorted(KINDS), help=f"what the files are: {kinds}")
     option("--origin", metavar="URL", help=f"where files are to be published (default: {DEFAULT_ORIGIN})")
     option("--sample", action="append", default=[], metavar="FILE|URL", help="a page that should have the elements of rules")
+    option("--skip-unknown", action="store_true", help="pass over a file that is none of these kinds; else it is an error")
     option("--select", action="append", default=[], metavar="RULE", help="only this rule, or all of e.g. `robots`")
     option("--ignore", action="append", default=[], metavar="RULE", help="not this rule, or none of e.g. `robots`")
     option("--format", choices=FORMS, default="text", help="of the output (default: %(default)s)")
@@ -80,17 +83,16 @@ def run(options: Namespace) -> int:
     selection = Selection.from_options(options)
     _check_origin(options.origin)
     samples = tuple(_sample(name, options.origin) for name in options.sample)
-    problems: list[Problem] = []
+    targets = options.targets or ["."]
     changed = False
-    for target in options.targets or ["."]:
+    for target in targets:
         _check_target(target)
         if options.fix or options.diff:
             for name in _files(target):
                 changed |= _mend(name, options, selection)
-        if not options.diff:
-            problems += selection.filter(_lint(target, options, samples))
     if options.diff:
         return PROBLEMS if changed else 0
+    problems = selection.filter(_lint(targets, options, samples))
     if not (options.fix and STANDARD_INPUT in options.targets):
         FORMS[options.format](problems)
     return PROBLEMS if any(problem.severity is not Severity.INFO for problem in problems) else 0
@@ -111,11 +113,40 @@ def _check_target(target: str) -> None:
         raise PolicyError(f"`{printable(os.fsencode(target))}` is no file, no folder and no URL: write https:// before a host")
 
 
-def _lint(target: str, options: Namespace, samples: tuple[SourceFile, ...]) -> list[Problem]:
-    if target == STANDARD_INPUT or Path(target).is_file():
+def _lint(targets: Iterable[str], options: Namespace, samples: tuple[SourceFile, ...]) -> list[Problem]:
+    """Return the problems of the targets, in their order. A file is judged together with the folder of its site."""
+    problems: dict[str, list[Problem]] = {}
+    files: dict[str, tuple[Kind, bytes]] = {}
+    folders: dict[Path, list[str]] = {}
+    for target in dict.fromkeys(targets):
+        if target != STANDARD_INPUT and not Path(target).is_file():
+            problems[target] = _lint_site(target, options, samples)
+            continue
         body = _octets(target)
-        name = "standard input" if target == STANDARD_INPUT else target
-        return lint_file(_kind(target, body, options), name, body, origin=options.origin or DEFAULT_ORIGIN)
+        if kind := _kind(target, body, options):
+            files[target] = kind, body
+            if target != STANDARD_INPUT and (folder := site_folder(Path(target), kind)):
+                folders.setdefault(folder, []).append(target)
+    for folder, names in folders.items():
+        problems |= _lint_in_folder(folder, names, options, samples)
+    alone = [name for name in files if name not in problems]
+    for name in alone:
+        problems[name] = _lint_alone(name, *files[name], origin_of(options.origin or DEFAULT_ORIGIN), samples)
+    if alone:
+        complain(
+            f"{_listed(alone)}: checked without the other files and the pages of the site, which "
+            f"{' and '.join(ACROSS_FILES)} need. Name the folder of the site to check these too."
+        )
+    return [problem for target in targets for problem in problems.get(target, ())]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return ", ".join("standard input" if name == STANDARD_INPUT else name for name in names[:MAX_LISTED]) + more
+
+
+def _lint_site(target: str, options: Namespace, samples: tuple[SourceFile, ...]) -> list[Problem]:
+    """Return the problems of a folder or of a site by its URL."""
     source = load(target, origin=options.origin)
     for note in source.notes:
         complain(note)
@@ -129,11 +160,41 @@ def _lint(target: str, options: Namespace, samples: tuple[SourceFile, ...]) -> l
     return problems
 
 
-def _kind(target: str, body: bytes, options: Namespace) -> Kind:
+def _lint_in_folder(
+    folder: Path, names: Iterable[str], options: Namespace, samples: tuple[SourceFile, ...]
+) -> dict[str, list[Problem]]:
+    """Return the problems of some files that are in the folder of a site, as far as the site has them."""
+    is_relative = not any(map(os.path.isabs, names))
+    try:
+        source = load(os.path.relpath(folder) if is_relative else str(folder), origin=options.origin)
+    except PolicyError as error:  # another file of the site cannot be read
+        complain(str(error))
+        return {}
+    for note in source.notes:
+        complain(note)
+    urls = {Path(file.name).resolve(): file.url for file in (*source.files, *source.pages)}
+    url_of = {name: url for name in names if (url := urls.get(Path(name).resolve()))}
+    of_url: dict[str, list[Problem]] = {}
+    for problem in lint_site(source, samples, only=frozenset(url_of.values())):
+        of_url.setdefault(problem.finding.url, []).append(problem)
+    return {name: [problem._replace(file=name) for problem in of_url.get(url, ())] for name, url in url_of.items()}
+
+
+def _lint_alone(name: str, kind: Kind, body: bytes, origin: str, samples: tuple[SourceFile, ...]) -> list[Problem]:
+    """Return the problems of a file whose site is not known."""
+    name = "standard input" if name == STANDARD_INPUT else name
+    if not kind.path:
+        return lint_file(kind, name, body, origin=origin)
+    file = SourceFile(name, origin + kind.path, Fetched(status=200, body=body))
+    return lint_site(Source(origin, Site.from_files(origin, {file.url: file.fetched}), (file,), ()), samples)
+
+
+def _kind(target: str, body: bytes, options: Namespace) -> Kind | None:
+    """Return the kind of a file. None: it has none of the kinds, and is to be passed over."""
     if options.kind:
         return KINDS[options.kind]
     kind = kind_of(target, body) if target != STANDARD_INPUT else None
-    if kind is None:
+    if kind is None and not options.skip_unknown:
         raise PolicyError(f"{target}: nothing tells what it is: say it with --as, one of {', '.join(sorted(KINDS))}")
     return kind
 
@@ -167,10 +228,8 @@ def _others(target: str, source: Source) -> list[str]:
 def _mend(name: str, options: Namespace, selection: Selection) -> bool:
     """Mend a file, or show how; return whether anything changes."""
     before = body = _octets(name)
-    kind = KINDS[options.kind] if options.kind else kind_of(name, body)
+    kind = _kind(name, body, options) if name in options.targets else kind_of(name, body)
     if kind is None:
-        if name in options.targets:
-            _kind(name, body, options)
         return False
     for _ in range(MAX_ROUNDS):
         problems = selection.filter(lint_file(kind, name, body, origin=options.origin or DEFAULT_ORIGIN))

@@ -26,7 +26,7 @@ from comity.authoring.intended import PATHS
 from comity.authoring.language_server.documents import MAX_TEXT, Buffer, without_surrogates
 from comity.authoring.language_server.features import actions, tokens
 from comity.authoring.language_server.work import Snapshot, Workers, outline_of
-from comity.authoring.lint import Kind
+from comity.authoring.lint import Kind, site_folder
 from comity.authoring.problems import Problem
 
 NAME = "comity"
@@ -91,11 +91,10 @@ class Files(Workspace):
             return None
         file = Path(path)
         if kind and kind.path and file.as_posix().endswith(kind.path):
-            folder = file.parents[kind.path.count("/") - 1]
-        else:
-            opened = [Path(name) for folder in self.folders.values() if (name := to_fs_path(folder.uri)) is not None]
-            around = (folder for folder in opened if folder in file.parents)
-            folder = max(around, key=lambda folder: len(folder.parts), default=file.parent)
+            return site_folder(file, kind)
+        opened = [Path(name) for folder in self.folders.values() if (name := to_fs_path(folder.uri)) is not None]
+        around = (folder for folder in opened if folder in file.parents)
+        folder = max(around, key=lambda folder: len(folder.parts), default=file.parent)
         return None if folder in (Path(folder.anchor), Path.home()) else folder
 
 

@@ -37,7 +37,7 @@ def problems_in(document: Document, folder: Path | None = None) -> list[Problem]
         source = _as_edited(load(str(folder)), kind.path, document)
     except (PolicyError, OSError):  # the folder cannot be read
         return problems_in(document)
-    return lint_site(source, only=source.origin + kind.path)[:MAX_DIAGNOSTICS]
+    return lint_site(source, only=(source.origin + kind.path,))[:MAX_DIAGNOSTICS]
 
 
 def _as_edited(source: Source, path: str, document: Document) -> Source:
