@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import time
 from functools import cached_property
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,6 +25,7 @@ from comity.authoring.sites import Source, SourceFile
 from comity.crawler.options import DEFAULTS
 from comity.policies import Agent, PolicyError, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
+from comity.policies.answers.decision import Condition
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.answers.markup import is_marked_up, without_tags
@@ -36,6 +39,7 @@ from comity.policies.vocabulary.known_crawlers import known
 MAX_AGENTS = 100  # named by the files; those after them are left out, with a note
 MAX_SAMPLES = 500  # paths that the files speak of; likewise
 MAX_PAGES = 50  # likewise
+MAX_CONDITIONS = 50  # groups of lines on requests that are told of one crawler
 MAX_EXCEPTIONS = 5  # that a sentence names; `Answer.exceptions` has all
 MAX_RATE_SITES = 50  # that are made to find the lines by which rates are asked for; after that no line is named
 UNSPOKEN = ("/any-other-page", *(f"/{char * 3}" for char in "zqxjykvw0123456789_-~bcdefghilmnoprstu"))  # paths, to choose from
@@ -84,7 +88,7 @@ class Citation(NamedTuple):
 class Exceptional(NamedTuple):
     """Something else than in general, that a line says of some URLs."""
 
-    verdict: str  # "allow", "deny", "defer" or SILENT
+    verdict: str  # "allow", "deny", "defer", "limit" or SILENT
     citations: tuple[Citation, ...]
     limits: Limits
     urls: tuple[str, ...]  # the sample URLs of which it says so
@@ -93,8 +97,8 @@ class Exceptional(NamedTuple):
 class Answer(NamedTuple):
     """One sentence, and where it comes from."""
 
-    topic: str  # "access", "rates", "parts", "requests", or the name of one of CLASSES
-    verdict: str  # "allow", "deny", "defer" or SILENT; of rates "limit"
+    topic: str  # "access", "conditions", "rates", "parts", "requests", or the name of one of CLASSES
+    verdict: str  # "allow", "deny", "defer" or SILENT; of rates, and of requests that have to meet conditions, "limit"
     sentence: str
     citations: tuple[Citation, ...] = ()  # that decide in general
     exceptions: tuple[Exceptional, ...] = ()
@@ -297,12 +301,14 @@ class _Explainer:
         for file in self._pages:
             fetched = file.fetched
             pages[file.url] = self._site.page(agent, file.url, status=fetched.status, headers=fetched.headers, body=fetched.body)
-        access = {url: self._access(agent, url) for url in pages}
+        conditions = _grouped(self._site.conditions(agent))
+        met = frozenset(condition.reason for group in conditions for condition in group if condition.can_be_met)
+        access = {url: self._access(agent, url, met) for url in pages}
         for file in self._pages:
             crawl = pages[file.url].uses["crawl"]
             if crawl.verdict is Verdict.DENY:  # the page itself says so
                 access[file.url] = _Outcome("deny", self._citations(crawl.reasons[:1]), ())
-        allowed = [url for url in access if url != self._general and access[url].verdict == "allow"]
+        allowed = [url for url in access if url != self._general and access[url].verdict in ("allow", "limit")]
         uses: list[Answer] = []
         for class_ in CLASSES:
             outcomes = {}
@@ -316,6 +322,7 @@ class _Explainer:
             uses.append(self._use_answer(class_, outcomes))
         return (
             self._access_answer(access),
+            *map(self._conditions_answer, conditions),
             *self._rates(agent),
             *(answer for answer in uses if answer.sentence),
             *_unspoken([answer for answer in uses if not answer.sentence]),
@@ -323,10 +330,12 @@ class _Explainer:
             *self._requests(agent),
         )
 
-    def _access(self, agent: Agent, url: str) -> _Outcome:
+    def _access(self, agent: Agent, url: str, met: frozenset[Reason]) -> _Outcome:
+        """Return what is decided of a plain request. `met`: reasons that do not refuse every request."""
         decision = self._site.access(agent, url)
         limits = (("not_before", f"{decision.not_before:%Y-%m-%d %H:%M} UTC"),) if decision.not_before else ()
-        return _Outcome(decision.verdict.value, self._citations(decision.reasons[:1]), limits)
+        is_limited = decision.verdict is Verdict.DENY and met.issuperset(decision.reasons)
+        return _Outcome("limit" if is_limited else decision.verdict.value, self._citations(decision.reasons[:1]), limits)
 
     def _citations(self, reasons: Iterable[Reason]) -> tuple[Citation, ...]:
         return tuple(dict.fromkeys(map(self._citation, reasons)))
@@ -339,13 +348,15 @@ class _Explainer:
         general, exceptions = self._divided(outcomes)
         reference, is_silent = _reference(general.citations), not general.citations or not general.citations[0].line
         unreachable = [citation for citation in general.citations if _is_unreachable(citation.rule)]
+        limited = [exception for exception in exceptions if exception.verdict == "limit"]
         match general.verdict:
-            case "allow":
-                refused = [exception for exception in exceptions if exception.verdict != "allow"]
-                sentence = "{subject} may fetch everything" + ("" if is_silent else reference)
+            case "allow" | "limit":
+                refused = [exception for exception in exceptions if exception.verdict not in ("allow", "limit")]
+                sentence = "{subject} may fetch everything" + (" under conditions" if general.verdict == "limit" else "")
+                sentence += "" if is_silent else reference
                 if refused:
                     sentence += f" but what {_count(refused)} {_verb(refused, 'refuse')}: {_enumerated(refused)}"
-                elif is_silent:
+                elif is_silent and not limited:
                     sentence += ": no line that was asked about refuses it"
             case "deny" if unreachable:
                 sentence = "{subject} may fetch nothing, as " + f"{unreachable[0].file} cannot be had: {unreachable[0].text}"
@@ -358,7 +369,23 @@ class _Explainer:
                     sentence += f" the rest is refused{reference}"
                 else:
                     sentence += reference
+        sentence += f", under conditions by {_enumerated(limited)}" if limited else ""
         return Answer("access", general.verdict, f"{sentence}.", general.citations, exceptions, general.limits)
+
+    def _conditions_answer(self, conditions: Sequence[Condition]) -> Answer:
+        """Return what a group of lines permits. What one line says is told together."""
+        words: dict[tuple[Citation, ...], list[str]] = {}
+        for condition in conditions:
+            words.setdefault(self._citations((condition.reason,)), []).append(condition.words)
+        by_position: dict[str, list[str]] = {}
+        for citations, texts in words.items():
+            by_position.setdefault(_reference(citations), []).extend(texts)
+        scopes = conditions[0].scopes
+        place = f"Under {_few(scopes)}" if scopes else "Everywhere"
+        told = ", ".join(f"{', '.join(texts)}{position}" for position, texts in by_position.items())
+        return Answer(
+            "conditions", "limit", f"{place}, {told}.", tuple(citation for citations in words for citation in citations)
+        )
 
     def _use_answer(self, class_: UseClass, outcomes: Mapping[str, _Outcome]) -> Answer:
         """Return the answer, without a sentence where nothing is said at all."""
@@ -471,6 +498,12 @@ class _Explainer:
             citations = self._citations(request.reason for request in requests)
             actions = _few([f"{request.action} of {printable(request.url)}" for request in requests])
             yield Answer("requests", "limit", f"{{subject}} is asked for: {actions}{_reference(citations)}.", citations)
+
+
+def _grouped(conditions: Iterable[Condition]) -> list[tuple[Condition, ...]]:
+    """Return the conditions of each group of lines, as far as they are told."""
+    groups = groupby(conditions, attrgetter("scopes"))
+    return [tuple(group) for _, group in islice(groups, MAX_CONDITIONS)]
 
 
 _RATE_LINE = re.compile(rb"[\s\w-]*(?:delay|rate|limit|visit|concurren|window)[\w-]*\s*:", re.IGNORECASE)

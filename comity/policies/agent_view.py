@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial, reduce
 from itertools import chain
@@ -25,7 +25,17 @@ from typing import Any, NamedTuple
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import strictest
-from comity.policies.answers.decision import OF_PAGE, ActionRequest, Decision, Finding, Reason, Source, Verdict, with_page_url
+from comity.policies.answers.decision import (
+    OF_PAGE,
+    ActionRequest,
+    Condition,
+    Decision,
+    Finding,
+    Reason,
+    Source,
+    Verdict,
+    with_page_url,
+)
 from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import Facts
@@ -174,6 +184,10 @@ class AgentView:
     def requests(self) -> tuple[ActionRequest, ...]:
         """Return the actions that the agent is asked for."""
         return tuple(request for reading in self._readings.values() for request in reading.requests())
+
+    def conditions(self) -> Iterator[Condition]:
+        """Yield the conditions on requests, for people."""
+        return (condition for reading in self._readings.values() for condition in reading.conditions())
 
     # Uses
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -19,7 +19,7 @@ from urllib.parse import urljoin
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.agent_view import AgentView, Carrier, Outcome, concluded, of_images
-from comity.policies.answers.decision import OF_PAGE, ActionRequest, Decision, Finding, Reason, Verdict
+from comity.policies.answers.decision import OF_PAGE, ActionRequest, Condition, Decision, Finding, Reason, Verdict
 from comity.policies.answers.fetched import Availability, Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import PLAIN, Facts, Session, facts_of
@@ -271,6 +271,10 @@ class Site:
     def requests(self, agent: Agent) -> tuple[ActionRequest, ...]:
         """Return the actions that the site asks the agent for (ACAP 1.0 section-2.6)."""
         return self._view(agent).requests()
+
+    def conditions(self, agent: Agent) -> Iterator[Condition]:
+        """Yield the conditions on requests: what the lines say for people. `access` decides about a request."""
+        return self._view(agent).conditions()
 
     def rates(self, agent: Agent) -> Rates | None:
         """Return the rates at which the site asks the agent to visit it; None where it has no rules."""

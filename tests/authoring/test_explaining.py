@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.authoring.explaining import CLASSES, Answer, Explanation, explain, spoken_of
+from comity.authoring.explaining import CLASSES, MAX_CONDITIONS, Answer, Explanation, explain, spoken_of
 from comity.authoring.sites import Source, SourceFile, load
 from comity.policies import Agent, Fetched, PolicyError, Site
 from comity.policies.vocabulary.table import Vocabulary
@@ -181,6 +181,117 @@ def test_a_limit_that_cannot_be_read_is_told_with_the_pace_that_applies_and_the_
         " 1 at a time, as `concurrent-limit: two` cannot be read (write a whole number, such as `1`)"
         " (automation-preferences.txt:3, automation-preferences.txt:4)."
     )
+
+
+def preferences(*lines: str) -> Source:
+    return source_of({"/automation-preferences.txt": "".join(f"{line}\n" for line in lines)})
+
+
+PREFERENCES = "automation-preferences.txt"
+
+
+@pytest.mark.requirement("IDE-3")
+def test_conditions_on_requests_are_told_with_their_paths_and_values() -> None:
+    explanation = explain(
+        preferences(
+            "scope: /", "allowed-methods: GET, HEAD", "", "scope: /api/", "allowed-methods: GET", "allowed-purposes: research"
+        ),
+        COMITY,
+    )
+    access = answers(explanation)["access"]
+    assert (access.verdict, access.sentence) == (
+        "allow",
+        f"Everybody may fetch everything ({PREFERENCES}:2), under conditions by `allowed-purposes: research` ({PREFERENCES}:6).",
+    )
+    told = [answer for answer in explanation.groups[0].answers if answer.topic == "conditions"]
+    assert [answer.sentence for answer in told] == [
+        f"Everywhere, only GET and HEAD requests ({PREFERENCES}:2), no requests with tools, no API requests,"
+        f" no requests by scripts ({PREFERENCES}:1).",
+        f"Under /api/, only requests for research ({PREFERENCES}:6), only GET requests ({PREFERENCES}:5), no requests with tools,"
+        f" no API requests, no requests by scripts ({PREFERENCES}:4).",
+    ]
+    assert [answer.verdict for answer in told] == ["limit", "limit"]
+    assert [citation.line for citation in told[1].citations] == [6, 5, 4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("allowed-purposes: search, research", "only requests for research or search"),
+        ("allowed-methods: POST, GET", "only GET and POST requests"),
+        ("allowed-automations: webdriver, headless", "with tools only requests by headless or webdriver"),
+        ("api-automation: with-key-only", "API requests only with a key"),
+        ("allow-xhr: read-only", "requests by scripts only with GET"),
+        ("disallow-fetch-from: /a/, /b", "no requests by scripts of /a/ or /b"),
+        ("require-human-initiated-session: true", "only requests in a session that a person began"),
+        ("session-validation: cookie-based", "in a session only requests with a cookie"),
+        ("session-ttl: 2h", "in a session only requests until 7200 s after it began"),
+        ("session-ttl: soon", "no requests in a session"),
+        ("request-limit: 6/minute", "at most 6 requests in 60 s"),
+        ("concurrent-limit: 2", "at most 2 requests at a time"),
+    ],
+)
+@pytest.mark.parametrize("scope", ["/", "/api/"])
+def test_every_directive_is_told_in_words(scope: str, line: str, words: str) -> None:
+    explanation = explain(preferences(f"scope: {scope}", "allowed-methods: GET, HEAD, POST", line), COMITY)
+    [told] = [answer.sentence for answer in explanation.groups[0].answers if answer.topic == "conditions"]
+    assert told.startswith("Everywhere, " if scope == "/" else "Under /api/, ")
+    assert f"{words} ({PREFERENCES}:3)" in told
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict", "sentence"),
+    [
+        (
+            ["allowed-purposes: research", "allowed-methods: GET"],
+            "limit",
+            "Everybody may fetch everything under conditions ({}:2).",
+        ),
+        (["allowed-methods: POST"], "limit", "Everybody may fetch everything under conditions ({}:2)."),
+        (["require-human-initiated-session: true", "allowed-methods: GET"], "limit", "under conditions ({}:2)."),
+        (["allowed-purposes:", "allowed-methods: GET"], "deny", "Nobody may fetch anything ({}:2)."),
+        (["allowed-methods:"], "deny", "Nobody may fetch anything ({}:2)."),
+        (["request-limit: 0/day", "allowed-methods: GET"], "deny", "Nobody may fetch anything ({}:2)."),
+        (["api-automation: open"], "deny", "Nobody may fetch anything ({}:1)."),
+    ],
+)
+def test_a_condition_that_some_request_meets_is_no_refusal(lines: list[str], verdict: str, sentence: str) -> None:
+    access = answers(explain(preferences("scope: /", *lines), COMITY))["access"]
+    assert access.verdict == verdict
+    assert access.sentence.endswith(sentence.format(PREFERENCES))
+
+
+def test_conditions_are_those_of_the_groups_that_speak_to_the_crawler() -> None:
+    source = preferences(
+        "scope: /a/", "allowed-methods: GET", "allowed-purposes: search", "",
+        "scope: /a/", "user-agent: onebot", "allowed-methods: GET", "allowed-purposes: research", "",
+        "scope: /b/", "host: other.example", "allowed-methods: GET", "allowed-purposes: ads",
+    )  # fmt: skip
+    explanation = explain(source, COMITY)
+    told = {
+        group.agents: [answer.sentence.partition(" (")[0] for answer in group.answers if answer.topic == "conditions"]
+        for group in explanation.groups
+    }
+    assert told == {(): ["Under /a/, only requests for search"], ("onebot",): ["Under /a/, only requests for research"]}
+
+
+def test_conditions_beside_a_refusal_of_robots_txt_lift_nothing() -> None:
+    source = source_of(
+        {
+            "/robots.txt": "User-agent: *\nDisallow: /\n",
+            "/automation-preferences.txt": "scope: /\nallowed-methods: GET\nallowed-purposes: research\n",
+        }
+    )
+    assert answers(explain(source, COMITY))["access"].verdict == "deny"
+
+
+def test_conditions_are_told_as_far_as_there_is_room() -> None:
+    groups = "".join(f"scope: /{number}/\nallowed-methods: GET\n\n" for number in range(MAX_CONDITIONS + 5))
+    explanation = explain(source_of({"/automation-preferences.txt": groups}), COMITY, urls=["/"])
+    assert sum(answer.topic == "conditions" for answer in explanation.groups[0].answers) == MAX_CONDITIONS
+    scopes = "".join(f"scope: /{number}/\n" for number in range(30))
+    told = sentences(explain(source_of({"/automation-preferences.txt": f"{scopes}allowed-methods: GET\n"}), COMITY, urls=["/"]))
+    assert told["conditions"].startswith("Under /0/, /1/, /2/, /3/, /4/ and 25 more, only GET requests (")
 
 
 def test_parts_of_pages_are_told() -> None:

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
-from comity.crawler.options import DEFAULTS
 from comity.crawler.fetching.causes import cause_of
+from comity.crawler.options import DEFAULTS
 from comity.crawler.run.console import add_row, line, table
 from comity.policies import Agent, Fetched, Reason, Site
 from comity.policies.answers.element_rule import display_names

@@ -126,3 +126,15 @@ class ActionRequest:
     url: str  # of the resource
     arranged: bool  # False: nothing is done, it is only reported
     reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A line permits some requests and no others: "only requests for research" under /api/.
+
+    `reason` is the one of a decision that refuses the others."""
+
+    scopes: tuple[str, ...]  # patterns of paths for which it holds; (): everywhere
+    words: str  # the requests that are permitted, or are not
+    reason: Reason
+    can_be_met: bool = True  # False: no request is permitted

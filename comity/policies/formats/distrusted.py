@@ -12,7 +12,7 @@ from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 from comity.policies.agent import Agent
-from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Source, UseDecision, Verdict
+from comity.policies.answers.decision import ActionRequest, Condition, Decision, Finding, Reason, Source, UseDecision, Verdict
 from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import Facts
@@ -325,6 +325,9 @@ class _Reading(AgentReading):
 
     def requests(self) -> Iterable[ActionRequest]:
         return _or((), lambda: tuple(self._reading.requests()))()
+
+    def conditions(self) -> Iterable[Condition]:
+        return _or((), lambda: tuple(self._reading.conditions()))()
 
     def statements(self, resource: Resource) -> Statements:
         try:

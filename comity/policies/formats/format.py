@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from comity.policies.agent import Agent
-from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, UseDecision
+from comity.policies.answers.decision import ActionRequest, Condition, Decision, Finding, Reason, UseDecision
 from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.qualifiers import Qualifiers
@@ -171,6 +171,10 @@ class AgentReading:
 
     def requests(self) -> Iterable[ActionRequest]:
         """The actions that the site asks the agent to take."""
+        return ()
+
+    def conditions(self) -> Iterable[Condition]:
+        """Return the conditions on requests, for people. Those of one group of lines follow one another."""
         return ()
 
     def statements(self, resource: Resource) -> Statements:

@@ -283,6 +283,8 @@ class Reading(AgentReading):
         return part("limits")
     def requests(self):
         yield from part("requests", ())
+    def conditions(self):
+        yield from part("conditions", ())
     def statements(self, resource):
         return part("statements", TRAIN._replace(documents=("http://site.example/odd.xml",)))
     def everywhere(self):
@@ -343,6 +345,7 @@ def ask():
         "headers": site.refused_by_headers(AGENT, ORIGIN + "/yes", [(b"odd", b"1")]) is not None,
         "rest": repr([
             site.considered(AGENT, ORIGIN + "/yes"), site.limits(AGENT, ORIGIN + "/yes"), site.rates(AGENT), site.requests(AGENT),
+            list(site.conditions(AGENT)),
             site.findings, site.sitemaps, site.references(AGENT), site.licenses(AGENT), site.unusable(AGENT), list(page.uses),
             lifetime(ORIGIN + "/odd.txt", Fetched(status=200)), ODD.replay("odd", "1"), page.required_resources, page.dated,
             site.statements_key(AGENT, ORIGIN + "/yes", None),
@@ -367,7 +370,17 @@ USES = (
     *("read_headers", "read_document", "read_documents", "page_elements", "conclude"),
 )
 NEITHER = (
-    *("considered", "limits", "requests", "everywhere", "site_sources", "element_rules_everywhere", "findings", "sitemaps"),
+    *(
+        "considered",
+        "limits",
+        "requests",
+        "conditions",
+        "everywhere",
+        "site_sources",
+        "element_rules_everywhere",
+        "findings",
+        "sitemaps",
+    ),
     *("lifetime", "replay", "rejection"),
 )
 UNSOUND = {

@@ -9,10 +9,11 @@ from typing import Any
 
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
-from comity.policies.answers.decision import Decision, Reason, Source, Verdict
+from comity.policies.answers.decision import Condition, Decision, Reason, Source, Verdict
 from comity.policies.answers.fetched import Availability
 from comity.policies.answers.request import Facts
 from comity.policies.formats.automation.annotation import Annotation, merged
+from comity.policies.formats.automation.conditions import conditions, written
 from comity.policies.formats.automation.directives import DirectiveValue, Group
 from comity.policies.formats.automation.file import AutomationFile
 from comity.policies.formats.automation.resolution import Refusal, Rules, limits, refusals
@@ -96,6 +97,16 @@ class Automated(AgentReading):
 
     def _source(self, directive: DirectiveValue[Any]) -> Source:
         return self._file.line_reason("automation.value", directive.line, directive.offset).source
+
+    def conditions(self) -> Iterator[Condition]:
+        """Yield what the groups that speak to the agent permit."""
+        for group, scopes in self._rules.speaking() if self._rules else ():
+            paths = tuple(dict.fromkeys(map(written, scopes)))
+            for told in conditions(group.directives):
+                source = told.directive or group
+                reason = self._file.line_reason(told.rule, source.line, source.offset)
+                scope = () if "/" in paths else paths
+                yield Condition(scopes=scope, words=told.words, reason=reason, can_be_met=told.can_be_met)
 
     @cached_property
     def _decided(self) -> Bounded[tuple[int, Facts], Decision]:

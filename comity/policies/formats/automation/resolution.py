@@ -16,7 +16,7 @@ from comity.policies.answers.request import API, XHR, Facts, Session
 from comity.policies.formats.automation.directives import PATH, SESSION_VALIDATION, Directives, DirectiveValue, Group, UrlPattern
 from comity.policies.formats.automation.grammar import Automation
 from comity.policies.formats.automation.value_syntax import host_pattern
-from comity.policies.syntax.path_patterns import PatternIndex, covers, normal_target
+from comity.policies.syntax.path_patterns import PatternIndex, covers, normal_target, sample
 from comity.policies.syntax.urls import host_names, origin_of, spellings
 from comity.policies.syntax.windows import Limits, StatedLimit
 
@@ -84,12 +84,21 @@ class Rules:
 
     def group(self, target: str) -> Group | None:
         """The group that speaks for path and query; None: none matches."""
-        target = normal_target(target)
+        return self._group(normal_target(target))
+
+    def _group(self, target: str) -> Group | None:
         for scopes in self._scopes:
             number = scopes.best(target)
             if number >= 0:
                 return self._groups[number]
         return self._groups[self._rest[0]] if self._rest else None
+
+    def speaking(self) -> Iterator[tuple[Group, tuple[UrlPattern, ...]]]:
+        """Yield each group that speaks for any target, with the scopes for which it does; (): for what no scope covers."""
+        for group in self._groups:
+            scopes = tuple(scope for scope in group.scopes if self._group(sample(scope.path)) is group)
+            if scopes or (not group.scopes and self._group(sample("/")) is group):
+                yield group, scopes
 
     def matching(self, target: str) -> list[Group]:
         """All groups that match, the one that speaks first."""

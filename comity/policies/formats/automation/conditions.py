@@ -1,0 +1,126 @@
+"""The conditions of a group of automation-preferences.txt in words, for people.
+
+conditions(group.directives)    what each line permits: "only requests for research\""""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from comity.policies.formats.automation.directives import METHODS, SESSION_VALIDATION, Directives, DirectiveValue, UrlPattern
+from comity.policies.syntax.printable import printable
+
+NOTHING = "no requests"
+
+
+class ToldCondition(NamedTuple):
+    """A directive in words, and the rule by which it refuses other requests."""
+
+    rule: str
+    words: str
+    directive: DirectiveValue[Any] | None = None  # None: the group leaves it out
+
+    @property
+    def can_be_met(self) -> bool:
+        return self.words != NOTHING
+
+
+def conditions(directives: Directives) -> Iterator[ToldCondition]:
+    """Yield the conditions of a group, purposes and methods first. What permits all requests is no condition."""
+    told = chain(
+        _told("automation.purpose", directives.allowed_purposes, _purposes),
+        _told("automation.method", directives.allowed_methods, _methods, absent=NOTHING),
+        _told("automation.mechanism", directives.allowed_automations, _automations, absent="no requests with tools"),
+        _api(directives),
+        _told("automation.xhr", directives.allow_xhr, _xhr, absent="no requests by scripts"),
+        _told("automation.fetch-from", directives.disallow_fetch_from, _pages),
+        _told("automation.session", directives.require_human_initiated_session, _session),
+        _told("automation.session-validation", directives.session_validation, _validation),
+        _told("automation.session-ttl", directives.session_ttl, _ttl),
+        _told("automation.none", directives.request_limit, _rate),
+        _told("automation.none", directives.concurrent_limit, _concurrency),
+    )
+    return (condition for condition in told if condition.words)
+
+
+def _told(rule: str, stated: Sequence[DirectiveValue[Any]], words_of: Any, *, absent: str = "") -> Iterator[ToldCondition]:
+    """Yield the words of a directive. `absent`: where the group leaves it out."""
+    for directive in stated:
+        yield ToldCondition(rule, words_of(directive.value), directive)
+    if not stated:
+        yield ToldCondition(rule, absent)
+
+
+def _listed(names: Iterable[str], conjunction: str) -> str:
+    *others, last = map(_shown, names)
+    return f"{', '.join(others)} {conjunction} {last}" if others else last
+
+
+def _shown(name: str) -> str:
+    return printable(name.encode("utf-8", "replace"))
+
+
+def _purposes(allowed: frozenset[str]) -> str:
+    return f"only requests for {_listed(sorted(allowed), 'or')}" if allowed else NOTHING
+
+
+def _methods(allowed: frozenset[str]) -> str:
+    return f"only {_listed(sorted(allowed, key=METHODS.index), 'and')} requests" if allowed else NOTHING
+
+
+def _automations(allowed: frozenset[str]) -> str:
+    return f"with tools only requests by {_listed(sorted(allowed), 'or')}" if allowed else "no requests with tools"
+
+
+def _api(directives: Directives) -> Iterator[ToldCondition]:
+    for directive in directives.api_automation:
+        if directive.value == "none":
+            yield ToldCondition("automation.api", "no API requests", directive)
+        elif directive.value == "with-key-only":
+            yield ToldCondition("automation.key", "API requests only with a key", directive)
+    if not directives.api_automation:
+        yield ToldCondition("automation.api", "no API requests")
+
+
+def _xhr(value: str) -> str:
+    return {"open": "", "read-only": "requests by scripts only with GET"}.get(value, "no requests by scripts")
+
+
+def _pages(patterns: tuple[UrlPattern, ...]) -> str:
+    return f"no requests by scripts of {_listed(map(written, patterns), 'or')}" if patterns else ""
+
+
+def written(pattern: UrlPattern) -> str:
+    """Return a pattern as people write it."""
+    return _shown(pattern.host + pattern.path)
+
+
+def _session(is_required: bool) -> str:
+    return "only requests in a session that a person began" if is_required else ""
+
+
+def _validation(value: str) -> str:
+    if value == "none":
+        return ""
+    credential = SESSION_VALIDATION.get(value)
+    words = {"cookie": "a cookie", "token": "a token", "bearer": "a bearer token"}
+    return f"in a session only requests with {words[credential]}" if credential else "no requests in a session"
+
+
+def _ttl(ttl: Any) -> str:
+    return f"in a session only requests until {ttl.total_seconds():g} s after it began" if ttl else "no requests in a session"
+
+
+def _rate(window: Any) -> str:
+    if window is None:
+        return "requests only as slowly as can be, as the limit cannot be read"
+    return f"at most {_counted(window.requests)} in {window.seconds:g} s" if window.requests else NOTHING
+
+
+def _concurrency(number: int) -> str:
+    return f"at most {_counted(number)} at a time" if number else NOTHING
+
+
+def _counted(number: int) -> str:
+    return f"{number} request{'s' if number != 1 else ''}"
