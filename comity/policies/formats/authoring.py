@@ -106,6 +106,13 @@ class Draft:
         line = self.line(finding.line)
         return line if len(line) < MAX_LINE else b""
 
+    def comment(self, finding: Finding) -> Fix | None:
+        """Return the fix that writes `#` for the `//` of a finding, in a line that is not read."""
+        line = self.mendable_line(finding)
+        if finding.column < 1 or not line.startswith(b"//", finding.column - 1) or line[: finding.column - 1].strip(b" \t"):
+            return None
+        return Fix("Write `#`", (self.replaced(finding.line, finding.column, 2, b"#"),))
+
     def line_out(self, number: int) -> Fix:
         """Return the fix that takes a line out. Its comment stays."""
         comment = self.line(number).find(b"#")

@@ -26,6 +26,7 @@ _REGEX = re.compile(
 _DOLLAR = re.compile(rb"(?:(?<=\.[A-Za-z0-9]{2})|(?<=\.[A-Za-z0-9]{3})|(?<=\.[A-Za-z0-9]{4}))\$(?![A-Za-z0-9_{(]|\Z)")
 _DOLLAR_MESSAGE = "`$` means the end where it is the last character: here it is an ordinary one"
 _RECORD = re.compile(rb"(?i:user-agent|(?:dis)?allow|sitemap)[ \t]*+:")
+_SLASHES = re.compile(rb"//(?:[ \t]|[A-Za-z][A-Za-z']*+(?:[ \t]|\Z))")  # before words, and no path of an empty segment
 _SPACE = re.compile(rb"[ \t]++")
 _BETWEEN = re.compile("[ _-]++")
 
@@ -60,7 +61,10 @@ def suspicions(path: bytes) -> list[Suspicion]:
     suspected = []
     if space := _SPACE.search(path):
         first, rest = path[: space.start()], path[space.end() :]
-        if rest[:1] in (b"/", b"*") or _RECORD.match(rest):
+        if _SLASHES.match(rest):
+            message = "`//` begins no comment, and `{}` is taken for a part of the path: write `#`"
+            suspected.append(Suspicion("second", message, (rest,), space.end(), len(rest)))
+        elif rest[:1] in (b"/", b"*") or _RECORD.match(rest):
             message = "what follows `{}` is taken for a part of that path: write it in a line of its own"
             suspected.append(Suspicion("second", message, (first,), space.end(), len(rest)))
         else:

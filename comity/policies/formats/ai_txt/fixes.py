@@ -69,9 +69,9 @@ def indent(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def spell(draft: Draft, finding: Finding) -> Fix | None:
-    """Write a keyword as the paper has it, or its colon."""
+    """Write a keyword as the paper has it, or its colon; `#` for the `//` of a comment."""
     if not (in_file := _line(draft, finding)):
-        return None
+        return draft.comment(finding) if _file(draft.body) else None
     _, match = in_file
     keyword = SPELLINGS[match[2].lower()]
     if finding.column == match.start(2) + 1 and match[2] != keyword.value[0]:

@@ -58,6 +58,11 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     remarks = Remarks(file.url)
     for record in records(file.text):
         _check_record(remarks, record)
+    lines = Lines(file.text)
+    while line := lines.read():
+        if match := SLASHES.match(line):
+            message = "`//` begins no comment: write `#`"
+            remarks.report("automation.unknown", message, line=lines.number, column=match.end() - 1, length=2)
     groups = file.automation.groups
     _check_shadowed(remarks, groups)
     _check_hosts(remarks, groups, files.origin)
@@ -85,6 +90,9 @@ def _check_record(remarks: Remarks, record: Record) -> None:
                 column = record.column + match.start()
                 message = f"`{{}}` is a word of nobody's: write `{near}`"
                 remarks.report("automation.word", message, match[0], line=record.line, column=column, length=len(match[0]))
+
+
+SLASHES = re.compile(rb"[ \t]*+//")  # that begin no comment in any of these files
 
 
 _ANYBODY = frozenset(("*",))

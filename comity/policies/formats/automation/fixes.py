@@ -77,4 +77,5 @@ FIXES = {
     "automation.colon": add_colon,
     "automation.markup": comment_markup,
     "automation.repeated": leave_out_repetition,
+    "automation.unknown": Draft.comment,
 }

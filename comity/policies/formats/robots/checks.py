@@ -13,10 +13,11 @@ from itertools import compress, islice, repeat
 
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.acap import checks as acap
-from comity.policies.formats.authoring import Remarks
+from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import TOKEN, Robots, RuleLines
+from comity.policies.formats.robots.misplaced import READ_ELSEWHERE, advice, joined
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
 from comity.policies.syntax.lines import EOL, line_ends
 from comity.policies.syntax.records import NAME, RULE_KINDS, Kind, Record, read_record
@@ -33,10 +34,14 @@ _ODD = re.compile(rb"(?:%s)*+([^\r\n]*+(?:%s|\Z))" % (_PLAIN, EOL))
 _BLANK_LINES = re.compile(rb"(?>%s)(?:[ \t]*+(?>%s))++" % (EOL, EOL))
 # A record that is none, for what stands before it, or in the place of its colon.
 _HIDDEN = re.compile(rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)" % (INVISIBLE.pattern, NAME, INVISIBLE.pattern))
-_UNKNOWN = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z -]{2,20}+):")
+_UNKNOWN = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z0-9_. -]{1,39}+):(?!//)")
+_TAG = re.compile(rb"[ \t]*+(<(?:!--|[!/?]?[A-Za-z])[^\r\n]*+)")
+_META = re.compile(rb"<meta\b[^>]*(?:bot\b|robots|tdm-)", re.IGNORECASE)
+_SLASHES = re.compile(rb"[ \t]*+(//[^\r\n]*+)")
 _ABSOLUTE = re.compile(rb"https?://", re.IGNORECASE)
 _AGENT_LINE = re.compile(rb"[\r\n]((?:[ \t]|\xef\xbb\xbf)*+(?i:user[ -]?+agent)[^\r\n]*+)")
 ANY = "*"  # whom a group for all other agents names
+MAX_TAG = 100  # octets of a tag that a message quotes
 MAX_SUSPICIOUS = 1000  # rules with something in their paths, after which no more are looked at
 MAX_NAMES = 200  # unknown names that are compared with known ones
 MOST_RULES = 4  # times as many rules as the file has are looked at, for agents that are bound by several groups
@@ -77,8 +82,10 @@ class _LineCheck:
         self._spellings = {
             kind.value.decode(): kind.value.decode().capitalize() for kind in Kind if kind is not Kind.ACAP_CRAWLER
         }
+        self._others = frozenset(others)
         self._spellings |= {name: name.title() for name in sorted(others)}
         self._suspicious = 0  # rules of which something is said
+        self._has_markup = False  # elements of HTML stand in it, and its styles and scripts are no records
         self._meanings = dict.fromkeys(self._spellings, "")  # name -> the spelling of the one that was meant
 
     def check(self) -> None:
@@ -124,12 +131,35 @@ class _LineCheck:
                 message = "the line is not read: write `{}:`"
                 self._remarks.report("robots.colon", message, name, line=number, column=column, length=len(name))
         elif match := _UNKNOWN.match(line):
-            name = match[1].rstrip(b" \t")
-            if spelling := self._spelling(name.decode().lower()):
-                message, column = "`{}` is no record that is known: write `{}`", match.start(1) + 1
-                self._remarks.report(
-                    "robots.unknown", message, name, spelling.encode(), line=number, column=column, length=len(name)
-                )
+            self._check_unknown(match[1].rstrip(b" \t"), number, match.start(1) + 1)
+        elif match := _TAG.match(line):
+            self._check_markup(match[1].rstrip(b" \t"), number, match.start(1) + 1)
+        elif match := _SLASHES.match(line):
+            message, column = "`//` begins no comment: write `#`", match.start(1) + 1
+            self._remarks.report("robots.misplaced", message, line=number, column=column, length=2)
+
+    def _check_unknown(self, octets: bytes, number: int, column: int) -> None:
+        """Look at a record whose name is not known."""
+        name = octets.decode().lower()
+        if name in self._others or joined(name) in READ_ELSEWHERE or name.startswith("acap-"):
+            return
+        rule, message, quoted = "robots.unread", "no known crawler reads `{}`: take the line out, or put `#` before it", b""
+        if spelling := self._spelling(name):
+            rule, message, quoted = "robots.unknown", "`{}` is no record that is known: write `{}`", spelling.encode()
+        elif remedy := advice(name):
+            rule, message = "robots.misplaced", f"no crawler reads `{{}}` in robots.txt. {literal(remedy)}"
+        elif self._has_markup:
+            return
+        self._remarks.report(rule, message, octets, quoted, line=number, column=column, length=len(octets))
+
+    def _check_markup(self, tag: bytes, number: int, column: int) -> None:
+        """Look at a line of HTML. Of a page that is not meant to be a robots.txt the first is enough."""
+        is_meta = _META.match(tag) is not None
+        if is_meta or not self._has_markup:
+            advice_ = "Write `{}` into the pages" if is_meta else "Take `{}` and the other tags out"
+            message = f"no crawler reads HTML in robots.txt. {advice_}."
+            self._remarks.report("robots.misplaced", message, tag[:MAX_TAG], line=number, column=column, length=len(tag))
+        self._has_markup = self._has_markup or not is_meta
 
     def _spelling(self, name: str) -> str:
         """Return the spelling of the known name that this one is a misspelling of; "": of none."""

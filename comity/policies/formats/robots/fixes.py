@@ -71,6 +71,7 @@ def _star(draft: Draft, finding: Finding) -> Fix | None:
 FIXES: Mapping[str, Callable[[Draft, Finding], Fix | None]] = {
     "robots.agent": _agent,
     "robots.duplicate": _duplicate,
+    "robots.misplaced": Draft.comment,
     "robots.misspelled": _spelling,
     "robots.missing-colon": _colon,
     "robots.star": _star,

@@ -78,6 +78,9 @@ RULES = {
         "a character that cannot be seen stands in a path or name, or before the name of a record",
         severity=ERROR,
     ),
+    "robots.misplaced": Rule(
+        FINDING, "RFC 9309 section-2.2", "a wish that robots.txt has no such record for: the line is not read"
+    ),
     "robots.no-rules": Rule(FINDING, "RFC 9309 section-2.2.1", "no rule follows the last User-agent lines"),
     "robots.overruled": Rule(
         FINDING, "RFC 9309 section-2.2.2", "a Disallow of a path that an Allow for the same agents has too: the Allow wins"
@@ -98,7 +101,10 @@ RULES = {
         FINDING, "RFC 9309 section-2.2.1", "two groups name the same agent: their rules hold together", severity=INFO
     ),
     "robots.second-path": Rule(
-        FINDING, "RFC 9309 section-2.2.2", "a second path in a line is taken for a part of the first", severity=ERROR
+        FINDING,
+        "RFC 9309 section-2.2.2",
+        "a second path, or a comment behind `//`, is taken for a part of the path",
+        severity=ERROR,
     ),
     "robots.several-agents": Rule(
         FINDING, "RFC 9309 section-2.2.1", "several names in a User-agent line: only the first is named", severity=ERROR
@@ -113,5 +119,6 @@ RULES = {
     "robots.unknown": Rule(
         FINDING, "RFC 9309 section-2.2", "a name that is nearly that of a record: the line is not read", severity=ERROR
     ),
+    "robots.unread": Rule(FINDING, "RFC 9309 section-2.2.4", "a record that no known crawler reads", severity=INFO),
     "robots.url": Rule(FINDING, "RFC 9309 section-2.2.2", "a URL where a path belongs", severity=ERROR),
 }

@@ -4,15 +4,17 @@ check_document(content, url)     the elements of a page, and the fields with whi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
-from comity.policies.formats.authoring import Remarks
+from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.robots_meta.directives import DIRECTIVE_NAMES, MAX_CHARS, MEMBER, directives_in, is_for_others, scope
 from comity.policies.formats.robots_meta.words import SPELLINGS
 from comity.policies.syntax.suspicions import nearest
+from comity.policies.vocabulary.known_crawlers import nearest as nearest_crawler
 
 # Each with those of which it says the opposite.
 _OPPOSITES = {
@@ -25,6 +27,7 @@ _OPPOSITES = {
 }
 _FIELD = "x-robots-tag"
 _INFORMAL = ("noai", "noimageai", "noml")
+_EQUALS = re.compile(r"[A-Za-z_ -]+=")
 _OBSOLETE = ("noodp", "noydir", "noyaca", "nositelinkssearchbox")
 
 
@@ -44,7 +47,8 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     fields = [(value.decode("utf-8", "replace"), 0) for name, value in content.headers if name.lower() == _FIELD.encode()]
     for agent, directive in (*_in_fields([*fields, *equivalents]), *_in_elements([*named, *others])):
         addressed.setdefault(agent, []).append(directive)
-    for directives in addressed.values():
+    for agent, directives in addressed.items():
+        _check_name(remarks, agent, directives)
         _check(remarks, directives)
     for name, _, line in others:
         message = 'few crawlers read `property`: write `name="{}"`'
@@ -107,12 +111,26 @@ def _check(remarks: Remarks, directives: list[_Directive]) -> None:
         _report(remarks, "robots-meta.contradiction", "`{}` says nothing beside `nosnippet`: leave one of them out", snippet)
 
 
+def _check_name(remarks: Remarks, name: str, directives: list[_Directive]) -> None:
+    """Look at the name by which elements or fields address somebody."""
+    crawler = nearest_crawler(name) if name != "robots" else None
+    if crawler or nearest(name, ("robots",)) != name:
+        right = crawler.token if crawler else nearest(name, ("robots",))
+        if right:
+            message = f"no crawler is called `{{}}`: write `{right}`"
+            remarks.report("robots-meta.misspelled", message, name.encode("utf-8", "replace"), line=directives[0].line)
+
+
 def _check_word(remarks: Remarks, directive: _Directive) -> None:
     if directive.name in _INFORMAL:
         message = "few crawlers read `{}`: say it in robots.txt or tdmrep.json too"
         _report(remarks, "robots-meta.informal", message, directive)
     elif directive.name in _OBSOLETE:
         _report(remarks, "robots-meta.obsolete", "nobody reads `{}` any more: leave it out", directive)
+    elif _EQUALS.match(directive.text) and directive.value:
+        right = f"{SPELLINGS.get(directive.name, directive.name)}:{directive.value}"
+        message = f"other crawlers read no `=` in `{{}}`: write `{literal(right)}`"
+        _report(remarks, "robots-meta.misspelled", message, directive)
     elif not directive.name:
         for word in directive.text.split():
             if near := nearest(word.partition(":")[0], SPELLINGS.values()):

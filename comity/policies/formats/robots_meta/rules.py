@@ -35,7 +35,7 @@ RULES = {
         FINDING, "robots meta (docs/robots-meta.md)", "a directive that few readers know", severity=INFO
     ),
     "robots-meta.misspelled": Rule(
-        FINDING, "robots meta (docs/robots-meta.md)", "a directive that nobody knows, and that is near to one"
+        FINDING, "robots meta (docs/robots-meta.md)", "a directive, or the name of a crawler, that is nearly another one"
     ),
     "robots-meta.obsolete": Rule(
         FINDING, "robots meta (docs/robots-meta.md)", "a directive that no search engine reads any more", severity=INFO

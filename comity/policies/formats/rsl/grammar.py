@@ -204,7 +204,8 @@ class _Reader:
                 yield scope
 
     def _scopes_of(self, content: Any, root: Any, odd: int) -> Iterator[Scope]:
-        odd = odd or self._not_understood(content, root)
+        own = self._not_understood(content, root)  # reported whatever stands above it
+        odd = odd or own
         for name, harmless in (("server", ""), ("encrypted", "false")):
             if content.get(name, harmless).strip() != harmless:
                 odd = odd or self._lines[content]
@@ -240,7 +241,8 @@ class _Reader:
         return odd
 
     def _license(self, license_: Any, root: Any, odd: int) -> License:
-        terms = _Terms(odd or self._not_understood(license_, root))
+        own = self._not_understood(license_, root)
+        terms = _Terms(odd or own)
         for child in _children(license_, root):
             name, kind = local_name(child), child.get("type", "").strip().lower()
             if name == "permits":

@@ -21,6 +21,7 @@ from comity.policies.syntax.path_patterns import PatternIndex, sample
 from comity.policies.syntax.suspicions import nearest, oddity
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?+|[\[\]{}:,\n]|[^\s"\[\]{}:,]++')
+_REMARKS = ("comment", "description", "note")  # members for people: JSON has no comments. With `@` those of JSON-LD
 _SYNONYMS = {  # names that others have for the same
     "policy": POLICY,
     "licence": POLICY,
@@ -127,6 +128,9 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
             message = f"`{{}}` is no member of a rule: write `{near}`"
             octets = name.encode("utf-8", "replace")
             remarks.report("tdmrep.member", message, octets, line=member.line, column=member.column, length=length)
+        elif name not in (*MEMBERS, *_REMARKS) and not name.startswith("@") and not rule.keys().isdisjoint(MEMBERS):
+            message, octets = "no known reader reads `{}`: leave it out", name.encode("utf-8", "replace")
+            remarks.report("tdmrep.unread", message, octets, line=member.line, column=member.column, length=length)
     reservation, policy = rule.get(RESERVATION), rule.get(POLICY)
     if reservation and re.fullmatch(r'"[ ]*[01][ ]*"', reservation.value):
         message = "the reservation is a text: other readers may pass over it. Write the number"

@@ -33,5 +33,6 @@ RULES = {
     "tdmrep.policy": Rule(FINDING, "W3C TDMRep section-4", "the address of a policy is not absolute", severity=INFO),
     "tdmrep.policy-alone": Rule(FINDING, "W3C TDMRep section-4", "a page has a policy and no reservation"),
     "tdmrep.text": Rule(FINDING, "W3C TDMRep section-4", "the reservation is a text in place of a number"),
+    "tdmrep.unread": Rule(FINDING, "W3C TDMRep section-4", "a member that no known reader reads", severity=INFO),
     "tdmrep.unused-policy": Rule(FINDING, "W3C TDMRep section-4", "the policy of a right that is not reserved", severity=INFO),
 }

@@ -139,6 +139,11 @@ def test_a_character_outside_the_grammar_is_a_note_and_no_advice_narrows_a_path(
     assert all("%" not in messages[path] for path in ("/a;b", "/a=b", "/a(b"))
 
 
+def test_a_comment_behind_slashes_is_told_with_its_sign() -> None:
+    [finding] = parse(f"// ours: all\n{rule()}".encode()).findings
+    assert (finding.rule, finding.message) == ("ait.keyword", "`// ours` is no keyword: begin a comment with `#`")
+
+
 def test_a_document_without_rules_is_said_to_have_none() -> None:
     assert {finding.rule for finding in check_xml(b"<ai-txt/>", "u")} == {"ait.unread"}
     assert {finding.rule for finding in check_xml(b"<ai-txt", "u")} == {"ait.unread", "ait.format"}
@@ -175,6 +180,7 @@ def test_findings_of_each_rule_are_bounded() -> None:
         (rule(path="/a html # ours"), rule(path="/a html").replace("  Path", "  # ours\n  Path")),
         (rule(then=GUIDE.format("en_GB")), rule(then=GUIDE.format("en-GB"))),
         (rule(then="Disallow: Train\n      Disallow: train"), rule()),
+        (f"// ours\n{rule()}  //\n", f"# ours\n{rule()}  #\n"),
         (rule(path="/ü/日;b html"), rule(path="/%C3%BC/%E6%97%A5;b html")),
         (rule(path="/ html # x").replace("\n", "\r\n"), rule().replace("  Path", "  # x\n  Path").replace("\n", "\r\n")),
         # Nothing that is safe.
@@ -194,7 +200,7 @@ _INDENTED = st.sampled_from(["", " ", "  ", "    ", "      ", "        ", "\t", 
 _WRITTEN = """
 User-agent: *|user-agent: a, A b|useragent GPTBot # x|Path: /a html|path /b json # y|Path: /a(b) x|Path: /ü|Element: p|element p
 Element: .a # b|Element a|Element:|Disallow: Train|Disallow: *|Dissallow Train Cite|disallow: /x|Disallow *|Disallow: *.jpg
-Allow: /|Guide: Cite|Guide cite # z|Lang: en_US|Lang de|Lang: english|Guideline: Be # kind|guideline: x|# note|nonsense|
+Allow: /|Guide: Cite|Guide cite # z|Lang: en_US|Lang de|Lang: english|Guideline: Be # kind|guideline: x|# note|// note|nonsense|
 """
 _LINES = st.sampled_from(_WRITTEN.strip("\n").replace("\n", "|").split("|"))
 FILES = st.lists(st.tuples(_INDENTED, _LINES).map("".join), max_size=14)

@@ -30,6 +30,7 @@ def rules_in(text: str | bytes) -> list[tuple[str, int]]:
     [
         ("scope: /\nallowed-method: GET\n" + GET, [("automation.unknown", 2)]),
         ("scope: /\nspeed: high\n" + GET, [("automation.unknown", 2)]),
+        ("scope: /\n  // ours\n" + GET, [("automation.unknown", 2)]),
         ("scope: /\nallowed-purposes: search\n", [("automation.no-methods", 1)]),
         (f"scope: /[a-z]+/\n{GET}", [("automation.pattern", 1)]),
         (f"scope: '/a'\n{GET}", [("automation.pattern", 1)]),
@@ -89,6 +90,7 @@ def test_nothing_raises(lines: list[str]) -> None:
         (f"scope /a\n{GET}", f"scope: /a\n{GET}"),
         (f"<!-- ours -->\nscope: /a <!-- b -->\n{GET}<!-- c", f"# ours\nscope: /a # b\n{GET}# c"),
         (f"scope: /\n{GET}{GET}\nscope: /a\n{GET}", f"scope: /\n{GET}\nscope: /a\n{GET}"),
+        (f"// ours\nscope: /\n//\n{GET}", f"# ours\nscope: /\n#\n{GET}"),
         (f"scope: /\n{GET}{GET}\n{GET}", None),  # the group goes on
         (f"scope: /\n{GET}Allowed-Methods: GET\n{GET}", f"scope: /\n{GET}"),
         # Nothing that is safe: without its colon it permits nothing.
@@ -104,7 +106,7 @@ def test_what_is_safe_is_mended(text: str, expected: str | None) -> None:
 
 
 _WRITTEN = """scope: /a|scope /b|host example.com|user-agent: x|user-agent y|allowed-methods: GET|allowed-methods: GET, HEAD|
-request-limit: 1/hour|request-limit: 1/hour <!-- x -->|<!-- note -->|<!-- a|b -->|allow-xhr open|scope: /a <!-- b --> c
+request-limit: 1/hour|request-limit: 1/hour <!-- x -->|<!-- note -->|<!-- a|b -->|allow-xhr open|// note|//|scope: /a <!-- b --> c
   <!--x--> y|# z"""
 
 

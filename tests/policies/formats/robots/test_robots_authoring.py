@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.policies import Agent, Site, Verdict
 from comity.policies.answers.decision import Finding
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rule import FINDING
@@ -19,6 +20,8 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots import file, grammar
 from comity.policies.formats.robots.authoring import AUTHORING, DIRECTIVES
 from comity.policies.formats.robots.grammar import parse
+from comity.policies.formats.robots.misplaced import ADVICE as ADVISED
+from comity.policies.formats.robots.misplaced import advice
 from comity.policies.formats.robots.rules import RULES
 from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS
 from comity.policies.syntax.records import Kind
@@ -105,7 +108,21 @@ SAID: dict[str, list[tuple[int, str]]] = {
     f"{ANY}Disallop: /a\nAllow: /": [(2, "robots.unknown")],
     f"{ANY}Alow: /a\nAllow: /": [(2, "robots.unknown")],
     f"{ANY}Licence: /a\nAllow: /": [(2, "robots.unknown")],
-    f"{ANY}Host: example.com\nNoindex: /\nClean-param: a\nLicense: /a\nAllow: /": [],
+    f"{ANY}Disallow: /a // why": [(2, "robots.second-path")],
+    f"{ANY}Disallow: /a //why": [(2, "robots.second-path")],
+    f"{ANY}Host: example.com\nClean-param: a\nLicense: /a\nAllow: /": [],
+    f"{ANY}Content-Signal: ai-train=no\nUsage: tdm=n\nContent-Usage: tdm=n\nAllow: /": [],
+    f"{ANY}Noindex: /\nNofollow: /\nNo-archive: /\nAllow: /": [(line, "robots.misplaced") for line in (2, 3, 4)],
+    f"{ANY}DisallowAITraining: /\nDisallow-AI-Training: /\nAllow: /": [(2, "robots.misplaced"), (3, "robots.misplaced")],
+    f"{ANY}Deny: /a\nPermit: /b\nAllow: /": [(2, "robots.misplaced"), (3, "robots.misplaced")],
+    f"{ANY}X-Robots-Tag: noai\ntdm-reservation: 1\nAllow: /": [(2, "robots.misplaced"), (3, "robots.misplaced")],
+    f'{ANY}<meta name="robots" content="noindex">\n<META NAME=a>\nAllow: /': [(2, "robots.misplaced"), (3, "robots.misplaced")],
+    f"{ANY}<style>\nbody {{\ncolor: red\n}}</style>\n<!-- a -->\nAllow: /": [(2, "robots.misplaced")],
+    f"{ANY}// a\n  //b\nAllow: /": [(2, "robots.misplaced"), (3, "robots.misplaced")],
+    "User_agent: *\nDisallow: /": [(1, "robots.unknown")],
+    "Bot: a\nDisallow: /": [(1, "robots.misplaced")],
+    f"{ANY}Whatever: x\nLLMs-txt: /llms.txt\nAllow: /": [(2, "robots.unread"), (3, "robots.unread")],
+    f"{ANY}Read https://example.com/ first.\nhttp://example.com\nAllow: /": [],
     "User-agent: foo, bar\nDisallow: /": [(1, "robots.several-agents")],
     "User-agent: Mozilla/4.0 (compatible; foo)\nDisallow: /": [],
     "User-agent: Offline Explorer\nDisallow: /": [],
@@ -121,7 +138,7 @@ SAID: dict[str, list[tuple[int, str]]] = {
     f"{ANY}Disallow: /\nUser-agent: foo": [(3, "robots.no-rules")],
     f"{ANY}Disallow: /\nUser-agent: foo\nDisallow:": [],
     f"{ANY}Disallow: /\nUser-agent: foo\nUsage: tdm=n": [],
-    f"{ANY}Disallow: /\nUser-agent: foo\nMeta: /a.txt": [],
+    f"{ANY}Disallow: /\nUser-agent: foo\nMeta: /a.txt": [(4, "robots.unread")],
     ANY: [],
     "User-agent: foo\nDisallow: /a\nUser-agent: Foo\nDisallow: /b": [(3, "robots.same-agent")],
     f"{ANY}Crawl-delay: 5\nCrawl-delay: 10\nDisallow:": [(2, "robots.delay")],
@@ -173,6 +190,11 @@ def test_every_rule_is_said_of_a_file() -> None:
         ("User-agent: a, bot", "robots.several-agents", "bot"),
         ("Sitemap: map", "robots.sitemap-url", "map"),
         ("Alow: alow", "robots.unknown", "Alow"),
+        ("Disallow: /a // why", "robots.second-path", "// why"),
+        ("  Noindex : /", "robots.misplaced", "Noindex"),
+        ("  <meta name=robots> ", "robots.misplaced", "<meta name=robots>"),
+        (" // why", "robots.misplaced", "//"),
+        ("What ever: x", "robots.unread", "What ever"),
     ],
 )
 def test_where_it_stands(line: str, rule: str, place: str) -> None:
@@ -180,6 +202,49 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
     assert finding.line == 2
     assert line[finding.column - 1 : finding.column - 1 + finding.length] == place
     assert finding.column - 1 == line.rfind(place) or rule == "robots.unknown"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "Noindex: /a",
+            "no crawler reads `Noindex` in robots.txt. Send the field `X-Robots-Tag: noindex` with the pages, or write "
+            '`<meta name="robots" content="noindex">` into them.',
+        ),
+        (
+            "DisallowAITraining: /",
+            "no crawler reads `DisallowAITraining` in robots.txt. Write `Content-Signal: ai-train=no` below a User-agent line.",
+        ),
+        ("Deny: /a", "no crawler reads `Deny` in robots.txt. Write `Disallow` instead."),
+        ("X-Robots-Tag: a", "no crawler reads `X-Robots-Tag` in robots.txt. It is a field of responses: send it with the pages."),
+        ("<meta name=robots {0}>", "no crawler reads HTML in robots.txt. Write `<meta name=robots {0}>` into the pages."),
+        ("<p>", "no crawler reads HTML in robots.txt. Take `<p>` and the other tags out."),
+        ("// a", "`//` begins no comment: write `#`"),
+        ("User_agent: a", "`User_agent` is no record that is known: write `User-agent`"),
+        ("Whatever: a", "no known crawler reads `Whatever`: take the line out, or put `#` before it"),
+        ("Disallow: /a // b", "`//` begins no comment, and `// b` is taken for a part of the path: write `#`"),
+    ],
+)
+def test_a_message_says_what_to_write_instead(line: str, message: str) -> None:
+    assert [finding.message for finding in found(f"{ANY}{line}\nAllow: /\n")] == [message]
+
+
+@pytest.mark.parametrize("name", ADVISED)
+def test_what_is_advised_is_read(name: str) -> None:
+    """The records that messages name are those of comity."""
+    for signal in re.findall(r"`(Content-Signal: [^`]*)`", advice(name)):
+        site = Site.from_files("https://example.com", {"/robots.txt": f"{ANY}{signal}\nAllow: /\n".encode()})
+        page = site.page(Agent("examplebot"), "https://example.com/", body=None)
+        assert any(use.stated and use.verdict is Verdict.DENY for use in page.uses.values())
+    for record in re.findall(r"Write `([^`]*)` instead", advice(name)):
+        assert record.lower().encode() in {kind.value for kind in Kind}
+    for word in re.findall(r"X-Robots-Tag: ([^`]*)`", advice(name)):
+        site = Site.from_files("https://example.com", {})
+        headers = [(b"X-Robots-Tag", word.encode())]
+        page = site.page(Agent("examplebot"), "https://example.com/", headers=headers, body=b"<p>")
+        assert page.findings == ()
+        assert len(page.uses) > 1
 
 
 def test_what_overrules_is_named() -> None:
@@ -205,6 +270,8 @@ def test_of_each_rule_so_many_findings_are_listed() -> None:
         (f"{ANY}Disallow: /a\nDisallow: /a\nDisallow: /a # why\n", f"{ANY}Disallow: /a\n# why\n"),
         (f"{ANY}Disallow: /a** # why\n", f"{ANY}Disallow: /a # why\n"),
         (f"{ANY}Disallow: secret\n", f"{ANY}Disallow: secret\n"),
+        (f"// ours\n{ANY}  //\nDisallow: /a // why\n", f"# ours\n{ANY}  #\nDisallow: /a // why\n"),
+        (f"{ANY}Deny: /a\nNoindex: /\n", f"{ANY}Deny: /a\nNoindex: /\n"),
     ],
 )
 def test_what_is_mended(before: str, after: str) -> None:

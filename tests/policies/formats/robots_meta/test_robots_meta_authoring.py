@@ -29,6 +29,8 @@ def rules_in(*metas: tuple[str, str], fields: tuple[str, ...] = ()) -> list[tupl
         ("noodp", ["robots-meta.obsolete"]),
         ("noindx", ["robots-meta.misspelled"]),
         ("max-snipet:20", ["robots-meta.misspelled"]),
+        ("max-snippet=50", ["robots-meta.misspelled"]),
+        ("noindex, max-image-preview = none", ["robots-meta.misspelled"]),
     ],
 )
 def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[str]) -> None:
@@ -76,6 +78,24 @@ def test_agents_are_told_apart() -> None:
     assert rules_in(("googlebot", "noindex, index"), ("robots", "index")) == [("robots-meta.contradiction", 2)]
     assert rules_in(fields=("googlebot: noindex, otherbot: index",)) == []
     assert rules_in(("robots", "index"), ("robots", "noindex")) == [("robots-meta.contradiction", 2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "right"), [("robot", "robots"), ("robotos", "robots"), ("google-bot", "Googlebot"), ("gptbto", "GPTBot")]
+)
+def test_a_name_that_nobody_has_is_found(name: str, right: str) -> None:
+    page = f'<!doctype html>\n<meta name="{name}" content="noindex">'
+    [finding] = check_document(Content([(b"Content-Type", b"text/html")], page.encode()), "u")
+    assert (finding.rule, finding.line) == ("robots-meta.misspelled", 2)
+    assert finding.message == f"no crawler is called `{name}`: write `{right}`"
+    [finding] = check_document(Content([(b"X-Robots-Tag", f"{name}: noindex".encode())], b""), "u")
+    assert finding.message == f"no crawler is called `{name}`: write `{right}`"
+
+
+def test_a_value_behind_an_equals_sign_is_told_with_its_colon() -> None:
+    page = b'<!doctype html>\n<meta name="robots" content="Max-Snippet = 50">'
+    [finding] = check_document(Content([(b"Content-Type", b"text/html")], page), "u")
+    assert finding.message == "other crawlers read no `=` in `Max-Snippet = 50`: write `max-snippet:50`"
 
 
 @given(st.text(alphabet="noindex,:-max snipet0 ;*", max_size=100))

@@ -66,6 +66,15 @@ def test_what_can_be_meant_is_left_alone(body: bytes) -> None:
     assert rules_in(body) == []
 
 
+def test_every_element_that_is_not_of_rsl_is_found() -> None:
+    body = rsl("<whatever/>", content("<license><deny/></license>", more=' foo="a"'))
+    assert [finding.message for finding in read(body, "u").findings if finding.message.endswith("of RSL here")] == [
+        "`whatever` is no element of RSL here",
+        "`foo` is no attribute of RSL here",
+        "`deny` is no element of RSL here",
+    ]
+
+
 def test_references_that_others_pass_over_are_found() -> None:
     robots = b"License: /rsl.xml\nLicense: https://example.com/rsl.xml\nLicense: MIT\nLicense: https://example.com/rsl.xml b\n"
     document = Fetched(status=200, body=rsl(content(), content()))

@@ -45,6 +45,7 @@ def tdm(location: str, reservation: Any = 1, **others: Any) -> dict[str, Any]:
         (rules(tdm("/", **{"tdm-policy": "/p"})), [("tdmrep.policy", 2)]),
         (rules(tdm("/", 0, **{"tdm-policy": "https://example.com/p"})), [("tdmrep.unused-policy", 2)]),
         (rules(tdm("/a b")), [("tdmrep.pattern", 2)]),
+        (rules(tdm("/", noai=True)), [("tdmrep.unread", 2)]),
         (rules(tdm("/(a|b)")), [("tdmrep.pattern", 2)]),
         (rules(tdm("/"), tdm("/a", 0)), [("tdmrep.overruled", 3)]),
         (rules(tdm("/*"), tdm("/a/*.pdf$", 0)), [("tdmrep.overruled", 3)]),

@@ -1,0 +1,50 @@
+"""Wishes that publishers write into robots.txt in a form that crawlers do not read there, and the form to write instead.
+
+advice(name)     what to write instead of a record of this name; "" where nothing is known"""
+
+from __future__ import annotations
+
+import re
+
+# Records that other crawlers read, and comity has no use for.
+READ_ELSEWHERE = frozenset(("host", "cleanparam"))  # Yandex
+_JOINTS = re.compile("[ _.-]+")
+
+_IN_PAGES = 'Send the field `X-Robots-Tag: {0}` with the pages, or write `<meta name="robots" content="{0}">` into them.'
+_SIGNAL = "Write `Content-Signal: {}` below a User-agent line."
+_RECORD = "Write `{}` instead."
+_TDM = "Write it into /.well-known/tdmrep.json, or send it as a field with the pages."
+
+# By the name in lower case, without what joins its words.
+ADVICE = {
+    **{
+        word: _IN_PAGES.format(word)
+        for word in ("noindex", "nofollow", "noarchive", "nosnippet", "noimageindex", "nocache", "notranslate")
+    },
+    **dict.fromkeys(
+        (
+            *("aitrain", "aitraining", "allowaitraining", "trainai"),
+            *("blockai", "disallowai", "disallowaitraining", "disallowtraining", "noai", "noaitraining", "noimageai"),
+            *("noml", "notrain", "notraining"),
+        ),
+        _SIGNAL.format("ai-train=no"),
+    ),
+    "aiinput": _SIGNAL.format("ai-input=no"),
+    **dict.fromkeys(("block", "deny", "disallowed", "exclude", "forbid", "reject"), _RECORD.format("Disallow")),
+    **dict.fromkeys(("accept", "allowed", "include", "permit"), _RECORD.format("Allow")),
+    **dict.fromkeys(("agent", "bot", "botname", "crawler", "robot", "spider", "useragents"), _RECORD.format("User-agent")),
+    **dict.fromkeys(("crawlrate", "delay", "ratelimit"), _RECORD.format("Crawl-delay")),
+    **dict.fromkeys(("sitemapindex", "sitemapurl"), _RECORD.format("Sitemap")),
+    **dict.fromkeys(("tdmreservation", "tdmpolicy"), _TDM),
+    "xrobotstag": "It is a field of responses: send it with the pages.",
+}
+
+
+def advice(name: str) -> str:
+    """Return what to write instead of a record; "" where nothing is known. `name`: in any case."""
+    return ADVICE.get(joined(name), "")
+
+
+def joined(name: str) -> str:
+    """Return a name in lower case, without what joins its words."""
+    return _JOINTS.sub("", name.lower())
