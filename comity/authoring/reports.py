@@ -19,6 +19,7 @@ from comity.crawler.run.console import line, open_console, say
 from comity.policies.answers.rule import RULES, Severity
 from comity.policies.syntax.printable import unhidden
 
+MAX_OF_RULE = 5  # problems by one rule in one file that are shown to people
 MAX_WIDTH = 200  # characters of a line that are shown
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}  # SARIF 2.1.0 section-3.27.10
@@ -27,8 +28,19 @@ SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schem
 
 
 def as_text(problems: Sequence[Problem]) -> None:
+    """Print the problems for people: of many by one rule in a file the first few, and how many there are."""
     console = open_console()
+    totals = Counter((problem.file, problem.rule) for problem in problems)
+    shown: Counter[tuple[str, str]] = Counter()
     for problem in problems:
+        kind = problem.file, problem.rule
+        shown[kind] += 1
+        if shown[kind] == MAX_OF_RULE + 1:
+            begins = f", from line {problem.span.line} on" if problem.span else ""
+            text = f"{problem.file}: {totals[kind] - MAX_OF_RULE} more by {problem.rule}{begins}. --format json lists all."
+            console.print(line(text), soft_wrap=True)
+        if shown[kind] > MAX_OF_RULE:
+            continue
         console.print(_heading(problem), soft_wrap=True)
         for row in _excerpt(problem):
             console.print(row, soft_wrap=True)

@@ -114,6 +114,27 @@ def test_columns_count_characters_and_the_caret_stands_below_them(tmp_path: Path
     assert (shown, caret) == ("  2 | Disallow: 日本/€", "    |           ^^^^^^")  # two columns for each letter
 
 
+@pytest.mark.requirement("IDE-6")
+def test_many_problems_by_one_rule_are_folded_for_people_alone(tmp_path: Path, lint: Lint) -> None:
+    lines = "".join(f"Noindex: /{number}\n" for number in range(40))
+    file = write(tmp_path, {"robots.txt": f"User-agent: *\n{lines}Dissallow: /private/\n"}) / "robots.txt"
+    status, out, _ = lint(file, "--select", "robots")
+    headings = [line for line in out.splitlines() if line.startswith(str(file))]
+    assert status == 1
+    assert [line.count("[robots.misplaced,") for line in headings[:5]] == [1] * 5
+    assert headings[5] == f"{file}: 35 more by robots.misplaced, from line 7 on. --format json lists all."
+    assert "[robots.misspelled," in headings[6]
+    assert len(headings) == 7
+    assert out.splitlines()[-1] == "1 error, 40 warnings in 1 file; --fix mends 1."
+    for form, mark in (
+        ("json", '"robots.misplaced"'),
+        ("sarif", '"ruleId": "robots.misplaced"'),
+        ("github", "title=robots.misplaced"),
+    ):
+        _, out, _ = lint(file, "--select", "robots", "--format", form)
+        assert out.count(mark) == 40
+
+
 def test_what_would_be_hidden_on_a_terminal_is_not(tmp_path: Path, lint: Lint) -> None:
     file = write(tmp_path, {"robots.txt": b"User-agent: *\nDissallow: /\x1b[31m\xe2\x80\xae\n"}) / "robots.txt"
     _, out, _ = lint(file)
