@@ -23,11 +23,11 @@ from comity.crawler.fetching.redirects import REDIRECTS
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import DEFAULT_AGENT, Options
 from comity.crawler.request.referrals import KEY as REFERRAL
-from comity.crawler.sites.sources import PolicySpider, path_in_folder, read_file, read_folder
+from comity.crawler.sites.sources import PolicySpider, missing_host, path_in_folder, read_file, read_folder
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict
 from comity.policies.answers.decision import Source as ReasonSource
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.urls import origin_of
+from comity.policies.syntax.urls import origin_of, typed_url, url_remedy
 
 DEFAULT_ORIGIN = "https://example.com"  # of a folder; RFC 2606 keeps it for examples
 MAX_PAGES = 1000  # of a folder; those after them are left out, with a note
@@ -76,7 +76,7 @@ def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None
     if is_file:
         raise PolicyError(f"`{printable(os.fsencode(target))}` is a file: name the folder that it is in, or a URL")
     if not is_folder:
-        raise PolicyError(f"`{printable(os.fsencode(target))}` is no folder, and no URL: write https:// before a host")
+        raise PolicyError(f"`{printable(os.fsencode(target))}` is no folder, and no URL: {remedy_for(target)}")
     try:
         return _read(folder, origin_of(origin or DEFAULT_ORIGIN), agent_for(target))
     except ValueError as error:
@@ -87,6 +87,11 @@ def is_url(target: str) -> bool:
     """Return whether a site is meant, and no folder."""
     scheme, separator, _ = target.partition("://")
     return bool(separator) and scheme.lower() in ("http", "https")
+
+
+def remedy_for(target: str) -> str:
+    """Return what to write instead of a target that is neither a folder nor a URL."""
+    return printable((url_remedy(target) or "write https:// before a host").encode("utf-8", "replace"))
 
 
 def agent_for(target: str) -> Agent:
@@ -208,7 +213,7 @@ def _citation(source: ReasonSource) -> str:
 
 def _fetch(url: str, referrer_reach: Reach | None) -> Source:
     try:
-        origin = origin_of(url)
+        origin = origin_of(typed_url(url))
     except ValueError as error:
         raise PolicyError(str(error)) from None
     if not urlsplit(url).path:
@@ -223,6 +228,8 @@ def _fetch(url: str, referrer_reach: Reach | None) -> Source:
     if policies.barred_for is not None:
         raise PolicyError(f"{origin} may not be asked: {policies.error}")
     site = policies.site
+    if problem := missing_host(site):
+        raise PolicyError(problem)
     files = (SourceFile(of_url, of_url, fetched) for of_url, fetched in site.files.items() if fetched.status != 404)
     pages = (spider.page,) if spider.page else ()
     return Source(origin, site, _sorted(origin, files), pages, tuple(spider.notes), policies.server_reach)

@@ -26,7 +26,7 @@ from comity.dataset.records import DatasetError
 from comity.dataset.verify.origins import URL_FIELDS, origins_in
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.urls import origin_of
+from comity.policies.syntax.urls import origin_of, typed_url
 from comity.spiders.arguments import number, only, stop
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class PoliciesSpider(Spider):
                 text = line.removeprefix(BOM).strip().decode("utf-8", "replace")
                 if text and not text.startswith("#"):
                     try:
-                        yield origin_of(text if "://" in text else f"https://{text}")
+                        yield origin_of(typed_url(text))
                     except ValueError:
                         self._note_bad(f"{name}:{number_}: `{printable(text)}` is no host and no http or https URL")
 

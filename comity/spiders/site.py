@@ -16,7 +16,7 @@ from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.request.referrals import set_referrer_reach
 from comity.crawler.run.flights import ClosingError
-from comity.policies.syntax.urls import origin_of
+from comity.policies.syntax.urls import origin_of, typed_url
 from comity.spiders.arguments import extractor, flag, number, only, stop
 from comity.spiders.pages import PageItem, page_item
 
@@ -51,11 +51,10 @@ class SiteSpider(Spider):
         only(self.name, unknown, f"it takes {ARGUMENTS}")
         if not url:
             stop(self.name, "which site? Add -a url=https://example.com")
-        self.url = url if "://" in url else f"https://{url}"
         try:
-            origin_of(self.url)
+            self.url = typed_url(url)
         except ValueError as error:
-            stop(self.name, f"{error}: write -a url=https://example.com")
+            stop(self.name, f"{error}. An example: -a url=https://example.com")
         self.depth = number(self.name, "depth", depth)
         self.max_pages = number(self.name, "max_pages", max_pages)
         self.keep_html = flag(self.name, "html", html)

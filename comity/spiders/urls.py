@@ -13,7 +13,7 @@ from scrapy.http import Response
 
 from comity.crawler.crawl import Crawl
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.urls import origin_of
+from comity.policies.syntax.urls import typed_url
 from comity.spiders.arguments import extractor, flag, only, stop
 from comity.spiders.pages import PageItem, page_item
 
@@ -61,10 +61,8 @@ class UrlsSpider(Spider):
     def _request(self, line: str, number: int) -> Request | None:
         if not line or line.startswith("#"):
             return None
-        url = line if "://" in line else f"https://{line}"
         try:
-            origin_of(url)
-            return Request(url)
+            return Request(typed_url(line))
         except ValueError:
             assert self.crawler.stats
             self.crawler.stats.inc_value("comity/urls/bad")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,6 +96,9 @@ def test_more_pages_than_are_read_are_told(tmp_path: Path) -> None:
         ("site/robots.txt", None, "`site/robots.txt` is a file: name the folder that it is in, or a URL"),
         ("https://example.com/", "https://example.org", "a URL has its own"),
         ("site", "example.org", "is not an http or https URL"),
+        ("mailto:x@y.z", None, "`mailto:x@y.z` is no folder, and no URL: write `https://y.z`"),
+        ("http//typo", None, "`http//typo` is no folder, and no URL: write `http://typo`"),
+        ("https://mailto:x@y.z", None, "is not an http or https URL: write `https://y.z`"),
         ("https://", None, "`https://` names no host"),
     ],
 )
@@ -139,6 +143,16 @@ def test_a_site_is_not_asked_with_settings_that_cannot_be_used(broken_project: s
 
 
 # ---- sites
+
+
+def test_a_host_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def no_name(host: str, *arguments: object, **named: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_name)
+    for command in ("explain", "lint"):
+        assert main([command, "https://nosuch.invalid/a"]) == 2
+        assert capsys.readouterr() == ("", f"comity {command}: there is no host nosuch.invalid (check the spelling)\n")
 
 
 def test_a_site_is_asked_as_a_crawler_asks_it(serve: Serve) -> None:

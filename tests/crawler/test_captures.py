@@ -9,13 +9,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import time_machine
 
 from comity.crawler.captures import open_captures
+from comity.crawler.commands.policy_history import as_json, history
 from comity.crawler.fetching import store as store_module
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
 from comity.policies import Agent, Fetched, PolicyError, Verdict
+from comity.policies.answers.request import PLAIN
 from comity.policies.formats import WELL_KNOWN
+from tests.dataset.captures.archives import NOON, Answered, write_warc
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -91,3 +95,31 @@ def test_a_database_of_somebody_else_is_an_error(tmp_path: Path) -> None:
         db.execute("CREATE TABLE t (a)")
     with pytest.raises(PolicyError, match="is no policy store"):
         open_captures([path], agent=AGENT)
+
+
+# The history of a site
+
+
+ACAP = b"""User-agent: *
+Visit-time: 0600-0700
+
+ACAP-crawler: *
+ACAP-allow-preserve: / time-limit=10-days
+ACAP-allow-index: / time-limit=until-2024-06-15
+"""
+
+
+@pytest.mark.parametrize("called", ["2024-12-24T06:30Z", "2026-01-01T00:00Z"])
+def test_a_history_depends_on_the_captures_alone(tmp_path: Path, called: str) -> None:
+    moments = [NOON, NOON + 30 * DAY, NOON + 60 * DAY]
+    answers = [Answered("https://example.com/robots.txt", ACAP, at=moment) for moment in moments]
+    path = write_warc(tmp_path / "robots.warc", answers)
+    with time_machine.travel(called), open_captures([path], agent=Agent("examplebot", uses=("preserve", "index"))) as captures:
+        visits = history(captures, "https://example.com/", PLAIN)
+        told = as_json(visits, "https://example.com/", captures.agent)
+    assert [visit.answers["preserve"].summary for visit in visits] == ["allow (for 10 days)"] * 3
+    assert [date["answers"]["preserve"]["until"][:10] for date in told["dates"]] == ["2024-05-11", "2024-06-10", "2024-07-10"]
+    index = "allow (until 2024-06-15T23:59:59Z)"
+    assert [visit.answers["index"].summary for visit in visits] == [index, index, "deny"]
+    assert [visit.answers["access"].verdict for visit in visits] == [Verdict.DEFER] * 3
+    assert [date["changed"] for date in told["dates"]] == [[], [], ["index"]]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from comity.authoring.lint import KINDS, Kind, kind_of, lint_file, lint_site, site_folder
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
-from comity.authoring.sites import DEFAULT_ORIGIN, Source, SourceFile, load
+from comity.authoring.sites import DEFAULT_ORIGIN, Source, SourceFile, load, remedy_for
 from comity.crawler.run.console import complain, say
 from comity.dataset.files.replacement import Replacement
 from comity.policies import Fetched, PolicyError, Site
@@ -110,7 +110,7 @@ def _check_target(target: str) -> None:
     """PolicyError where it is nothing that can be looked at."""
     # Path has no name for "", and raises where a name is too long.
     if target != STANDARD_INPUT and "://" not in target and not os.path.exists(target):  # noqa: PTH110
-        raise PolicyError(f"`{printable(os.fsencode(target))}` is no file, no folder and no URL: write https:// before a host")
+        raise PolicyError(f"`{printable(os.fsencode(target))}` is no file, no folder and no URL: {remedy_for(target)}")
 
 
 def _lint(targets: Iterable[str], options: Namespace, samples: tuple[SourceFile, ...]) -> list[Problem]:

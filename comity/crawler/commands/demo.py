@@ -43,7 +43,7 @@ class Command(BaseCommand):
         try:
             with demo.running(opts.host, 0 if opts.crawl else opts.port) as server:
                 if opts.crawl:
-                    self.exitcode = _crawl(server.url, opts.output or OUTPUT)
+                    self.exitcode = _crawl(server.url, opts)
                 else:
                     _serve(server)
                 print(_summary(server.guard))  # noqa: T201
@@ -51,11 +51,16 @@ class Command(BaseCommand):
             raise UsageError(f"cannot listen on {opts.host}, port {opts.port}: {error}", print_help=False) from None
 
 
-def _crawl(url: str, output: str) -> int:
-    pace = "COMITY_MIN_DELAY=0"  # the Crawl-delay of the site is enough
-    command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={url}", "-O", output, "-s", pace]
+def _crawl(url: str, opts: Namespace) -> int:
+    """Crawl the site in a process of its own, with the settings and the log of the command line."""
+    settings = ["COMITY_MIN_DELAY=0", *opts.set]  # the Crawl-delay of the site is enough
+    command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={url}", "-O", opts.output or OUTPUT]
+    command += [argument for setting in settings for argument in ("-s", setting)]
+    command += ["--logfile", opts.logfile] if opts.logfile else []
+    command += ["--loglevel", opts.loglevel] if opts.loglevel else []
+    command += ["--nolog"] if opts.nolog else []
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings"}
-    return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603  # our own words only
+    return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603  # the words of the operator only
 
 
 def _serve(server: demo.Server) -> None:

@@ -19,7 +19,7 @@ from comity.crawler.commands.policy_history import show as show_history
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.run.console import complain, open_console
-from comity.crawler.sites.sources import PolicySpider, read_folder
+from comity.crawler.sites.sources import PolicySpider, missing_host, read_folder
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, instructions
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.answers.request import DOCUMENT, KINDS, Facts
@@ -27,7 +27,7 @@ from comity.policies.answers.rule import RULES
 from comity.policies.formats.ai_txt.conversion import other_form
 from comity.policies.formats.ai_txt.file import PATH as AI_PATH
 from comity.policies.syntax.printable import printable, unhidden
-from comity.policies.syntax.urls import origin_of
+from comity.policies.syntax.urls import origin_of, typed_url
 
 HISTORY = "history"  # before a URL
 EXIT = {Verdict.ALLOW: 0, Verdict.DENY: 1, Verdict.DEFER: 1}
@@ -121,6 +121,9 @@ class Command(BaseCommand):
         site = self._fetch(url) if opts.offline is None else _read(origin, opts.offline, self._agent)
         if site is None:
             self.exitcode = UNREACHABLE
+        elif (problem := missing_host(site)) and not opts.json:
+            _print(f"NOT KNOWN: {problem}.\n")
+            self.exitcode = UNREACHABLE
         elif opts.xml:
             self._print_ai_txt(site, origin)
         else:
@@ -195,12 +198,10 @@ class Command(BaseCommand):
 
 
 def _url(argument: str) -> str:
-    url = argument if "://" in argument else f"https://{argument}"
     try:
-        origin_of(url)
+        return typed_url(argument)
     except ValueError as error:
         raise UsageError(str(error), print_help=False) from None
-    return url
 
 
 def _facts(opts: Namespace) -> Facts:

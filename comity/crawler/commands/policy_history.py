@@ -19,6 +19,7 @@ from comity.policies.syntax.urls import origin_of
 from comity.policies.tag import write_conditions
 
 SPAN = timedelta(hours=1)  # captures within it are of one visit: the files of a site are asked for one after the other
+_DAY = timedelta(days=1)
 ACCESS = "access"
 UNSTATED = "not stated"
 
@@ -31,10 +32,14 @@ class Answer:
     reasons: tuple[Reason, ...]
     is_stated: bool = True
     conditions: dict[str, Any] = field(default_factory=dict)  # of a permission, as the tag has them
+    days: int | None = None  # for which the permission holds from the visit on; None: it ends at a date, or not at all
 
     @property
     def summary(self) -> str:
-        details = limits_of(self.conditions) if self.is_stated else UNSTATED
+        """What the site says, in words that are the same for the same files."""
+        conditions = {name: value for name, value in self.conditions.items() if name != "until" or self.days is None}
+        term = f"for {self.days} day{'s' * (self.days != 1)}" if self.days is not None else ""
+        details = ", ".join(filter(None, (limits_of(conditions), term))) if self.is_stated else UNSTATED
         return f"{self.verdict.value} ({details})" if details else self.verdict.value
 
     @property
@@ -63,10 +68,12 @@ def history(captures: PolicyCaptures, url: str, facts: Facts, *, declared_only: 
     origin, agent = origin_of(url), captures.agent
     sites = [(moment, site) for moment in _visits(captures.moments(origin)) if (site := captures.at(origin, moment))]
     uses: dict[str, None] = dict.fromkeys(agent.uses)
-    for _, captured in () if declared_only else sites:
-        page = captured.site.page(agent, url, body=None, facts=facts)
+    for moment, captured in () if declared_only else sites:
+        page = captured.site.page(agent, url, body=None, facts=facts, now=moment)
         uses |= dict.fromkeys(use for use, answer in page.uses.items() if answer.stated)
-    return [Visit(moment, captured, _answers(captured, agent, url, facts, uses)) for moment, captured in sites]
+    return [
+        Visit(moment, captured, _answers(captured, agent, url, facts, uses, moment, sites[0][0])) for moment, captured in sites
+    ]
 
 
 def _visits(moments: Iterable[datetime]) -> Iterator[datetime]:
@@ -81,13 +88,20 @@ def _visits(moments: Iterable[datetime]) -> Iterator[datetime]:
         yield last
 
 
-def _answers(captured: CapturedSite, agent: Agent, url: str, facts: Facts, uses: Iterable[str]) -> dict[str, Answer]:
-    decision = captured.site.judge(agent, url, facts)
-    page = captured.site.page(agent, url, body=None, facts=facts)
+def _answers(
+    captured: CapturedSite, agent: Agent, url: str, facts: Facts, uses: Iterable[str], moment: datetime, hour: datetime
+) -> dict[str, Answer]:
+    """Return what the files of a visit say. `moment`: of the visit. `hour`: the time of the day at which requests are judged, one
+    for all visits: else a Visit-time would seem to change with the hours of the captures."""
+    decision = captured.site.judge(agent, url, facts, hour)
+    page = captured.site.page(agent, url, body=None, facts=facts, now=moment)
     answers = {ACCESS: Answer(decision.verdict, decision.reasons)}
     for use in uses:
         answer = page.uses[use]
-        answers[use] = Answer(answer.verdict, answer.reasons, answer.stated, write_conditions(answer))
+        term = answer.until - moment if answer.until else None
+        is_counted = term is not None and not term % _DAY  # from the visit on; a date ends at 23:59:59
+        days = term // _DAY if term is not None and is_counted else None
+        answers[use] = Answer(answer.verdict, answer.reasons, answer.stated, write_conditions(answer), days)
     return answers
 
 

@@ -30,6 +30,9 @@ SECOND_TRY = 0.25  # seconds after which the next address is tried beside the fi
 
 
 P = TypeVar("P", bound=asyncio.Protocol)
+def no_host(host: str) -> str:
+    """Return how a host is told that does not exist."""
+    return f"there is no host {printable(host.encode())} (check the spelling)"
 
 
 class BarredError(TransferError):
@@ -85,6 +88,8 @@ class Network:
             result: list[AddrInfoType] | OSError
             try:
                 result = list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            except socket.gaierror as error:
+                result = OSError(no_host(host)) if error.errno == socket.EAI_NONAME else error
             except (OSError, UnicodeError) as error:
                 result = error if isinstance(error, OSError) else OSError(str(error))
             with suppress(RuntimeError):  # the loop was closed meanwhile

@@ -13,13 +13,14 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Policies
+from comity.crawler.fetching.network import no_host
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.run.console import complain
 from comity.crawler.run.flights import ClosingError
 from comity.policies import Agent, Fetched, PolicyError, Site
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.formats.file import MAX_REFERENCES
-from comity.policies.syntax.urls import origin_of, target_of
+from comity.policies.syntax.urls import host_name, origin_of, target_of
 
 
 class CommandSpider(Spider):
@@ -83,6 +84,12 @@ def read_folder(origin: str, folder: Path, agent: Agent) -> Site:
         if file := read_file(folder, path_in_folder(origin, url)):
             files[url] = file
     return Site.from_files(origin, files)
+
+
+def missing_host(site: Site) -> str:
+    """Return the sentence that the host of a site does not exist; "" where it exists, or a copy of its policies holds."""
+    error = site.files[f"{site.origin}/robots.txt"].error
+    return error if error == no_host(host_name(site.origin)) else ""
 
 
 def path_in_folder(origin: str, url: str) -> str:

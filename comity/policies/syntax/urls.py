@@ -2,6 +2,8 @@
 
 origin_of(url)      scheme, host and port
 origin_or_empty(url) the same, "" where there is none
+typed_url(text)     a URL as people type it, with its scheme
+url_remedy(text)    the right form of a slip
 host_name(url)      the host, "" where there is none
 host_names(host)    a host, and its name by IDNA 2003
 target_of(url)      path and query, as they are sent
@@ -71,6 +73,32 @@ def origin_or_empty(url: str) -> str:
         return origin_of(url)
     except ValueError:
         return ""
+
+
+# `http//host`, `https:/host`, `http:host`: but not `http:8080`, a host with its port.
+_SLIP = re.compile(r"(https?)(?::/?|//?)(?!/|\d+(?:[/?#]|\Z))(?=.)", re.IGNORECASE)
+_OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d{1,5}(?:[/?#]|\Z))", re.IGNORECASE)
+_MAIL = re.compile(r"(?:(?:https?://)?mailto:)?([^/?#@]*)@(?=[^/?#@]*(?:[/?#]|\Z))", re.IGNORECASE)
+
+
+def typed_url(text: str) -> str:
+    """Return the URL that somebody types, who may leave out `https://`. ValueError, with the right form, for what is none."""
+    if remedy := url_remedy(text):
+        raise ValueError(f"`{text}` is not an http or https URL: {remedy}")
+    url = text if "://" in text else f"https://{text}"
+    origin_of(url)
+    return url
+
+
+def url_remedy(text: str) -> str:
+    """Return what to write instead of a slip or of another kind of URL; "" where a text is neither."""
+    has_scheme = "://" in text
+    if not has_scheme and (slip := _SLIP.match(text)):
+        return f"write `{slip[1].lower()}://{text[slip.end() :]}`"
+    is_mail = not has_scheme or text.lower().partition("://")[2].startswith("mailto:")
+    if is_mail and (mail := _MAIL.match(text)):
+        return f"write `https://{text[mail.end() :]}`"
+    return "write https:// and a host" if not has_scheme and _OTHER_SCHEME.match(text) else ""
 
 
 def host_name(url: str) -> str:

@@ -112,6 +112,9 @@ def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path
         ([], "policy takes one URL"),
         (["ftp://example.com/"], "is not an http or https URL"),
         (["https://example.com/", "--agent", "two words"], "is not a product token"),
+        (["mailto:x@y.z"], "`mailto:x@y.z` is not an http or https URL: write `https://y.z`"),
+        (["http//typo"], "`http//typo` is not an http or https URL: write `http://typo`"),
+        (["history", "http//typo", "--policies", "."], "`http//typo` is not an http or https URL: write `http://typo`"),
         (["https://example.com/", "--method", "FETCH"], "is no HTTP method"),
         (["https://example.com/", "--offline", "nowhere"], "--offline `nowhere` is no folder"),
         (["https://example.com/", "--offline", ""], "--offline `` is no folder"),
@@ -229,6 +232,29 @@ def test_unreachable_is_told_by_the_exit_status(serve: Serve, tmp_path: Path) ->
     assert told["reasons"][0]["text"] == "HTTP status 503"
 
 
+NO_NAMES = """import socket
+def getaddrinfo(host, *args, found=socket.getaddrinfo, **kwargs):
+    if str(host).endswith(".invalid"):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    return found(host, *args, **kwargs)
+socket.getaddrinfo = getaddrinfo
+"""
+
+
+@pytest.mark.usefixtures("new_processes")
+def test_a_host_that_does_not_exist_is_no_refusal(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(NO_NAMES)
+    store = ("-s", f"COMITY_STORE={tmp_path / 'policies.sqlite'}")
+    for options in ([], ["--prompt", "Train"]):
+        done = scrapy("policy", "nosuch.invalid/a", *options, *store, folder=tmp_path, PYTHONPATH=str(tmp_path))
+        expected = "NOT KNOWN: there is no host nosuch.invalid (check the spelling).\n"
+        assert (done.returncode, done.stdout, done.stderr) == (2, expected, "")
+    done = scrapy("policy", "nosuch.invalid", "--json", *store, folder=tmp_path, PYTHONPATH=str(tmp_path))
+    [reason] = json.loads(done.stdout)["reasons"]
+    assert (done.returncode, reason["rule"]) == (2, "robots.unreachable")
+    assert reason["text"] == "there is no host nosuch.invalid (check the spelling)"
+
+
 @pytest.mark.requirement("SEC-4")
 def test_what_a_site_says_is_shown_and_not_done(offline: Path, tmp_path: Path) -> None:
     """Neither terminal escapes nor the table's own markup."""
@@ -282,6 +308,16 @@ def test_demo_crawl_ends_with_items_and_a_summary(tmp_path: Path) -> None:
     assert "robots.disallow" in done.stderr
     assert "Crawl finished" in done.stderr
     assert "automated requests pass and refused 0\n" in done.stdout
+
+
+def test_demo_crawl_has_the_settings_of_the_command(tmp_path: Path) -> None:
+    options = ["-O", "pages.jsonl", "-s", "COMITY_REPORT=report.json", "-s", "CLOSESPIDER_PAGECOUNT=1", "-L", "WARNING"]
+    done = scrapy("demo", "--crawl", *options, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert report["hosts"]
+    assert (tmp_path / "pages.jsonl").read_text("utf-8")
+    assert " INFO: " not in done.stderr
 
 
 def test_demo_serves_until_interrupted(tmp_path: Path) -> None:
