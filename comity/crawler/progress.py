@@ -130,7 +130,7 @@ def summary(stats: dict[str, object], reason: str) -> Table:
         row(UNREACHABLE_STATS + cause.name, f"    {cause.words or cause.name}: {cause.remedy}")
     row("comity/sites/unusable", "sites not crawled: they refuse every one of COMITY_USES (COMITY_SKIP_UNUSABLE)")
     row("comity/access/stopped", "responses refused by their header fields")
-    row("comity/policies/unreachable", "policy files could not be had")
+    row("comity/policies/lost", "policy files could not be had")
     row("comity/scheduler/left", "requests left waiting")
     row("comity/scheduler/set-aside", "requests set aside: their host is too slow (COMITY_MAX_DELAY)")
     row("comity/urls/bad", "lines that are no URL")

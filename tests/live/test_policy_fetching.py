@@ -28,6 +28,7 @@ from comity.crawler.fetching.network import Channel, Destination, Network
 from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.fetching.reach import IPAddress, Reach
 from comity.crawler.fetching.store import PolicyStore
+from comity.crawler.progress import summary
 from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import ScrapyRun, closing
 from comity.policies.formats import WELL_KNOWN
@@ -437,6 +438,22 @@ def test_pages_are_fetched_without_it(serve: Callable[..., Loopback], crawl: Cal
     assert [item["rule"] for item in crawled.items] == ["robots.no-group"] * 3
     assert site.paths.count(AUTOMATION) == 2
     assert "no requests but plain ones for pages are made" in crawled.log
+
+
+@pytest.mark.parametrize(("last", "lost"), [(http(503), 1), (http(404), 0)])
+def test_a_file_that_fails_is_counted_once(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled], last: Route, lost: int
+) -> None:
+    """However often it is asked for. One that is had at last is not counted."""
+    site = serve(
+        {"/robots.txt": http(200, ""), AUTOMATION: in_turn(http(503, Retry_After="1"), http(503, Retry_After="1"), last)}
+    )
+    crawled = crawl(Asks, ALONE, steps=json.dumps([[moment, site.url()] for moment in (0, 302, 604)]))
+    assert site.paths.count(AUTOMATION) == 3
+    assert crawled.stats["comity/policies/unreachable"] == 2 + lost
+    assert crawled.stats["comity/policies/lost"] == lost
+    rows = summary(crawled.stats, "finished").columns[1].cells
+    assert ("policy files could not be had" in map(str, rows)) is bool(lost)
 
 
 @pytest.mark.requirement("RFC-7")

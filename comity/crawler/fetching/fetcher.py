@@ -96,6 +96,7 @@ class PolicyFetcher:
         self._paths = tuple(paths)
         self._sites = Sites()
         self._barred: Bounded[tuple[str, Reach], Policies] = Bounded(MAX_SITES)  # by origin and who led there
+        self._lost: Bounded[str, None] = Bounded(MAX_SITES)  # URLs of files that could not be had when they were asked for last
         self._flights: Flights[tuple[Reach | None, Policies]] = Flights(run)  # by origin: for whom, and what
         self._is_closed = False
         self._told: set[Cause] = set()  # of unreachable policies, each with a warning
@@ -150,10 +151,16 @@ class PolicyFetcher:
             await self._flights.close()
             await self._files.leave()
 
-    def count(self, name: str, number: int = 1, origin: str = "") -> None:
+    def count(self, name: str, number: int = 1, place: str = "") -> None:
         self._run.stats.inc_value(f"comity/policies/{name}", number)
         if name == "requests":
-            self._observer.asked_for_files(origin, number)
+            self._observer.asked_for_files(place, number)
+        elif name == "unreachable" and place not in self._lost:
+            self._lost[place] = None
+            self._run.stats.inc_value("comity/policies/lost")
+        elif name in ("fetched", "not_modified") and place in self._lost:
+            del self._lost[place]
+            self._run.stats.inc_value("comity/policies/lost", -1)
 
     async def _look_up(self, origin: str, referrer_reach: Reach | None) -> tuple[Reach | None, Policies]:
         """Look the origin up. What fails by a mistake of ours refuses it, and says so."""

@@ -58,7 +58,8 @@ SAVE_AFTER = 0.5  # seconds at most from an answer until it is in the store
 class Asker(Protocol):
     """The crawl for which something is looked up."""
 
-    def count(self, name: str, number: int = 1, origin: str = "") -> None: ...
+    def count(self, name: str, number: int = 1, place: str = "") -> None:
+        """`place`: the origin of requests, the URL of a file that was had or was not."""
 
 
 class PolicyQuery(NamedTuple):
@@ -341,15 +342,15 @@ class PolicyFiles:
         if availability(fetched) is Availability.UNREACHABLE:
             at_most = LOCAL_BACK_OFF if cause_of(failure_reason(fetched)).is_local else DAY
             failed = (file or PolicyFile(due=0)).failed(fetched, now, 0.0 if is_vital else BACK_OFF, at_most)
-            asker.count("unreachable")
+            asker.count("unreachable", 1, url)
             _log(url, failed, now, is_vital=is_vital)
             return failed
         if fetched.status == 304:
             assert file
             assert file.copy
-            asker.count("not_modified")
+            asker.count("not_modified", 1, url)
             return file.confirmed(fetched.headers, min(answer.seconds, lifetime(url, file.copy)), now)
-        asker.count("fetched")
+        asker.count("fetched", 1, url)
         seconds = min(answer.seconds, lifetime(url, fetched))
         return PolicyFile(due=now + seconds, copy=fetched, reach=answer.reach)
 

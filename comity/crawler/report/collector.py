@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import inf
 from time import monotonic, time
 from typing import Any
 
@@ -120,8 +121,10 @@ class Collector(Observer):
 
     def settled(self, limiters: Sequence[Paced], start: list[Gap | None]) -> None:
         now = monotonic()
-        for limiter, gap in zip(limiters, start, strict=True):
-            self.hosts.settled(limiter, gap, now)
+        parts = [inf if gap is None else gap.part for gap in start]
+        narrowest = parts.index(min(parts))  # the host's where none has a gap
+        for number, (limiter, gap) in enumerate(zip(limiters, start, strict=True)):
+            self.hosts.settled(limiter, gap, now, is_counted=number == narrowest)
         self.hosts.count_of(limiters[0].name).sent += 1
         index = self._bucket(now)
         self._sent[index] += 1
@@ -170,7 +173,7 @@ class Collector(Observer):
         report.statuses = [NamedCount(str(status), count) for status, count in sorted(self.statuses.items())]
         report.refusals, report.stopped = refusals_of(self.refused), refusals_of(self.stopped_rules)
         totals = self.totals()
-        report.counts = {**totals, "failed": max(0, totals["sent"] - totals["answered"])}
+        report.counts = {**totals, "gaps": report.pace.gaps, "failed": max(0, totals["sent"] - totals["answered"])}
         self.sites.fill(report)
         self.items.fill(report)
         report.actions.number = dict(sorted(self.actions.items()))

@@ -190,8 +190,10 @@ class HostCounts:
                 narrowest = Gap(now, part, window)
         return narrowest
 
-    def settled(self, limiter: Paced, gap: Gap | None, now: float) -> None:
-        """The headers of the answer to a request have come."""
+    def settled(self, limiter: Paced, gap: Gap | None, now: float, *, is_counted: bool = True) -> None:
+        """Note that the headers of the answer to a request have come.
+
+        `is_counted`: the request counts by this limiter. One under several limiters counts once."""
         host = self._limited(limiter.name)
         host.last = now
         most = max([window.requests for window in limiter.windows], default=1)
@@ -201,13 +203,14 @@ class HostCounts:
             if len(stamps) > 2 * MAX_STAMPS:
                 del stamps[:-MAX_STAMPS]
         if gap is None:
-            if not _is_scope(limiter.name):  # its request counts with its host
+            if is_counted and not _is_scope(limiter.name):  # its request counts with its host
                 self.first += bool(limiter.windows)
                 self.unlimited += not limiter.windows
             return
         part = gap.part
-        self.gaps[sum(part >= edge for edge in EDGES)] += 1
-        self.gap_sum += part
+        if is_counted:
+            self.gaps[sum(part >= edge for edge in EDGES)] += 1
+            self.gap_sum += part
         host.gaps += 1
         if part <= host.least or host.least_of is None:
             host.least, host.least_of = part, gap.window

@@ -27,8 +27,8 @@ class Crawl:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def count(self, what: str, number: int = 1, origin: str = "") -> None:
-        self.counts[what] += number
+    def count(self, name: str, number: int = 1, place: str = "") -> None:
+        self.counts[name] += number
 
 
 class SlowStore(PolicyStore):

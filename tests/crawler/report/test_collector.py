@@ -13,6 +13,8 @@ from comity.crawler.report.crawled import CrawlFacts, report_of
 from comity.crawler.report.value import Report
 from comity.policies import ActionRequest, Decision, Reason, Source, Verdict
 from comity.policies.answers.fetched import Fetched
+from comity.policies.syntax.windows import Window
+from tests.crawler.report.test_hosts import Limiter
 
 ROBOTS = "https://a.example/robots.txt"
 
@@ -65,6 +67,19 @@ def test_another_look_at_a_site_counts_once() -> None:
     assert not report.unreachable.listed
     assert not report.unreachable.reasons.rows
     assert [(file.present, file.absent, file.unreachable) for file in report.files] == [(1, 1, 0)]
+
+
+def test_a_request_under_several_limiters_has_one_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    collector = Collector()
+    host, scope = Limiter(), Limiter((Window(2, 4.0),), "https://a.example 0123456789")
+    for moment in (0.0, 1.0, 5.0, 9.0):
+        monkeypatch.setattr(module, "monotonic", lambda moment=moment: collector.began + moment)
+        collector.settled([host, scope], collector.starting([host, scope]))
+    report = reported(collector)
+    pace = report.pace
+    assert (pace.gaps, pace.first, report.counts["gaps"], report.counts["sent"]) == (3, 1, 3, 4)
+    assert {row.name: row.count for row in pace.histogram if row.count} == {"1 to 1.05": 1, "1.25 to 1.5": 1, "2 to 3": 1}
+    assert {row.host: row.gaps for row in pace.least} == {"a.example": 3, "https://a.example (scope 012345)": 2}
 
 
 def test_a_long_crawl_has_longer_buckets_and_loses_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
