@@ -137,7 +137,7 @@ def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: I
 
     `agent`: whose vocabulary counts. `agents`: the crawlers that are asked about; none: all that the files name. `urls`: the
     sample URLs, absolute or paths; none: the root and what the files speak of."""
-    notes = list(source.notes)
+    notes = [*source.notes, *source.place_notes]
     names = tuple(dict.fromkeys(agents)) or tuple(sorted(source.site.crawler_names - {"*", ""}))
     if len(names) > MAX_AGENTS:
         notes.append(f"the files name {len(names)} crawlers, of which {MAX_AGENTS} are explained: ask about others by name")

@@ -69,11 +69,24 @@ def site_folder(file: Path, kind: Kind) -> Path | None:
     file = file.absolute()
     folder: Path | None
     if kind.path:
-        folder = file.parents[kind.path.count("/") - 1] if file.as_posix().endswith(kind.path) else None
+        folder = None if right_place(file, kind) else file.parents[kind.path.count("/") - 1]
     else:
         sites = (parent for parent in file.parents if any((parent / path.lstrip("/")).is_file() for path in WELL_KNOWN))
         folder = next(sites, None)
     return None if folder in (None, Path(file.anchor), Path.home()) else folder
+
+
+def right_place(file: Path, kind: Kind) -> str:
+    """Return the path in the folder of a site at which crawlers ask for a file; "" where it is there, or may be anywhere."""
+    is_there = not kind.path or file.absolute().as_posix().endswith(kind.path)
+    is_hidden = kind.path.count("/") == 1 and file.absolute().parent.name == ".well-known"
+    return "" if is_there and not is_hidden else kind.path[1:]
+
+
+def misplaced(name: str, place: str) -> Problem:
+    """Return the problem of a file that no crawler asks for where it is."""
+    message = f"no crawler asks for this file here: put it at {place} in the folder of the site"
+    return problems_of(Draft(name, b""), [Finding(rule="comity.file-place", message=message, url=name)], name)[0]
 
 
 def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGIN) -> list[Problem]:

@@ -23,7 +23,7 @@ from comity.crawler.fetching.redirects import REDIRECTS
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import DEFAULT_AGENT, Options
 from comity.crawler.request.referrals import KEY as REFERRAL
-from comity.crawler.sites.sources import PolicySpider, missing_host, path_in_folder, read_file, read_folder
+from comity.crawler.sites.sources import PolicySpider, misplaced_files, missing_host, path_in_folder, read_file, read_folder
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict
 from comity.policies.answers.decision import Source as ReasonSource
 from comity.policies.syntax.printable import printable
@@ -53,6 +53,12 @@ class Source(NamedTuple):
     pages: tuple[SourceFile, ...]  # of a folder the HTML pages below it, of a URL that page
     notes: tuple[str, ...] = ()  # what could not be had, and why
     reach: Reach = Reach.PUBLIC  # of the site's server; of a folder it does not matter
+    misplaced: tuple[tuple[str, str], ...] = ()  # names of policy files that are not read, and their places in the folder
+
+    @property
+    def place_notes(self) -> tuple[str, ...]:
+        """The notes on policy files that are not at their place."""
+        return tuple(f"{name} is not read: crawlers ask for it at {place}" for name, place in self.misplaced)
 
     def name_of(self, url: str) -> str:
         """Return the name by which the user knows the file or page of this URL."""
@@ -142,7 +148,8 @@ def _read(folder: Path, origin: str, agent: Agent) -> Source:
         if page := read_file(folder, path):
             pages.append(SourceFile(str(folder / path), f"{origin}/{quote(os.fsencode(path))}", page))
     files = (SourceFile(names[url], url, fetched) for url, fetched in site.files.items() if fetched.status != 404)
-    return Source(origin, site, _sorted(origin, files), tuple(pages), tuple(notes))
+    misplaced = tuple((str(folder / path), place) for path, place in misplaced_files(folder).items())
+    return Source(origin, site, _sorted(origin, files), tuple(pages), tuple(notes), misplaced=misplaced)
 
 
 def _page_paths(folder: Path, notes: list[str]) -> Iterator[str]:

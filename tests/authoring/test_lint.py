@@ -383,6 +383,37 @@ def test_neither_a_home_folder_nor_the_root_of_a_disk_is_a_site(
     assert site_folder(Path("/robots.txt"), KINDS["robots.txt"]) is None
 
 
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("tdmrep.json", ".well-known/tdmrep.json"),
+        (".well-known/robots.txt", "robots.txt"),
+        (".well-known/ai.txt", "ai.txt"),
+        (".well-known/automation-preferences.txt", "automation-preferences.txt"),
+    ],
+)
+@pytest.mark.parametrize("others", [{}, {"page.html": ""}])
+def test_a_policy_file_that_no_crawler_asks_for_is_told_its_place(
+    others: dict[str, str], file: str, place: str, tmp_path: Path, lint: Lint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, {file: "[]" if file.endswith("json") else "", **others})
+    for target in (tmp_path, tmp_path / file):
+        status, out, _ = lint(target, "--select", "comity.file-place")
+        message = f"no crawler asks for this file here: put it at {place} in the folder of the site"
+        assert out.startswith(f"{tmp_path / file}: error: {message} [comity.file-place, ")
+        assert status == 1
+    assert main(["explain", str(tmp_path)]) == (0 if others else 2)
+    assert f"{tmp_path / file} is not read: crawlers ask for it at {place}" in "".join(capsys.readouterr()).replace("\n", "")
+    write(tmp_path, {place: (tmp_path / file).read_bytes()})  # the file at its place counts, the other one is a copy
+    assert lint(tmp_path, "--select", "comity.file-place") == (0, "Nothing is wrong.\n", "")
+
+
+def test_a_file_that_is_said_to_be_one_may_be_anywhere(tmp_path: Path, lint: Lint) -> None:
+    write(tmp_path, {"draft.json": "[]"})
+    _, out, _ = lint(tmp_path / "draft.json", "--as", "tdmrep.json", "--select", "comity.file-place")
+    assert out == "Nothing is wrong.\n"
+
+
 def test_files_that_are_no_policies_are_passed_over_if_that_is_said(tmp_path: Path, lint: Lint) -> None:
     write(tmp_path, {"sitemap.xml": "<urlset/>", "robots.txt": GTPBOT})
     status, out, _ = lint("--skip-unknown", tmp_path / "sitemap.xml", tmp_path / "robots.txt")

@@ -46,6 +46,8 @@ def run(options: Namespace) -> int:
     if not source.pages and all(not file.fetched.status for file in source.files):
         for name, outcome in explanation.files:
             complain(f"{name}: {outcome}")
+        for note in source.place_notes:
+            complain(note)
         complain(f"comity explain: neither a policy file nor a page of {options.target} could be had")
         return FAILED
     if options.format == "json":

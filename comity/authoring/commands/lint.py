@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from comity.authoring.lint import KINDS, Kind, kind_of, lint_file, lint_site, site_folder
+from comity.authoring.lint import KINDS, Kind, kind_of, lint_file, lint_site, misplaced, right_place, site_folder
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
 from comity.authoring.sites import DEFAULT_ORIGIN, Source, SourceFile, load, remedy_for
@@ -150,13 +150,14 @@ def _lint_site(target: str, options: Namespace, samples: tuple[SourceFile, ...])
     source = load(target, origin=options.origin)
     for note in source.notes:
         complain(note)
-    if not source.files and not source.pages:
+    others = {name: kind for name in _others(target, source) if (kind := kind_of(name, _octets(name)))}
+    if not source.files and not source.pages and not others:
         raise PolicyError(f"{target} has none of {', '.join(sorted(KINDS))}: name a file, or say what it is with --as")
     problems = lint_site(source, samples)
-    for name in _others(target, source):
-        body = _octets(name)
-        if kind := kind_of(name, body):
-            problems += lint_file(kind, name, body, origin=source.origin)
+    places = dict(source.misplaced)
+    for name, kind in others.items():
+        problems += [misplaced(name, places[name])] if name in places else []
+        problems += lint_file(kind, name, _octets(name), origin=source.origin)
     return problems
 
 
@@ -182,11 +183,14 @@ def _lint_in_folder(
 
 def _lint_alone(name: str, kind: Kind, body: bytes, origin: str, samples: tuple[SourceFile, ...]) -> list[Problem]:
     """Return the problems of a file whose site is not known."""
-    name = "standard input" if name == STANDARD_INPUT else name
+    if name == STANDARD_INPUT:
+        name = "standard input"
     if not kind.path:
         return lint_file(kind, name, body, origin=origin)
+    place = right_place(Path(name), kind) if kind_of(name, body) is kind else ""  # else --as says what it is
+    placed = [misplaced(name, place)] if place else []
     file = SourceFile(name, origin + kind.path, Fetched(status=200, body=body))
-    return lint_site(Source(origin, Site.from_files(origin, {file.url: file.fetched}), (file,), ()), samples)
+    return placed + lint_site(Source(origin, Site.from_files(origin, {file.url: file.fetched}), (file,), ()), samples)
 
 
 def _kind(target: str, body: bytes, options: Namespace) -> Kind | None:
@@ -221,8 +225,9 @@ def _others(target: str, source: Source) -> list[str]:
     if not Path(target).is_dir():
         return []
     site_files = {os.path.realpath(file.name) for file in (*source.files, *source.pages)}
-    paths = (path for path in sorted(Path(target).iterdir()) if path.suffix in OTHER_SUFFIXES and path.is_file())
-    return [str(path) for path in paths if os.path.realpath(path) not in site_files]
+    paths = [path for path in sorted(Path(target).iterdir()) if path.suffix in OTHER_SUFFIXES and path.is_file()]
+    paths += (Path(name) for name, _ in source.misplaced)
+    return [str(path) for path in dict.fromkeys(paths) if os.path.realpath(path) not in site_files]
 
 
 def _mend(name: str, options: Namespace, selection: Selection) -> bool:

@@ -120,7 +120,7 @@ def desk_of(target: str | None, *, origin: str | None = None, referrer_reach: Re
     folder = None if is_url(target) else Folder(Path(target), source.origin, names)
     page = next(iter(pages), "")
     state = State(source.origin, files, pages, Choices(page=page))
-    return Desk(target, state.chosen(urls=_paths(state, pages)), folder, source.notes, source.reach)
+    return Desk(target, state.chosen(urls=_paths(state, pages)), folder, (*source.notes, *source.place_notes), source.reach)
 
 
 def _paths(state: State, pages: Mapping[str, Fetched]) -> str:

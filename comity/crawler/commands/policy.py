@@ -19,7 +19,7 @@ from comity.crawler.commands.policy_history import show as show_history
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.run.console import complain, open_console
-from comity.crawler.sites.sources import PolicySpider, missing_host, read_folder
+from comity.crawler.sites.sources import PolicySpider, misplaced_files, missing_host, read_folder
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, instructions
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.answers.request import DOCUMENT, KINDS, Facts
@@ -219,6 +219,8 @@ def _facts(opts: Namespace) -> Facts:
 def _read(origin: str, folder: str, agent: Agent) -> Site:
     if not os.path.isdir(folder):  # noqa: PTH112  # Path has no name for "", and raises where a name is too long
         raise UsageError(f"--offline `{folder}` is no folder", print_help=False)
+    for path, place in misplaced_files(Path(folder)).items():
+        complain(f"{Path(folder) / path} is not read: crawlers ask for it at {place}")
     try:
         return read_folder(origin, Path(folder), agent)
     except PolicyError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,6 +91,19 @@ def missing_host(site: Site) -> str:
     """Return the sentence that the host of a site does not exist; "" where it exists, or a copy of its policies holds."""
     error = site.files[f"{site.origin}/robots.txt"].error
     return error if error == no_host(host_name(site.origin)) else ""
+
+
+def misplaced_files(folder: Path) -> dict[str, str]:
+    """Return the policy files that are at the place of others: path in the folder -> path at which crawlers ask for it.
+
+    They are not read. A file whose right place is taken is left out."""
+    misplaced = {}
+    for path in WELL_KNOWN:
+        name = posixpath.basename(path)
+        for place in (f"/{name}", f"/.well-known/{name}"):
+            if place != path and (folder / place[1:]).is_file() and not (folder / path[1:]).exists():
+                misplaced[place[1:]] = path[1:]
+    return misplaced
 
 
 def path_in_folder(origin: str, url: str) -> str:

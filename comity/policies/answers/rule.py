@@ -178,6 +178,9 @@ declare(
         ),
         "comity.file-type": Rule(FINDING, "RFC 9309 section-2.3", "a policy file is served with another media type than it has"),
         "comity.file-encoding": Rule(FINDING, "RFC 9309 section-2.3", "a policy file is not in UTF-8, or not served as such"),
+        "comity.file-place": Rule(
+            FINDING, "comity, docs/authoring.md", "a policy file is where no crawler asks for it", severity=ERROR
+        ),
         "comity.file-moved": Rule(
             FINDING, "RFC 9309 section-2.3.1.2", "a policy file is redirected: not every crawler follows, and none everywhere"
         ),

@@ -154,6 +154,12 @@ def test_as_many_referenced_files_are_read_as_a_crawl_would_read(offline: Path, 
         assert [(reason["rule"], reason["line"]) for reason in told["reasons"]] == [("acap.reference-unreachable", 12)]
 
 
+def test_a_file_that_is_not_at_its_place_is_told(offline: Path, tmp_path: Path) -> None:
+    (offline / "tdmrep.json").write_text('[{"location": "/", "tdm-reservation": 1}]')
+    done = scrapy("policy", "https://example.com/a", "--offline", str(offline), folder=tmp_path)
+    assert done.stderr == f"{offline / 'tdmrep.json'} is not read: crawlers ask for it at .well-known/tdmrep.json\n"
+
+
 def test_an_offline_site_without_files_restricts_nothing(tmp_path: Path) -> None:
     done = scrapy("policy", "https://example.com/", "--offline", ".", "--json", folder=tmp_path)
     assert done.returncode == 0
