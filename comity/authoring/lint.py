@@ -85,7 +85,7 @@ def right_place(file: Path, kind: Kind) -> str:
 
 def misplaced(name: str, place: str) -> Problem:
     """Return the problem of a file that no crawler asks for where it is."""
-    message = f"no crawler asks for this file here: put it at {place} in the folder of the site"
+    message = f"No crawler asks for this file here. Put it at {place} in the folder of the site."
     return problems_of(Draft(name, b""), [Finding(rule="comity.file-place", message=message, url=name)], name)[0]
 
 

@@ -399,7 +399,7 @@ def test_a_policy_file_that_no_crawler_asks_for_is_told_its_place(
     write(tmp_path, {file: "[]" if file.endswith("json") else "", **others})
     for target in (tmp_path, tmp_path / file):
         status, out, _ = lint(target, "--select", "comity.file-place")
-        message = f"no crawler asks for this file here: put it at {place} in the folder of the site"
+        message = f"No crawler asks for this file here. Put it at {place} in the folder of the site."
         assert out.startswith(f"{tmp_path / file}: error: {message} [comity.file-place, ")
         assert status == 1
     assert main(["explain", str(tmp_path)]) == (0 if others else 2)

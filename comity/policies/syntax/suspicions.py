@@ -62,7 +62,7 @@ def suspicions(path: bytes) -> list[Suspicion]:
     if space := _SPACE.search(path):
         first, rest = path[: space.start()], path[space.end() :]
         if _SLASHES.match(rest):
-            message = "`//` begins no comment, and `{}` is taken for a part of the path: write `#`"
+            message = "`//` begins no comment: `{}` is read as a part of the path. Write `#`."
             suspected.append(Suspicion("second", message, (rest,), space.end(), len(rest)))
         elif rest[:1] in (b"/", b"*") or _RECORD.match(rest):
             message = "what follows `{}` is taken for a part of that path: write it in a line of its own"

@@ -85,7 +85,7 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
             reader.read(match, lines.number, lines.line_start)
         elif not _EMPTY_LINE.match(line) and not reader.read_below(line, lines.number, lines.line_start):
             name, column = line.lstrip(b" \t").partition(b":")[0], len(line) - len(line.lstrip(b" \t")) + 1
-            message = "`{}` is no keyword: begin a comment with `#`" if name.startswith(b"//") else "`{}` is no keyword"
+            message = "`{}` is no keyword. Begin a comment with `#`." if name.startswith(b"//") else "`{}` is no keyword"
             findings.report("ait.keyword", message, name[:100].rstrip(), line=lines.number, column=column)
     reader.close()
     if cut:

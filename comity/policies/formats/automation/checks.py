@@ -61,7 +61,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     lines = Lines(file.text)
     while line := lines.read():
         if match := SLASHES.match(line):
-            message = "`//` begins no comment: write `#`"
+            message = "`//` begins no comment. Write `#`."
             remarks.report("automation.unknown", message, line=lines.number, column=match.end() - 1, length=2)
     groups = file.automation.groups
     _check_shadowed(remarks, groups)

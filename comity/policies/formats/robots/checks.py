@@ -135,7 +135,7 @@ class _LineCheck:
         elif match := _TAG.match(line):
             self._check_markup(match[1].rstrip(b" \t"), number, match.start(1) + 1)
         elif match := _SLASHES.match(line):
-            message, column = "`//` begins no comment: write `#`", match.start(1) + 1
+            message, column = "`//` begins no comment. Write `#`.", match.start(1) + 1
             self._remarks.report("robots.misplaced", message, line=number, column=column, length=2)
 
     def _check_unknown(self, octets: bytes, number: int, column: int) -> None:
@@ -143,11 +143,11 @@ class _LineCheck:
         name = octets.decode().lower()
         if name in self._others or joined(name) in READ_ELSEWHERE or name.startswith("acap-"):
             return
-        rule, message, quoted = "robots.unread", "no known crawler reads `{}`: take the line out, or put `#` before it", b""
+        rule, message, quoted = "robots.unread", "No known crawler reads `{}`. Delete the line, or put `#` before it.", b""
         if spelling := self._spelling(name):
             rule, message, quoted = "robots.unknown", "`{}` is no record that is known: write `{}`", spelling.encode()
         elif remedy := advice(name):
-            rule, message = "robots.misplaced", f"no crawler reads `{{}}` in robots.txt. {literal(remedy)}"
+            rule, message = "robots.misplaced", f"No crawler reads `{{}}` in robots.txt. {literal(remedy)}"
         elif self._has_markup:
             return
         self._remarks.report(rule, message, octets, quoted, line=number, column=column, length=len(octets))
@@ -157,7 +157,7 @@ class _LineCheck:
         is_meta = _META.match(tag) is not None
         if is_meta or not self._has_markup:
             advice_ = "Write `{}` into the pages" if is_meta else "Take `{}` and the other tags out"
-            message = f"no crawler reads HTML in robots.txt. {advice_}."
+            message = f"No crawler reads HTML in robots.txt. {advice_}."
             self._remarks.report("robots.misplaced", message, tag[:MAX_TAG], line=number, column=column, length=len(tag))
         self._has_markup = self._has_markup or not is_meta
 

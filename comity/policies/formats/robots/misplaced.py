@@ -11,7 +11,8 @@ READ_ELSEWHERE = frozenset(("host", "cleanparam"))  # Yandex
 _JOINTS = re.compile("[ _.-]+")
 
 _IN_PAGES = 'Send the field `X-Robots-Tag: {0}` with the pages, or write `<meta name="robots" content="{0}">` into them.'
-_SIGNAL = "Write `Content-Signal: {}` below a User-agent line."
+_BELOW = "below a User-agent line."
+_NO_TRAINING = f"Write `Content-Signal: ai-train=no` or `Content-Usage: train-ai=n` {_BELOW}"
 _RECORD = "Write `{}` instead."
 _TDM = "Write it into /.well-known/tdmrep.json, or send it as a field with the pages."
 
@@ -27,9 +28,9 @@ ADVICE = {
             *("blockai", "disallowai", "disallowaitraining", "disallowtraining", "noai", "noaitraining", "noimageai"),
             *("noml", "notrain", "notraining"),
         ),
-        _SIGNAL.format("ai-train=no"),
+        _NO_TRAINING,
     ),
-    "aiinput": _SIGNAL.format("ai-input=no"),
+    "aiinput": f"Write `Content-Signal: ai-input=no` {_BELOW}",
     **dict.fromkeys(("block", "deny", "disallowed", "exclude", "forbid", "reject"), _RECORD.format("Disallow")),
     **dict.fromkeys(("accept", "allowed", "include", "permit"), _RECORD.format("Allow")),
     **dict.fromkeys(("agent", "bot", "botname", "crawler", "robot", "spider", "useragents"), _RECORD.format("User-agent")),

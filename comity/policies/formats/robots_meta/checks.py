@@ -117,7 +117,7 @@ def _check_name(remarks: Remarks, name: str, directives: list[_Directive]) -> No
     if crawler or nearest(name, ("robots",)) != name:
         right = crawler.token if crawler else nearest(name, ("robots",))
         if right:
-            message = f"no crawler is called `{{}}`: write `{right}`"
+            message = f"No crawler is called `{{}}`. Write `{right}`."
             remarks.report("robots-meta.misspelled", message, name.encode("utf-8", "replace"), line=directives[0].line)
 
 
@@ -129,7 +129,7 @@ def _check_word(remarks: Remarks, directive: _Directive) -> None:
         _report(remarks, "robots-meta.obsolete", "nobody reads `{}` any more: leave it out", directive)
     elif _EQUALS.match(directive.text) and directive.value:
         right = f"{SPELLINGS.get(directive.name, directive.name)}:{directive.value}"
-        message = f"other crawlers read no `=` in `{{}}`: write `{literal(right)}`"
+        message = f"Other crawlers do not read `{{}}`. Write `{literal(right)}`."
         _report(remarks, "robots-meta.misspelled", message, directive)
     elif not directive.name:
         for word in directive.text.split():

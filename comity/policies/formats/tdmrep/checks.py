@@ -129,7 +129,7 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
             octets = name.encode("utf-8", "replace")
             remarks.report("tdmrep.member", message, octets, line=member.line, column=member.column, length=length)
         elif name not in (*MEMBERS, *_REMARKS) and not name.startswith("@") and not rule.keys().isdisjoint(MEMBERS):
-            message, octets = "no known reader reads `{}`: leave it out", name.encode("utf-8", "replace")
+            message, octets = "No known reader reads `{}`. Delete it.", name.encode("utf-8", "replace")
             remarks.report("tdmrep.unread", message, octets, line=member.line, column=member.column, length=length)
     reservation, policy = rule.get(RESERVATION), rule.get(POLICY)
     if reservation and re.fullmatch(r'"[ ]*[01][ ]*"', reservation.value):

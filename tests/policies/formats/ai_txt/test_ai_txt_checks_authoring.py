@@ -141,7 +141,7 @@ def test_a_character_outside_the_grammar_is_a_note_and_no_advice_narrows_a_path(
 
 def test_a_comment_behind_slashes_is_told_with_its_sign() -> None:
     [finding] = parse(f"// ours: all\n{rule()}".encode()).findings
-    assert (finding.rule, finding.message) == ("ait.keyword", "`// ours` is no keyword: begin a comment with `#`")
+    assert (finding.rule, finding.message) == ("ait.keyword", "`// ours` is no keyword. Begin a comment with `#`.")
 
 
 def test_a_document_without_rules_is_said_to_have_none() -> None:

@@ -209,21 +209,22 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
     [
         (
             "Noindex: /a",
-            "no crawler reads `Noindex` in robots.txt. Send the field `X-Robots-Tag: noindex` with the pages, or write "
+            "No crawler reads `Noindex` in robots.txt. Send the field `X-Robots-Tag: noindex` with the pages, or write "
             '`<meta name="robots" content="noindex">` into them.',
         ),
         (
             "DisallowAITraining: /",
-            "no crawler reads `DisallowAITraining` in robots.txt. Write `Content-Signal: ai-train=no` below a User-agent line.",
+            "No crawler reads `DisallowAITraining` in robots.txt. Write `Content-Signal: ai-train=no` or "
+            "`Content-Usage: train-ai=n` below a User-agent line.",
         ),
-        ("Deny: /a", "no crawler reads `Deny` in robots.txt. Write `Disallow` instead."),
-        ("X-Robots-Tag: a", "no crawler reads `X-Robots-Tag` in robots.txt. It is a field of responses: send it with the pages."),
-        ("<meta name=robots {0}>", "no crawler reads HTML in robots.txt. Write `<meta name=robots {0}>` into the pages."),
-        ("<p>", "no crawler reads HTML in robots.txt. Take `<p>` and the other tags out."),
-        ("// a", "`//` begins no comment: write `#`"),
+        ("Deny: /a", "No crawler reads `Deny` in robots.txt. Write `Disallow` instead."),
+        ("X-Robots-Tag: a", "No crawler reads `X-Robots-Tag` in robots.txt. It is a field of responses: send it with the pages."),
+        ("<meta name=robots {0}>", "No crawler reads HTML in robots.txt. Write `<meta name=robots {0}>` into the pages."),
+        ("<p>", "No crawler reads HTML in robots.txt. Take `<p>` and the other tags out."),
+        ("// a", "`//` begins no comment. Write `#`."),
         ("User_agent: a", "`User_agent` is no record that is known: write `User-agent`"),
-        ("Whatever: a", "no known crawler reads `Whatever`: take the line out, or put `#` before it"),
-        ("Disallow: /a // b", "`//` begins no comment, and `// b` is taken for a part of the path: write `#`"),
+        ("Whatever: a", "No known crawler reads `Whatever`. Delete the line, or put `#` before it."),
+        ("Disallow: /a // b", "`//` begins no comment: `// b` is read as a part of the path. Write `#`."),
     ],
 )
 def test_a_message_says_what_to_write_instead(line: str, message: str) -> None:
@@ -233,7 +234,7 @@ def test_a_message_says_what_to_write_instead(line: str, message: str) -> None:
 @pytest.mark.parametrize("name", ADVISED)
 def test_what_is_advised_is_read(name: str) -> None:
     """The records that messages name are those of comity."""
-    for signal in re.findall(r"`(Content-Signal: [^`]*)`", advice(name)):
+    for signal in re.findall(r"`(Content-[A-Z][a-z]*: [^`]*)`", advice(name)):
         site = Site.from_files("https://example.com", {"/robots.txt": f"{ANY}{signal}\nAllow: /\n".encode()})
         page = site.page(Agent("examplebot"), "https://example.com/", body=None)
         assert any(use.stated and use.verdict is Verdict.DENY for use in page.uses.values())

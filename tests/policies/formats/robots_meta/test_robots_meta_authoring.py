@@ -87,15 +87,15 @@ def test_a_name_that_nobody_has_is_found(name: str, right: str) -> None:
     page = f'<!doctype html>\n<meta name="{name}" content="noindex">'
     [finding] = check_document(Content([(b"Content-Type", b"text/html")], page.encode()), "u")
     assert (finding.rule, finding.line) == ("robots-meta.misspelled", 2)
-    assert finding.message == f"no crawler is called `{name}`: write `{right}`"
+    assert finding.message == f"No crawler is called `{name}`. Write `{right}`."
     [finding] = check_document(Content([(b"X-Robots-Tag", f"{name}: noindex".encode())], b""), "u")
-    assert finding.message == f"no crawler is called `{name}`: write `{right}`"
+    assert finding.message == f"No crawler is called `{name}`. Write `{right}`."
 
 
 def test_a_value_behind_an_equals_sign_is_told_with_its_colon() -> None:
     page = b'<!doctype html>\n<meta name="robots" content="Max-Snippet = 50">'
     [finding] = check_document(Content([(b"Content-Type", b"text/html")], page), "u")
-    assert finding.message == "other crawlers read no `=` in `Max-Snippet = 50`: write `max-snippet:50`"
+    assert finding.message == "Other crawlers do not read `Max-Snippet = 50`. Write `max-snippet:50`."
 
 
 @given(st.text(alphabet="noindex,:-max snipet0 ;*", max_size=100))
