@@ -408,7 +408,14 @@ def _told(files: Files) -> Step:
 
     def ask() -> object:
         asked = (site.unusable(AGENT), site.sitemaps, site.references(AGENT), site.licenses(AGENT), site.requests(AGENT))
-        return (*asked, site.rates(AGENT), site.limits(AGENT, SHORT_URL), site.policies, site.crawler_names)
+        return (
+            *asked,
+            *site.conditions(AGENT),
+            site.rates(AGENT),
+            site.limits(AGENT, SHORT_URL),
+            site.policies,
+            site.crawler_names,
+        )
 
     return ask
 

@@ -301,8 +301,8 @@ class _Explainer:
         for file in self._pages:
             fetched = file.fetched
             pages[file.url] = self._site.page(agent, file.url, status=fetched.status, headers=fetched.headers, body=fetched.body)
-        conditions = _grouped(self._site.conditions(agent))
-        met = frozenset(condition.reason for group in conditions for condition in group if condition.can_be_met)
+        conditions = tuple(self._site.conditions(agent))
+        met = frozenset(condition.reason for condition in conditions if condition.can_be_met)
         access = {url: self._access(agent, url, met) for url in pages}
         for file in self._pages:
             crawl = pages[file.url].uses["crawl"]
@@ -322,7 +322,7 @@ class _Explainer:
             uses.append(self._use_answer(class_, outcomes))
         return (
             self._access_answer(access),
-            *map(self._conditions_answer, conditions),
+            *map(self._conditions_answer, _grouped(conditions)),
             *self._rates(agent),
             *(answer for answer in uses if answer.sentence),
             *_unspoken([answer for answer in uses if not answer.sentence]),

@@ -113,9 +113,9 @@ def _settings() -> Settings:
         settings = get_project_settings()
     except Exception as error:
         reason = printable(f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
+        name = os.environ.get(ENVVAR, "scrapy.cfg")
         raise PolicyError(
-            f"{os.environ[ENVVAR]}, the settings module of this project, cannot be imported ({reason}): mend it, or call the "
-            "command in another folder"
+            f"the settings of this project ({name}) cannot be used: {reason}. Mend them, or call the command elsewhere."
         ) from None
     finally:
         if module is None:  # which Scrapy has written there: it would be the project of every program that this one starts

@@ -486,6 +486,7 @@ def fuzz_site(octets: bytes) -> None:
     check_page(site.page(AGENT, url, body=None, now=NOW), choices)
     site.considered(AGENT, url)
     asked = (site.unusable(AGENT), site.sitemaps, site.references(AGENT), site.licenses(AGENT), site.requests(AGENT))
+    assert all(condition.words for condition in site.conditions(AGENT))
     assert all(request.url.isascii() for request in asked[-1])
     site.rates(AGENT)
     site.limits(AGENT, url)

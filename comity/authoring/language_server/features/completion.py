@@ -52,7 +52,7 @@ class _Items:
         is_snippet: bool = False,
     ) -> None:
         """Add an item, if it begins with what is typed, whatever its case."""
-        begins = label[: len(self.typed)].lower() == self.typed.lower() if len(self.typed) <= len(label) else False
+        begins = len(self.typed) <= len(label) and label.lower().startswith(self.typed.lower())
         if label in self.items or len(self.items) >= MAX_ITEMS or not begins:
             return
         self.items[label] = CompletionItem(
