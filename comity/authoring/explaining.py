@@ -44,6 +44,7 @@ MAX_EXCEPTIONS = 5  # that a sentence names; `Answer.exceptions` has all
 MAX_RATE_SITES = 50  # that are made to find the lines by which rates are asked for; after that no line is named
 UNSPOKEN = ("/any-other-page", *(f"/{char * 3}" for char in "zqxjykvw0123456789_-~bcdefghilmnoprstu"))  # paths, to choose from
 NOBODY = "any-other-crawler"  # a product token that no file names
+CONDITIONS = "conditions"  # the topic of answers without a subject
 SILENT = "silent"  # the verdict where nobody says anything
 
 
@@ -181,11 +182,13 @@ def _with_subject(subject: str, answers: Iterable[Answer]) -> tuple[Answer, ...]
         } | words
 
     def completed(sentence: str) -> str:
-        for placeholder, word in words.items():
-            sentence = sentence.replace(placeholder, word)
-        return sentence
+        """Put in the subject, which stands before all that is quoted."""
+        placeholder = next((placeholder for placeholder in words if placeholder in sentence), "{subject}")
+        return sentence.replace(placeholder, words[placeholder], 1)
 
-    return tuple(answer._replace(sentence=completed(answer.sentence)) for answer in answers)
+    return tuple(
+        answer if answer.topic == CONDITIONS else answer._replace(sentence=completed(answer.sentence)) for answer in answers
+    )
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -383,9 +386,7 @@ class _Explainer:
         scopes = conditions[0].scopes
         place = f"Under {_few(scopes)}" if scopes else "Everywhere"
         told = ", ".join(f"{', '.join(texts)}{position}" for position, texts in by_position.items())
-        return Answer(
-            "conditions", "limit", f"{place}, {told}.", tuple(citation for citations in words for citation in citations)
-        )
+        return Answer(CONDITIONS, "limit", f"{place}, {told}.", tuple(citation for citations in words for citation in citations))
 
     def _use_answer(self, class_: UseClass, outcomes: Mapping[str, _Outcome]) -> Answer:
         """Return the answer, without a sentence where nothing is said at all."""

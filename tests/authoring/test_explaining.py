@@ -275,6 +275,14 @@ def test_conditions_are_those_of_the_groups_that_speak_to_the_crawler() -> None:
     assert told == {(): ["Under /a/, only requests for search"], ("onebot",): ["Under /a/, only requests for research"]}
 
 
+def test_what_a_file_has_between_braces_is_told_as_it_stands() -> None:
+    explanation = explain(preferences("scope: /{subject}/", "allowed-methods: GET", "allowed-purposes: {subject}, `a`"), COMITY)
+    [told] = [answer.sentence for answer in explanation.groups[0].answers if answer.topic == "conditions"]
+    assert told.startswith("Under /%7Bsubject%7D/, only requests for `'a'` or `{subject}` (")
+    refused = sentences(explain(robots("User-agent: *", "Disallow: /{subject}"), COMITY))["access"]
+    assert refused == "Everybody may fetch everything but what one line refuses: `Disallow: /{subject}` (robots.txt:2)."
+
+
 def test_conditions_beside_a_refusal_of_robots_txt_lift_nothing() -> None:
     source = source_of(
         {

@@ -505,9 +505,11 @@ def fuzz_explain(octets: bytes) -> None:
         assert not any("{" in answer.sentence.partition("`")[0] for answer in group.answers)
     access = explanation.groups[0].answers[0]
     excepted = {url: exception.verdict for exception in access.exceptions for url in exception.urls}
+    decided = {"limit": "deny"}  # a plain request is refused, and another one would not be
     anybody = Agent("any-other-crawler")
     if anybody.token not in site.crawler_names:
-        told = {url: excepted.get(url, access.verdict) for url in explanation.samples}
+        verdicts = {url: excepted.get(url, access.verdict) for url in explanation.samples}
+        told = {url: decided.get(verdict, verdict) for url, verdict in verdicts.items()}
         assert told == {url: site.access(anybody, url).verdict.value for url in explanation.samples}
 
 

@@ -367,7 +367,7 @@ def _overruled(
 
 
 def _action_in_words(name: str) -> str:
-    return "every action" if name == ALL else name
+    return "every action" if name == ALL else literal(printable(name.encode("utf-8", "replace")))
 
 
 def _by_wider(rule: ElementRule, line: int) -> tuple[str, str]:

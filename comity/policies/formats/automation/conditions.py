@@ -4,6 +4,7 @@ conditions(group.directives)    what each line permits: "only requests for resea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from comity.policies.formats.automation.directives import METHODS, SESSION_VALID
 from comity.policies.syntax.printable import printable
 
 NOTHING = "no requests"
+_PLAIN = re.compile(r"[A-Za-z0-9/_.~%*$?&=:@+,;!()-]+")
 
 
 class ToldCondition(NamedTuple):
@@ -58,7 +60,10 @@ def _listed(names: Iterable[str], conjunction: str) -> str:
 
 
 def _shown(name: str) -> str:
-    return printable(name.encode("utf-8", "replace"))
+    """Return a word of the file for a sentence: as it is where it is plain, else as code."""
+    if _PLAIN.fullmatch(name):
+        return name
+    return f"`{printable(name.encode('utf-8', 'replace')).replace('`', chr(39))}`"
 
 
 def _purposes(allowed: frozenset[str]) -> str:

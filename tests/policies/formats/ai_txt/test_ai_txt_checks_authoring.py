@@ -139,6 +139,12 @@ def test_a_character_outside_the_grammar_is_a_note_and_no_advice_narrows_a_path(
     assert all("%" not in messages[path] for path in ("/a;b", "/a=b", "/a(b"))
 
 
+def test_an_action_is_told_as_it_can_be_shown() -> None:
+    text = rule(then="Disallow: \u202ex{}y\n      Guide: \u202ex{}y\n        Lang: en\n        Guideline: a")
+    [finding] = [finding for finding in check_site(site_of("/ai.txt", text.encode())) if finding.rule == "ait.contradiction"]
+    assert finding.message.startswith("line 4 disallows \ufffdx{}y of the same element")
+
+
 def test_a_comment_behind_slashes_is_told_with_its_sign() -> None:
     [finding] = parse(f"// ours: all\n{rule()}".encode()).findings
     assert (finding.rule, finding.message) == ("ait.keyword", "`// ours` is no keyword. Begin a comment with `#`.")
