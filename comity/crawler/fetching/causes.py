@@ -65,7 +65,7 @@ LOOK_UP = Cause(
     "Check the network and the name server of this machine.",
     is_local=True,
 )
-NO_HOST = Cause("no-host", "there is no host of this name", "Check the spelling of the host in the URL.")
+NO_HOST = Cause("no-host", "there is no host", "Check the spelling of the host in the URL.")
 NETWORK = Cause(
     "network",
     "no way leads to the address of the server",
@@ -136,6 +136,11 @@ def failure_of(error: Exception) -> str:
         return f"{(LOOK_UP if has_failed else NO_HOST).words}: {described(error)}"
     known = _ERRNOS.get(error.errno or 0) if isinstance(error, OSError) else None
     return f"{known.words}: {described(error)}" if known else described(error)
+
+
+def no_host(host: str) -> str:
+    """Return the words of a failure where a host does not exist."""
+    return f"{NO_HOST.words} {printable(host.encode())} (check the spelling)"
 
 
 def described(error: BaseException | None) -> str:

@@ -19,7 +19,7 @@ import aiohappyeyeballs
 import httptools
 from aiohappyeyeballs import AddrInfoType
 
-from comity.crawler.fetching.causes import PROXY, described, failure_of
+from comity.crawler.fetching.causes import PROXY, described, failure_of, no_host
 from comity.crawler.fetching.connection import MAX_HEAD, Connection, TransferError
 from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.fetching.proxies import Proxy
@@ -30,9 +30,6 @@ SECOND_TRY = 0.25  # seconds after which the next address is tried beside the fi
 
 
 P = TypeVar("P", bound=asyncio.Protocol)
-def no_host(host: str) -> str:
-    """Return how a host is told that does not exist."""
-    return f"there is no host {printable(host.encode())} (check the spelling)"
 
 
 class BarredError(TransferError):

@@ -13,8 +13,8 @@ from scrapy import Spider
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from comity.crawler.crawl import Crawl
+from comity.crawler.fetching.causes import no_host
 from comity.crawler.fetching.fetcher import Policies
-from comity.crawler.fetching.network import no_host
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.run.console import complain
 from comity.crawler.run.flights import ClosingError
