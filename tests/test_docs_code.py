@@ -114,7 +114,10 @@ GIVEN = {
         from scrapy.utils.test import get_crawler
         from_crawler: Callable[[Crawler], object]
     """,
-    "docs/scheduler.md": "from comity.crawler.crawl import Crawl",
+    "docs/scheduler.md": """
+        from comity.crawler.crawl import Crawl
+        insert: Any
+    """,
 }
 # What mypy says of code that is right on a page: it leaves out annotations, and what to do where a value is None.
 ALLOWED = {
@@ -184,13 +187,13 @@ def _module_of(file: Path) -> str:
     return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def _defined(text: str) -> set[str]:
-    """Return the names that a module defines."""
+def _defined(text: str, *, with_imports: bool = True) -> set[str]:
+    """Return the names that a module defines. `with_imports`: and those that it imports."""
     names: set[str] = set()
     for node in ast.parse(text).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             names.add(node.name)
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if with_imports and isinstance(node, ast.Import | ast.ImportFrom):
             names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
         if isinstance(node, ast.Assign | ast.AnnAssign):
             names |= {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
@@ -219,7 +222,7 @@ def module_for_mypy(page: str) -> str:
     head += textwrap.dedent(GIVEN.get(page, ""))
     named = [code for code in quotations() if code.page == page]
     files = [_file_of(match[0]) for code in named if (match := _OURS.match(code.text))]
-    modules = {_module_of(file): _defined(file.read_text("utf-8")) for file in files}
+    modules = {_module_of(file): _defined(file.read_text("utf-8"), with_imports=False) for file in files}
     given = {*dir(builtins), "comity", *_defined(head)}
     for number, code in enumerate(named):
         tree = _Anything().visit(code.module)

@@ -25,6 +25,7 @@ def test_browsers_that_do_not_tell_all_requests_are_not_started() -> None:
         Addon().update_settings(settings(PLAYWRIGHT_BROWSER_TYPE="firefox"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL"])
 def test_a_browser_on_another_machine_is_not_used(name: str) -> None:
     with pytest.raises(SettingsError, match=rf"{name} `farm\.example` is another machine.*Start the browser on this machine"):
@@ -33,6 +34,7 @@ def test_a_browser_on_another_machine_is_not_used(name: str) -> None:
         Addon().update_settings(settings(**{name: f"http://{host}:9222"}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ["socks5://127.0.0.1:1080", "https://proxy.example", "http://"])
 def test_a_proxy_of_another_kind_is_not_used(server: str) -> None:
     options = {"proxy": {"server": server}}

@@ -195,7 +195,8 @@ PRIVATE = {
     "Connection takes User-Agent away": get(b"/private/x", b"Connection: close, User-Agent"),
     "folded User-Agent": get(b"/private/x").replace(WHO, BROWSER + b"\r\n " + WHO),
     "another User-Agent behind": get(b"/private/x").replace(WHO, WHO + b"\r\n" + BROWSER),
-    "h2c": get(b"/private/x", b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABkAARAAAAA"),
+    "h2c": get(b"/private/x", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABkAARAAAAA").replace(b"close", b"Upgrade, HTTP2-Settings")
+    + get(b"/open"),
     "long": get(b"/private/" + b"x" * 5000),
     "longer than is looked at": get(b"/private/" + b"x" * 30_000),
     "long way there": get(b"/" + b"a/../" * 1500 + b"private/x"),

@@ -18,7 +18,7 @@ from scrapy.http import Request, Response
 
 from comity.client import Client
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.fetching import files
+from comity.crawler.fetching import files, policy_copy
 from comity.crawler.fetching.client import Client as FileClient
 from comity.crawler.fetching.fetcher import PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
@@ -167,7 +167,8 @@ class Soon(Spider):
     back_off = 0.3
 
     async def start(self) -> AsyncIterator[Any]:
-        self._before, files.BACK_OFF = files.BACK_OFF, self.back_off
+        self._before = files.BACK_OFF, policy_copy.FIRST_BACK_OFF
+        files.BACK_OFF = policy_copy.FIRST_BACK_OFF = self.back_off
         for url in self.urls:
             yield Request(url)
 
@@ -175,7 +176,7 @@ class Soon(Spider):
         yield {"url": response.url}
 
     def closed(self, reason: str) -> None:
-        files.BACK_OFF = self._before
+        files.BACK_OFF, policy_copy.FIRST_BACK_OFF = self._before
 
 
 TRAINING: dict[str, Any] = {"COMITY_USES": "train", "COMITY_DEFAULTS": "train:allow"}

@@ -143,13 +143,8 @@ class Robots:
         return Lines(self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1)
 
     def groups_naming(self, token: str) -> list[int]:
-        """Return the numbers of the groups that bind the agent, which count as one, from 0 on.
-
-        If the file can only refuse, a group of the agent's own does not free it from those for `*`."""
-        own = self._naming(token.lower().encode())
-        if own and not self.refuses_only:
-            return own
-        return sorted({*own, *self._naming(b"*")})
+        """Return the numbers of the groups that bind the agent, which count as one, from 0 on."""
+        return self._naming(token.lower().encode()) or self._naming(b"*")
 
     def group_at(self, offset: int) -> int:
         """Return the number of the group of that octet of the text. BEFORE_ALL, IN_ACAP: it has none.

@@ -131,22 +131,16 @@ def test_an_escaped_character_is_read_as_the_character() -> None:
     assert decided(found, "/%3Cz")[0] == "deny"
 
 
-@pytest.mark.requirement("RFC-10")
-def test_a_group_of_its_own_frees_no_crawler() -> None:
+@pytest.mark.requirement("RFC-10", "RFC-2")
+def test_a_crawler_obeys_the_group_that_names_it() -> None:
     found = site(marked_up("User-agent: *", "Disallow: /", "", "User-agent: examplebot", "Disallow: /mine", "Crawl-delay: 1"))
-    assert decided(found, "/other")[:3] == ("deny", "robots.disallow", 3)
-    other = site(marked_up("User-agent: *", "Disallow: /a", "User-agent: otherbot", "Disallow: /"))
-    assert decided(other, "/b")[0] == "allow"  # what is said to another crawler is not said to this one
-
-
-@pytest.mark.requirement("RFC-10")
-def test_no_rate_makes_another_faster() -> None:
-    found = site(
-        marked_up("User-agent: *", "Crawl-delay: 30", "Disallow:", "User-agent: examplebot", "Crawl-delay: 1", "Disallow:")
-    )
+    assert decided(found, "/mine")[:3] == ("deny", "robots.disallow", 6)
+    assert decided(found, "/other")[0] == "allow"
     rates = found.rates(AGENT)
     assert rates is not None
-    assert rates.crawl_delay == 30
+    assert rates.crawl_delay == 1
+    other = site(marked_up("User-agent: *", "Disallow: /a", "User-agent: otherbot", "Disallow: /"))
+    assert decided(other, "/b")[0] == "allow"
 
 
 @pytest.mark.requirement("RFC-10")
