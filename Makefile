@@ -52,7 +52,7 @@ docs: .venv/ready-to-test  ## write docs/conformance.md, docs/vocabulary.md, the
 	$(BIN)/python tests/authoring/test_authoring_page.py
 	$(BIN)/python tests/policies/test_tag_schema.py
 	$(BIN)/python -m tests.authoring.workbench.screenshots
-	$(BIN)/python -m tests.crawler.report.screenshots
+	$(BIN)/python -m tests.report.screenshots
 
 bench: .venv/ready-to-test  ## measure all that has a target, and print one table, in five minutes
 	$(BIN)/python benchmarks

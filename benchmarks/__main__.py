@@ -38,7 +38,10 @@ from rounds import Rounds, calibrated, in_turns, markdown, progress
 from comity.policies.formats.acap import parse
 
 COLUMNS = ("", "least", "median", "target", "reached", "rounds", "besides")
-BEGIN, END = "<!-- python benchmarks --write: begin -->\n", "<!-- python benchmarks --write: end -->\n"
+BEGIN, END = (
+    "<!-- python benchmarks --write: begin -->\n",
+    "<!-- python benchmarks --write: end -->\n",
+)
 RECORDS = 80_000  # of an export
 TEMPLATES = 2_000  # of them, judged one by one when they are made
 LONG = 20_000  # pages of the crawl that shows how memory grows
@@ -62,7 +65,9 @@ class Row(NamedTuple):
     def cells(self) -> list[str]:
         if not self.rounds:
             return [self.what, "", "", self._target, "not measured", "0", ""]
-        reached = "yes" if self.reaches(self.median) else "at best" if self.reaches(self.least) else "no"
+        reached = (
+            "yes" if self.reaches(self.median) else "at best" if self.reaches(self.least) else "no"
+        )
         figures = (self.form.format(figure) for figure in (self.least, self.median))
         return [self.what, *figures, self._target, reached, str(self.rounds), self.besides]
 
@@ -88,9 +93,15 @@ class Measurement(ABC):
 class Crawls(Measurement):
     """Crawls of one case by all crawlers."""
 
-    def __init__(self, case: Case, to_stock: float, to_tuned: float, memory: float | None = None) -> None:
+    def __init__(
+        self, case: Case, to_stock: float, to_tuned: float, memory: float | None = None
+    ) -> None:
         self.name = str(case)
-        self._comparison, self._targets, self._memory = Comparison(case), {"scrapy": to_stock, "tuned": to_tuned}, memory
+        self._comparison, self._targets, self._memory = (
+            Comparison(case),
+            {"scrapy": to_stock, "tuned": to_tuned},
+            memory,
+        )
         self.seconds = 4 + case.pages * 0.006
         self._rounds = 0
 
@@ -101,16 +112,27 @@ class Crawls(Measurement):
     def rows(self) -> Iterator[Row]:
         of, rounds = self._comparison, self._rounds
         for name, target in self._targets.items():
-            against = f"{self.name}: CPU to Scrapy {'tuned alike' if name == 'tuned' else 'as it comes'}"
+            against = (
+                f"{self.name}: CPU to Scrapy {'tuned alike' if name == 'tuned' else 'as it comes'}"
+            )
             if rounds:
-                cpu = f"{of.of('comity', 'cpu').least:.2f} / {of.of(name, 'cpu').least:.2f} ms a page"
+                cpu = (
+                    f"{of.of('comity', 'cpu').least:.2f} / {of.of(name, 'cpu').least:.2f} ms a page"
+                )
                 besides = f"{cpu}, wall time {of.ratio(name, 'wall')[0]:.2f}, peak {of.memory_beyond(name):+.0f} MiB"
                 yield Row(against, *of.ratio(name), target, rounds, besides=besides)
             else:
                 yield Row(against, 0, 0, target, 0)
         if self._memory is not None:
             beyond = of.memory_beyond("tuned") if rounds else 0
-            yield Row(f"{self.name}: MiB beyond Scrapy tuned alike", beyond, beyond, self._memory, rounds, "{:+.0f}")
+            yield Row(
+                f"{self.name}: MiB beyond Scrapy tuned alike",
+                beyond,
+                beyond,
+                self._memory,
+                rounds,
+                "{:+.0f}",
+            )
 
 
 class Figures(Measurement):
@@ -119,9 +141,21 @@ class Figures(Measurement):
     most = 2
 
     def __init__(
-        self, name: str, measure: Callable[[], Rounds], target: float, *, factor: float = 1.0, form: str = "{:.1f}"
+        self,
+        name: str,
+        measure: Callable[[], Rounds],
+        target: float,
+        *,
+        factor: float = 1.0,
+        form: str = "{:.1f}",
     ) -> None:
-        self.name, self._measure, self._target, self._factor, self._form = name, measure, target, factor, form
+        self.name, self._measure, self._target, self._factor, self._form = (
+            name,
+            measure,
+            target,
+            factor,
+            form,
+        )
         self._figures: list[float] = []
         self._rounds = 0
 
@@ -132,7 +166,9 @@ class Figures(Measurement):
 
     def rows(self) -> Iterator[Row]:
         found = Rounds(tuple(self._figures) or (0.0,))
-        yield Row(self.name, found.least, found.median, self._target, len(self._figures), self._form)
+        yield Row(
+            self.name, found.least, found.median, self._target, len(self._figures), self._form
+        )
 
 
 class Exports(Measurement):
@@ -155,10 +191,19 @@ class Exports(Measurement):
             output.unlink()
 
     def rows(self) -> Iterator[Row]:
-        ours, theirs = ([RECORDS / cost.cpu for cost in costs] or [0.0] for costs in (self._costs, self._duckdb))
+        ours, theirs = (
+            [RECORDS / cost.cpu for cost in costs] or [0.0] for costs in (self._costs, self._duckdb)
+        )
         peak = max((cost.together for cost in self._costs), default=0) / 1e6
         yield Row(
-            *(self.name, max(ours), statistics.median(ours), self._target, len(self._costs), "{:,.0f}"),
+            *(
+                self.name,
+                max(ours),
+                statistics.median(ours),
+                self._target,
+                len(self._costs),
+                "{:,.0f}",
+            ),
             is_least=True,
             besides=f"DuckDB alone {max(theirs):,.0f}, peak {peak:.0f} MB",
         )
@@ -194,7 +239,9 @@ def acap_answered() -> Rounds:
 
 
 def handed_out(*, jobdir_is_set: bool) -> Rounds:
-    return Rounds((asyncio.run(handout.measured(10_000, decisions=True, jobdir=jobdir_is_set))["hand-out"],))
+    return Rounds(
+        (asyncio.run(handout.measured(10_000, decisions=True, jobdir=jobdir_is_set))["hand-out"],)
+    )
 
 
 class Growth(Measurement):
@@ -202,7 +249,10 @@ class Growth(Measurement):
 
     def __init__(self, pages: int, target: float) -> None:
         self.name = f"memory of 1 host x {pages:,} pages: MiB for 1,000 more"
-        self._comparison, self._target = Comparison(Case(True, 1, 20, pages, "chain"), ["comity"]), target
+        self._comparison, self._target = (
+            Comparison(Case(True, 1, 20, pages, "chain"), ["comity"]),
+            target,
+        )
         self.seconds = 2 + pages * 0.0015
         self._rounds = 0
 
@@ -216,7 +266,9 @@ class Growth(Measurement):
             return
         growth, peak = (self._comparison.of("comity", figure) for figure in ("growth", "memory"))
         besides = f"peak {peak.least:.0f} MiB"
-        yield Row(self.name, growth.least, growth.median, self._target, self._rounds, besides=besides)
+        yield Row(
+            self.name, growth.least, growth.median, self._target, self._rounds, besides=besides
+        )
 
 
 def measurements(folder: Path) -> list[Measurement]:
@@ -259,9 +311,14 @@ def measure(everything: list[Measurement], seconds: float, most: int) -> None:
                 start = time.monotonic() - began
                 # How much slower than a quiet machine this one is, by what has had its first round.
                 slowness = max(1.0, sum(took.values()) / (sum(one.seconds for one in took) or 1.0))
-                if number >= measurement.most or start + took.get(measurement, measurement.seconds * slowness) > seconds:
+                if (
+                    number >= measurement.most
+                    or start + took.get(measurement, measurement.seconds * slowness) > seconds
+                ):
                     continue
-                shown.update(task, description=f"round {number + 1}: {measurement.name}", completed=start)
+                shown.update(
+                    task, description=f"round {number + 1}: {measurement.name}", completed=start
+                )
                 measurement.add_round()
                 took[measurement] = time.monotonic() - began - start
 
@@ -277,11 +334,18 @@ def foot(loops: list[float], minutes: float) -> str:
 
 def main() -> None:
     shown_as_is = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="python benchmarks", description=__doc__, formatter_class=shown_as_is)
+    parser = argparse.ArgumentParser(
+        prog="python benchmarks", description=__doc__, formatter_class=shown_as_is
+    )
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--rounds", type=int, default=9, help="at most")
     parser.add_argument("--only", metavar="WORD", default="", help="what has the word in its name")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into the page, between its markers")
+    parser.add_argument(
+        "--write",
+        type=Path,
+        metavar="PAGE",
+        help="put the table into the page, between its markers",
+    )
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     began, loops = time.monotonic(), [calibrated()]
@@ -303,7 +367,9 @@ def main() -> None:
         _, _, after = rest.partition(END)
         if not rest:
             raise SystemExit(f"{options.write} has no line {BEGIN}")
-        options.write.write_text(f"{before}{BEGIN}\n{markdown(COLUMNS, rows)}\n{below}\n\n{END}{after}")
+        options.write.write_text(
+            f"{before}{BEGIN}\n{markdown(COLUMNS, rows)}\n{below}\n\n{END}{after}"
+        )
 
 
 if __name__ == "__main__":

@@ -34,8 +34,14 @@ def sections(fields: int) -> bytes:
             lines += ["ACAP-usage-purpose: news"]
         usage = USAGES[number % len(USAGES)]
         section = number // len(USAGES) % max(1, fields // 40)
-        path = chance.choice([f"/s{section}/", f"/s{section}/", f"/s{section}/part/", f"/s{section}/*.html"])
-        qualifier = " time-limit=30-days" if number % 3 and (usage == "index" or usage.startswith("present")) else ""
+        path = chance.choice(
+            [f"/s{section}/", f"/s{section}/", f"/s{section}/part/", f"/s{section}/*.html"]
+        )
+        qualifier = (
+            " time-limit=30-days"
+            if number % 3 and (usage == "index" or usage.startswith("present"))
+            else ""
+        )
         lines.append(f"ACAP-{'allow' if number % 3 else 'disallow'}-{usage}: {path}{qualifier}")
     return "\n".join(lines).encode()
 
@@ -44,7 +50,10 @@ def wildcards(fields: int) -> bytes:
     """Every second pattern begins with a wildcard."""
     lines = ["ACAP-crawler: *"]
     for number in range(fields):
-        usage, path = USAGES[number % len(USAGES)], f"/s{number // 20}/" if number % 2 else f"*/x{number // 20}.html"
+        usage, path = (
+            USAGES[number % len(USAGES)],
+            f"/s{number // 20}/" if number % 2 else f"*/x{number // 20}.html",
+        )
         lines.append(f"ACAP-{'allow' if number % 3 else 'disallow'}-{usage}: {path}")
     return "\n".join(lines).encode()
 
@@ -70,7 +79,16 @@ def measured(read: Acap, urls: int, rounds: int = REPEATS) -> tuple[Rounds, Roun
 
 def usages(kind: Callable[[int], bytes]) -> Table:
     title = f"All {len(USAGES)} usages of a URL, {kind.__name__}"
-    table = Table("fields", "KiB", "us a URL", "/ that of 10", "the first time", "read ms", "compile ms", title=title)
+    table = Table(
+        "fields",
+        "KiB",
+        "us a URL",
+        "/ that of 10",
+        "the first time",
+        "read ms",
+        "compile ms",
+        title=title,
+    )
     ten = 0.0
     for fields in SIZES:
         body = kind(fields)
@@ -79,7 +97,14 @@ def usages(kind: Callable[[int], bytes]) -> Table:
         ten = ten or each
         works = partial(parse, body), partial(Rules, AGENT, [read])
         reading, compiling = (took.least * 1e3 for took in in_turns(*works, rounds=REPEATS))
-        row = f"{len(body) / 1024:.0f}", f"{each:.1f}", f"{each / ten:.2f}", f"{first:.1f}", f"{reading:.1f}", f"{compiling:.1f}"
+        row = (
+            f"{len(body) / 1024:.0f}",
+            f"{each:.1f}",
+            f"{each / ten:.2f}",
+            f"{first:.1f}",
+            f"{reading:.1f}",
+            f"{compiling:.1f}",
+        )
         table.add_row(f"{fields:,}", *row)
     return table
 
@@ -108,23 +133,39 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
         ),
     ),
     "one resource set, many fields": lambda size: _lines(
-        "ACAP-resource-set: s " + " ".join(f"/{n}" for n in range(size // 64)) + "\nACAP-crawler: *",
+        "ACAP-resource-set: s "
+        + " ".join(f"/{n}" for n in range(size // 64))
+        + "\nACAP-crawler: *",
         size=size,
         line=lambda _: "ACAP-allow-(x): the-acap:resource-set:s",
     ),
-    "crawlers without fields": lambda size: _lines("ACAP-crawler: *", size=size, line=lambda n: f"ACAP-crawler: bot{n}"),
-    "purposes without fields": lambda size: _lines("ACAP-crawler: *", size=size, line=lambda n: f"ACAP-usage-purpose: news{n}*"),
+    "crawlers without fields": lambda size: _lines(
+        "ACAP-crawler: *", size=size, line=lambda n: f"ACAP-crawler: bot{n}"
+    ),
+    "purposes without fields": lambda size: _lines(
+        "ACAP-crawler: *", size=size, line=lambda n: f"ACAP-usage-purpose: news{n}*"
+    ),
     "composite usages": lambda size: _lines(
-        "ACAP-qualified-usage: q index", size=size, line=lambda n: f"ACAP-composite-usage: c{n} crawl (q) present"
+        "ACAP-qualified-usage: q index",
+        size=size,
+        line=lambda n: f"ACAP-composite-usage: c{n} crawl (q) present",
     ),
     "resources to include": lambda size: _lines(
-        "ACAP-crawler: *", size=size, line=lambda n: f"ACAP-allow-present: /{chr(97 + n % 26)} must-include-resource=/{n}"
+        "ACAP-crawler: *",
+        size=size,
+        line=lambda n: f"ACAP-allow-present: /{chr(97 + n % 26)} must-include-resource=/{n}",
     ),
 }
 
 
 def hostile() -> Table:
-    table = Table("file", "128 KiB ms", "512 KiB ms", "ratio, 4 is linear", title="A site read, and all usages of one URL asked")
+    table = Table(
+        "file",
+        "128 KiB ms",
+        "512 KiB ms",
+        "ratio, 4 is linear",
+        title="A site read, and all usages of one URL asked",
+    )
     for name, made in HOSTILE.items():
         small, large = (body_seconds(made(size * 1024 - 2048)) for size in (128, 512))
         table.add_row(name, f"{small * 1e3:.0f}", f"{large * 1e3:.0f}", f"{large / small:.1f}")
@@ -133,7 +174,9 @@ def hostile() -> Table:
 
 def body_seconds(body: bytes) -> float:
     def work() -> None:
-        page = Site.from_files("https://example.com", {"/robots.txt": body}).page(AGENT, f"https://example.com/{'a' * 2000}")
+        page = Site.from_files("https://example.com", {"/robots.txt": body}).page(
+            AGENT, f"https://example.com/{'a' * 2000}"
+        )
         for usage in USAGES:
             _ = page.uses[usage]
 

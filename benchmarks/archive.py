@@ -21,4 +21,6 @@ def record(kind: str, url: str, date: str, block: bytes, *, level: int = 6) -> b
     }
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     member = zlib.compressobj(level, zlib.DEFLATED, 31)
-    return member.compress(f"WARC/1.0\r\n{head}\r\n".encode() + block + b"\r\n\r\n") + member.flush()
+    return (
+        member.compress(f"WARC/1.0\r\n{head}\r\n".encode() + block + b"\r\n\r\n") + member.flush()
+    )

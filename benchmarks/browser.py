@@ -33,7 +33,9 @@ PIXEL = b"GIF89a\x01\x00\x01\x00\x80\x01\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x0
 def page() -> bytes:
     images = "".join(f"<img src=/{number}.gif>" for number in range(PARTS - 10))
     scripts = "".join(f"<script src=/{number}.js></script>" for number in range(10))
-    return f"<!doctype html><title>A page</title><link rel=icon href=data:,>{images}{scripts}".encode()
+    return (
+        f"<!doctype html><title>A page</title><link rel=icon href=data:,>{images}{scripts}".encode()
+    )
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -47,7 +49,11 @@ class Handler(BaseHTTPRequestHandler):
         }.get(path, (PIXEL, "image/gif") if path.endswith(".gif") else (b"0", "text/javascript"))
         is_there = path == "/robots.txt" or not path.endswith((".txt", ".json"))
         self.send_response(200 if is_there else 404)
-        for name, value in {"Content-Type": media_type, "Content-Length": str(len(body)), "Cache-Control": "no-store"}.items():
+        for name, value in {
+            "Content-Type": media_type,
+            "Content-Length": str(len(body)),
+            "Cache-Control": "no-store",
+        }.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
@@ -77,7 +83,9 @@ class Clock:
 
 
 def chromium() -> str:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    found = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     if found is None:
         sys.exit("it takes Chromium: apt-get install --no-install-recommends chromium")
     return found
@@ -134,7 +142,11 @@ def crawl(url: str, pages: int, *, is_guarded: bool) -> dict[str, float]:
             self.clock = self.clock or Clock()
             times.update(self.clock.read())
             if number < pages:
-                yield Request(f"{url}?{number + 1}", meta={"playwright": True}, cb_kwargs={"number": number + 1})
+                yield Request(
+                    f"{url}?{number + 1}",
+                    meta={"playwright": True},
+                    cb_kwargs={"number": number + 1},
+                )
 
     handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
     settings: dict[str, Any] = {
@@ -146,8 +158,15 @@ def crawl(url: str, pages: int, *, is_guarded: bool) -> dict[str, float]:
     }
     with tempfile.TemporaryDirectory() as folder:
         if is_guarded:
-            settings |= {"ADDONS": {"comity.crawler.addon.Addon": 100}, "COMITY_STORE": f"{folder}/policies.sqlite"}
-            settings |= {"COMITY_MIN_DELAY": 0, "COMITY_PROGRESS": "off", "COMITY_AGENT": "benchbot"}
+            settings |= {
+                "ADDONS": {"comity.crawler.addon.Addon": 100},
+                "COMITY_STORE": f"{folder}/policies.sqlite",
+            }
+            settings |= {
+                "COMITY_MIN_DELAY": 0,
+                "COMITY_PROGRESS": "off",
+                "COMITY_AGENT": "benchbot",
+            }
         process = AsyncCrawlerProcess(settings)
         process.crawl(Browses)
         process.start()
@@ -157,7 +176,11 @@ def crawl(url: str, pages: int, *, is_guarded: bool) -> dict[str, float]:
 def measure(way: str, url: str, pages: int) -> None:
     is_guarded = way in ("comity", "guard")
     scrapy = way in ("stock", "comity")
-    times = crawl(url, pages, is_guarded=is_guarded) if scrapy else asyncio.run(play(url, pages, is_guarded=is_guarded))
+    times = (
+        crawl(url, pages, is_guarded=is_guarded)
+        if scrapy
+        else asyncio.run(play(url, pages, is_guarded=is_guarded))
+    )
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(json.dumps(times | {"browser": children.ru_utime + children.ru_stime}))
 
@@ -166,7 +189,9 @@ def measure(way: str, url: str, pages: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pages", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
@@ -181,30 +206,56 @@ def main() -> None:
         return
     taken: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     with subprocess.Popen(
-        [sys.executable, __file__, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, __file__, "--serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as server:
         assert server.stdin
         assert server.stdout
         url = f"http://127.0.0.1:{int(server.stdout.readline())}/"
         for _ in range(options.rounds):
             for way in WAYS:
-                command = [sys.executable, __file__, "--way", way, "--url", url, "--pages", str(options.pages)]
+                command = [
+                    sys.executable,
+                    __file__,
+                    "--way",
+                    way,
+                    "--url",
+                    url,
+                    "--pages",
+                    str(options.pages),
+                ]
                 done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
                 taken[way].append(json.loads(done.stdout.splitlines()[-1]))
         server.stdin.close()
     requests = options.pages * (PARTS + 1)
-    print(f"{'':8}{'CPU a page, ms':>16}{'wall a page, ms':>17}{'requests a s':>14}{'browser CPU, s':>16}   (least; median)")
+    print(
+        f"{'':8}{'CPU a page, ms':>16}{'wall a page, ms':>17}{'requests a s':>14}{'browser CPU, s':>16}   (least; median)"
+    )
     for way, rounds in taken.items():
         row = []
-        for name, scale in (("cpu", 1000 / options.pages), ("wall", 1000 / options.pages), ("browser", 1.0)):
+        for name, scale in (
+            ("cpu", 1000 / options.pages),
+            ("wall", 1000 / options.pages),
+            ("browser", 1.0),
+        ):
             values = [one[name] * scale for one in rounds]
             row.append(f"{min(values):.1f}; {statistics.median(values):.1f}")
         rate = requests / min(one["wall"] for one in rounds)
         print(f"{way:8}{row[0]:>16}{row[1]:>17}{rate:>14.0f}{row[2]:>16}")
     for guarded, plain in (("comity", "stock"), ("guard", "bare")):
-        added = [(one["cpu"] - other["cpu"]) / requests * 1e6 for one, other in zip(taken[guarded], taken[plain], strict=True)]
-        ratio = statistics.median(one["wall"] / other["wall"] for one, other in zip(taken[guarded], taken[plain], strict=True))
-        print(f"{guarded} to {plain}: {statistics.median(added):.0f} us of CPU a request more, wall time {ratio:.2f}")
+        added = [
+            (one["cpu"] - other["cpu"]) / requests * 1e6
+            for one, other in zip(taken[guarded], taken[plain], strict=True)
+        ]
+        ratio = statistics.median(
+            one["wall"] / other["wall"]
+            for one, other in zip(taken[guarded], taken[plain], strict=True)
+        )
+        print(
+            f"{guarded} to {plain}: {statistics.median(added):.0f} us of CPU a request more, wall time {ratio:.2f}"
+        )
 
 
 if __name__ == "__main__":

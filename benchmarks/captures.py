@@ -27,7 +27,18 @@ from archive import origin, record
 from policy_client import hosts, run_server
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
-WORDS = ["/search", "/private/", "/cart", "/tmp/", "/admin/", "/*?sort=", "/login", "/wp-admin/", "/api/", "/feed/"]
+WORDS = [
+    "/search",
+    "/private/",
+    "/cart",
+    "/tmp/",
+    "/admin/",
+    "/*?sort=",
+    "/login",
+    "/wp-admin/",
+    "/api/",
+    "/feed/",
+]
 
 
 # Many sites
@@ -40,11 +51,32 @@ def crawled(number: int, *, warc: bool) -> dict[str, float]:
     port = ours.recv()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "origins.txt").write_text("".join(f"http://{host}:{port}/\n" for host in hosts(number)))
-        command = [sys.executable, "-m", "scrapy", "crawl", "policies", "-a", "origins=origins.txt", "-s", "LOG_LEVEL=ERROR"]
-        command += ["-s", f"COMITY_STORE={folder / 'policies.sqlite'}", "-s", "COMITY_AGENT=benchbot"]
+        (folder / "origins.txt").write_text(
+            "".join(f"http://{host}:{port}/\n" for host in hosts(number))
+        )
+        command = [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "crawl",
+            "policies",
+            "-a",
+            "origins=origins.txt",
+            "-s",
+            "LOG_LEVEL=ERROR",
+        ]
+        command += [
+            "-s",
+            f"COMITY_STORE={folder / 'policies.sqlite'}",
+            "-s",
+            "COMITY_AGENT=benchbot",
+        ]
         command += ["-a", "warc=policies.warc.gz"] if warc else []
-        environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings", "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = {
+            **os.environ,
+            "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
         began = time.monotonic()
         process = subprocess.Popen(command, cwd=folder, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
@@ -53,7 +85,11 @@ def crawled(number: int, *, warc: bool) -> dict[str, float]:
             raise SystemExit(f"scrapy crawl policies ended with {status}")
     server.terminate()
     server.join()
-    return {"seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss / 1024}
+    return {
+        "seconds": seconds,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "peak": usage.ru_maxrss / 1024,
+    }
 
 
 # An index
@@ -65,7 +101,10 @@ def text(chance: random.Random, number: int) -> bytes:
         chance = random.Random(number % 100)
     lines = [
         "User-agent: *",
-        *(f"Disallow: {chance.choice(WORDS)}{chance.randrange(10**6)}" for _ in range(chance.randrange(140))),
+        *(
+            f"Disallow: {chance.choice(WORDS)}{chance.randrange(10**6)}"
+            for _ in range(chance.randrange(140))
+        ),
     ]
     return "\n".join(lines).encode()
 
@@ -81,8 +120,17 @@ def archive(number: int) -> Iterator[bytes]:
                 head, body = head.replace(b"200 OK", b"404 Not Found"), b"not found"
             elif at % 10 == 2 and at + 1 < number:
                 location = f"{origin(at + 1)}/robots.txt".encode()
-                head, body = b"HTTP/1.1 301 Moved\r\nLocation: " + location + b"\r\nContent-Length: %d", b""
-            yield record("response", f"{origin(at)}/robots.txt", date, head % len(body) + b"\r\n\r\n" + body, level=1)
+                head, body = (
+                    b"HTTP/1.1 301 Moved\r\nLocation: " + location + b"\r\nContent-Length: %d",
+                    b"",
+                )
+            yield record(
+                "response",
+                f"{origin(at)}/robots.txt",
+                date,
+                head % len(body) + b"\r\n\r\n" + body,
+                level=1,
+            )
 
 
 def indexed(number: int, folder: Path) -> dict[str, float]:
@@ -117,7 +165,9 @@ def indexed(number: int, folder: Path) -> dict[str, float]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--origins", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -130,10 +180,20 @@ def main(arguments: list[str] | None = None) -> None:
     for warc in (False, True):
         rounds = [crawled(options.hosts, warc=warc) for _ in range(options.rounds)]
         least = {name: min(figures[name] for figures in rounds) for name in rounds[0]}
-        print(f"{options.hosts} hosts into {'the store and a WARC file' if warc else 'the store'}:", end=" ")
+        print(
+            f"{options.hosts} hosts into {'the store and a WARC file' if warc else 'the store'}:",
+            end=" ",
+        )
         print(f"{options.hosts / least['seconds']:.0f} origins a second,", end=" ")
-        print(f"{least['cpu'] / options.hosts * 1e3:.2f} ms of CPU for each, peak {least['peak']:.0f} MiB")
-    done = subprocess.run([sys.executable, __file__, "--job", str(options.origins)], capture_output=True, text=True, check=False)
+        print(
+            f"{least['cpu'] / options.hosts * 1e3:.2f} ms of CPU for each, peak {least['peak']:.0f} MiB"
+        )
+    done = subprocess.run(
+        [sys.executable, __file__, "--job", str(options.origins)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise SystemExit(done.stderr)
     figures = json.loads(done.stdout)
@@ -142,7 +202,9 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{octets:.0f} octets on disk for each ({origins:.0f} in the WARC file),", end=" ")
     print(f"peak {figures['peak']:.0f} MiB ({figures['base']:.0f} before)")
     for name, what in (("lookup", "random origins, with a question"), ("again", "the same one")):
-        print(f"look-ups of {what}: {1 / figures[name]:,.0f} a second, {figures[name] * 1e6:.0f} us")
+        print(
+            f"look-ups of {what}: {1 / figures[name]:,.0f} a second, {figures[name] * 1e6:.0f} us"
+        )
     print(f"peak of all {figures['all']:.0f} MiB")
 
 

@@ -32,7 +32,10 @@ PAGE = b"<!doctype html><title>A page</title>" + b"<p>Some text of a page.</p>" 
 
 
 def response(status: bytes, media_type: bytes, body: bytes) -> bytes:
-    fields = b"Server: bench\r\nContent-Type: %s\r\nContent-Length: %d\r\n" % (media_type, len(body))
+    fields = b"Server: bench\r\nContent-Type: %s\r\nContent-Length: %d\r\n" % (
+        media_type,
+        len(body),
+    )
     return b"HTTP/1.1 %s\r\n%s\r\n%s" % (status, fields, body)
 
 
@@ -66,7 +69,9 @@ class AnswersMore(Answers):
 
 async def serve(ready: Connection) -> None:
     loop = asyncio.get_running_loop()
-    servers = [await loop.create_server(protocol, "127.0.0.1", 0) for protocol in (Answers, AnswersMore)]
+    servers = [
+        await loop.create_server(protocol, "127.0.0.1", 0) for protocol in (Answers, AnswersMore)
+    ]
     ready.send([server.sockets[0].getsockname()[1] for server in servers])
     await asyncio.Event().wait()
 
@@ -104,7 +109,9 @@ class Way(NamedTuple):
     async def _opened(self, client: Client | None) -> AsyncIterator[Get]:
         if self.library == "httpx":
             bare = httpx.AsyncHTTPTransport(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
-            async with httpx.AsyncClient(transport=through_httpx.Transport(client, bare) if client else bare) as http:
+            async with httpx.AsyncClient(
+                transport=through_httpx.Transport(client, bare) if client else bare
+            ) as http:
 
                 async def get(url: str) -> None:
                     got = await http.get(url)
@@ -154,9 +161,13 @@ async def took(way: Way, origin: str, requests: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=7, metavar="N", help="default 7")
-    parser.add_argument("--requests", type=int, default=1000, metavar="N", help="of a round; default 1,000")
+    parser.add_argument(
+        "--requests", type=int, default=1000, metavar="N", help="of a round; default 1,000"
+    )
     options = parser.parse_args()
     here, there = multiprocessing.Pipe()
     server = multiprocessing.Process(target=run_server, args=(there,), daemon=True)
@@ -174,10 +185,20 @@ def main() -> None:
     of_way = {way: Rounds(tuple(times)) for way, times in figures.items()}
     bare = {way.library: of_way[way] for way in WAYS if not way.is_through}
     rows = [
-        (way.name, str(rounds), f"{rounds.least / bare[way.library].least:.2f}", f"{rounds.least - bare[way.library].least:+.0f}")
+        (
+            way.name,
+            str(rounds),
+            f"{rounds.least / bare[way.library].least:.2f}",
+            f"{rounds.least - bare[way.library].least:+.0f}",
+        )
         for way, rounds in of_way.items()
     ]
-    print(markdown(("", "us of CPU a request: least (median)", "ratio of the least", "more, us"), rows), end="")
+    print(
+        markdown(
+            ("", "us of CPU a request: least (median)", "ratio of the least", "more, us"), rows
+        ),
+        end="",
+    )
 
 
 if __name__ == "__main__":

@@ -45,8 +45,16 @@ FILLER = ("<p>" + "A sentence of the page, as pages have them. " * 12 + "</p>\n"
 SCRAPY = {"ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "USER_AGENT": "benchbot/1.0"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "scrapy": SCRAPY,
-    "tuned": SCRAPY | {"CONCURRENT_ITEMS": CONCURRENT_ITEMS, "EXTENSIONS": {"comity.crawler.garbage.GarbageCollection": 0}},
-    "comity": {"ADDONS": {"comity.crawler.addon.Addon": 100}, "COMITY_AGENT": "benchbot", "COMITY_MIN_DELAY": 0},
+    "tuned": SCRAPY
+    | {
+        "CONCURRENT_ITEMS": CONCURRENT_ITEMS,
+        "EXTENSIONS": {"comity.crawler.garbage.GarbageCollection": 0},
+    },
+    "comity": {
+        "ADDONS": {"comity.crawler.addon.Addon": 100},
+        "COMITY_AGENT": "benchbot",
+        "COMITY_MIN_DELAY": 0,
+    },
 }
 
 
@@ -57,17 +65,25 @@ def robots_txt(rules: int) -> bytes:
         if number % 10 == 9:
             lines.append(f"Disallow: /*/section-{number}/*.pdf$")
         else:
-            lines.append(f"{'Allow' if number % 20 == 5 else 'Disallow'}: /section-{number}/private/")
+            lines.append(
+                f"{'Allow' if number % 20 == 5 else 'Disallow'}: /section-{number}/private/"
+            )
     return "\n".join(lines).encode()
 
 
 def page(number: int, pages: int, links: str) -> bytes:
-    items = "".join(f'<li><a href="{path}">another page</a></li>' for path in LINKING[links](number, pages))
+    items = "".join(
+        f'<li><a href="{path}">another page</a></li>' for path in LINKING[links](number, pages)
+    )
     return f"<html><head><title>page {number}</title></head><body><ul>{items}</ul>{FILLER}</body></html>".encode()
 
 
 def answer(content_type: str, body: bytes) -> bytes:
-    return b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s" % (content_type.encode(), len(body), body)
+    return b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s" % (
+        content_type.encode(),
+        len(body),
+        body,
+    )
 
 
 async def serve(hosts: list[str], rules: int, pages: int, links: str, ready: Connection) -> None:
@@ -81,7 +97,9 @@ async def serve(hosts: list[str], rules: int, pages: int, links: str, ready: Con
                 if path.decode() in WELL_KNOWN:
                     writer.write(robots if path == b"/robots.txt" else MISSING)
                 else:
-                    writer.write(answer("text/html; charset=utf-8", page(int(number or 0), pages, links)))
+                    writer.write(
+                        answer("text/html; charset=utf-8", page(int(number or 0), pages, links))
+                    )
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
@@ -169,7 +187,11 @@ class Bare(Follow):
 
 def peak() -> int:
     """The most memory that this process ever had, KiB. What getrusage says begins with what the process had that started it."""
-    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    [line] = [
+        line
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith("VmHWM:")
+    ]
     return int(line.split()[1])
 
 
@@ -191,7 +213,13 @@ def crawl(job: dict[str, Any]) -> None:
         profile.dump_stats(job["profile"])
     assert isinstance(crawler.spider, Follow)
     spider = crawler.spider
-    told = {"cpu": spider.cpu, "wall": spider.wall, "memory": peak(), "peaks": spider.peaks, "pages": spider.fetched}
+    told = {
+        "cpu": spider.cpu,
+        "wall": spider.wall,
+        "memory": peak(),
+        "peaks": spider.peaks,
+        "pages": spider.fetched,
+    }
     print(json.dumps(told))
 
 
@@ -215,7 +243,11 @@ class Case(NamedTuple):
     links: str = "tree"
 
     def __str__(self) -> str:
-        hosts = f"{self.hosts} hosts x {self.pages // self.hosts:,}" if self.hosts > 1 else f"1 host x {self.pages:,}"
+        hosts = (
+            f"{self.hosts} hosts x {self.pages // self.hosts:,}"
+            if self.hosts > 1
+            else f"1 host x {self.pages:,}"
+        )
         return f"{hosts} pages, {self.rules:,} rules, {'bare' if self.bare else 'parsing'}"
 
 
@@ -262,9 +294,15 @@ def measured(name: str, case: Case, urls: list[str], way: Way) -> Figures:
             "pages": case.pages // case.hosts,
             "bare": case.bare,
             "links": case.links,
-            "profile": way.profile and f"{way.profile}.{name}.{'bare' if case.bare else 'parses'}.{case.hosts}",
+            "profile": way.profile
+            and f"{way.profile}.{name}.{'bare' if case.bare else 'parses'}.{case.hosts}",
         }
-        done = subprocess.run([sys.executable, __file__, "--job", json.dumps(job)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, __file__, "--job", json.dumps(job)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode:
         raise SystemExit(done.stderr)
     told = json.loads(done.stdout)
@@ -273,7 +311,11 @@ def measured(name: str, case: Case, urls: list[str], way: Way) -> Figures:
 
     def growth(tenth: int) -> float:
         """From the end of a tenth to the end of the last one."""
-        return float(told["peaks"][-1] - told["peaks"][tenth - 1]) / 1024 / (case.pages * (10 - tenth) / 10_000)
+        return (
+            float(told["peaks"][-1] - told["peaks"][tenth - 1])
+            / 1024
+            / (case.pages * (10 - tenth) / 10_000)
+        )
 
     cpu, wall = (told[name] / case.pages * 1000 for name in ("cpu", "wall"))
     return Figures(cpu, wall, told["memory"] / 1024, growth(1), growth(5))
@@ -282,7 +324,9 @@ def measured(name: str, case: Case, urls: list[str], way: Way) -> Figures:
 class Comparison:
     """The crawls of one case, in which the crawlers take turns."""
 
-    def __init__(self, case: Case, names: Sequence[str] = tuple(SETTINGS), way: Way | None = None) -> None:
+    def __init__(
+        self, case: Case, names: Sequence[str] = tuple(SETTINGS), way: Way | None = None
+    ) -> None:
         self.case, self._way = case, way or Way()
         self._figures: dict[str, list[Figures]] = {name: [] for name in names}
 
@@ -318,17 +362,30 @@ def chosen(options: argparse.Namespace) -> list[Case]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--hosts", type=int, nargs="*")
     parser.add_argument("--rules", type=int, nargs="*")
-    parser.add_argument("--pages", type=int, nargs="*", help="of all hosts; for each number of hosts")
+    parser.add_argument(
+        "--pages", type=int, nargs="*", help="of all hosts; for each number of hosts"
+    )
     parser.add_argument("--spider", choices=("bare", "parses", "both"), default="both")
-    parser.add_argument("--links", choices=tuple(LINKING), default="tree", help="tree: most pages wait at a time; chain: few do")
+    parser.add_argument(
+        "--links",
+        choices=tuple(LINKING),
+        default="tree",
+        help="tree: most pages wait at a time; chain: few do",
+    )
     parser.add_argument("--crawlers", choices=tuple(SETTINGS), nargs="*", default=list(SETTINGS))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--no-reactor", action="store_true", help="with TWISTED_REACTOR_ENABLED=False")
-    parser.add_argument("--profile", default="", help="write profiles to files whose names begin so")
+    parser.add_argument(
+        "--no-reactor", action="store_true", help="with TWISTED_REACTOR_ENABLED=False"
+    )
+    parser.add_argument(
+        "--profile", default="", help="write profiles to files whose names begin so"
+    )
     options = parser.parse_args(arguments)
     if options.job:
         return crawl(json.loads(options.job))
@@ -340,19 +397,41 @@ def main(arguments: list[str] | None = None) -> None:
             shown.update(task, description=str(comparison.case))
             comparison.add_round()
             shown.advance(task)
-    columns = ("ms/page", "to\nscrapy", "to\ntuned", "wall\nms/page", "MiB", "grows\nMiB/1,000", "in the\nlast half")
+    columns = (
+        "ms/page",
+        "to\nscrapy",
+        "to\ntuned",
+        "wall\nms/page",
+        "MiB",
+        "grows\nMiB/1,000",
+        "in the\nlast half",
+    )
     mode = "without a reactor" if options.no_reactor else "asyncio reactor"
-    table = Table("crawl", "", *columns, title=f"CPU per page, least (median) of {options.rounds} rounds, {mode}")
+    table = Table(
+        "crawl",
+        "",
+        *columns,
+        title=f"CPU per page, least (median) of {options.rounds} rounds, {mode}",
+    )
     for comparison in comparisons:
         for name in options.crawlers:
-            cpu, wall, memory, growth, half_growth = (comparison.of(name, figure) for figure in Figures._fields)
+            cpu, wall, memory, growth, half_growth = (
+                comparison.of(name, figure) for figure in Figures._fields
+            )
             table.add_row(
                 *(str(comparison.case), name, str(cpu)),
                 *(
-                    "{:.2f} ({:.2f})".format(*comparison.ratio(other)) if name == "comity" and other in options.crawlers else ""
+                    "{:.2f} ({:.2f})".format(*comparison.ratio(other))
+                    if name == "comity" and other in options.crawlers
+                    else ""
                     for other in ("scrapy", "tuned")
                 ),
-                *(str(wall), f"{memory.least:.0f}", f"{growth.median:.2f}", f"{half_growth.median:.2f}"),
+                *(
+                    str(wall),
+                    f"{memory.least:.0f}",
+                    f"{growth.median:.2f}",
+                    f"{half_growth.median:.2f}",
+                ),
             )
         table.add_section()
     Console(width=150).print(table)

@@ -34,7 +34,10 @@ def literal(rules: int) -> bytes:
     chance = random.Random(rules)
     lines = ["User-agent: *"]
     for number in range(rules):
-        path = "/".join(chance.choice(["news", "shop", "a", "users", "img", "x"]) for _ in range(chance.randint(1, 3)))
+        path = "/".join(
+            chance.choice(["news", "shop", "a", "users", "img", "x"])
+            for _ in range(chance.randint(1, 3))
+        )
         lines.append(f"{'Allow' if number % 10 == 0 else 'Disallow'}: /{path}/{number}/")
     return "\n".join(lines).encode()
 
@@ -42,7 +45,9 @@ def literal(rules: int) -> bytes:
 def mixed(rules: int) -> bytes:
     """One rule in ten with wildcards."""
     lines = literal(rules).decode().split("\n")
-    return "\n".join(line + "*.php$" if number % 10 == 5 else line for number, line in enumerate(lines)).encode()
+    return "\n".join(
+        line + "*.php$" if number % 10 == 5 else line for number, line in enumerate(lines)
+    ).encode()
 
 
 def lengths(rules: int) -> bytes:
@@ -54,8 +59,14 @@ def lengths(rules: int) -> bytes:
 def urls(body: bytes, tail: str = "") -> list[str]:
     """Half of them match a rule."""
     chance = random.Random(1)
-    paths = [line.partition(": ")[2].replace("*", "x").rstrip("$") for line in body.decode().split("\n")[1:]]
-    return [ORIGIN + (chance.choice(paths) + "page" if number % 2 else f"/other/{number}.html") + tail for number in range(URLS)]
+    paths = [
+        line.partition(": ")[2].replace("*", "x").rstrip("$")
+        for line in body.decode().split("\n")[1:]
+    ]
+    return [
+        ORIGIN + (chance.choice(paths) + "page" if number % 2 else f"/other/{number}.html") + tail
+        for number in range(URLS)
+    ]
 
 
 def urllib_parser(body: bytes) -> RobotFileParser:
@@ -72,7 +83,14 @@ def decide(body: bytes, of: list[str]) -> Callable[[], object]:
 
 
 def decisions(kind: Callable[[int], bytes]) -> Table:
-    columns = ("rules", "comity us", "Protego us", "urllib us", "Protego / comity", "urllib / comity")
+    columns = (
+        "rules",
+        "comity us",
+        "Protego us",
+        "urllib us",
+        "Protego / comity",
+        "urllib / comity",
+    )
     table = Table(*columns, title=f"One decision, {kind.__name__} rules")
     for rules in SIZES:
         body = kind(rules)
@@ -88,9 +106,16 @@ def decisions(kind: Callable[[int], bytes]) -> Table:
             return [stdlib.can_fetch("examplebot", url) for url in few]
 
         found = in_turns(decide(body, asked), by_protego, by_urllib, rounds=REPEATS)
-        ours, theirs, stdlibs = (took.least / of for took, of in zip(found, (URLS, len(few), len(few)), strict=True))
+        ours, theirs, stdlibs = (
+            took.least / of for took, of in zip(found, (URLS, len(few), len(few)), strict=True)
+        )
         figures = [ours * 1e6, theirs * 1e6, stdlibs * 1e6]
-        table.add_row(f"{rules:,}", *(f"{figure:.1f}" for figure in figures), f"{theirs / ours:.1f}", f"{stdlibs / ours:.1f}")
+        table.add_row(
+            f"{rules:,}",
+            *(f"{figure:.1f}" for figure in figures),
+            f"{theirs / ours:.1f}",
+            f"{stdlibs / ours:.1f}",
+        )
     return table
 
 
@@ -119,9 +144,17 @@ def parsing() -> Table:
         def by_urllib(body: bytes = body) -> object:
             return urllib_parser(body).can_fetch("examplebot", ORIGIN)
 
-        ours, theirs, stdlibs = (took.least for took in in_turns(partial(parsed, body), by_protego, by_urllib, rounds=REPEATS))
+        ours, theirs, stdlibs = (
+            took.least
+            for took in in_turns(partial(parsed, body), by_protego, by_urllib, rounds=REPEATS)
+        )
         figures = [ours / kib * 1e6, theirs / kib * 1e6, stdlibs / kib * 1e6]
-        table.add_row(f"{rules:,}", f"{kib:.1f}", *(f"{figure:.0f}" for figure in figures), f"{theirs / ours:.2f}")
+        table.add_row(
+            f"{rules:,}",
+            f"{kib:.1f}",
+            *(f"{figure:.0f}" for figure in figures),
+            f"{theirs / ours:.2f}",
+        )
     return table
 
 
@@ -150,7 +183,11 @@ def memory() -> Table:
             return site
 
         makers = (partial(cached_site, body), protego_site, partial(urllib_parser, body))
-        table.add_row(f"{rules:,}", f"{len(body) / 1024:.1f}", *(f"{held(make) / len(body):.1f}" for make in makers))
+        table.add_row(
+            f"{rules:,}",
+            f"{len(body) / 1024:.1f}",
+            *(f"{held(make) / len(body):.1f}" for make in makers),
+        )
     return table
 
 
@@ -173,9 +210,14 @@ HOSTILE = {
     "starred rules": b"User-agent: *\n" + b"Disallow: /*a*a*a*a*b\n" * 23_000,
     "agents, then rules": b"User-agent: a\n" * 18_000 + b"Disallow: /b\n" * 18_000,
     "one line": b"User-agent: *\nDisallow: /" + b"a*" * 250_000,
-    "escapes": b"User-agent: *\n" + b"Disallow: /" + b"%41" * 10_000 + b"\n" + b"Disallow: /%41%41%41%41\n" * 20_000,
+    "escapes": b"User-agent: *\n"
+    + b"Disallow: /"
+    + b"%41" * 10_000
+    + b"\n"
+    + b"Disallow: /%41%41%41%41\n" * 20_000,
     "a group a line": b"User-agent: examplebot\nDisallow: /b\n" * 14_000,
-    "different stars": b"User-agent: *\n" + b"".join(b"Disallow: /*%d*x\n" % number for number in range(27_000)),
+    "different stars": b"User-agent: *\n"
+    + b"".join(b"Disallow: /*%d*x\n" % number for number in range(27_000)),
 }
 
 
@@ -196,7 +238,14 @@ def hostile() -> Table:
 
 
 def main() -> None:
-    for table in (decisions(literal), decisions(mixed), decisions(lengths), parsing(), memory(), hostile()):
+    for table in (
+        decisions(literal),
+        decisions(mixed),
+        decisions(lengths),
+        parsing(),
+        memory(),
+        hostile(),
+    ):
         console.print(table)
 
 

@@ -18,7 +18,12 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
 SIZE = 500 * 1024
-COMMAND = (sys.executable, "-c", "import sys; from comity.authoring.cli import main; sys.exit(main())", "languageserver")
+COMMAND = (
+    sys.executable,
+    "-c",
+    "import sys; from comity.authoring.cli import main; sys.exit(main())",
+    "languageserver",
+)
 
 
 def robots() -> str:
@@ -27,7 +32,8 @@ def robots() -> str:
     size = 0
     while size < SIZE:
         lines = [f"User-agent: bot{number}\n"] + [
-            f"{'Allow' if rule % 3 else 'Disallow'}: /folder{number}/{rule}*/page.html$\n" for rule in range(20)
+            f"{'Allow' if rule % 3 else 'Disallow'}: /folder{number}/{rule}*/page.html$\n"
+            for rule in range(20)
         ]
         block = "".join([*lines, "Content-Usage: train-ai=n\n", "\n"])
         text.append(block)
@@ -45,16 +51,26 @@ async def main(keys: int) -> None:
     with TemporaryDirectory() as folder:
         await client.start_io(*COMMAND)
         folders = [lsp.WorkspaceFolder(Path(folder).as_uri(), "site")]
-        parameters = lsp.InitializeParams(capabilities=lsp.ClientCapabilities(), workspace_folders=folders)
+        parameters = lsp.InitializeParams(
+            capabilities=lsp.ClientCapabilities(), workspace_folders=folders
+        )
         await client.initialize_async(parameters)
         client.initialized(lsp.InitializedParams())
         uri = (Path(folder) / "robots.txt").as_uri()
         document = lsp.TextDocumentIdentifier(uri)
-        client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "robots", 0, text)))
-        await client.text_document_folding_range_async(lsp.FoldingRangeParams(document))  # the workers have begun
+        client.text_document_did_open(
+            lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "robots", 0, text))
+        )
+        await client.text_document_folding_range_async(
+            lsp.FoldingRangeParams(document)
+        )  # the workers have begun
         blocked, completed, named, looked = [], [], [], []
         line = lines // 2
-        naming = max(number for number, of in enumerate(text.splitlines()[:line]) if of.startswith("User-agent"))
+        naming = max(
+            number
+            for number, of in enumerate(text.splitlines()[:line])
+            if of.startswith("User-agent")
+        )
         in_agent = lsp.Position(naming, len("User-agent: b"))
         for number in range(1, keys + 1):
             place = lsp.Range(lsp.Position(line, 0), lsp.Position(line, 0))
@@ -64,13 +80,21 @@ async def main(keys: int) -> None:
             client.text_document_did_change(lsp.DidChangeTextDocumentParams(versioned, [changed]))
             position = lsp.Position(line, 1)
             shown = asyncio.ensure_future(
-                client.text_document_hover_async(lsp.HoverParams(lsp.TextDocumentIdentifier(""), position))
+                client.text_document_hover_async(
+                    lsp.HoverParams(lsp.TextDocumentIdentifier(""), position)
+                )
             )
-            typed = asyncio.ensure_future(client.text_document_completion_async(lsp.CompletionParams(document, position)))
-            of_agent = asyncio.ensure_future(client.text_document_completion_async(lsp.CompletionParams(document, in_agent)))
+            typed = asyncio.ensure_future(
+                client.text_document_completion_async(lsp.CompletionParams(document, position))
+            )
+            of_agent = asyncio.ensure_future(
+                client.text_document_completion_async(lsp.CompletionParams(document, in_agent))
+            )
             seen = lsp.Range(lsp.Position(line - 30, 0), lsp.Position(line + 30, 0))
             asked = asyncio.ensure_future(
-                client.text_document_semantic_tokens_range_async(lsp.SemanticTokensRangeParams(document, seen))
+                client.text_document_semantic_tokens_range_async(
+                    lsp.SemanticTokensRangeParams(document, seen)
+                )
             )
             await shown
             blocked.append(time.perf_counter() - start)
@@ -90,7 +114,9 @@ async def main(keys: int) -> None:
         for name, times in measured.items():
             parts = quantiles(times, n=20)
             median, high = sorted(times)[len(times) // 2] * 1000, parts[18] * 1000
-            print(f"{name:26} median {median:7.1f} ms   p95 {high:7.1f} ms   most {max(times) * 1000:7.1f} ms")
+            print(
+                f"{name:26} median {median:7.1f} ms   p95 {high:7.1f} ms   most {max(times) * 1000:7.1f} ms"
+            )
         await client.shutdown_async(None)
         client.exit(None)
         await client.stop()  # type: ignore[no-untyped-call]

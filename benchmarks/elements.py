@@ -27,14 +27,24 @@ ITEM = """<li class="item c{1}" id="i{0}"><a href="/news/{0}.html" title="Number
 <p>And a text below it, of which <em>some</em> words are more than others. <span class="by">Author {1}</span></p></li>
 """
 # The selectors of real files are of these kinds.
-SELECTORS = ("#i{}", ".c{} p", "li.item:nth-child({}) > p", "ul > .c{} .by", 'a[href="/news/{}.html"]')
+SELECTORS = (
+    "#i{}",
+    ".c{} p",
+    "li.item:nth-child({}) > p",
+    "ul > .c{} .by",
+    'a[href="/news/{}.html"]',
+)
 
 console = Console(width=110)
 
 
 def page() -> bytes:
     """As lists of articles are."""
-    start, items, number = "<!DOCTYPE html>\n<html><head><title>News</title></head><body><main><ul>\n", [], 0
+    start, items, number = (
+        "<!DOCTYPE html>\n<html><head><title>News</title></head><body><main><ul>\n",
+        [],
+        0,
+    )
     while len(start) + number * len(ITEM) < SIZE:
         items.append(ITEM.format(number, number % 50))
         number += 1
@@ -59,8 +69,13 @@ class Costs(NamedTuple):
 def measured(body: bytes, rules: int, rounds: int = ROUNDS) -> Costs:
     """Of one item, with so many rules and without any in turns."""
     text = body.decode()
-    links = [f"{ORIGIN}{link}" for link in Selector(text, type="html").css("a::attr(href)").getall()]
-    site, without = Site.from_files(ORIGIN, {"/ai.txt": ai_txt(rules)} if rules else {}), Site.from_files(ORIGIN, {})
+    links = [
+        f"{ORIGIN}{link}" for link in Selector(text, type="html").css("a::attr(href)").getall()
+    ]
+    site, without = (
+        Site.from_files(ORIGIN, {"/ai.txt": ai_txt(rules)} if rules else {}),
+        Site.from_files(ORIGIN, {}),
+    )
     trees: list[Selector] = []  # parsed before the clock runs: the spider's own
 
     def judge() -> Page:
@@ -76,8 +91,13 @@ def measured(body: bytes, rules: int, rounds: int = ROUNDS) -> Costs:
         trees[:] = [Selector(text, type="html")]
         return trees[-1].xpath("//title")
 
-    parsing, tagging, _, plain, judging = in_turns(parse, tag, parse, partial(tag, without), judge, rounds=rounds)
-    added = (more - less for more, less in zip(sorted(tagging.figures), sorted(plain.figures), strict=True))
+    parsing, tagging, _, plain, judging = in_turns(
+        parse, tag, parse, partial(tag, without), judge, rounds=rounds
+    )
+    added = (
+        more - less
+        for more, less in zip(sorted(tagging.figures), sorted(plain.figures), strict=True)
+    )
     return Costs(parsing, tagging, judging, Rounds(tuple(added)))
 
 
@@ -94,7 +114,13 @@ def main() -> None:
     for rules in (0, 1, 50, 500):
         costs = measured(body, rules)
         parse, tag, judge = (took.least * 1e3 for took in costs[:3])
-        table.add_row(str(rules), f"{parse:.1f}", f"{tag:.1f}", f"{judge:.1f}", f"{costs.added.least * 1e3:.1f}")
+        table.add_row(
+            str(rules),
+            f"{parse:.1f}",
+            f"{tag:.1f}",
+            f"{judge:.1f}",
+            f"{costs.added.least * 1e3:.1f}",
+        )
     console.print(table)
 
 

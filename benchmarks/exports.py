@@ -76,14 +76,25 @@ ACAP-allow-preserve: /
 console = Console(width=120)
 
 
-ELEMENT = {"selector": "p.quote", "type": "html", "deny": ["train"], "guide": [], "spans": [["text", 40, 120]], "because": [0]}
+ELEMENT = {
+    "selector": "p.quote",
+    "type": "html",
+    "deny": ["train"],
+    "guide": [],
+    "spans": [["text", 40, 120]],
+    "because": [0],
+}
 
 
 def template(number: int, chance: random.Random) -> dict[str, Any]:
     origin = f"https://site{number % SITES}.example"
     url = f"{origin}/{'premium' if number % 3 == 0 else 'news'}/{number}.html"
     at = NOW - timedelta(minutes=number)
-    robots = Fetched(status=200, body=ROBOTS.format(days=number % SITES + 10).encode(), fetched_at=NOW - timedelta(days=1))
+    robots = Fetched(
+        status=200,
+        body=ROBOTS.format(days=number % SITES + 10).encode(),
+        fetched_at=NOW - timedelta(days=1),
+    )
     page = Site.from_files(origin, {"/robots.txt": robots}).page(AGENT, url, now=at)
     return {
         "url": url,
@@ -110,7 +121,9 @@ def made(templates: int = TEMPLATES, *, is_mixed: bool) -> pa.RecordBatch:
     records = judged(templates)
     if is_mixed:
         records = [
-            record | {"permissions": record["permissions"] | {"elements": [ELEMENT]}} if number // 3 % 3 == 0 else record
+            record | {"permissions": record["permissions"] | {"elements": [ELEMENT]}}
+            if number // 3 % 3 == 0
+            else record
             for number, record in enumerate(records)
         ]
     return encode(records)
@@ -128,8 +141,12 @@ def write(path: Path, batch: pa.RecordBatch, records: int, first: int = 0) -> No
             some = batch.slice(0, min(len(batch), records - start))
             columns = [some.column(name) for name in names]
             numbers = pa.array(range(first + start, first + start + len(some)))
-            sites = pc.subtract(numbers, pc.multiply(pc.divide(numbers, SITES), SITES)).cast(pa.string())
-            urls = pc.binary_join_element_wise("https://site", sites, ".example/", numbers.cast(pa.string()), "")
+            sites = pc.subtract(numbers, pc.multiply(pc.divide(numbers, SITES), SITES)).cast(
+                pa.string()
+            )
+            urls = pc.binary_join_element_wise(
+                "https://site", sites, ".example/", numbers.cast(pa.string()), ""
+            )
             for name in ("url", "final_url"):
                 columns[names.index(name)] = urls
             writer.write(pa.record_batch(columns, schema=batch.schema))
@@ -170,7 +187,9 @@ def by_duckdb(source: Path, output: Path) -> int:
 
 def measured(work: Callable[[Path, Path], int], source: Path, output: Path) -> Cost:
     reader, writer = multiprocessing.get_context("spawn").Pipe(duplex=False)
-    process = multiprocessing.get_context("spawn").Process(target=_run, args=(work, source, output, writer))
+    process = multiprocessing.get_context("spawn").Process(
+        target=_run, args=(work, source, output, writer)
+    )
     process.start()
     writer.close()
     largest: dict[int, int] = {}
@@ -205,12 +224,16 @@ def _run(work: Callable[[Path, Path], int], source: Path, output: Path, writer: 
     records = work(source, output)
     seconds = time.perf_counter() - start
     times = os.times()  # children that have ended are counted in
-    writer.send((records, seconds, times.user + times.system + times.children_user + times.children_system))
+    writer.send(
+        (records, seconds, times.user + times.system + times.children_user + times.children_system)
+    )
 
 
 def resident(process: int) -> int:
     with suppress(OSError, ValueError, IndexError):
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
     return 0
 
 
@@ -229,7 +252,9 @@ def descendants(process: int) -> list[int]:
     return found
 
 
-WORKS: dict[str, tuple[Callable[[Path, Path], int], str, int]] = {  # with the end of the output's name, and the most records
+WORKS: dict[
+    str, tuple[Callable[[Path, Path], int], str, int]
+] = {  # with the end of the output's name, and the most records
     "DuckDB to Parquet": (by_duckdb, ".parquet", 1_000_000),
     "export to Parquet": (ours, ".parquet", 1_000_000),
     "DuckDB to JSON Lines": (by_duckdb, ".jsonl", 250_000),
@@ -239,17 +264,33 @@ WORKS: dict[str, tuple[Callable[[Path, Path], int], str, int]] = {  # with the e
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("records", type=int, nargs="*")
     sizes = parser.parse_args().records
     with tempfile.TemporaryDirectory() as folder:
         show("Export from Parquet", sizes or SIZES, Path(folder), is_mixed=False)
-        show("Export from Parquet, mixed with elements", sizes or SIZES[:1], Path(folder), is_mixed=True)
+        show(
+            "Export from Parquet, mixed with elements",
+            sizes or SIZES[:1],
+            Path(folder),
+            is_mixed=True,
+        )
 
 
 def show(title: str, sizes: Iterable[int], folder: Path, *, is_mixed: bool) -> None:
     """`ratio`: of records a second and core to those of DuckDB to the same format."""
-    columns = ("records", "", "came out", "seconds", "a second and core", "ratio", "largest MB", "together MB")
+    columns = (
+        "records",
+        "",
+        "came out",
+        "seconds",
+        "a second and core",
+        "ratio",
+        "largest MB",
+        "together MB",
+    )
     table = Table(*columns, title=title)
     for size in sizes:
         source = folder / "source.parquet"
@@ -261,7 +302,13 @@ def show(title: str, sizes: Iterable[int], folder: Path, *, is_mixed: bool) -> N
             output = folder / f"output{ending}"
             cost = measured(work, source, output)
             rate = size / cost.cpu
-            told = (cost.seconds, rate, rate / rates.setdefault(ending, rate), cost.peak / 1e6, cost.together / 1e6)
+            told = (
+                cost.seconds,
+                rate,
+                rate / rates.setdefault(ending, rate),
+                cost.peak / 1e6,
+                cost.together / 1e6,
+            )
             shown = ("{:.1f}", "{:,.0f}", "{:.2f}", "{:.0f}", "{:.0f}")
             numbers = [form.format(number) for form, number in zip(shown, told, strict=True)]
             table.add_row(f"{size:,}", name, f"{cost.records:,}", *numbers)

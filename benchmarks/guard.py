@@ -34,7 +34,10 @@ ROBOTS = "".join(
 AUTOMATION = "".join(
     [
         "scope: /\nallowed-methods: GET, POST\nrequest-limit: 1000000/second\nconcurrent-limit: 1000\n\n",
-        *(f"scope: /a{number}/*/x{number}\nallowed-methods: GET, HEAD\nallowed-purposes: research\n\n" for number in range(100)),
+        *(
+            f"scope: /a{number}/*/x{number}\nallowed-methods: GET, HEAD\nallowed-purposes: research\n\n"
+            for number in range(100)
+        ),
     ]
 )
 FILES = {"/robots.txt": ROBOTS.encode(), "/automation-preferences.txt": AUTOMATION.encode()}
@@ -60,16 +63,24 @@ REQUESTS: dict[str, tuple[Callable[[], str], dict[str, Callable[[], str]]]] = {
     "8,000, escapes": (filled("/%2e%2e/%41%2F", 8000), {}),
     "8,000, dots": (filled("/a/..", 8000), {}),
     "8,000, slashes": (filled("/", 8000), {}),
-    "8,000, four crawlers": (filled("/word1*x", 8000), {"user-agent": plain("bot1 bot2 bot3 bot4")}),
+    "8,000, four crawlers": (
+        filled("/word1*x", 8000),
+        {"user-agent": plain("bot1 bot2 bot3 bot4")},
+    ),
     "path of 64,000": (filled("/a/..", 64_000), {}),
     "User-Agent of 64,000": (plain("/"), {"user-agent": filled("bot1 a;(", 64_000)}),
     "purposes of 64,000": (plain("/"), {"automation-purpose": filled("a, ", 64_000)}),
     "methods of 64,000": (plain("/"), {"x-http-method-override": filled("a, ", 64_000)}),
-    "Referer of 64,000": (plain("/"), {"x-requested-with": plain("x"), "referer": filled("a/../", 64_000)}),
+    "Referer of 64,000": (
+        plain("/"),
+        {"x-requested-with": plain("x"), "referer": filled("a/../", 64_000)},
+    ),
 }
 
 
-def milliseconds(guard: Guard, target: Callable[[], str], fields: dict[str, Callable[[], str]]) -> float:
+def milliseconds(
+    guard: Guard, target: Callable[[], str], fields: dict[str, Callable[[], str]]
+) -> float:
     """The least CPU time of some requests: what the machine does beside it only adds."""
 
     def check(incoming: Incoming) -> None:
@@ -80,19 +91,30 @@ def milliseconds(guard: Guard, target: Callable[[], str], fields: dict[str, Call
     took = []
     for _ in range(REPEATS):
         told = {"user-agent": ROBOT} | {name: value() for name, value in fields.items()}
-        took.append(in_turns(partial(check, Incoming("GET", target(), told, "192.0.2.1")), rounds=1)[0].least)
+        took.append(
+            in_turns(partial(check, Incoming("GET", target(), told, "192.0.2.1")), rounds=1)[
+                0
+            ].least
+        )
     return 1000 * min(took)
 
 
 def main() -> None:
-    table = Table("request", "ms", "times one of a robot", title="Guard.check, 500 wildcard patterns and 100 scopes")
+    table = Table(
+        "request",
+        "ms",
+        "times one of a robot",
+        title="Guard.check, 500 wildcard patterns and 100 scopes",
+    )
     guard, usual = Guard("https://example.com", FILES), 0.0
     for name, (target, fields) in REQUESTS.items():
         took = milliseconds(guard, target, fields)
         usual = usual or took
         table.add_row(name, f"{took:.3f}", f"{took / usual:.1f}")
     with TemporaryDirectory() as folder:
-        shared = Guard("https://example.com", FILES, counts=SharedClients(Path(folder) / "counts.sqlite"))
+        shared = Guard(
+            "https://example.com", FILES, counts=SharedClients(Path(folder) / "counts.sqlite")
+        )
         took = milliseconds(shared, *REQUESTS["of a robot"])
         table.add_row("of a robot, counts shared", f"{took:.3f}", f"{took / usual:.1f}")
     console.print(table)

@@ -25,12 +25,16 @@ from scrapy.crawler import Crawler
 from scrapy.http import Request
 
 import comity.crawler.frontier.scheduler
-import comity.crawler.pace.pace
-from comity.crawler.fetching.fetcher import Policies
+import comity.gate.pace.pace
 from comity.crawler.frontier.scheduler import Scheduler
+from comity.gate.fetching.fetcher import Policies
 from comity.policies import Site
 
-ROBOTS = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d/\n" % n for n in range(20)) + b"Crawl-delay: 1\n"
+ROBOTS = (
+    b"User-agent: *\n"
+    + b"".join(b"Disallow: /private/%d/\n" % n for n in range(20))
+    + b"Crawl-delay: 1\n"
+)
 PAGES = 3  # requests per host
 CONCURRENT = 16  # requests in flight
 FLUSHED = 50  # requests between two writes of the queue: what a fast crawl does in 50 ms
@@ -54,7 +58,9 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
         active: set[Request] = set()
         in_flight: deque[Request] = deque()
         slot = SimpleNamespace(inprogress=active)
-        crawler.engine = SimpleNamespace(downloader=SimpleNamespace(active=active), spider=None, _slot=slot)  # type: ignore[assignment]
+        crawler.engine = SimpleNamespace(
+            downloader=SimpleNamespace(active=active), spider=None, _slot=slot
+        )  # type: ignore[assignment]
         scheduler = Scheduler.from_crawler(crawler)
         crawl = scheduler._crawl
         scheduler.open(spider)
@@ -65,13 +71,17 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
             crawl.access.decide(policies, Request(origin))  # compiles the rules, once per site
             crawl.policies._sites.put(origin, policies)
         now = 1e6
-        for module in (comity.crawler.frontier.scheduler, comity.crawler.pace.pace):
+        for module in (comity.crawler.frontier.scheduler, comity.gate.pace.pace):
             stack.enter_context(patch.object(module, "monotonic", lambda: now))
-        stack.enter_context(patch.object(comity.crawler.pace.pace, "time", lambda: now))
+        stack.enter_context(patch.object(comity.gate.pace.pace, "time", lambda: now))
         if not decisions:
             allowed = crawl.access.decide(policies, Request(origin))
             crawl.access.decide = lambda *_, **__: allowed  # type: ignore[method-assign]
-        requests = [Request(f"http://host{n}.example/page/{page}") for page in range(PAGES) for n in range(hosts)]
+        requests = [
+            Request(f"http://host{n}.example/page/{page}")
+            for page in range(PAGES)
+            for n in range(hosts)
+        ]
         began = process_time()
         for request in requests:
             scheduler.enqueue_request(request)
@@ -116,7 +126,11 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
             scheduler.next_request()
         empty = (process_time() - empty) / 10_000
         total = hosts * PAGES
-        costs = {"enqueue": (enqueued - began) / total, "hand-out": seconds / total, "empty ask": empty}
+        costs = {
+            "enqueue": (enqueued - began) / total,
+            "hand-out": seconds / total,
+            "empty ask": empty,
+        }
         if jobdir:
             costs["writing"] = (written + write()) / total
         await scheduler._close("done")
@@ -128,7 +142,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("hosts", type=int, nargs="*", default=[100, 10_000])
     for count in parser.parse_args().hosts:
-        for what, decisions, jobdir in (("queue", False, False), ("with decisions", True, False), ("JOBDIR", True, True)):
+        for what, decisions, jobdir in (
+            ("queue", False, False),
+            ("with decisions", True, False),
+            ("JOBDIR", True, True),
+        ):
             costs = asyncio.run(measured(count, decisions=decisions, jobdir=jobdir))
             told = ", ".join(f"{name} {cost * 1e6:.1f} us" for name, cost in costs.items())
             print(f"{count:>7} hosts, {what:>14}: {told}", flush=True)

@@ -30,15 +30,24 @@ from rich.progress import track
 from rich.table import Table
 
 from comity.authoring import lint
-from comity.crawler.fetching.policy_copy import PolicyFile
-from comity.crawler.fetching.store import PolicyStore
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.stats import StatsPass
 from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.today import Today
+from comity.gate.fetching.policy_copy import PolicyFile
+from comity.gate.fetching.store import PolicyStore
 from comity.guard import Guard
 from comity.guard.incoming import Incoming
-from comity.policies import Agent, Fetched, Page, PolicyError, Site, ai_txt_from_xml, ai_txt_to_xml, instructions
+from comity.policies import (
+    Agent,
+    Fetched,
+    Page,
+    PolicyError,
+    Site,
+    ai_txt_from_xml,
+    ai_txt_to_xml,
+    instructions,
+)
 from comity.policies.formats.authoring import apply
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -81,19 +90,32 @@ def repeated(unit: bytes, octets: int, start: bytes = b"", end: bytes = b"") -> 
 def numbered(unit: str, octets: int, start: str = "", end: str = "") -> bytes:
     """Each unit with a number of its own for its {}."""
     length = max(1, (octets - len(start) - len(end)) // (len(unit) + 4))
-    return (start + "".join(unit.replace("{}", str(number)) for number in range(length)) + end).encode()[:octets]
+    return (
+        start + "".join(unit.replace("{}", str(number)) for number in range(length)) + end
+    ).encode()[:octets]
 
 
 # Policy files
 
 ACAP = "ACAP-crawler: *\n"
-USAGES = ("crawl", "follow", "index", "preserve", "present", "other", "present-snippet", "present-original")
+USAGES = (
+    "crawl",
+    "follow",
+    "index",
+    "preserve",
+    "present",
+    "other",
+    "present-snippet",
+    "present-original",
+)
 
 ROBOTS: dict[str, Callable[[int], bytes]] = {
     "one line": lambda n: repeated(b"a", n, b"User-agent: *\nDisallow: /"),
     "one line of stars": lambda n: repeated(b"*a", n, b"User-agent: *\nDisallow: /"),
     "markup, tags": lambda n: repeated(b"<p>User-agent: *<br>Disallow: /a<br>", n, b"<html>"),
-    "markup, references": lambda n: repeated(b"&amp;&#x41;&", n, b"<pre>User-agent: *\nDisallow: /"),
+    "markup, references": lambda n: repeated(
+        b"&amp;&#x41;&", n, b"<pre>User-agent: *\nDisallow: /"
+    ),
     "markup, unclosed": lambda n: repeated(b"<a <!--", n, b"<html>\nUser-agent: *\n"),
     "markup, comments": lambda n: repeated(b"<!-- -->", n, b"", b"<p>User-agent: *"),
     "markup, open comments": lambda n: repeated(b"<!--", n),
@@ -101,9 +123,13 @@ ROBOTS: dict[str, Callable[[int], bytes]] = {
     "broken lines": lambda n: repeated(b"Disallow: /a<br\n", n, b"User-agent: *\n"),
     "stars": lambda n: numbered("Disallow: /*a*a*a*a*{}$\n", n, "User-agent: *\n"),
     "wildcards": lambda n: numbered("Disallow: *{}/a\n", n, "User-agent: *\n"),
-    "deep prefixes": lambda n: b"User-agent: *\n" + b"".join(b"Disallow: /%s\n" % (b"a" * k) for k in range(int((2 * n) ** 0.5))),
+    "deep prefixes": lambda n: (
+        b"User-agent: *\n"
+        + b"".join(b"Disallow: /%s\n" % (b"a" * k) for k in range(int((2 * n) ** 0.5)))
+    ),
     "deep prefixes, stars": lambda n: (
-        b"User-agent: *\n" + b"".join(b"Disallow: /%s*b\n" % (b"a" * k) for k in range(int((2 * n) ** 0.5)))
+        b"User-agent: *\n"
+        + b"".join(b"Disallow: /%s*b\n" % (b"a" * k) for k in range(int((2 * n) ** 0.5)))
     ),
     "same rule": lambda n: repeated(b"Disallow: /a\n", n, b"User-agent: *\n"),
     "empty lines": lambda n: repeated(b"\n", n),
@@ -113,12 +139,16 @@ ROBOTS: dict[str, Callable[[int], bytes]] = {
     "comments": lambda n: repeated(b"#\n", n, b"User-agent: *\nDisallow: /a\n"),
     "spaces": lambda n: repeated(b" ", n, b"User-agent: *\nDisallow:"),
     "escapes": lambda n: repeated(b"%2a%41\xff", n, b"User-agent: *\nDisallow: /"),
-    "utf-16": lambda n: b"\xff\xfe" + "User-agent: *\nDisallow: /a\n".encode("utf-16-le") * (n // 60),
+    "utf-16": lambda n: (
+        b"\xff\xfe" + "User-agent: *\nDisallow: /a\n".encode("utf-16-le") * (n // 60)
+    ),
     "agents": lambda n: numbered("User-agent: bot{}\n", n, "", "Disallow: /a\n"),
     "agents of ours": lambda n: repeated(b"User-agent: examplebot\n", n, b"", b"Disallow: /a\n"),
     "groups": lambda n: numbered("User-agent: bot{}\nDisallow: /{}\n", n),
     "groups of ours": lambda n: numbered("User-agent: examplebot\nDisallow: /{}\n", n),
-    "groups and sitemaps": lambda n: numbered("User-agent: examplebot\nSitemap: /{}\nAllow: /\n", n),
+    "groups and sitemaps": lambda n: numbered(
+        "User-agent: examplebot\nSitemap: /{}\nAllow: /\n", n
+    ),
     "sitemaps": lambda n: numbered("Sitemap: https://example.com/{}\n", n),
     "crawl-delays": lambda n: repeated(b"Crawl-delay: 1\n", n, b"User-agent: *\n"),
     "request-rates": lambda n: numbered("Request-rate: {}/1m\n", n, "User-agent: *\n"),
@@ -126,43 +156,88 @@ ROBOTS: dict[str, Callable[[int], bytes]] = {
     "usage lines": lambda n: numbered("usage: l{}=n\n", n, "User-agent: *\n"),
     "usage in one line": lambda n: numbered("l{}=n,", n, "User-agent: *\nusage: "),
     "content-usage lines": lambda n: numbered("content-usage: /{} l{}=n\n", n, "User-agent: *\n"),
-    "content-usage stars": lambda n: numbered("content-usage: /*{} train-ai=n\n", n, "User-agent: *\n"),
-    "content-usage in one line": lambda n: numbered("l{}=n,", n, "User-agent: *\ncontent-usage: ", "z=n"),
-    "content-usage in groups": lambda n: numbered("User-agent: b{}\ncontent-usage: train-ai=n\nAllow: /\n", n),
-    "content-signal lines": lambda n: repeated(b"content-signal: ai-train=no\n", n, b"User-agent: *\n"),
-    "content-signal in one line": lambda n: numbered("l{}=no,", n, "User-agent: *\ncontent-signal: "),
-    "content-signal in groups": lambda n: numbered("User-agent: b{}\ncontent-signal: search=yes\nAllow: /\n", n),
+    "content-usage stars": lambda n: numbered(
+        "content-usage: /*{} train-ai=n\n", n, "User-agent: *\n"
+    ),
+    "content-usage in one line": lambda n: numbered(
+        "l{}=n,", n, "User-agent: *\ncontent-usage: ", "z=n"
+    ),
+    "content-usage in groups": lambda n: numbered(
+        "User-agent: b{}\ncontent-usage: train-ai=n\nAllow: /\n", n
+    ),
+    "content-signal lines": lambda n: repeated(
+        b"content-signal: ai-train=no\n", n, b"User-agent: *\n"
+    ),
+    "content-signal in one line": lambda n: numbered(
+        "l{}=no,", n, "User-agent: *\ncontent-signal: "
+    ),
+    "content-signal in groups": lambda n: numbered(
+        "User-agent: b{}\ncontent-signal: search=yes\nAllow: /\n", n
+    ),
     "licenses": lambda n: numbered("License: https://example.com/{}.xml\n", n),
-    "licenses and comments": lambda n: repeated(b"#\nLicense: /a.xml\n", n, b"User-agent: *\nAllow: /\n\n"),
-    "licenses of others": lambda n: repeated(b"License:/a\n", n, b"User-agent: other\nDisallow: /x\n"),
+    "licenses and comments": lambda n: repeated(
+        b"#\nLicense: /a.xml\n", n, b"User-agent: *\nAllow: /\n\n"
+    ),
+    "licenses of others": lambda n: repeated(
+        b"License:/a\n", n, b"User-agent: other\nDisallow: /x\n"
+    ),
     "acap fields": lambda n: numbered("ACAP-disallow-index: /{}\n", n, ACAP),
     "acap stars": lambda n: numbered("ACAP-disallow-index: *{}\n", n, ACAP),
-    "acap deep": lambda n: ACAP.encode() + b"".join(b"ACAP-allow-index: /%s\n" % (b"a" * k) for k in range(int((2 * n) ** 0.5))),
-    "acap usages": lambda n: numbered("".join(f"ACAP-allow-{usage}: /{{}}\n" for usage in USAGES), n, ACAP),
-    "acap equal": lambda n: repeated(b"ACAP-allow-index: /a\nACAP-disallow-index: /a\n", n, ACAP.encode()),
+    "acap deep": lambda n: (
+        ACAP.encode()
+        + b"".join(b"ACAP-allow-index: /%s\n" % (b"a" * k) for k in range(int((2 * n) ** 0.5)))
+    ),
+    "acap usages": lambda n: numbered(
+        "".join(f"ACAP-allow-{usage}: /{{}}\n" for usage in USAGES), n, ACAP
+    ),
+    "acap equal": lambda n: repeated(
+        b"ACAP-allow-index: /a\nACAP-disallow-index: /a\n", n, ACAP.encode()
+    ),
     "acap time limits": lambda n: numbered("ACAP-allow-index: / time-limit={}-days\n", n, ACAP),
     "acap crawlers": lambda n: numbered("ACAP-crawler: bot{}\n", n, "", "ACAP-disallow-index: /\n"),
     "acap records": lambda n: numbered("ACAP-crawler: bot{}\nACAP-disallow-index: /{}\n", n),
-    "acap records of ours": lambda n: numbered("ACAP-crawler: examplebot\nACAP-disallow-index: /{}\n", n),
-    "acap one crawler": lambda n: repeated(b"b ", n, b"ACAP-crawler: ", b"\nACAP-disallow-index: /\n"),
-    "acap purposes": lambda n: numbered("ACAP-usage-purpose: p{}*\nACAP-disallow-index: /{}\n", n, ACAP),
-    "acap purpose of stars": lambda n: repeated(b"*e", n, ACAP.encode() + b"ACAP-usage-purpose: ", b"\nACAP-disallow-index: /\n"),
-    "acap qualifiers": lambda n: repeated(b" prohibited-modification=style", n, ACAP.encode() + b"ACAP-allow-present: /"),
-    "acap resources": lambda n: numbered(" must-include-resource=/{}", n, ACAP + "ACAP-allow-present: /"),
-    "acap resource lines": lambda n: numbered("ACAP-allow-present: /a{} must-use-resource=/{}\n", n, ACAP),
-    "acap sets": lambda n: numbered("ACAP-resource-set: s{} /a /b /c\n", n, "", ACAP + "ACAP-disallow-index: /\n"),
+    "acap records of ours": lambda n: numbered(
+        "ACAP-crawler: examplebot\nACAP-disallow-index: /{}\n", n
+    ),
+    "acap one crawler": lambda n: repeated(
+        b"b ", n, b"ACAP-crawler: ", b"\nACAP-disallow-index: /\n"
+    ),
+    "acap purposes": lambda n: numbered(
+        "ACAP-usage-purpose: p{}*\nACAP-disallow-index: /{}\n", n, ACAP
+    ),
+    "acap purpose of stars": lambda n: repeated(
+        b"*e", n, ACAP.encode() + b"ACAP-usage-purpose: ", b"\nACAP-disallow-index: /\n"
+    ),
+    "acap qualifiers": lambda n: repeated(
+        b" prohibited-modification=style", n, ACAP.encode() + b"ACAP-allow-present: /"
+    ),
+    "acap resources": lambda n: numbered(
+        " must-include-resource=/{}", n, ACAP + "ACAP-allow-present: /"
+    ),
+    "acap resource lines": lambda n: numbered(
+        "ACAP-allow-present: /a{} must-use-resource=/{}\n", n, ACAP
+    ),
+    "acap sets": lambda n: numbered(
+        "ACAP-resource-set: s{} /a /b /c\n", n, "", ACAP + "ACAP-disallow-index: /\n"
+    ),
     "acap set of many": lambda n: numbered(" /{}", n, "ACAP-resource-set: s", f"\n{ACAP}"),
     "acap sets in use": lambda n: (
         numbered(" /{}", n // 2, "ACAP-resource-set: s")
         + b"\n"
         + repeated(b"ACAP-disallow-index: the-acap:resource-set:s\n", n // 2, ACAP.encode())
     ),
-    "acap composites": lambda n: numbered("ACAP-composite-usage: c{} index present follow\n", n, "", ACAP),
+    "acap composites": lambda n: numbered(
+        "ACAP-composite-usage: c{} index present follow\n", n, "", ACAP
+    ),
     "acap composites in use": lambda n: (
-        repeated(b" index", n // 2, b"ACAP-composite-usage: c") + b"\n" + repeated(b"ACAP-allow-(c): /\n", n // 2, ACAP.encode())
+        repeated(b" index", n // 2, b"ACAP-composite-usage: c")
+        + b"\n"
+        + repeated(b"ACAP-allow-(c): /\n", n // 2, ACAP.encode())
     ),
     "acap requests": lambda n: numbered("ACAP-request-take-down: /{}\n", n, ACAP),
-    "acap references": lambda n: numbered("ACAP-crawler: *\nACAP-permissions-reference: /{}.txt\n", n),
+    "acap references": lambda n: numbered(
+        "ACAP-crawler: *\nACAP-permissions-reference: /{}.txt\n", n
+    ),
 }
 AUTOMATION: dict[str, Callable[[int], bytes]] = {
     "scopes": lambda n: numbered("scope: /{}\nallowed-methods: GET\n", n),
@@ -171,45 +246,89 @@ AUTOMATION: dict[str, Callable[[int], bytes]] = {
     "one scope": lambda n: repeated(b"*a", n, b"scope: /", b"\nallowed-methods: GET\n"),
     "hosts": lambda n: numbered("scope: /\nhost: *.h{}.example.com\nallowed-methods: GET\n", n),
     "one host": lambda n: repeated(b"*.", n, b"scope: /\nhost: ", b"com\nallowed-methods: GET\n"),
-    "labels": lambda n: repeated("ü.".encode(), n, b"scope: /\nhost: ", b"com\nallowed-methods: GET\n"),
+    "labels": lambda n: repeated(
+        "ü.".encode(), n, b"scope: /\nhost: ", b"com\nallowed-methods: GET\n"
+    ),
     "agents": lambda n: numbered("b{},", n, "scope: /\nuser-agent: ", "\nallowed-methods: GET\n"),
-    "agent lines": lambda n: numbered("user-agent: b{}\n", n, "scope: /\n", "allowed-methods: GET\n"),
+    "agent lines": lambda n: numbered(
+        "user-agent: b{}\n", n, "scope: /\n", "allowed-methods: GET\n"
+    ),
     "purposes": lambda n: numbered("p{},", n, "scope: /\nallowed-methods: GET\nallowed-purposes: "),
-    "purpose lines": lambda n: numbered("allowed-purposes: p{}, news\n", n, "scope: /\nallowed-methods: GET\n"),
+    "purpose lines": lambda n: numbered(
+        "allowed-purposes: p{}, news\n", n, "scope: /\nallowed-methods: GET\n"
+    ),
     "methods": lambda n: repeated(b"GET,", n, b"scope: /\nallowed-methods: "),
-    "automations": lambda n: numbered("a{},", n, "scope: /\nallowed-methods: GET\nallowed-automations: "),
-    "fetch-from": lambda n: numbered("*{},", n, "scope: /\nallowed-methods: GET\nallow-xhr: open\ndisallow-fetch-from: "),
+    "automations": lambda n: numbered(
+        "a{},", n, "scope: /\nallowed-methods: GET\nallowed-automations: "
+    ),
+    "fetch-from": lambda n: numbered(
+        "*{},", n, "scope: /\nallowed-methods: GET\nallow-xhr: open\ndisallow-fetch-from: "
+    ),
     "commas": lambda n: repeated(b",", n, b"scope: /\nallowed-methods: GET\nallowed-purposes: "),
-    "limits": lambda n: repeated(b"request-limit: 1/second\n", n, b"scope: /\nallowed-methods: GET\n"),
-    "digits": lambda n: repeated(b"9", n, b"scope: /\nallowed-methods: GET\nrequest-limit: ", b"/second\n"),
+    "limits": lambda n: repeated(
+        b"request-limit: 1/second\n", n, b"scope: /\nallowed-methods: GET\n"
+    ),
+    "digits": lambda n: repeated(
+        b"9", n, b"scope: /\nallowed-methods: GET\nrequest-limit: ", b"/second\n"
+    ),
     "unknown": lambda n: numbered("x{}: y\n", n, "scope: /\nallowed-methods: GET\n"),
     "empty lines": lambda n: repeated(b"\n", n),
     "groups of one scope": lambda n: repeated(b"scope: /\nallowed-methods: GET\n\n", n),
 }
 AI_TXT: dict[str, Callable[[int], bytes]] = {
-    "paths": lambda n: numbered("  Path: /{} html\n    Element: p\n      Disallow: Train\n", n, "User-agent: *\n"),
-    "elements": lambda n: numbered("    Element: p{}\n      Disallow: Train\n", n, "User-agent: *\n  Path: / html\n"),
-    "names of json": lambda n: numbered("    Element: a.b{}\n      Disallow: Train\n", n, "User-agent: *\n  Path: / json\n"),
-    "lines of one element": lambda n: repeated(b"      Disallow: Train\n", n, b"User-agent: *\n  Path: / html\n    Element: p\n"),
-    "actions": lambda n: numbered(" A{}", n, "User-agent: *\n  Path: / html\n    Element: p\n      Disallow:"),
-    "lines of the document": lambda n: repeated(b"      Disallow: *\n", n, b"User-agent: *\n  Path: / html\n    Element: *\n"),
-    "actions of the document": lambda n: numbered("      Disallow: a{}\n", n, "User-agent: *\n  Path: / html\n    Element: *\n"),
+    "paths": lambda n: numbered(
+        "  Path: /{} html\n    Element: p\n      Disallow: Train\n", n, "User-agent: *\n"
+    ),
+    "elements": lambda n: numbered(
+        "    Element: p{}\n      Disallow: Train\n", n, "User-agent: *\n  Path: / html\n"
+    ),
+    "names of json": lambda n: numbered(
+        "    Element: a.b{}\n      Disallow: Train\n", n, "User-agent: *\n  Path: / json\n"
+    ),
+    "lines of one element": lambda n: repeated(
+        b"      Disallow: Train\n", n, b"User-agent: *\n  Path: / html\n    Element: p\n"
+    ),
+    "actions": lambda n: numbered(
+        " A{}", n, "User-agent: *\n  Path: / html\n    Element: p\n      Disallow:"
+    ),
+    "lines of the document": lambda n: repeated(
+        b"      Disallow: *\n", n, b"User-agent: *\n  Path: / html\n    Element: *\n"
+    ),
+    "actions of the document": lambda n: numbered(
+        "      Disallow: a{}\n", n, "User-agent: *\n  Path: / html\n    Element: *\n"
+    ),
     "guidelines": lambda n: numbered(
-        "        Lang: en\n        Guideline: g{}\n", n, "User-agent: *\n  Path: / html\n    Element: p\n      Guide: Train\n"
+        "        Lang: en\n        Guideline: g{}\n",
+        n,
+        "User-agent: *\n  Path: / html\n    Element: p\n      Guide: Train\n",
     ),
     "guides": lambda n: numbered(
-        "      Guide: Train\n        Lang: en\n        Guideline: g{}\n", n, "User-agent: *\n  Path: / html\n    Element: p\n"
+        "      Guide: Train\n        Lang: en\n        Guideline: g{}\n",
+        n,
+        "User-agent: *\n  Path: / html\n    Element: p\n",
     ),
-    "agents": lambda n: numbered(" b{}", n, "User-agent:", "\n  Path: / html\n    Element: p\n      Disallow: Train\n"),
-    "agent lines": lambda n: numbered("User-agent: b{}\n  Path: / html\n    Element: p\n      Disallow: Train\n", n),
+    "agents": lambda n: numbered(
+        " b{}", n, "User-agent:", "\n  Path: / html\n    Element: p\n      Disallow: Train\n"
+    ),
+    "agent lines": lambda n: numbered(
+        "User-agent: b{}\n  Path: / html\n    Element: p\n      Disallow: Train\n", n
+    ),
     "lines of one agent block": lambda n: (
         numbered("User-agent: b{}\n", n // 50)
-        + repeated(b"User-agent: a\n", n - n // 50, b"", b"  Path: / html\n    Element: p\n      Disallow: Train\n")
+        + repeated(
+            b"User-agent: a\n",
+            n - n // 50,
+            b"",
+            b"  Path: / html\n    Element: p\n      Disallow: Train\n",
+        )
     ),
     "paths that share elements": lambda n: (
-        numbered("  Path: /{} html\n", n // 2, "User-agent: *\n") + repeated(b"    Element: p\n      Disallow: Train\n", n // 2)
+        numbered("  Path: /{} html\n", n // 2, "User-agent: *\n")
+        + repeated(b"    Element: p\n      Disallow: Train\n", n // 2)
     ),
-    "one selector": lambda n: repeated(b"p ~ ", n, b"User-agent: *\n  Path: / html\n    Element: ", b"p\n      Disallow: *\n"),
+    "one selector": lambda n: repeated(
+        b"p ~ ", n, b"User-agent: *\n  Path: / html\n    Element: ", b"p\n      Disallow: *\n"
+    ),
     "indentation": lambda n: repeated(b" ", n, b"User-agent: *\n"),
     "spawning": lambda n: numbered("Disallow: *.e{}\n", n, "User-Agent: *\n"),
     "spawning paths": lambda n: numbered("Disallow: /{}\nAllow: /{}/a\n", n, "User-Agent: *\n"),
@@ -218,10 +337,18 @@ AI_TXT: dict[str, Callable[[int], bytes]] = {
 TDMREP: dict[str, Callable[[int], bytes]] = {
     "rules": lambda n: numbered('{"location":"/{}","tdm-reservation":1},', n, "[", "{}]"),
     "small rules": lambda n: repeated(b'{"location":0},', n, b"["),
-    "rules that say nothing": lambda n: numbered('{"location":"/","tdm-reservation":"x{}"},', n, "["),
-    "values of one rule": lambda n: numbered("x{},", n, '[{"location":"/","tdm-reservation":"', '"}]'),
-    "policies": lambda n: numbered('{"location":"/","tdm-reservation":1,"tdm-policy":"/{}"},', n, "["),
-    "one policy": lambda n: repeated(b"a", n, b'[{"location":"/","tdm-reservation":1,"tdm-policy":"/', b'"}]'),
+    "rules that say nothing": lambda n: numbered(
+        '{"location":"/","tdm-reservation":"x{}"},', n, "["
+    ),
+    "values of one rule": lambda n: numbered(
+        "x{},", n, '[{"location":"/","tdm-reservation":"', '"}]'
+    ),
+    "policies": lambda n: numbered(
+        '{"location":"/","tdm-reservation":1,"tdm-policy":"/{}"},', n, "["
+    ),
+    "one policy": lambda n: repeated(
+        b"a", n, b'[{"location":"/","tdm-reservation":1,"tdm-policy":"/', b'"}]'
+    ),
     "one location": lambda n: repeated(b"*a", n, b'[{"location":"/', b'","tdm-reservation":1}]'),
     "stars": lambda n: numbered('{"location":"/*{}","tdm-reservation":1},', n, "["),
     "what is no rule": lambda n: repeated(b"0,", n, b"["),
@@ -237,9 +364,15 @@ TDMREP: dict[str, Callable[[int], bytes]] = {
     "no rules that reserve": lambda n: repeated(b'[{"tdm-reservation":1}],\n', n, b"["),
     "reservations behind an error": lambda n: repeated(b"tdm-reservation \n", n, b"[oops "),
     "digits": lambda n: repeated(b"9", n, b'[{"location":"/","tdm-reservation":', b"}]"),
-    "names of one rule": lambda n: numbered('"a{}":1,', n, '[{"location":"/","tdm-reservation":1,', '"a":1}]'),
-    "one name": lambda n: repeated(b'"tdm-reservation":1,', n, b'[{"location":"/",', b'"tdm-reservation":0}]'),
-    "one name of texts": lambda n: numbered('"tdm-reservation":"{}",', n, '[{"location":"/",', '"tdm-reservation":0}]'),
+    "names of one rule": lambda n: numbered(
+        '"a{}":1,', n, '[{"location":"/","tdm-reservation":1,', '"a":1}]'
+    ),
+    "one name": lambda n: repeated(
+        b'"tdm-reservation":1,', n, b'[{"location":"/",', b'"tdm-reservation":0}]'
+    ),
+    "one name of texts": lambda n: numbered(
+        '"tdm-reservation":"{}",', n, '[{"location":"/",', '"tdm-reservation":0}]'
+    ),
     "escapes": lambda n: repeated(b"\\u0061", n, b'[{"location":"/', b'","tdm-reservation":1}]'),
     "spaces": lambda n: repeated(b" ", n, b"["),
     "lines": lambda n: repeated(b"\n0,", n, b"["),
@@ -249,41 +382,80 @@ CONTENT = '<content url="/"><license>'
 END = "</license></content></rsl>"
 DOCUMENTS: dict[str, Callable[[int], bytes]] = {
     "contents": lambda n: numbered(
-        '<content url="/{}"><license><permits type="usage">search</permits></license></content>', n, RSL, "</rsl>"
+        '<content url="/{}"><license><permits type="usage">search</permits></license></content>',
+        n,
+        RSL,
+        "</rsl>",
     ),
-    "contents of one url": lambda n: repeated(b'<content url="/"><license/></content>', n, RSL.encode(), b"</rsl>"),
-    "contents, wildcards": lambda n: numbered('<content url="*{}"><license/></content>', n, RSL, "</rsl>"),
+    "contents of one url": lambda n: repeated(
+        b'<content url="/"><license/></content>', n, RSL.encode(), b"</rsl>"
+    ),
+    "contents, wildcards": lambda n: numbered(
+        '<content url="*{}"><license/></content>', n, RSL, "</rsl>"
+    ),
     "licenses": lambda n: repeated(
-        b'<license><permits type="usage">all</permits></license>', n, f'{RSL}<content url="/">'.encode(), b"</content></rsl>"
+        b'<license><permits type="usage">all</permits></license>',
+        n,
+        f'{RSL}<content url="/">'.encode(),
+        b"</content></rsl>",
     ),
-    "small licenses": lambda n: repeated(b"<license/>", n, f'{RSL}<content url="/">'.encode(), b"</content></rsl>"),
-    "alternates": lambda n: numbered("<alternate>/{}</alternate>", n, f'{RSL}<content url="/">', "</content></rsl>"),
-    "permits": lambda n: repeated(b'<permits type="usage">all</permits>', n, (RSL + CONTENT).encode(), END.encode()),
-    "types of permits": lambda n: numbered('<permits type="t{}">all</permits>', n, RSL + CONTENT, END),
-    "words": lambda n: repeated(b"all ", n, f'{RSL}{CONTENT}<permits type="usage">'.encode(), f"</permits>{END}".encode()),
-    "words that differ": lambda n: numbered("a{} ", n, f'{RSL}{CONTENT}<prohibits type="usage">', f"</prohibits>{END}"),
-    "users": lambda n: numbered("u{} ", n, f'{RSL}{CONTENT}<permits type="user">', f"</permits>{END}"),
+    "small licenses": lambda n: repeated(
+        b"<license/>", n, f'{RSL}<content url="/">'.encode(), b"</content></rsl>"
+    ),
+    "alternates": lambda n: numbered(
+        "<alternate>/{}</alternate>", n, f'{RSL}<content url="/">', "</content></rsl>"
+    ),
+    "permits": lambda n: repeated(
+        b'<permits type="usage">all</permits>', n, (RSL + CONTENT).encode(), END.encode()
+    ),
+    "types of permits": lambda n: numbered(
+        '<permits type="t{}">all</permits>', n, RSL + CONTENT, END
+    ),
+    "words": lambda n: repeated(
+        b"all ", n, f'{RSL}{CONTENT}<permits type="usage">'.encode(), f"</permits>{END}".encode()
+    ),
+    "words that differ": lambda n: numbered(
+        "a{} ", n, f'{RSL}{CONTENT}<prohibits type="usage">', f"</prohibits>{END}"
+    ),
+    "users": lambda n: numbered(
+        "u{} ", n, f'{RSL}{CONTENT}<permits type="user">', f"</permits>{END}"
+    ),
     "places": lambda n: numbered('<prohibits type="geo">G{}</prohibits>', n, RSL + CONTENT, END),
-    "separators": lambda n: repeated(b",", n, f'{RSL}{CONTENT}<permits type="usage">'.encode(), f"</permits>{END}".encode()),
+    "separators": lambda n: repeated(
+        b",", n, f'{RSL}{CONTENT}<permits type="usage">'.encode(), f"</permits>{END}".encode()
+    ),
     "elements": lambda n: repeated(b"<a/>", n, (RSL + CONTENT).encode(), END.encode()),
     "attributes": lambda n: numbered(' a{}="1"', n, "<rsl", "/>"),
-    "attributes of contents": lambda n: numbered('<content url="/" a="{}"><license/></content>', n, RSL, "</rsl>"),
+    "attributes of contents": lambda n: numbered(
+        '<content url="/" a="{}"><license/></content>', n, RSL, "</rsl>"
+    ),
     "namespaces": lambda n: numbered('<x xmlns="u:{}"/>', n, RSL + CONTENT, END),
     "prefixes": lambda n: numbered(' xmlns:a{}="u"', n, "<rsl", "/>"),
-    "one namespace": lambda n: repeated(b"<a/>", n, b'<rsl xmlns="' + b"u" * (n // 2) + b'">', b"</rsl>"),
+    "one namespace": lambda n: repeated(
+        b"<a/>", n, b'<rsl xmlns="' + b"u" * (n // 2) + b'">', b"</rsl>"
+    ),
     "deep": lambda n: repeated(b"<a>", n),
-    "text": lambda n: repeated(b"a", n, f"{RSL}{CONTENT}<permits>".encode(), f"</permits>{END}".encode()),
-    "pieces of text": lambda n: repeated(b"a&amp;", n, f"{RSL}{CONTENT}<permits>".encode(), f"</permits>{END}".encode()),
+    "text": lambda n: repeated(
+        b"a", n, f"{RSL}{CONTENT}<permits>".encode(), f"</permits>{END}".encode()
+    ),
+    "pieces of text": lambda n: repeated(
+        b"a&amp;", n, f"{RSL}{CONTENT}<permits>".encode(), f"</permits>{END}".encode()
+    ),
     "comments": lambda n: repeated(b"<!---->", n, (RSL + CONTENT).encode(), END.encode()),
     "pieces between comments": lambda n: repeated(
-        b"a<!---->", n, f'{RSL}{CONTENT}<permits type="usage">'.encode(), f"</permits>{END}".encode()
+        b"a<!---->",
+        n,
+        f'{RSL}{CONTENT}<permits type="usage">'.encode(),
+        f"</permits>{END}".encode(),
     ),
     "instructions": lambda n: repeated(b"<?a?>", n, (RSL + CONTENT).encode(), END.encode()),
     "entities": lambda n: repeated(b"<!ENTITY a 'a'>", n, b"<!DOCTYPE rsl [", b"]><rsl/>"),
     "one start tag": lambda n: repeated(b" ", n, b"<rsl"),
     "one attribute": lambda n: repeated(b"a", n, b'<rsl a="', b'"/>'),
     "lines": lambda n: repeated(b"\n", n, (RSL + CONTENT).encode(), END.encode()),
-    "url of stars": lambda n: repeated(b"*a", n, f'{RSL}<content url="/'.encode(), b'"><license/></content></rsl>'),
+    "url of stars": lambda n: repeated(
+        b"*a", n, f'{RSL}<content url="/'.encode(), b'"><license/></content></rsl>'
+    ),
 }
 # What authors get wrong, again and again: kind of `comity lint` -> shapes.
 FAULTS: dict[str, dict[str, Callable[[int], bytes]]] = {
@@ -300,41 +472,65 @@ FAULTS: dict[str, dict[str, Callable[[int], bytes]]] = {
     },
     "automation-preferences.txt": {
         "markup": lambda n: numbered("<!-- {} -->\n", n, "scope: /\nallowed-methods: GET\n"),
-        "markup behind values": lambda n: numbered("scope: /{} <!-- a -->\n", n, "", "allowed-methods: GET\n"),
+        "markup behind values": lambda n: numbered(
+            "scope: /{} <!-- a -->\n", n, "", "allowed-methods: GET\n"
+        ),
         "no colons": lambda n: numbered("scope /{}\n", n, "", "allowed-methods: GET\n"),
         "repeated": lambda n: repeated(b"scope: /a\nallow-xhr: open\nallow-xhr: open\n\n", n),
         "repeated in one block": lambda n: repeated(b"allow-xhr: open\n", n, b"scope: /\n"),
-        "limits": lambda n: numbered("request-limit: 1{}/second\n", n, "scope: /\nallowed-methods: GET\n"),
+        "limits": lambda n: numbered(
+            "request-limit: 1{}/second\n", n, "scope: /\nallowed-methods: GET\n"
+        ),
         "braces": lambda n: repeated(b"{a,b}", n, b"scope: /"),
     },
     "ai.txt": {
-        "indentation": lambda n: numbered("User-agent: a{}\nPath: / html\nElement: p\nDisallow: Train\n", n),
-        "comments": lambda n: numbered("  Path: /{} html # a\n    Element: p\n      Disallow: Train\n", n, "User-agent: *\n"),
-        "wildcards": lambda n: numbered("  Path: /*{} html\n    Element: *\n      Disallow: Train\n", n, "User-agent: *\n"),
+        "indentation": lambda n: numbered(
+            "User-agent: a{}\nPath: / html\nElement: p\nDisallow: Train\n", n
+        ),
+        "comments": lambda n: numbered(
+            "  Path: /{} html # a\n    Element: p\n      Disallow: Train\n", n, "User-agent: *\n"
+        ),
+        "wildcards": lambda n: numbered(
+            "  Path: /*{} html\n    Element: *\n      Disallow: Train\n", n, "User-agent: *\n"
+        ),
         "wildcards of one path": lambda n: numbered(
             "  Path: /*a*{} html\n    Element: *\n      Disallow: Train\n", n, "User-agent: *\n"
         ),
-        "repeated agents": lambda n: repeated(b" a", n, b"User-agent:", b"\n  Path: /\n    Element: p\n      Disallow: Train\n"),
+        "repeated agents": lambda n: repeated(
+            b" a", n, b"User-agent:", b"\n  Path: /\n    Element: p\n      Disallow: Train\n"
+        ),
         "guidelines between": lambda n: numbered(
-            "      Disallow: Train\n        Lang: en\n        Guideline: {}\n", n, "User-agent: *\n  Path: /\n    Element: p\n"
+            "      Disallow: Train\n        Lang: en\n        Guideline: {}\n",
+            n,
+            "User-agent: *\n  Path: /\n    Element: p\n",
         ),
         "languages": lambda n: numbered(
-            "      Guide: Train\n        Lang: en_{}\n", n, "User-agent: *\n  Path: / html\n    Element: p\n"
+            "      Guide: Train\n        Lang: en_{}\n",
+            n,
+            "User-agent: *\n  Path: / html\n    Element: p\n",
         ),
-        "selectors": lambda n: numbered("    Element: p:hover{}(\n      Disallow: Train\n", n, "User-agent: *\n  Path: / html\n"),
+        "selectors": lambda n: numbered(
+            "    Element: p:hover{}(\n      Disallow: Train\n", n, "User-agent: *\n  Path: / html\n"
+        ),
     },
     "tdmrep.json": {
         "comments": lambda n: repeated(b"// a\n", n, b"[", b"]"),
         "comments and spaces": lambda n: repeated(b"/* a */    ", n, b"[", b"]"),
         "commas": lambda n: repeated(b", {},", n, b"[", b"]"),
         "texts": lambda n: numbered('{"location":"/{}","tdm-reservation":"1"},\n', n, "[", "{}]"),
-        "texts in one line": lambda n: numbered('{"location":"/{}","tdm-reservation":"1"},', n, "[", "{}]"),
+        "texts in one line": lambda n: numbered(
+            '{"location":"/{}","tdm-reservation":"1"},', n, "[", "{}]"
+        ),
         "unknown members": lambda n: numbered('"reservatoin{}":1,', n, "[{", '"a":1}]'),
         "wildcards": lambda n: numbered('{"location":"/*{}","tdm-reservation":1},', n, "[", "{}]"),
-        "wildcards of one path": lambda n: numbered('{"location":"/*a*{}","tdm-reservation":1},', n, "[", "{}]"),
+        "wildcards of one path": lambda n: numbered(
+            '{"location":"/*a*{}","tdm-reservation":1},', n, "[", "{}]"
+        ),
     },
     "rsl.xml": {
-        "unknown words": lambda n: numbered("serch{} ", n, f'{RSL}{CONTENT}<permits type="usage">', f"</permits>{END}"),
+        "unknown words": lambda n: numbered(
+            "serch{} ", n, f'{RSL}{CONTENT}<permits type="usage">', f"</permits>{END}"
+        ),
         "other hosts": lambda n: numbered('<content url="https://a{}.com/"/>', n, RSL, "</rsl>"),
         "odd urls": lambda n: numbered('<content url="/{} a"/>', n, RSL, "</rsl>"),
         "other namespaces": lambda n: repeated(b'<content xmlns=""/>', n, RSL.encode(), b"</rsl>"),
@@ -382,7 +578,9 @@ def _accesses(files: Files) -> Step:
     """Of URLs as long as servers answer, and that the patterns come near to matching."""
     site = _bound(files)
     return lambda: [
-        site.access(AGENT, ORIGIN + path, now=NOW, kind=kind) for path in LONG_PATHS.values() for kind in (None, "xhr")
+        site.access(AGENT, ORIGIN + path, now=NOW, kind=kind)
+        for path in LONG_PATHS.values()
+        for kind in (None, "xhr")
     ]
 
 
@@ -407,7 +605,13 @@ def _told(files: Files) -> Step:
     site = _bound(files)
 
     def ask() -> object:
-        asked = (site.unusable(AGENT), site.sitemaps, site.references(AGENT), site.licenses(AGENT), site.requests(AGENT))
+        asked = (
+            site.unusable(AGENT),
+            site.sitemaps,
+            site.references(AGENT),
+            site.licenses(AGENT),
+            site.requests(AGENT),
+        )
         return (
             *asked,
             *site.conditions(AGENT),
@@ -451,13 +655,25 @@ FIELD_SHAPES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
     "X-Robots-Tag, refusals": (b"X-Robots-Tag", lambda n: repeated(b"noindex,", n)),
     "X-Robots-Tag, words": (b"X-Robots-Tag", lambda n: repeated(b"noindex ", n)),
     "X-Robots-Tag, agents": (b"X-Robots-Tag", lambda n: numbered("bot{}: noindex,", n)),
-    "X-Robots-Tag, scopes": (b"X-Robots-Tag", lambda n: repeated(b"examplebot:", n, b"", b"noindex")),
+    "X-Robots-Tag, scopes": (
+        b"X-Robots-Tag",
+        lambda n: repeated(b"examplebot:", n, b"", b"noindex"),
+    ),
     "X-Robots-Tag, colons": (b"X-Robots-Tag", lambda n: repeated(b"a:", n, b"", b"noindex")),
     "X-Robots-Tag, commas": (b"X-Robots-Tag", lambda n: repeated(b",", n)),
-    "X-Robots-Tag, dates": (b"X-Robots-Tag", lambda n: repeated(b"unavailable_after: Mon, 1 Jan 2099 00:00 GMT,", n)),
+    "X-Robots-Tag, dates": (
+        b"X-Robots-Tag",
+        lambda n: repeated(b"unavailable_after: Mon, 1 Jan 2099 00:00 GMT,", n),
+    ),
     "X-Robots-Tag, almost dates": (b"X-Robots-Tag", lambda n: repeated(b"unavailable after a,", n)),
-    "X-Robots-Tag, one date": (b"X-Robots-Tag", lambda n: repeated(b"1 ", n, b"unavailable_after: ")),
-    "X-Robots-Tag, spaces in a date": (b"X-Robots-Tag", lambda n: repeated(b" ", n, b"unavailable_after: 1 Jan 2099", b"x")),
+    "X-Robots-Tag, one date": (
+        b"X-Robots-Tag",
+        lambda n: repeated(b"1 ", n, b"unavailable_after: "),
+    ),
+    "X-Robots-Tag, spaces in a date": (
+        b"X-Robots-Tag",
+        lambda n: repeated(b" ", n, b"unavailable_after: 1 Jan 2099", b"x"),
+    ),
     "X-Robots-Tag, spaces": (b"X-Robots-Tag", lambda n: repeated(b" ", n)),
     "Content-Usage, members": (b"Content-Usage", lambda n: numbered("l{}=n,", n, "", "z=n")),
     "Content-Usage, parameters": (b"Content-Usage", lambda n: numbered(";p{}", n, "train-ai=n")),
@@ -470,32 +686,52 @@ FIELD_SHAPES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
     "Link": (b"Link", lambda n: numbered('</{}>; rel="license"; type="application/rsl+xml",', n)),
     "Link, parameters": (b"Link", lambda n: repeated(b";a", n, b"<a>; rel=license")),
     "Link, one text": (b"Link", lambda n: repeated(b"\\", n, b'<a>; rel=license; x="')),
-    "Link, relations": (b"Link", lambda n: repeated(b"license ", n, b'<a>; type="application/rsl+xml"; rel="', b'"')),
+    "Link, relations": (
+        b"Link",
+        lambda n: repeated(b"license ", n, b'<a>; type="application/rsl+xml"; rel="', b'"'),
+    ),
     "Link, brackets": (b"Link", lambda n: repeated(b"<", n, b"license")),
 }
 BODY_SHAPES: dict[str, Callable[[int], bytes]] = {
     "metas": lambda n: repeated(b"<meta name=robots content=noindex>", n),
-    "metas of many directives": lambda n: repeated(b'<meta name=robots content="a,b,c,d,e,f,g,h,i,j,k,l">', n),
+    "metas of many directives": lambda n: repeated(
+        b'<meta name=robots content="a,b,c,d,e,f,g,h,i,j,k,l">', n
+    ),
     "one meta": lambda n: numbered("a{},", n, '<meta name=robots content="', '">'),
     "one meta of words": lambda n: repeated(b"noindex ", n, b'<meta name=robots content="', b'">'),
     "one meta of colons": lambda n: repeated(b"a:", n, b'<meta name=robots content="', b'">'),
-    "metas of agents": lambda n: numbered("<meta name=a{} content=noindex>", n, "<meta name=robots content=noai>"),
+    "metas of agents": lambda n: numbered(
+        "<meta name=a{} content=noindex>", n, "<meta name=robots content=noai>"
+    ),
     "metas by property": lambda n: numbered('<meta property=robots content="max-snippet:{}">', n),
     "metas as X-Robots-Tag": lambda n: numbered("<meta http-equiv=x-robots-tag content=a{}>", n),
-    "metas as Content-Usage": lambda n: numbered("<meta http-equiv=content-usage content='train-ai=n,a{}=n'>", n),
-    "metas as Usage-Pref": lambda n: numbered("<meta http-equiv=usage-pref content='ai=n,a{}=n'>", n),
-    "metas as tdm-reservation": lambda n: numbered("<meta http-equiv=tdm-reservation content=x{}>", n),
+    "metas as Content-Usage": lambda n: numbered(
+        "<meta http-equiv=content-usage content='train-ai=n,a{}=n'>", n
+    ),
+    "metas as Usage-Pref": lambda n: numbered(
+        "<meta http-equiv=usage-pref content='ai=n,a{}=n'>", n
+    ),
+    "metas as tdm-reservation": lambda n: numbered(
+        "<meta http-equiv=tdm-reservation content=x{}>", n
+    ),
     "metas of tdm": lambda n: repeated(b"<meta name=tdm-reservation content=1>", n),
     "metas of tdm, odd": lambda n: numbered("<meta name=tdm-reservation content=x{}>", n),
     "metas of tdm policies": lambda n: numbered("<meta name=tdm-policy content=/{}>", n),
     "one meta of tdm": lambda n: numbered("x{},", n, '<meta name=tdm-reservation content="', '">'),
     "links": lambda n: numbered('<link rel=license type="application/rsl+xml" href=/{}>', n),
-    "relations": lambda n: repeated(b"license ", n, b'<link type="application/rsl+xml" href=/a rel="', b'">'),
+    "relations": lambda n: repeated(
+        b"license ", n, b'<link type="application/rsl+xml" href=/a rel="', b'">'
+    ),
     "scripts of rsl": lambda n: repeated(b'<script type="application/rsl+xml"></script>', n),
-    "rsl": lambda n: b'<script type="application/rsl+xml">%s</script>' % DOCUMENTS["contents"](n - 50),
-    "five of rsl": lambda n: (b'<script type="application/rsl+xml">%s</script>' % DOCUMENTS["licenses"](n // 5 - 50)) * 5,
+    "rsl": lambda n: (
+        b'<script type="application/rsl+xml">%s</script>' % DOCUMENTS["contents"](n - 50)
+    ),
+    "five of rsl": lambda n: (
+        (b'<script type="application/rsl+xml">%s</script>' % DOCUMENTS["licenses"](n // 5 - 50)) * 5
+    ),
     "annotations": lambda n: repeated(
-        b'<script type="application/ld+json">{"@type":"AutomationPolicyAnnotation","allowedPurposes":[]}</script>', n
+        b'<script type="application/ld+json">{"@type":"AutomationPolicyAnnotation","allowedPurposes":[]}</script>',
+        n,
     ),
     "one annotation": lambda n: repeated(
         b'"a",',
@@ -503,10 +739,18 @@ BODY_SHAPES: dict[str, Callable[[int], bytes]] = {
         b'<script type="application/ld+json">{"@type":"AutomationPolicyAnnotation","allowedPurposes":[',
         b'"a"]}</script>',
     ),
-    "annotation, deep": lambda n: repeated(b"[", n, b'<script type="application/ld+json">"AutomationPolicyAnnotation"'),
-    "escapes of an annotation": lambda n: repeated(b"\\u0041", n, b'<script type="application/ld+json">'),
-    "data-nosnippet": lambda n: repeated(b"<p data-nosnippet>a", n, b"<meta name=robots content=max-snippet:9>"),
-    "data-nosnippet, deep": lambda n: repeated(b"<div data-nosnippet>", n, b"<meta name=robots content=max-snippet:9>"),
+    "annotation, deep": lambda n: repeated(
+        b"[", n, b'<script type="application/ld+json">"AutomationPolicyAnnotation"'
+    ),
+    "escapes of an annotation": lambda n: repeated(
+        b"\\u0041", n, b'<script type="application/ld+json">'
+    ),
+    "data-nosnippet": lambda n: repeated(
+        b"<p data-nosnippet>a", n, b"<meta name=robots content=max-snippet:9>"
+    ),
+    "data-nosnippet, deep": lambda n: repeated(
+        b"<div data-nosnippet>", n, b"<meta name=robots content=max-snippet:9>"
+    ),
     "words of all": lambda n: repeated(
         b"a ", n, b"<meta name=robots content=noai><meta name=tdm-policy content=/>application/rsl"
     ),
@@ -519,22 +763,36 @@ FILE_SHAPES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
     "pdf, elements": (
         b"application/pdf",
         lambda n: repeated(
-            b"<tdm:reservation>1</tdm:reservation>", n, b'%PDF-1.7 <rdf:RDF xmlns:tdm="http://www.w3.org/ns/tdmrep">'
+            b"<tdm:reservation>1</tdm:reservation>",
+            n,
+            b'%PDF-1.7 <rdf:RDF xmlns:tdm="http://www.w3.org/ns/tdmrep">',
         ),
     ),
     "pdf, start tags": (
         b"application/pdf",
-        lambda n: repeated(b"<tdm:reservation ", n, b'%PDF-1.7 <rdf:RDF xmlns:tdm="http://www.w3.org/ns/tdmrep">'),
+        lambda n: repeated(
+            b"<tdm:reservation ", n, b'%PDF-1.7 <rdf:RDF xmlns:tdm="http://www.w3.org/ns/tdmrep">'
+        ),
     ),
-    "pdf, prefixes": (b"application/pdf", lambda n: numbered(' xmlns:a{}="http://www.w3.org/ns/tdmrep"', n, "%PDF-1.7 <rdf:RDF")),
+    "pdf, prefixes": (
+        b"application/pdf",
+        lambda n: numbered(' xmlns:a{}="http://www.w3.org/ns/tdmrep"', n, "%PDF-1.7 <rdf:RDF"),
+    ),
     "pdf, comments": (
         b"application/pdf",
-        lambda n: repeated(b"<!---->", n, b'%PDF-1.7 <rdf:RDF xmlns:tdm="http://www.w3.org/ns/tdmrep">'),
+        lambda n: repeated(
+            b"<!---->", n, b'%PDF-1.7 <rdf:RDF xmlns:tdm="http://www.w3.org/ns/tdmrep">'
+        ),
     ),
-    "pdf, streams": (b"application/pdf", lambda n: repeated(b"/FlateDecode /Type/Metadata stream\n", n, b"%PDF-1.7")),
+    "pdf, streams": (
+        b"application/pdf",
+        lambda n: repeated(b"/FlateDecode /Type/Metadata stream\n", n, b"%PDF-1.7"),
+    ),
     "pdf, bombs": (
         b"application/pdf",
-        lambda n: repeated(b"/FlateDecode /Type/Metadata stream\n" + zlib.compress(bytes(2**20), 9), n, b"%PDF-1.7"),
+        lambda n: repeated(
+            b"/FlateDecode /Type/Metadata stream\n" + zlib.compress(bytes(2**20), 9), n, b"%PDF-1.7"
+        ),
     ),
     "epub, members": (b"application/epub+zip", lambda n: _epub(n, b"<package/>")),
     "epub, elements": (
@@ -543,12 +801,18 @@ FILE_SHAPES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
     ),
     "epub, rootfiles": (
         b"application/epub+zip",
-        lambda n: _epub(0, b"<package/>", b'<c><rootfile full-path="a"/>' + b'<rootfile full-path="b"/>' * (n // 26) + b"</c>"),
+        lambda n: _epub(
+            0,
+            b"<package/>",
+            b'<c><rootfile full-path="a"/>' + b'<rootfile full-path="b"/>' * (n // 26) + b"</c>",
+        ),
     ),
 }
 
 
-def _epub(octets: int, package: bytes, container: bytes = b'<c><rootfile full-path="p"/></c>') -> bytes:
+def _epub(
+    octets: int, package: bytes, container: bytes = b'<c><rootfile full-path="p"/></c>'
+) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("META-INF/container.xml", container)
@@ -564,17 +828,29 @@ TREES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
     "html, deep": (b"text/html", lambda n: repeated(b"<div>", n)),
     "html, open elements": (b"text/html", lambda n: repeated(b"<b><i><p>a", n)),
     "html, tables": (b"text/html", lambda n: repeated(b"<table><tr><td>", n)),
-    "html, attributes": (b"text/html", lambda n: numbered(" a{}", n // 16, "<p", ">a")),  # libxml2 takes the square of it
-    "html, addresses": (b"text/html", lambda n: repeated(b"a.jpg?url(", n, b"<p data-x='", b" x'>a")),
+    "html, attributes": (
+        b"text/html",
+        lambda n: numbered(" a{}", n // 16, "<p", ">a"),
+    ),  # libxml2 takes the square of it
+    "html, addresses": (
+        b"text/html",
+        lambda n: repeated(b"a.jpg?url(", n, b"<p data-x='", b" x'>a"),
+    ),
     "html, noscripts": (b"text/html", lambda n: repeated(b"<noscript><p>a</noscript>", n)),
     "html, text": (b"text/html", lambda n: repeated(b"a ", n, b"<p>")),
     "html, entities": (b"text/html", lambda n: repeated(b"&amp;", n, b"<p>")),
     "html, comments": (b"text/html", lambda n: repeated(b"<!-->", n, b"<p>a")),
     "json, wide": (b"application/json", lambda n: repeated(b'{"p":1},', n, b"[", b"0]")),
-    "json, deep": (b"application/json", lambda n: b'{"p":' * min(n // 10, 900) + b"1" + b"}" * min(n // 10, 900)),
+    "json, deep": (
+        b"application/json",
+        lambda n: b'{"p":' * min(n // 10, 900) + b"1" + b"}" * min(n // 10, 900),
+    ),
     "json, names": (b"application/json", lambda n: numbered('"a{}":1,', n, "{", '"p":1}')),
     "xml, wide": (b"application/xml", lambda n: repeated(b"<p>a</p>", n, b"<r>", b"</r>")),
-    "xml, deep": (b"application/xml", lambda n: b"<p>" * min(n // 7, 250) + b"</p>" * min(n // 7, 250)),
+    "xml, deep": (
+        b"application/xml",
+        lambda n: b"<p>" * min(n // 7, 250) + b"</p>" * min(n // 7, 250),
+    ),
 }
 SELECTORS = {
     "html": ("p", "p ~ p", "div div p", ":not(p)", ":not(:has(p))", "*"),
@@ -584,24 +860,33 @@ SELECTORS = {
 MANY_RULES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
     "html, rules": (
         b"<p>a" * 5000,
-        lambda n: numbered("    Element: p.c{}\n      Disallow: Train\n", n, "User-agent: *\n  Path: / html\n"),
+        lambda n: numbered(
+            "    Element: p.c{}\n      Disallow: Train\n", n, "User-agent: *\n  Path: / html\n"
+        ),
     ),
     "html, rules that match": (
         b"<p>a" * 5000,
-        lambda n: numbered("    Element: p, a{}\n      Disallow: Train\n", n, "User-agent: *\n  Path: / html\n"),
+        lambda n: numbered(
+            "    Element: p, a{}\n      Disallow: Train\n", n, "User-agent: *\n  Path: / html\n"
+        ),
     ),
     "json, rules": (
         b"[%s 0]" % (b'{"p":1},' * 5000),
-        lambda n: numbered("    Element: p{}\n      Disallow: Train\n", n, "User-agent: *\n  Path: / json\n"),
+        lambda n: numbered(
+            "    Element: p{}\n      Disallow: Train\n", n, "User-agent: *\n  Path: / json\n"
+        ),
     ),
     "json, rules that match": (
         b"[%s 0]" % (b'{"p":1},' * 5000),
-        lambda n: repeated(b"    Element: p\n      Disallow: Train\n", n, b"User-agent: *\n  Path: / json\n"),
+        lambda n: repeated(
+            b"    Element: p\n      Disallow: Train\n", n, b"User-agent: *\n  Path: / json\n"
+        ),
     ),
 }
 
 NAMED = b"User-agent: *\n  Path: / json\n" + b"".join(
-    b"    Element: %s\n      Disallow: Train\n" % b".".join([b"p"] * parts) for parts in range(1, 50)
+    b"    Element: %s\n      Disallow: Train\n" % b".".join([b"p"] * parts)
+    for parts in range(1, 50)
 )
 NAMED_JSON: dict[str, Callable[[int], bytes]] = {
     "objects": lambda n: repeated(b'{"p":1},', n, b"[", b"0]"),
@@ -617,7 +902,9 @@ def _page(site: Site, headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> 
     return site.page(AGENT, SHORT_URL, headers=headers, body=body, now=NOW)
 
 
-def _tagged(headers: tuple[tuple[bytes, bytes], ...], body: bytes, files: Files = PLAIN_SITE) -> Step:
+def _tagged(
+    headers: tuple[tuple[bytes, bytes], ...], body: bytes, files: Files = PLAIN_SITE
+) -> Step:
     site = _bound(files)
     return lambda: _page(site, headers, body).permissions
 
@@ -639,19 +926,27 @@ def pages() -> Iterator[Case]:
         def prepare(octets: int, field: bytes = field, make: Callable[[int], bytes] = make) -> Step:
             return _tagged((HTML, (field, make(octets))), b"<p>a")
 
-        def prepare_many(octets: int, field: bytes = field, make: Callable[[int], bytes] = make) -> Step:
+        def prepare_many(
+            octets: int, field: bytes = field, make: Callable[[int], bytes] = make
+        ) -> Step:
             value = make(200)
             return _tagged((HTML, *[(field, value)] * (octets // 200)), b"<p>a")
 
         yield Case(f"field {name}", FIELDS, prepare)
         yield Case(f"fields {name}", 4 * FIELDS, prepare_many)
     for name, body in BODY_SHAPES.items():
-        yield Case(f"markup: {name}", PAGE, lambda octets, make=body: _tagged((HTML,), make(octets)))  # type: ignore[misc]
+        yield Case(
+            f"markup: {name}",
+            PAGE,
+            lambda octets, make=body: _tagged((HTML,), make(octets)),  # type: ignore[misc]
+        )
     for name, (media_type, body) in FILE_SHAPES.items():
         yield Case(
             f"file: {name}",
             PAGE,
-            lambda octets, kind=media_type, make=body: _tagged(((b"Content-Type", kind),), make(octets)),  # type: ignore[misc]
+            lambda octets, kind=media_type, make=body: _tagged(
+                ((b"Content-Type", kind),), make(octets)
+            ),  # type: ignore[misc]
         )
     for name, (media_type, body) in TREES.items():
         for selector in SELECTORS[name.partition(",")[0]]:
@@ -670,7 +965,9 @@ def pages() -> Iterator[Case]:
             yield Case(
                 f"elements of json by many names, {name}: {what}",
                 FILE,
-                lambda octets, make=body, step=step, field=json_field: step((field,), make(octets), {"/ai.txt": NAMED}),  # type: ignore[misc]
+                lambda octets, make=body, step=step, field=json_field: step(
+                    (field,), make(octets), {"/ai.txt": NAMED}
+                ),  # type: ignore[misc]
             )
     for name, (document, rules) in MANY_RULES.items():
         kind = b"text/html" if name.startswith("html") else b"application/json"
@@ -709,13 +1006,22 @@ def requests() -> Iterator[Case]:
 
     for name, make in TARGETS.items():
         yield Case(f"guard, target: {name}", URL, lambda octets, make=make: asked(make(octets)))  # type: ignore[misc]
-    for field in ("user-agent", "purpose", "automation-purpose", "referer", "if-none-match", "authorization", "from"):
+    for field in (
+        "user-agent",
+        "purpose",
+        "automation-purpose",
+        "referer",
+        "if-none-match",
+        "authorization",
+        "from",
+    ):
         for word in ("a", "a,", "a ", '"', "bot/"):
             yield Case(
                 f"guard, {field}: {word}",
                 FIELDS,
                 lambda octets, field=field, word=word: asked(
-                    "/robots.txt" if field.startswith("if") else "/b", **{field: word * (octets // len(word))}
+                    "/robots.txt" if field.startswith("if") else "/b",
+                    **{field: word * (octets // len(word))},
                 ),  # type: ignore[misc]
             )
     for name, make in TARGETS.items():
@@ -723,7 +1029,9 @@ def requests() -> Iterator[Case]:
         yield Case(
             f"access, URL: {name}",
             URL,
-            lambda octets, make=make, site=site: lambda: site.access(AGENT, ORIGIN + make(octets), now=NOW),  # type: ignore[misc]
+            lambda octets, make=make, site=site: (
+                lambda: site.access(AGENT, ORIGIN + make(octets), now=NOW)
+            ),  # type: ignore[misc]
         )
 
 
@@ -735,7 +1043,14 @@ REASON = {"rule": "acap.allow", "spec": "ACAP", "url": ORIGIN, "line": 1, "text"
 
 def tag_with(**parts: Any) -> dict[str, Any]:
     uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "train"), USE)
-    plain = {"schema": 1, "agent": "a", "uses": uses, "elements": [], "reasons": [REASON], "policies": {}}
+    plain = {
+        "schema": 1,
+        "agent": "a",
+        "uses": uses,
+        "elements": [],
+        "reasons": [REASON],
+        "policies": {},
+    }
     return plain | parts
 
 
@@ -752,40 +1067,72 @@ def _element(number: int, **parts: Any) -> dict[str, Any]:
 
 
 TAGS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "uses": lambda n: tag_with(uses=tag_with()["uses"] | {f"u{number}": USE for number in range(n // 70)}),
+    "uses": lambda n: tag_with(
+        uses=tag_with()["uses"] | {f"u{number}": USE for number in range(n // 70)}
+    ),
     "reasons": lambda n: tag_with(reasons=[REASON] * (n // 80)),
     "reasons of one use": lambda n: tag_with(
         reasons=[REASON] * (n // 160),
         uses=tag_with()["uses"] | {"index": USE | {"because": [*range(n // 160)]}},
     ),
     "elements": lambda n: tag_with(elements=[_element(number) for number in range(n // 120)]),
-    "elements of other uses": lambda n: tag_with(elements=[_element(number, deny=[f"a{number}"]) for number in range(n // 120)]),
-    "spans": lambda n: tag_with(elements=[_element(0, spans=[["text", at, at + 1] for at in range(n // 20)])]),
-    "spans of lists": lambda n: tag_with(elements=[_element(0, spans=[["links", at] for at in range(n // 14)])]),
-    "spans of fields": lambda n: tag_with(elements=[_element(0, spans=[[f"f{at}"] for at in range(n // 10)])]),
-    "names": lambda n: tag_with(elements=[_element(0, deny=[f"a{number}" for number in range(n // 8)])]),
-    "urls": lambda n: tag_with(elements=[_element(0, urls=[f"{ORIGIN}/{number}" for number in range(n // 30)])]),
+    "elements of other uses": lambda n: tag_with(
+        elements=[_element(number, deny=[f"a{number}"]) for number in range(n // 120)]
+    ),
+    "spans": lambda n: tag_with(
+        elements=[_element(0, spans=[["text", at, at + 1] for at in range(n // 20)])]
+    ),
+    "spans of lists": lambda n: tag_with(
+        elements=[_element(0, spans=[["links", at] for at in range(n // 14)])]
+    ),
+    "spans of fields": lambda n: tag_with(
+        elements=[_element(0, spans=[[f"f{at}"] for at in range(n // 10)])]
+    ),
+    "names": lambda n: tag_with(
+        elements=[_element(0, deny=[f"a{number}" for number in range(n // 8)])]
+    ),
+    "urls": lambda n: tag_with(
+        elements=[_element(0, urls=[f"{ORIGIN}/{number}" for number in range(n // 30)])]
+    ),
     "policies": lambda n: tag_with(
-        policies={f"{ORIGIN}/{number}": {"status": 200, "sha256": None, "fetched_at": None} for number in range(n // 80)}
+        policies={
+            f"{ORIGIN}/{number}": {"status": 200, "sha256": None, "fetched_at": None}
+            for number in range(n // 80)
+        }
     ),
     "resources": lambda n: tag_with(
         uses=tag_with()["uses"]
         | {
             "index": USE
-            | {"must_use": [{"role": "", "extract": "", "url": str(number), "content": "a"} for number in range(n // 60)]}
+            | {
+                "must_use": [
+                    {"role": "", "extract": "", "url": str(number), "content": "a"}
+                    for number in range(n // 60)
+                ]
+            }
         }
     ),
     "modifications": lambda n: tag_with(
-        uses=tag_with()["uses"] | {"index": USE | {"prohibited_modifications": [f"m{number}" for number in range(n // 10)]}}
+        uses=tag_with()["uses"]
+        | {"index": USE | {"prohibited_modifications": [f"m{number}" for number in range(n // 10)]}}
     ),
     "quoted fields": lambda n: tag_with(
-        reasons=[REASON | {"part": "header X-Robots-Tag", "text": f"noai, a{number}"} for number in range(n // 110)]
+        reasons=[
+            REASON | {"part": "header X-Robots-Tag", "text": f"noai, a{number}"}
+            for number in range(n // 110)
+        ]
     ),
     "quoted metas": lambda n: tag_with(
-        reasons=[REASON | {"part": "meta robots", "text": f"noai, a{number}"} for number in range(n // 110)]
+        reasons=[
+            REASON | {"part": "meta robots", "text": f"noai, a{number}"}
+            for number in range(n // 110)
+        ]
     ),
     "quoted tdm": lambda n: tag_with(
-        reasons=[REASON | {"part": "header tdm-reservation", "text": "; ".join(["tdm-policy: a"] * (n // 15))}]
+        reasons=[
+            REASON
+            | {"part": "header tdm-reservation", "text": "; ".join(["tdm-policy: a"] * (n // 15))}
+        ]
     ),
     "max_words": lambda n: tag_with(uses=tag_with()["uses"] | {"index": USE | {"max_words": 1}}),
 }
@@ -798,7 +1145,10 @@ RECORDS: dict[str, Callable[[int], dict[str, Any]]] = {  # fields of records
     "files of elements": lambda n: {
         "files": [{"url": f"{ORIGIN}/{number}"} for number in range(n // 60)],
         "permissions": tag_with(
-            elements=[_element(number, deny=["*"], urls=[f"{ORIGIN}/b"], more_urls=True) for number in range(n // 120)]
+            elements=[
+                _element(number, deny=["*"], urls=[f"{ORIGIN}/b"], more_urls=True)
+                for number in range(n // 120)
+            ]
         ),
     },
 }
@@ -807,7 +1157,14 @@ RECORDS: dict[str, Callable[[int], dict[str, Any]]] = {  # fields of records
 def _record(tag: dict[str, Any], octets: int) -> dict[str, Any]:
     text, url = "a " * (octets // 8), f"{ORIGIN}/a"
     links = [f"{ORIGIN}/{number}" for number in range(octets // 100)]
-    return {"url": url, "final_url": url, "fetched_at": NOW.isoformat(), "text": text, "links": links, "permissions": tag}
+    return {
+        "url": url,
+        "final_url": url,
+        "fetched_at": NOW.isoformat(),
+        "text": text,
+        "links": links,
+        "permissions": tag,
+    }
 
 
 def tags() -> Iterator[Case]:
@@ -830,7 +1187,11 @@ def tags() -> Iterator[Case]:
                 lambda octets, make=make, step=step: step(_record(make(octets), octets)),  # type: ignore[misc]
             )
     for name, make in RECORDS.items():
-        yield Case(f"record, {name}: export", TAG, lambda octets, make=make: exported(_record({}, octets) | make(octets)))  # type: ignore[misc]
+        yield Case(
+            f"record, {name}: export",
+            TAG,
+            lambda octets, make=make: exported(_record({}, octets) | make(octets)),  # type: ignore[misc]
+        )
 
 
 # What authors are told
@@ -885,8 +1246,12 @@ VOCABULARIES: dict[str, Callable[[int], bytes]] = {
         "[vocabulary.a.terms]\nt0 = {narrows = []}\n"
         + "".join(f't{number} = {{narrows = ["t{number - 1}"]}}\n' for number in range(1, n // 28))
     ).encode(),
-    "relations": lambda n: repeated(b'[[relation]]\nkind = "within"\nuses = ["u"]\nterms = ["usage:ai"]\n', n),
-    "relations of uses": lambda n: numbered('[[relation]]\nkind = "within"\nuses = ["u{}"]\nterms = ["usage:ai"]\n', n),
+    "relations": lambda n: repeated(
+        b'[[relation]]\nkind = "within"\nuses = ["u"]\nterms = ["usage:ai"]\n', n
+    ),
+    "relations of uses": lambda n: numbered(
+        '[[relation]]\nkind = "within"\nuses = ["u{}"]\nterms = ["usage:ai"]\n', n
+    ),
     "no toml": lambda n: repeated(b"[a.", n),
 }
 
@@ -904,10 +1269,18 @@ def others() -> Iterator[Case]:
         return read
 
     for name, make in VOCABULARIES.items():
-        yield Case(f"vocabulary: {name}", FILE // 8, lambda octets, make=make: vocabulary(octets, make))  # type: ignore[misc]
+        yield Case(
+            f"vocabulary: {name}",
+            FILE // 8,
+            lambda octets, make=make: vocabulary(octets, make),  # type: ignore[misc]
+        )
     for name, make in AI_TXT.items():
         yield Case(f"ai.txt to XML: {name}", FILE, lambda octets, make=make: _to_xml(make(octets)))  # type: ignore[misc]
-        yield Case(f"ai.txt from XML: {name}", FILE, lambda octets, make=make: _from_xml(make(octets)))  # type: ignore[misc]
+        yield Case(
+            f"ai.txt from XML: {name}",
+            FILE,
+            lambda octets, make=make: _from_xml(make(octets)),  # type: ignore[misc]
+        )
     yield Case("store: load", FILE, _stored)
 
 
@@ -953,7 +1326,11 @@ def _stored(octets: int) -> Step:
 def cases() -> Iterator[Case]:
     for name, make in sites():
         for what, step in SITE_STEPS.items():
-            yield Case(f"{name}: {what}", FILE, lambda octets, make=make, step=step: step(make(octets)))  # type: ignore[misc]
+            yield Case(
+                f"{name}: {what}",
+                FILE,
+                lambda octets, make=make, step=step: step(make(octets)),  # type: ignore[misc]
+            )
     yield from itertools.chain(pages(), requests(), tags(), others(), linted())
 
 
@@ -978,7 +1355,9 @@ class Measured(NamedTuple):
             whole = seconds(case.prepare(case.limit))
             if whole <= NOISE:
                 return cls((whole, whole, whole))
-            quarter, half = (seconds(case.prepare(octets)) for octets in (case.limit // 4, case.limit // 2))
+            quarter, half = (
+                seconds(case.prepare(octets)) for octets in (case.limit // 4, case.limit // 2)
+            )
             best = (min(best[0], quarter), min(best[1], half), min(best[2], whole))
             if not cls(best).is_bad:
                 break
@@ -992,7 +1371,9 @@ class Measured(NamedTuple):
     @property
     def is_bad(self) -> bool:
         """Twice the input may once take longer than twice the time, as where it no longer fits a cache; not each time."""
-        return self.times[2] > MOST or (self.times[2] > NOISE and self.growths[0] * self.growths[1] > GROWTH**2)
+        return self.times[2] > MOST or (
+            self.times[2] > NOISE and self.growths[0] * self.growths[1] > GROWTH**2
+        )
 
 
 def is_later(case: Case) -> bool:
@@ -1001,16 +1382,31 @@ def is_later(case: Case) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("word", nargs="*")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--minutes", type=float, default=2.0)
     options = parser.parse_args()
     console = Console(width=120)
-    chosen = [case for case in cases() if not options.word or any(word in case.name for word in options.word)]
+    chosen = [
+        case
+        for case in cases()
+        if not options.word or any(word in case.name for word in options.word)
+    ]
     end = float("inf") if options.full else monotonic() + options.minutes * 60
     measured, shown, bad, slowest = 0, 0, 0, 0.0
-    table = Table("case", "limit KiB", "quarter ms", "half ms", "whole ms", "growth", "", title="CPU time of hostile input")
+    table = Table(
+        "case",
+        "limit KiB",
+        "quarter ms",
+        "half ms",
+        "whole ms",
+        "growth",
+        "",
+        title="CPU time of hostile input",
+    )
     # What there is time for is of all entries: one case in ten of each, then the next ones.
     in_turn = sorted(enumerate(chosen), key=lambda of: (is_later(of[1]), of[0] % 10))
     for _, case in track(in_turn, console=Console(stderr=True), transient=True):
@@ -1024,7 +1420,9 @@ def main() -> None:
             shown += 1
             times = (f"{time * 1000:.0f}" for time in found.times)
             growth = " ".join(f"{growth:.1f}" for growth in found.growths)
-            table.add_row(case.name, str(case.limit // 1024), *times, growth, "!" if found.is_bad else "")
+            table.add_row(
+                case.name, str(case.limit // 1024), *times, growth, "!" if found.is_bad else ""
+            )
     console.print(table)
     console.print(
         f"{measured} cases, {bad} of them bad (!), the slowest {slowest * 1000:.0f} ms;"
@@ -1032,7 +1430,9 @@ def main() -> None:
     )
     if measured < len(chosen):
         left = len(chosen) - measured
-        console.print(f"For {left} more cases there was no time left; --full has all of them, and measures bad ones again")
+        console.print(
+            f"For {left} more cases there was no time left; --full has all of them, and measures bad ones again"
+        )
 
 
 if __name__ == "__main__":

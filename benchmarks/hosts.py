@@ -32,10 +32,22 @@ from scrapy.http import Request, Response
 from comity.policies.formats import WELL_KNOWN
 
 LINKS = 10  # of a page
-PAGE = b"<html><head><title>page</title></head><body>" + b"<p>A sentence of the page.</p>\n" * 60 + b"</body></html>"
+PAGE = (
+    b"<html><head><title>page</title></head><body>"
+    + b"<p>A sentence of the page.</p>\n" * 60
+    + b"</body></html>"
+)
 CRAWLERS: dict[str, dict[str, Any]] = {
-    "comity": {"ADDONS": {"comity.crawler.addon.Addon": 100}, "COMITY_AGENT": "benchbot", "COMITY_MIN_DELAY": 0},
-    "scrapy": {"ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "USER_AGENT": "benchbot/1.0"},
+    "comity": {
+        "ADDONS": {"comity.crawler.addon.Addon": 100},
+        "COMITY_AGENT": "benchbot",
+        "COMITY_MIN_DELAY": 0,
+    },
+    "scrapy": {
+        "ROBOTSTXT_OBEY": True,
+        "TELNETCONSOLE_ENABLED": False,
+        "USER_AGENT": "benchbot/1.0",
+    },
 }
 REFERENCES = b"ACAP-crawler: *\nACAP-permissions-reference: /%s\n"
 
@@ -71,12 +83,19 @@ def policy_files(host: Host) -> dict[str, bytes]:
     if host.policy:
         more = [b"more-1.txt", b"more-2.txt"]
         files["/robots.txt"] += b"".join(REFERENCES % name for name in more)
-        files |= {f"/{name.decode()}": b"ACAP-crawler: *\nACAP-disallow-index: /private/\n" for name in more}
+        files |= {
+            f"/{name.decode()}": b"ACAP-crawler: *\nACAP-disallow-index: /private/\n"
+            for name in more
+        }
     return files
 
 
 def answer(content_type: bytes, body: bytes) -> bytes:
-    return b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s" % (content_type, len(body), body)
+    return b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s" % (
+        content_type,
+        len(body),
+        body,
+    )
 
 
 async def serve(served: list[Host], channel: Connection) -> None:
@@ -89,7 +108,10 @@ async def serve(served: list[Host], channel: Connection) -> None:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                path, worker = head.split(" ", 2)[1], head.partition(f"\r\n{WORKER}: ")[2].partition("\r\n")[0]
+                path, worker = (
+                    head.split(" ", 2)[1],
+                    head.partition(f"\r\n{WORKER}: ")[2].partition("\r\n")[0],
+                )
                 log.append((time.monotonic(), host.address, path, worker))
                 if path in policies:
                     await asyncio.sleep(host.policy)
@@ -135,7 +157,9 @@ class Links(Spider):
     def parse(self, response: Response) -> Iterator[Request]:
         origin, _, number = response.url.rpartition("/")
         first = int(number) * LINKS + 1
-        for link in range(first, min(first + LINKS, self.pages[origin.split("/")[2].partition(":")[0]])):
+        for link in range(
+            first, min(first + LINKS, self.pages[origin.split("/")[2].partition(":")[0]])
+        ):
             yield Request(f"{origin}/{link}")
 
 
@@ -151,9 +175,15 @@ def crawl(job: dict[str, Any]) -> None:
 # What is measured
 
 
-def visit(name: str, crawled: list[Host], port: int, channel: Connection, *, reactor: bool = True) -> Log:
+def visit(
+    name: str, crawled: list[Host], port: int, channel: Connection, *, reactor: bool = True
+) -> Log:
     """What the server saw of a crawl of these hosts, in this order."""
-    slots = {host.address: {"delay": host.delay, "jitter": 0.0} for host in crawled if host.delay and name == "scrapy"}
+    slots = {
+        host.address: {"delay": host.delay, "jitter": 0.0}
+        for host in crawled
+        if host.delay and name == "scrapy"
+    }
     with tempfile.TemporaryDirectory() as folder:
         job = {
             "settings": {
@@ -164,7 +194,12 @@ def visit(name: str, crawled: list[Host], port: int, channel: Connection, *, rea
             },
             "arguments": {"port": port, "pages": {host.address: host.pages for host in crawled}},
         }
-        done = subprocess.run([sys.executable, __file__, "--job", json.dumps(job)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, __file__, "--job", json.dumps(job)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     channel.send(None)
     log: Log = channel.recv()
     got = {(address, path) for _, address, path, _ in log}
@@ -183,13 +218,18 @@ def last(log: Log, of: list[Host]) -> float:
 
 def least_gap(log: Log, of: list[Host]) -> float:
     """Seconds between two pages of one of these hosts."""
-    times = [[at for at, address, path, _ in log if address == host.address and path[1:].isdigit()] for host in of]
+    times = [
+        [at for at, address, path, _ in log if address == host.address and path[1:].isdigit()]
+        for host in of
+    ]
     return min(after - before for of_host in times for before, after in pairwise(of_host))
 
 
 def mixed(fast: list[Host], slow: list[Host]) -> list[Host]:
     """The slow ones spread evenly among the fast ones."""
-    places = [(number / len(some), host) for some in (slow, fast) for number, host in enumerate(some)]
+    places = [
+        (number / len(some), host) for some in (slow, fast) for number, host in enumerate(some)
+    ]
     return [host for _, host in sorted(places, key=lambda place: place[0])]
 
 
@@ -198,7 +238,9 @@ class Server:
 
     def __init__(self, served: list[Host]) -> None:
         self.channel, theirs = multiprocessing.Pipe()
-        self._process = multiprocessing.Process(target=run_server, args=(served, theirs), daemon=True)
+        self._process = multiprocessing.Process(
+            target=run_server, args=(served, theirs), daemon=True
+        )
 
     def __enter__(self) -> Server:
         self._process.start()
@@ -216,18 +258,26 @@ def slow_hosts(fast: list[Host], slow: list[Host], rounds: int) -> None:
         f"{len(fast)} fast hosts with {fast[0].pages} pages, {len(slow)} slow ones with {slow[0].pages} and Crawl-delay"
         f" {slow[0].delay:g}, which take {floor:g} s; seconds, median of {rounds}"
     )
-    print(f"{'':>8} {'fast alone':>10} {'fast':>8} {'ratio':>6} {'all':>8} {'/ floor':>7} {'least gap':>9}")
+    print(
+        f"{'':>8} {'fast alone':>10} {'fast':>8} {'ratio':>6} {'all':>8} {'/ floor':>7} {'least gap':>9}"
+    )
     figures: dict[str, list[tuple[float, float, float, float]]] = {name: [] for name in CRAWLERS}
     with Server(fast + slow) as server:
         for _ in range(rounds):
             for name, measured in figures.items():
                 alone = last(visit(name, fast, server.port, server.channel), fast)
                 log = visit(name, mixed(fast, slow), server.port, server.channel)
-                measured.append((alone, last(log, fast), last(log, fast + slow), least_gap(log, slow)))
+                measured.append(
+                    (alone, last(log, fast), last(log, fast + slow), least_gap(log, slow))
+                )
     for name, measured in figures.items():
-        alone, beside, whole, _ = (statistics.median(column) for column in zip(*measured, strict=True))
+        alone, beside, whole, _ = (
+            statistics.median(column) for column in zip(*measured, strict=True)
+        )
         gap = min(gap for *_, gap in measured)
-        print(f"{name:>8} {alone:10.2f} {beside:8.2f} {beside / alone:6.2f} {whole:8.2f} {whole / floor:7.2f} {gap:9.3f}")
+        print(
+            f"{name:>8} {alone:10.2f} {beside:8.2f} {beside / alone:6.2f} {whole:8.2f} {whole / floor:7.2f} {gap:9.3f}"
+        )
 
 
 def slow_policies(normal: list[Host], slow: list[Host]) -> None:
@@ -238,18 +288,29 @@ def slow_policies(normal: list[Host], slow: list[Host]) -> None:
     print(f"{'':>8} {'':>10} {'alone':>8} {'mixed':>8} {'slow first':>10}")
     orders = [normal, mixed(normal, slow), slow + normal]
     with Server(normal + slow) as server:
-        for name, reactor in (("comity", True), ("comity", False), ("scrapy", True), ("scrapy", False)):
+        for name, reactor in (
+            ("comity", True),
+            ("comity", False),
+            ("scrapy", True),
+            ("scrapy", False),
+        ):
             alone, beside, after = (
-                last(visit(name, order, server.port, server.channel, reactor=reactor), normal) for order in orders
+                last(visit(name, order, server.port, server.channel, reactor=reactor), normal)
+                for order in orders
             )
-            print(f"{name:>8} {'reactor' if reactor else 'no reactor':>10} {alone:8.2f} {beside:8.2f} {after:10.2f}", flush=True)
+            print(
+                f"{name:>8} {'reactor' if reactor else 'no reactor':>10} {alone:8.2f} {beside:8.2f} {after:10.2f}",
+                flush=True,
+            )
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--scale", type=float, default=1.0, help="0.1: a tenth of the hosts")
-    parser.add_argument("--delay", type=float, default=5.0, help="Crawl-delay of the slow hosts, seconds")
+    parser.add_argument(
+        "--delay", type=float, default=5.0, help="Crawl-delay of the slow hosts, seconds"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args(arguments)
     scale: float = options.scale
@@ -260,7 +321,11 @@ def main(arguments: list[str] | None = None) -> None:
     def some(number: int) -> int:
         return max(2, round(number * scale))
 
-    slow_hosts(hosts(1, some(100), pages=20), hosts(11, some(20), pages=4, delay=options.delay), options.rounds)
+    slow_hosts(
+        hosts(1, some(100), pages=20),
+        hosts(11, some(20), pages=4, delay=options.delay),
+        options.rounds,
+    )
     slow_policies(hosts(21, 5, pages=20), hosts(31, some(20), pages=1, policy=6.0))
 
 

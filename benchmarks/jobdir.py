@@ -29,12 +29,16 @@ from scrapy.crawler import Crawler
 from scrapy.http import Request
 
 import comity.crawler.frontier.scheduler
-import comity.crawler.pace.pace
-from comity.crawler.fetching.fetcher import Policies
+import comity.gate.pace.pace
 from comity.crawler.frontier.scheduler import Scheduler
+from comity.gate.fetching.fetcher import Policies
 from comity.policies import Site
 
-ROBOTS = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d/\n" % n for n in range(20)) + b"Crawl-delay: 1\n"
+ROBOTS = (
+    b"User-agent: *\n"
+    + b"".join(b"Disallow: /private/%d/\n" % n for n in range(20))
+    + b"Crawl-delay: 1\n"
+)
 PAGES = 3  # requests per host
 HANDED_OUT = 2000
 FLUSHED = 50  # requests between two writes of comity's queue: what a fast crawl does in 50 ms
@@ -64,9 +68,14 @@ class Bench:
         self.crawler.crawling = True
         self.active: set[Request] = set()
         downloader = SimpleNamespace(
-            active=self.active, slots={}, get_slot_key=lambda request: urlsplit(request.url).hostname, total_concurrency=0
+            active=self.active,
+            slots={},
+            get_slot_key=lambda request: urlsplit(request.url).hostname,
+            total_concurrency=0,
         )
-        slot = SimpleNamespace(inprogress=self.active, closing=None, nextcall=SimpleNamespace(schedule=lambda: None))
+        slot = SimpleNamespace(
+            inprogress=self.active, closing=None, nextcall=SimpleNamespace(schedule=lambda: None)
+        )
         engine = SimpleNamespace(downloader=downloader, spider=self.spider, _slot=slot)
         self.crawler.engine = engine  # type: ignore[assignment]
 
@@ -131,16 +140,21 @@ def clocked(call: Callable[[], Any]) -> tuple[float, Any]:
 async def measure(kind: type[Scrapy | Comity], hosts: int, *, jobdir: bool) -> dict[str, float]:
     """Seconds per request, by what is done."""
     requests = [
-        Request(f"http://host{n}.example/page/{page}", callback=None, cb_kwargs={"depth": page}, meta={"from": n})
+        Request(
+            f"http://host{n}.example/page/{page}",
+            callback=None,
+            cb_kwargs={"depth": page},
+            meta={"from": n},
+        )
         for page in range(PAGES)
         for n in range(hosts)
     ]
     with ExitStack() as stack:
         stack.enter_context(alone())
         now, temporary = time(), stack.enter_context(tempfile.TemporaryDirectory())
-        for module in (comity.crawler.frontier.scheduler, comity.crawler.pace.pace):
+        for module in (comity.crawler.frontier.scheduler, comity.gate.pace.pace):
             stack.enter_context(patch.object(module, "monotonic", lambda: now))
-        stack.enter_context(patch.object(comity.crawler.pace.pace, "time", lambda: now))
+        stack.enter_context(patch.object(comity.gate.pace.pace, "time", lambda: now))
         bench = kind(Path(temporary), hosts, jobdir=jobdir)
         bench.open()
         for request in requests:
@@ -193,10 +207,18 @@ def main() -> None:
         for jobdir in (False, True):
             for kind in (Comity, Scrapy):
                 costs = asyncio.run(measure(kind, hosts, jobdir=jobdir))
-                cells = (f"{costs[column] * 1e6:9.1f}" if column in costs else f"{'-':>9}" for column in columns)
+                cells = (
+                    f"{costs[column] * 1e6:9.1f}" if column in costs else f"{'-':>9}"
+                    for column in columns
+                )
                 missed = kind is Comity and costs["hand-out"] * 1e6 > TARGETS[jobdir]
                 name = f"{kind.__name__.lower()} {'JOBDIR' if jobdir else 'memory'}"
-                print(f"{hosts:7} {name:14}", *cells, f"above {TARGETS[jobdir]:.0f}" if missed else "", flush=True)
+                print(
+                    f"{hosts:7} {name:14}",
+                    *cells,
+                    f"above {TARGETS[jobdir]:.0f}" if missed else "",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
-sys.path.append(str(Path(__file__).parent.parent))  # the servers and the spider are those of the tests
+sys.path.append(
+    str(Path(__file__).parent.parent)
+)  # the servers and the spider are those of the tests
 
 from rich.console import Console
 from rich.table import Table
@@ -35,12 +37,16 @@ def measure(feed: str, tag: str, place: str, kills: int, seed: int) -> Outcome:
             state = Server(folder / "state")
             state.start()
             stack.callback(state.stop)
-        return KilledCrawl(folder, serve, feed, TAGS[tag], state).run(kills, Random(f"{seed} {feed} {tag} {place}"))
+        return KilledCrawl(folder, serve, feed, TAGS[tag], state).run(
+            kills, Random(f"{seed} {feed} {tag} {place}")
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("feeds", nargs="*", choices=(*FEEDS, []), help="formats; all where none is named")
+    parser.add_argument(
+        "feeds", nargs="*", choices=(*FEEDS, []), help="formats; all where none is named"
+    )
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

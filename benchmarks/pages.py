@@ -72,7 +72,10 @@ CASES = {
     "robots.txt alone": Case({"/robots.txt": ROBOTS.partition("license")[0].encode()}),
     "all files": Case(FILES),
     "fields": Case({"/robots.txt": PLAIN.encode()}, FIELDS),
-    "meta robots alone": Case({"/robots.txt": PLAIN.encode()}, head='<meta name="robots" content="max-image-preview:large">'),
+    "meta robots alone": Case(
+        {"/robots.txt": PLAIN.encode()},
+        head='<meta name="robots" content="max-image-preview:large">',
+    ),
     "markup": Case({"/robots.txt": PLAIN.encode()}, head=HEAD + ANNOTATION),
     "all carriers": Case(FILES, FIELDS, HEAD + ANNOTATION),
 }
@@ -110,7 +113,13 @@ def measured(case: Case, rounds: int = ROUNDS) -> list[Rounds]:
 
 
 def main() -> None:
-    table = Table("carriers", "decisions us", "one parse us", "decisions / parse", title=f"Uses of a page of {SIZE:,} octets")
+    table = Table(
+        "carriers",
+        "decisions us",
+        "one parse us",
+        "decisions / parse",
+        title=f"Uses of a page of {SIZE:,} octets",
+    )
     for name, case in CASES.items():
         ours, parse = (took.least for took in measured(case))
         table.add_row(name, f"{ours * 1e6:.0f}", f"{parse * 1e6:.0f}", f"{ours / parse:.2f}")

@@ -64,7 +64,9 @@ def sources(folder: Path, records: int, files: int) -> dict[str, Path]:
             numbers = [number for number in missing if number % 2 == is_mixed]
             if numbers:
                 written = partial(write_file, parquet, made(is_mixed=is_mixed), each)
-                for number in track(pool.map(written, numbers), "Files are made", len(numbers), console=console):
+                for number in track(
+                    pool.map(written, numbers), "Files are made", len(numbers), console=console
+                ):
                     assert number in numbers
     return found
 
@@ -140,13 +142,19 @@ def digests(output: Path) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--files", type=int, default=40)
     parser.add_argument("--executors", default="processes,ray", help=f"of {', '.join(EXECUTORS)}")
     parser.add_argument("--forms", default=",".join(FORMS), help="endings of the files")
-    parser.add_argument("--folder", type=Path, help="for the files, which stay there; else they are removed")
-    parser.add_argument("--kill", action="store_true", help="kill a worker in the middle of each run by an executor")
+    parser.add_argument(
+        "--folder", type=Path, help="for the files, which stay there; else they are removed"
+    )
+    parser.add_argument(
+        "--kill", action="store_true", help="kill a worker in the middle of each run by an executor"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
@@ -158,10 +166,26 @@ def main() -> None:
 
 
 def show(source: Path, ending: str, folder: Path, options: argparse.Namespace) -> None:
-    columns = ("executor", "workers", "came out", "seconds", "records a second", "a CPU second", "together MB", "killed", "files")
-    table = Table(*columns, title=f"{options.records:,} records in {options.files} files, {ending} to {ending}")
+    columns = (
+        "executor",
+        "workers",
+        "came out",
+        "seconds",
+        "records a second",
+        "a CPU second",
+        "together MB",
+        "killed",
+        "files",
+    )
+    table = Table(
+        *columns,
+        title=f"{options.records:,} records in {options.files} files, {ending} to {ending}",
+    )
     first: list[tuple[str, str]] = []
-    for executor, workers in [(PROCESSES, 1), *((name, usable_cores()) for name in options.executors.split(","))]:
+    for executor, workers in [
+        (PROCESSES, 1),
+        *((name, usable_cores()) for name in options.executors.split(",")),
+    ]:
         output = folder / "out"
         cost = measured(source, output, executor, workers, kill=options.kill and workers > 1)
         had = digests(output)
@@ -173,7 +197,13 @@ def show(source: Path, ending: str, folder: Path, options: argparse.Namespace) -
             f"{options.records / cost.cpu:,.0f}",
             f"{cost.together / 1e6:.0f}",
         )
-        table.add_row(executor, str(workers), *numbers, "one" if cost.killed else "", "the same" if had == first else "DIFFERENT")
+        table.add_row(
+            executor,
+            str(workers),
+            *numbers,
+            "one" if cost.killed else "",
+            "the same" if had == first else "DIFFERENT",
+        )
         shutil.rmtree(output)
         manifest.path_of(output).unlink()
     console.print(table)

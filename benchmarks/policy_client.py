@@ -29,7 +29,11 @@ AT_ONCE = 64  # origins
 USER_AGENT = "benchbot/1.0 (+https://example.org/bot)"
 ROBOTS = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d/\n" % number for number in range(20))
 FIELDS = b"Server: bench\r\nDate: Sat, 21 Nov 2026 10:00:00 GMT\r\nContent-Type: text/plain\r\nConnection: keep-alive\r\n"
-HAS_IT = b'HTTP/1.1 200 OK\r\n%sETag: "1"\r\nContent-Length: %d\r\n\r\n%s' % (FIELDS, len(ROBOTS), ROBOTS)
+HAS_IT = b'HTTP/1.1 200 OK\r\n%sETag: "1"\r\nContent-Length: %d\r\n\r\n%s' % (
+    FIELDS,
+    len(ROBOTS),
+    ROBOTS,
+)
 HAS_NOT = b"HTTP/1.1 404 Not Found\r\n%sContent-Length: 9\r\n\r\nnot found" % FIELDS
 
 
@@ -50,7 +54,9 @@ class Answers(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         *requests, self._received = (self._received + data).split(b"\r\n\r\n")
-        self._transport.write(b"".join(HAS_IT if b" /robots.txt " in request else HAS_NOT for request in requests))
+        self._transport.write(
+            b"".join(HAS_IT if b" /robots.txt " in request else HAS_NOT for request in requests)
+        )
 
 
 async def serve(number: int, ready: Connection) -> None:
@@ -88,17 +94,19 @@ def no_count(what: str, number: int = 1, origin: str = "") -> None:
 
 
 def client(origins: list[str], *, with_store: bool) -> float:
-    from comity.crawler.fetching.client import Client
-    from comity.crawler.fetching.files import PolicyFiles, PolicyQuery
-    from comity.crawler.fetching.options import TLS, ClientOptions
-    from comity.crawler.fetching.proxies import Proxies
-    from comity.crawler.fetching.redirects import Redirects
-    from comity.crawler.fetching.store import PolicyStore
+    from comity.gate.fetching.client import Client
+    from comity.gate.fetching.files import PolicyFiles, PolicyQuery
+    from comity.gate.fetching.options import TLS, ClientOptions
+    from comity.gate.fetching.proxies import Proxies
+    from comity.gate.fetching.redirects import Redirects
+    from comity.gate.fetching.store import PolicyStore
 
     class Crawl:
         count = staticmethod(no_count)
 
-    asking = Client(ClientOptions(user_agent=USER_AGENT, proxies=Proxies(), tls=TLS(), bind_address=None))
+    asking = Client(
+        ClientOptions(user_agent=USER_AGENT, proxies=Proxies(), tls=TLS(), bind_address=None)
+    )
     redirects = Redirects(asking, timeout=15, clock=time.time)
 
     async def ask(origin: str) -> None:
@@ -132,7 +140,9 @@ def stock_aiohttp(origins: list[str]) -> float:
 
     async def run() -> float:
         connector = aiohttp.TCPConnector(limit=0, limit_per_host=1)
-        async with aiohttp.ClientSession(connector=connector, headers={"User-Agent": USER_AGENT}) as session:
+        async with aiohttp.ClientSession(
+            connector=connector, headers={"User-Agent": USER_AGENT}
+        ) as session:
 
             async def ask(origin: str) -> None:
                 for path in WELL_KNOWN:
@@ -206,7 +216,9 @@ WAYS: dict[str, Callable[[list[str]], float]] = {
 def measured(way: str, port: int, number: int) -> float:
     """Microseconds of CPU for each file, in a process of its own."""
     job = json.dumps({"way": way, "port": port, "number": number})
-    done = subprocess.run([sys.executable, __file__, "--job", job], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, __file__, "--job", job], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(done.stderr)
     return float(done.stdout.splitlines()[-1]) / number / len(WELL_KNOWN) * 1e6
@@ -231,7 +243,9 @@ def main(arguments: list[str] | None = None) -> None:
         for way, column in figures.items():
             column.append(measured(way, port, options.origins))
     server.terminate()
-    print(f"{options.origins} origins, {len(WELL_KNOWN)} files of each; CPU in us for each file, of {options.rounds} rounds")
+    print(
+        f"{options.origins} origins, {len(WELL_KNOWN)} files of each; CPU in us for each file, of {options.rounds} rounds"
+    )
     print(f"{'':>24} {'median':>8} {'least':>8} {'/ client':>8}")
     first = statistics.median(figures["client"])
     for way, column in figures.items():

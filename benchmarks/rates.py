@@ -58,7 +58,14 @@ RATES = (
     Rate("Request-rate 10/2s", "Request-rate: 10/2s", 10, 2),
     Rate("Retry-After 1", DELAY, 1, 0.2, "seconds"),
     Rate("Retry-After a date", DELAY, 1, 0.2, "date"),
-    Rate("60/minute and 2", "request-limit: 60/minute\nconcurrent-limit: 2", 60, 60, concurrent=2, body=0.05),
+    Rate(
+        "60/minute and 2",
+        "request-limit: 60/minute\nconcurrent-limit: 2",
+        60,
+        60,
+        concurrent=2,
+        body=0.05,
+    ),
     Rate("concurrent-limit 2", "concurrent-limit: 2", concurrent=2, body=0.2),
 )
 
@@ -69,7 +76,9 @@ class Log:
     def __init__(self, rate: Rate) -> None:
         self.rate = rate
         self.times: list[float] = []
-        self.waits: list[tuple[int, float]] = []  # how many had been asked for when it said 429, and until when it wanted none
+        self.waits: list[
+            tuple[int, float]
+        ] = []  # how many had been asked for when it said 429, and until when it wanted none
         self.under_way = self.at_once = 0
         self.last = 0.0  # when the last body was sent
 
@@ -80,7 +89,11 @@ class Log:
             is_there = path.decode() == (AUTOMATION_PATH if self.rate.concurrent else "/robots.txt")
             body = f"{group}\n{self.rate.line}\n".encode() if is_there else b""
             status = b"200 OK" if is_there else b"404 Not Found"
-            return b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body)
+            return b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" % (
+                status,
+                len(body),
+                body,
+            )
         self.times.append(at)
         if not self.rate.retry_after or len(self.times) % BUSY:
             self.under_way += 1
@@ -91,7 +104,9 @@ class Log:
             now = time.time()
             stated, wait = formatdate(int(now) + 2, usegmt=True), int(now) + 2 - now
         self.waits.append((len(self.times), time.monotonic() + wait))
-        return b"HTTP/1.1 429 Busy\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n" % stated.encode()
+        return (
+            b"HTTP/1.1 429 Busy\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n" % stated.encode()
+        )
 
     def body(self) -> bytes:
         self.under_way -= 1
@@ -105,12 +120,19 @@ class Log:
 
     def held(self) -> int:
         """Asked for while the host wanted nothing."""
-        return sum(at < until - TOLERANCE for number, until in self.waits for at in self.times[number:])
+        return sum(
+            at < until - TOLERANCE for number, until in self.waits for at in self.times[number:]
+        )
 
     def reached(self) -> float:
         """The least time in which so many could be asked for, by the time that it took."""
         if not self.rate.requests:
-            return len(self.times) * self.rate.body / self.rate.concurrent / (self.last - self.times[0])
+            return (
+                len(self.times)
+                * self.rate.body
+                / self.rate.concurrent
+                / (self.last - self.times[0])
+            )
         least = (ceil(len(self.times) / self.rate.requests) - 1) * self.rate.seconds
         for number, until in self.waits:
             if number < len(self.times):
@@ -132,7 +154,9 @@ class Server(asyncio.Protocol):
         answer = self._log.answer(data.split(b" ", 2)[1], at)
         self._transport.write(answer)
         if answer is HEADERS:
-            asyncio.get_running_loop().call_later(self._log.rate.body, lambda: self._transport.write(self._log.body()))
+            asyncio.get_running_loop().call_later(
+                self._log.rate.body, lambda: self._transport.write(self._log.body())
+            )
 
 
 def serve(logs: dict[str, Log], control: Connection) -> None:
@@ -180,7 +204,9 @@ def crawl(job: dict[str, Any]) -> None:
     process.start()
 
 
-def begin(origin: str, store: Path, pages: int, processes: int, *, reactor: bool) -> Iterator[subprocess.Popen[bytes]]:
+def begin(
+    origin: str, store: Path, pages: int, processes: int, *, reactor: bool
+) -> Iterator[subprocess.Popen[bytes]]:
     for process in range(processes):
         urls = [f"{origin}/{n}" for n in range(process, pages, processes)]
         job = {"store": str(store), "urls": urls, "reactor": reactor}
@@ -191,7 +217,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--pages", type=int, default=200)
-    parser.add_argument("--no-reactor", action="store_true", help="with TWISTED_REACTOR_ENABLED=False")
+    parser.add_argument(
+        "--no-reactor", action="store_true", help="with TWISTED_REACTOR_ENABLED=False"
+    )
     parser.add_argument("--in-turn", action="store_true", help="one host after the other")
     options = parser.parse_args(arguments)
     if options.job:
@@ -218,16 +246,18 @@ def main(arguments: list[str] | None = None) -> None:
     server.join()
     if any(codes):
         raise SystemExit("a crawl failed")
-    print(f"{options.pages} pages a host, {'without a reactor' if options.no_reactor else 'asyncio reactor'}")
-    print(f"{'rate':>18} {'processes':>9} {'requests':>8} {'most':>4} {'allowed':>7} {'held':>4} {'at once':>7} {'reached':>7}")
+    print(
+        f"{options.pages} pages a host, {'without a reactor' if options.no_reactor else 'asyncio reactor'}"
+    )
+    print(
+        f"{'rate':>18} {'processes':>9} {'requests':>8} {'most':>4} {'allowed':>7} {'held':>4} {'at once':>7} {'reached':>7}"
+    )
     for address, (rate, processes) in zip(addresses, runs, strict=True):
         log = logs[address]
         held = str(log.held()) if rate.retry_after else "-"
         most, allowed = (log.most(), rate.requests) if rate.requests else ("-", "-")
         at_once = f"{log.at_once} of {rate.concurrent}" if rate.concurrent else "-"
-        row = (
-            f"{rate.name:>18} {processes:9} {len(log.times):8} {most:>4} {allowed:>7} {held:>4} {at_once:>7} {log.reached():7.1%}"
-        )
+        row = f"{rate.name:>18} {processes:9} {len(log.times):8} {most:>4} {allowed:>7} {held:>4} {at_once:>7} {log.reached():7.1%}"
         print(row)
     return None
 

@@ -43,9 +43,9 @@ from rich.table import Table
 from scrapy import Spider
 from scrapy.http import Request, Response
 
+from comity.cluster.connection import Connection
+from comity.cluster.queue import RedisQueue, Row
 from comity.crawler.frontier.request_bodies import packed
-from comity.crawler.redis_state.connection import Connection
-from comity.crawler.redis_state.queue import RedisQueue, Row
 from comity.policies.formats import WELL_KNOWN
 from tests.redis_server import Server as Redis
 
@@ -67,12 +67,17 @@ class Neighbours(Spider):
             yield Request(f"http://{address}:{self.port}/0")
 
     def parse(self, response: Response) -> Iterator[Request]:
-        address, number = response.url.split("/")[2].partition(":")[0], int(response.url.rpartition("/")[2])
+        address, number = (
+            response.url.split("/")[2].partition(":")[0],
+            int(response.url.rpartition("/")[2]),
+        )
         if number + 1 < self.pages:
             yield Request(f"http://{address}:{self.port}/{number + 1}")
         if number % 5 == 0:
             index = self.addresses.index(address)
-            yield Request(f"http://{self.addresses[(index + 1) % len(self.addresses)]}:{self.port}/{number}")
+            yield Request(
+                f"http://{self.addresses[(index + 1) % len(self.addresses)]}:{self.port}/{number}"
+            )
 
 
 def work(job: dict[str, Any]) -> None:
@@ -92,7 +97,10 @@ class Worker:
     def __init__(self, job: dict[str, Any], log: Path) -> None:
         with log.open("ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, __file__, "--job", json.dumps(job)], stdout=subprocess.PIPE, stderr=errors, text=True
+                [sys.executable, __file__, "--job", json.dumps(job)],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
             )
 
     @property
@@ -208,8 +216,14 @@ def crawled(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         state = stack.enter_context(redis()) if is_shared else None
         server = stack.enter_context(Server(some))
-        shared = {"COMITY_STATE": state.url, "COMITY_WORKER_TIMEOUT": options.timeout} if state else {}
-        local = {"COMITY_STORE": f"{folder}/policies.sqlite", "JOBDIR": f"{folder}/job"} if not state else {}
+        shared = (
+            {"COMITY_STATE": state.url, "COMITY_WORKER_TIMEOUT": options.timeout} if state else {}
+        )
+        local = (
+            {"COMITY_STORE": f"{folder}/policies.sqlite", "JOBDIR": f"{folder}/job"}
+            if not state
+            else {}
+        )
         job: dict[str, Any] = {
             "settings": {"CONCURRENT_REQUESTS": CONCURRENT, **(shared or local), **settings},
             "arguments": {"port": server.port, "pages": options.pages},
@@ -217,12 +231,18 @@ def crawled(
         }
         log = folder / "log"
         addresses = [host.address for host in some]
-        shares = cycle([addresses] if is_shared else [addresses[first :: options.workers] for first in range(options.workers)])
+        shares = cycle(
+            [addresses]
+            if is_shared
+            else [addresses[first :: options.workers] for first in range(options.workers)]
+        )
         numbers = count(1)
 
         def worker() -> Worker:
             fields = {"DEFAULT_REQUEST_HEADERS": {WORKER: str(next(numbers))}}
-            return Worker({**job, "addresses": next(shares), "settings": {**job["settings"], **fields}}, log)
+            return Worker(
+                {**job, "addresses": next(shares), "settings": {**job["settings"], **fields}}, log
+            )
 
         faults = Faults(options, worker, state)
         stack.callback(faults.end)
@@ -237,7 +257,9 @@ def crawled(
                 )
         text = log.read_text()
         lines = text.splitlines(keepends=True)
-        sys.stderr.writelines(lines if options.verbose else [line for line in lines if " ERROR:" in line])
+        sys.stderr.writelines(
+            lines if options.verbose else [line for line in lines if " ERROR:" in line]
+        )
         server.channel.send(None)
         used, calls = usage(state)
         seen: Log = server.channel.recv()
@@ -255,7 +277,9 @@ def usage(state: Redis | None) -> tuple[float, int]:
     return info["used_cpu_user"] + info["used_cpu_sys"], calls
 
 
-def judged(seen: Log, some: list[Host], delay: float, faults: Faults, text: str, used: float, calls: int) -> Outcome:
+def judged(
+    seen: Log, some: list[Host], delay: float, faults: Faults, text: str, used: float, calls: int
+) -> Outcome:
     pages = [(moment, address, path) for moment, address, path, _ in seen if path[1:].isdigit()]
     expected = {(host.address, f"/{page}") for host in some for page in range(host.pages)}
     requests = Counter((address, path) for _, address, path in pages)
@@ -272,7 +296,8 @@ def judged(seen: Log, some: list[Host], delay: float, faults: Faults, text: str,
         too_soon=sum(gap < delay - TOLERANCE for gap in gaps),
         least_gap=min(gaps, default=0.0),
         in_a_second=max(most_in_a_second(of_host) for of_host in times.values()) if times else 0,
-        span=max((moment for moment, *_ in pages), default=0.0) - min((moment for moment, *_ in pages), default=0.0),
+        span=max((moment for moment, *_ in pages), default=0.0)
+        - min((moment for moment, *_ in pages), default=0.0),
         policies=max(policies.values(), default=0),
         killed=faults.killed,
         errors=text.count("Traceback") + text.count(" ERROR:"),
@@ -308,7 +333,9 @@ def show(rows: list[tuple[str, Outcome]], title: str) -> None:
     for name in Outcome._fields:
         table.add_column(name.replace("_", " "), justify="right")
     for name, row in rows:
-        table.add_row(name, *(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row))
+        table.add_row(
+            name, *(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row)
+        )
     Console(width=200).print(table)
 
 
@@ -320,8 +347,15 @@ def show_shares(pages: Log, timeout: float) -> None:
     of_host: dict[str, list[str]] = {}
     for _, host, _, worker in pages:
         of_host.setdefault(host, []).append(worker)
-    moves = sum(before != after for askers in of_host.values() for before, after in pairwise(askers))
-    table = Table("worker", "pages", "of all", title=f"pages in % of each {timeout:g} s; hosts moved {moves} times")
+    moves = sum(
+        before != after for askers in of_host.values() for before, after in pairwise(askers)
+    )
+    table = Table(
+        "worker",
+        "pages",
+        "of all",
+        title=f"pages in % of each {timeout:g} s; hosts moved {moves} times",
+    )
     for span in spans:
         table.add_column(f"{span * timeout:g}", justify="right")
     whole = Counter(int((at - first) / timeout) for at, *_ in pages)
@@ -362,7 +396,12 @@ async def _memory(number: int, on_hosts: int) -> None:
         filling, full = time.monotonic() - began, info()["used_memory"]
         began, drained = time.monotonic(), 0
         while leases := await queue.lease(500, 100):
-            await asyncio.gather(*(queue.ack(lease.host, [entry.key for entry in lease.requests]) for lease in leases))
+            await asyncio.gather(
+                *(
+                    queue.ack(lease.host, [entry.key for entry in lease.requests])
+                    for lease in leases
+                )
+            )
             await asyncio.gather(*(queue.release(lease.host) for lease in leases))
             drained += sum(len(lease.requests) for lease in leases)
         draining, seen = time.monotonic() - began, info()["used_memory"]
@@ -370,7 +409,9 @@ async def _memory(number: int, on_hosts: int) -> None:
         await queue.close()
         await connection.close()
     print(f"{number:,} requests of {size} octets on {on_hosts:,} hosts")
-    print(f"octets each, while they wait {(full - empty) / number:.0f}, once they were seen {(seen - empty) / number:.1f}")
+    print(
+        f"octets each, while they wait {(full - empty) / number:.0f}, once they were seen {(seen - empty) / number:.1f}"
+    )
     print(f"a second, put {number / filling:,.0f}, drained {drained / draining:,.0f}")
     print(f"{drained:,} came back, and the crawl is {'' if finished else 'NOT '}finished")
 
@@ -381,7 +422,12 @@ COMITY = {
     "COMITY_MIN_DELAY": 0,
     "COMITY_PROGRESS": "off",
 }
-SCRAPY = {"ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "USER_AGENT": "benchbot/1.0", "CONCURRENT_ITEMS": 8}
+SCRAPY = {
+    "ROBOTSTXT_OBEY": True,
+    "TELNETCONSOLE_ENABLED": False,
+    "USER_AGENT": "benchbot/1.0",
+    "CONCURRENT_ITEMS": 8,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "chaos": {},
     "shares": {"hosts": 40, "pages": 60, "kill": 0.0, "freeze": False, "join": 1},
@@ -401,14 +447,18 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=1.0)
     parser.add_argument("--rate", default="")
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--kill", type=float, default=3.0, help="seconds between two kills; 0: none")
+    parser.add_argument(
+        "--kill", type=float, default=3.0, help="seconds between two kills; 0: none"
+    )
     parser.add_argument("--freeze", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--server", choices=("kill", "away"))
     parser.add_argument("--join", type=int, default=0, help="workers that begin later")
     parser.add_argument("--join-at", type=float, default=15.0, help="seconds after the first ones")
     parser.add_argument("--timeout", type=float, default=3.0, help="COMITY_WORKER_TIMEOUT")
     parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--requests", type=int, default=1_000_000, help="of `memory`; a tenth as many hosts")
+    parser.add_argument(
+        "--requests", type=int, default=1_000_000, help="of `memory`; a tenth as many hosts"
+    )
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     if options.job:
@@ -422,9 +472,16 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     title = f"{options.hosts} hosts, {options.pages} pages, delay {options.delay:g} s"
-    delayed = {"DOWNLOAD_DELAY": options.delay, "RANDOMIZE_DOWNLOAD_DELAY": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    delayed = {
+        "DOWNLOAD_DELAY": options.delay,
+        "RANDOMIZE_DOWNLOAD_DELAY": False,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+    }
     comparisons: dict[str, list[tuple[str, int, dict[str, Any], bool]]] = {
-        "floor": [("Scrapy, hosts split", options.workers, SCRAPY | delayed, False), ("Redis", options.workers, COMITY, True)],
+        "floor": [
+            ("Scrapy, hosts split", options.workers, SCRAPY | delayed, False),
+            ("Redis", options.workers, COMITY, True),
+        ],
         "cost": [("Scrapy", 1, SCRAPY, False), ("SQLite, JOBDIR", 1, COMITY, False)]
         + [(f"Redis, {workers}", workers, COMITY, True) for workers in (1, 2, 4)],
     }
@@ -437,7 +494,14 @@ def main() -> None:
         return
     for number in range(options.runs):
         tell = partial(show_shares, timeout=options.timeout)
-        rows.append((str(number + 1), crawled(options, COMITY, tell=tell if options.what == "shares" else lambda pages: None)))
+        rows.append(
+            (
+                str(number + 1),
+                crawled(
+                    options, COMITY, tell=tell if options.what == "shares" else lambda pages: None
+                ),
+            )
+        )
         show(rows, f"{options.workers} workers, {title}")
 
 

@@ -19,24 +19,35 @@ from crawl import Case, Comparison
 from rich.console import Console
 from rich.table import Table
 
-from comity.crawler.options import Options
-from comity.crawler.report import hosts as counted
-from comity.crawler.report.collector import Collector
-from comity.crawler.report.crawled import CrawlFacts, report_of
-from comity.crawler.report.writing import text_of
+from comity.gate.options import Options
 from comity.policies import Decision, Reason, Source, Verdict
 from comity.policies.answers.fetched import Fetched
 from comity.policies.syntax.windows import StatedLimit, Window
+from comity.report import hosts as counted
+from comity.report.collector import Collector
+from comity.report.crawled import CrawlFacts, report_of
+from comity.report.writing import text_of
 
 MOST_OCTETS = 5_000_000
-ALLOWED = Decision(verdict=Verdict.ALLOW, reasons=(Reason(rule="robots.no-match", source=Source(url="")),))
+ALLOWED = Decision(
+    verdict=Verdict.ALLOW, reasons=(Reason(rule="robots.no-match", source=Source(url="")),)
+)
 TAG: dict[str, Any] = {
     "schema": 1,
     "agent": "examplebot",
-    "uses": {name: {"verdict": "deny", "stated": name == "train", "because": [0]} for name in ("index", "train", "search")},
+    "uses": {
+        name: {"verdict": "deny", "stated": name == "train", "because": [0]}
+        for name in ("index", "train", "search")
+    },
     "elements": [],
     "reasons": [
-        {"rule": "robots.disallow", "spec": "", "url": "https://example.com/robots.txt", "line": 1, "text": "Disallow: /"}
+        {
+            "rule": "robots.disallow",
+            "spec": "",
+            "url": "https://example.com/robots.txt",
+            "line": 1,
+            "text": "Disallow: /",
+        }
     ],
     "policies": {},
 }
@@ -51,7 +62,9 @@ class Limiter:
     def __init__(self, name: str, number: int) -> None:
         self.name = name
         self.in_flight = 0
-        self.windows: tuple[Window, ...] = self.floor if number % 3 else (*self.floor, Window(5, 10.0))
+        self.windows: tuple[Window, ...] = (
+            self.floor if number % 3 else (*self.floor, Window(5, 10.0))
+        )
 
 
 def told_of(number: int, requests: int) -> Collector:
@@ -63,10 +76,14 @@ def told_of(number: int, requests: int) -> Collector:
             origin = f"https://{name}"
             if not turn:
                 robots = Fetched(status=200 if host % 10 else 500, body=b"Disallow: /private/")
-                collector.looked_up(origin, {f"{origin}/robots.txt": robots}, "" if host % 10 else "HTTP status 500")
+                collector.looked_up(
+                    origin, {f"{origin}/robots.txt": robots}, "" if host % 10 else "HTTP status 500"
+                )
                 collector.asked_for_files(origin, 4)
             source = Source(url=f"{origin}/robots.txt", line=3, text=f"Disallow: /private-{host}/")
-            refused = Decision(verdict=Verdict.DENY, reasons=(Reason(rule="robots.disallow", source=source),))
+            refused = Decision(
+                verdict=Verdict.DENY, reasons=(Reason(rule="robots.disallow", source=source),)
+            )
             collector.decided(f"{origin}/private-{host}/page", refused)
             collector.decided(f"{origin}/page", ALLOWED)
             limiters = [Limiter(name, host)]
@@ -77,7 +94,15 @@ def told_of(number: int, requests: int) -> Collector:
 
 
 def hosts(numbers: list[int], requests: int) -> Table:
-    table = Table("hosts", "hearing, µs a page", "MiB", "value, s", "page, s", "octets", title=f"{requests} pages of each host")
+    table = Table(
+        "hosts",
+        "hearing, µs a page",
+        "MiB",
+        "value, s",
+        "page, s",
+        "octets",
+        title=f"{requests} pages of each host",
+    )
     for number in numbers:
         began = time.process_time()
         collector = told_of(number, requests)
@@ -117,12 +142,20 @@ def options() -> Options:
 def cost(rounds: int, pages: int) -> Table:
     comity = crawl.SETTINGS["comity"]
     table = Table(
-        "", "off, ms a page", "with COMITY_REPORT", "and COMITY_METRICS", title=f"CPU of a crawl, least of {rounds} rounds"
+        "",
+        "off, ms a page",
+        "with COMITY_REPORT",
+        "and COMITY_METRICS",
+        title=f"CPU of a crawl, least of {rounds} rounds",
     )
     with tempfile.TemporaryDirectory() as folder:
         report = comity | {"COMITY_REPORT": str(Path(folder) / "report.html")}
         crawl.SETTINGS |= {"report": report, "metrics": report | {"COMITY_METRICS": 0}}
-        for case in (Case(True, 1, 20, pages), Case(False, 1, 20, pages), Case(True, 200, 20, pages)):
+        for case in (
+            Case(True, 1, 20, pages),
+            Case(False, 1, 20, pages),
+            Case(True, 200, 20, pages),
+        ):
             comparison = Comparison(case, ("comity", "report", "metrics"))
             for _ in range(rounds):
                 comparison.add_round()
@@ -133,14 +166,24 @@ def cost(rounds: int, pages: int) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("cost", "hosts"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pages", type=int, default=2000, help="of a crawl (default: %(default)s)")
-    parser.add_argument("--hosts", type=int, nargs="*", default=[10, 1000, 2 * counted.MAX_HOSTS, 100_000])
-    parser.add_argument("--requests", type=int, default=2, help="of each host (default: %(default)s)")
+    parser.add_argument(
+        "--hosts", type=int, nargs="*", default=[10, 1000, 2 * counted.MAX_HOSTS, 100_000]
+    )
+    parser.add_argument(
+        "--requests", type=int, default=2, help="of each host (default: %(default)s)"
+    )
     arguments = parser.parse_args()
-    measured = cost(arguments.rounds, arguments.pages) if arguments.what == "cost" else hosts(arguments.hosts, arguments.requests)
+    measured = (
+        cost(arguments.rounds, arguments.pages)
+        if arguments.what == "cost"
+        else hosts(arguments.hosts, arguments.requests)
+    )
     Console().print(measured)
 
 

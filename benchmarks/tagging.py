@@ -41,7 +41,9 @@ def html(chance: random.Random) -> bytes:
     paragraphs = []
     for number in range(40):
         words = " ".join(chance.choices(WORDS, k=80))
-        paragraphs.append(f'<p class="text p{number}">{words} <a href="/page/{number}">{words[:20]}</a></p>')
+        paragraphs.append(
+            f'<p class="text p{number}">{words} <a href="/page/{number}">{words[:20]}</a></p>'
+        )
     head = '<title>A page</title><meta charset="utf-8"><link rel="stylesheet" href="/style.css">'
     return f"<!doctype html><html><head>{head}</head><body><main>{''.join(paragraphs)}</main></body></html>".encode()
 
@@ -52,7 +54,9 @@ def pages(path: Path, number: int, origins: int) -> Path:
     with path.open("wb") as file:
         for at in range(number):
             url = f"{origin(chance.randrange(origins))}/page/{at}"
-            file.write(record("request", url, DATE, b"GET /page HTTP/1.1\r\nUser-Agent: CCBot/2.0\r\n\r\n"))
+            file.write(
+                record("request", url, DATE, b"GET /page HTTP/1.1\r\nUser-Agent: CCBot/2.0\r\n\r\n")
+            )
             file.write(record("response", url, DATE, fields + html(chance)))
             file.write(record("metadata", url, DATE, b"fetchTimeMs: 100\r\n"))
     return path
@@ -62,7 +66,15 @@ def robots(path: Path, origins: int) -> Path:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
     with path.open("wb") as file:
         for number in range(origins):
-            file.write(record("response", f"{origin(number)}/robots.txt", DATE, head + ROBOTS % number, level=1))
+            file.write(
+                record(
+                    "response",
+                    f"{origin(number)}/robots.txt",
+                    DATE,
+                    head + ROBOTS % number,
+                    level=1,
+                )
+            )
     return path
 
 
@@ -78,11 +90,15 @@ def tables(folder: Path, rows: int, origins: int, *, is_sorted: bool) -> Path:
     each = min(FILE_ROWS, -(-rows // 8))
     for start in range(0, rows, each):
         numbers = np.arange(start, min(start + each, rows))
-        sites = numbers * origins // rows if is_sorted else chance.integers(0, origins, len(numbers))
+        sites = (
+            numbers * origins // rows if is_sorted else chance.integers(0, origins, len(numbers))
+        )
         names = pc.utf8_lpad(pc.cast(pa.array(sites), pa.string()), 7, "0")
         paths = pc.cast(pa.array(numbers), pa.string())
         urls = pc.binary_join_element_wise("https://www.site-", names, ".example/page/", paths, "")
-        dates = pc.strftime(pa.array(BEGIN + numbers % DAY, pa.timestamp("s", "UTC")), "%Y-%m-%dT%H:%M:%SZ")
+        dates = pc.strftime(
+            pa.array(BEGIN + numbers % DAY, pa.timestamp("s", "UTC")), "%Y-%m-%dT%H:%M:%SZ"
+        )
         texts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(numbers), np.int32)), [text])
         columns = {"text": texts.cast(pa.string()), "url": urls, "date": dates}
         pq.write_table(pa.table(columns), folder / f"{start:010}.parquet", row_group_size=10_000)
@@ -97,7 +113,11 @@ def by_warcio(path: Path) -> tuple[int, float]:
 
     began = time.process_time()
     with path.open("rb") as file:
-        number = sum(len(one.content_stream().read()) > 0 for one in ArchiveIterator(file) if one.rec_type == "response")
+        number = sum(
+            len(one.content_stream().read()) > 0
+            for one in ArchiveIterator(file)
+            if one.rec_type == "response"
+        )
     return number, time.process_time() - began
 
 
@@ -106,11 +126,16 @@ def by_fastwarc(path: Path) -> tuple[int, float]:
 
     began = time.process_time()
     with path.open("rb") as file:
-        number = sum(len(one.reader.read()) > 0 for one in ArchiveIterator(file, record_types=WarcRecordType.response))
+        number = sum(
+            len(one.reader.read()) > 0
+            for one in ArchiveIterator(file, record_types=WarcRecordType.response)
+        )
     return number, time.process_time() - began
 
 
-def tagged(path: Path, index: Path, captures: Path, output: Path, also: tuple[str, ...] = ()) -> tuple[int, float]:
+def tagged(
+    path: Path, index: Path, captures: Path, output: Path, also: tuple[str, ...] = ()
+) -> tuple[int, float]:
     from comity.crawler.captures import open_captures
     from comity.dataset.job import JobOptions
     from comity.dataset.tagging.judging import Judge, Question
@@ -120,11 +145,18 @@ def tagged(path: Path, index: Path, captures: Path, output: Path, also: tuple[st
     agent = Agent("benchbot", uses=("train",), defaults={"train": Verdict.ALLOW})
     with open_captures([captures], agent=agent, index=index) as policies:
         began = time.process_time()
-        done = tag_dataset([path], output, Judge(Question.of(agent, now=NOW, also=also), policies), options=JobOptions(1))
+        done = tag_dataset(
+            [path],
+            output,
+            Judge(Question.of(agent, now=NOW, also=also), policies),
+            options=JobOptions(1),
+        )
     return done.counts.kept, time.process_time() - began
 
 
-def tagged_tables(folder: Path, index: Path, captures: Path, output: Path, workers: int, executor: str) -> tuple[int, float]:
+def tagged_tables(
+    folder: Path, index: Path, captures: Path, output: Path, workers: int, executor: str
+) -> tuple[int, float]:
     from comity.crawler.captures import open_captures
     from comity.dataset.job import JobOptions
     from comity.dataset.tagging.folder_tagging import tag_folder
@@ -133,7 +165,10 @@ def tagged_tables(folder: Path, index: Path, captures: Path, output: Path, worke
 
     agent = Agent("benchbot", uses=("train",), defaults={"train": Verdict.ALLOW})
     with open_captures([captures], agent=agent, index=index) as policies:
-        judge, options = Judge(Question.of(agent, now=NOW), policies), JobOptions(workers, executor=executor)
+        judge, options = (
+            Judge(Question.of(agent, now=NOW), policies),
+            JobOptions(workers, executor=executor),
+        )
         began = cpu()
         done = tag_folder([folder], output, judge, options=options)
     return done.counts.kept, cpu() - began
@@ -148,7 +183,9 @@ def cpu() -> float:
 def measured(job: Callable[..., tuple[int, float]], *arguments: Any) -> Iterator[float]:
     """Yield the records, the seconds of CPU without imports, MiB at the peak of the largest process, and seconds by the clock."""
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_measured, args=(theirs, job, *arguments))
+    process = multiprocessing.get_context("spawn").Process(
+        target=_measured, args=(theirs, job, *arguments)
+    )
     process.start()
     theirs.close()
     yield from ours.recv()
@@ -165,45 +202,78 @@ def _measured(pipe: Any, job: Callable[..., tuple[int, float]], *arguments: Any)
 def _peak() -> float:
     """MiB of this process. Its `ru_maxrss` begins with that of the process from which it was started."""
     status = Path("/proc/self/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+    return (
+        int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
+        / 1024
+    )
 
 
 def show(what: str, figures: Iterator[float]) -> None:
     number, seconds, peak, clock = figures
-    print(f"{what:<60} {number / seconds:>10,.0f} a second and core {peak:>8,.0f} MiB {clock:>8,.1f} s", flush=True)
+    print(
+        f"{what:<60} {number / seconds:>10,.0f} a second and core {peak:>8,.0f} MiB {clock:>8,.1f} s",
+        flush=True,
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pages", type=int, default=4000)
     parser.add_argument("--origins", default="1,1000,100000")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--row-origins", type=int, default=100_000)
     parser.add_argument("--rows-only", action="store_true", help="no WARC files")
     parser.add_argument("--orders", default="crawl,random", help="of the rows")
-    parser.add_argument("--workers", type=int, default=1, help="processes that tag rows, a file each")
+    parser.add_argument(
+        "--workers", type=int, default=1, help="processes that tag rows, a file each"
+    )
     parser.add_argument("--executor", default="processes", help="as of dataset tag")
-    parser.add_argument("--folder", type=Path, help="for what is made, where there is room (default: a temporary one)")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="for what is made, where there is room (default: a temporary one)",
+    )
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         for origins in () if options.rows_only else map(int, options.origins.split(",")):
-            path, captures = pages(folder / "pages.warc.gz", options.pages, origins), robots(folder / "robots.warc.gz", origins)
+            path, captures = (
+                pages(folder / "pages.warc.gz", options.pages, origins),
+                robots(folder / "robots.warc.gz", origins),
+            )
             index = folder / f"{origins}.sqlite"
             _index(captures, index)
             for job in (by_warcio, by_fastwarc):
                 show(f"{origins:,} origins, {job.__name__[3:]} reads", measured(job, path))
             output = folder / "out.jsonl"
             show(f"{origins:,} origins, tagged", measured(tagged, path, index, captures, output))
-            show(f"{origins:,} origins, for 23 crawlers too", measured(tagged, path, index, captures, output, ("ai-training",)))
-        captures, index = robots(folder / "robots.warc.gz", options.row_origins), folder / "rows.sqlite"
+            show(
+                f"{origins:,} origins, for 23 crawlers too",
+                measured(tagged, path, index, captures, output, ("ai-training",)),
+            )
+        captures, index = (
+            robots(folder / "robots.warc.gz", options.row_origins),
+            folder / "rows.sqlite",
+        )
         _index(captures, index)
-        print(f"index of {options.row_origins:,} origins: {index.stat().st_size / 2**20:,.1f} MiB", flush=True)
+        print(
+            f"index of {options.row_origins:,} origins: {index.stat().st_size / 2**20:,.1f} MiB",
+            flush=True,
+        )
         for order in options.orders.split(","):
-            path = tables(folder / order, options.rows, options.row_origins, is_sorted=order == "crawl")
+            path = tables(
+                folder / order, options.rows, options.row_origins, is_sorted=order == "crawl"
+            )
             what = f"{options.rows:,} rows, {options.row_origins:,} origins, in {order} order, {options.workers} x"
             output = folder / f"{order}-tagged"
-            show(what, measured(tagged_tables, path, index, captures, output, options.workers, options.executor))
+            show(
+                what,
+                measured(
+                    tagged_tables, path, index, captures, output, options.workers, options.executor
+                ),
+            )
             for used in (path, output):
                 shutil.rmtree(used)
 

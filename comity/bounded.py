@@ -61,5 +61,7 @@ class BoundedSize(Generic[K, V]):
             self._octets -= self._size(self._entries.pop(key))
         self._entries[key] = value
         self._octets += self._size(value)
-        while len(self._entries) > 1 and (len(self._entries) > self._most or self._octets > self._most_octets):
+        while len(self._entries) > 1 and (
+            len(self._entries) > self._most or self._octets > self._most_octets
+        ):
             self._octets -= self._size(self._entries.popitem(last=False)[1])

@@ -28,7 +28,9 @@ logger = logging.getLogger(__name__)
 
 BUSY = 10.0  # seconds to wait for another process that writes, or opens or closes the file
 PATIENCE = 60.0  # seconds for which writes may fail to a file that a crawl cannot do without
-CHECKED = 64 * 2**20  # octets of a file up to which all its pages are checked, which takes about 1 ms for each MB
+CHECKED = (
+    64 * 2**20
+)  # octets of a file up to which all its pages are checked, which takes about 1 ms for each MB
 _OTHERS = 0o077  # mode: whatever the group and others may do
 
 
@@ -63,7 +65,9 @@ def connect(
     while True:
         try:
             _make_private_file(path)
-            db = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=check_same_thread)
+            db = sqlite3.connect(
+                path, timeout=busy, isolation_level=None, check_same_thread=check_same_thread
+            )
         except sqlite3.Error as error:
             raise OSError(str(error)) from None
         try:
@@ -108,7 +112,11 @@ Schema = frozenset[tuple[str, str, str, str | None]]
 
 def _schema(db: sqlite3.Connection) -> Schema:
     """Type, name, table and text of each table, index, trigger and view. What ANALYZE makes is of no account."""
-    return frozenset(db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"))
+    return frozenset(
+        db.execute(
+            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"
+        )
+    )
 
 
 @cache
@@ -131,9 +139,15 @@ class Kind:
     name: str
     remedy: str  # where a file cannot be used
     application_id: int
-    versions: tuple[str, ...]  # what makes each version of the schema out of the one before, the first out of nothing
-    synchronous: str = "NORMAL"  # a killed process loses nothing; a power cut may lose what was written last
-    alone: str = ""  # one process takes a file for itself, and this is the remedy where another one has it
+    versions: tuple[
+        str, ...
+    ]  # what makes each version of the schema out of the one before, the first out of nothing
+    synchronous: str = (
+        "NORMAL"  # a killed process loses nothing; a power cut may lose what was written last
+    )
+    alone: str = (
+        ""  # one process takes a file for itself, and this is the remedy where another one has it
+    )
 
     def prepare(self, db: sqlite3.Connection, *, is_small: bool) -> None:
         """Check the file, and bring its tables to the newest version. UnusableError, or what sqlite3 raises."""
@@ -166,7 +180,9 @@ class Kind:
         if version > len(self.versions):
             raise UnusableError("was written by a newer version of comity")
         if version < 0 or _schema(db) != _schemas(self.versions)[version]:
-            raise UnusableError(f"is damaged or is no {self.name}: its tables are not those of version {version}")
+            raise UnusableError(
+                f"is damaged or is no {self.name}: its tables are not those of version {version}"
+            )
         return int(version)
 
 
@@ -194,7 +210,9 @@ def open_database(path: Path, kind: Kind, *, check_same_thread: bool = True) -> 
     busy = random.uniform(0.1, 0.9) if kind.alone else BUSY  # noqa: S311
     remedy = kind.remedy
     try:
-        db = connect(file, prepare, busy=busy, is_patient=not kind.alone, check_same_thread=check_same_thread)
+        db = connect(
+            file, prepare, busy=busy, is_patient=not kind.alone, check_same_thread=check_same_thread
+        )
     except UnusableError as error:
         cause = str(error)
     except OSError as error:
@@ -208,10 +226,14 @@ def open_database(path: Path, kind: Kind, *, check_same_thread: bool = True) -> 
     else:
         log_mode(path)
         return db
-    raise PolicyError(f"{kind.subject} `{path}` {printable(' '.join(cause.split()).encode('utf-8', 'replace'))}; {remedy}")
+    raise PolicyError(
+        f"{kind.subject} `{path}` {printable(' '.join(cause.split()).encode('utf-8', 'replace'))}; {remedy}"
+    )
 
 
 def log_mode(path: Path) -> None:
     """Log where the file is open to others."""
     if path.stat().st_mode & _OTHERS:
-        logger.info("%(path)s is open to other users of this machine: chmod 600 closes it", {"path": path})
+        logger.info(
+            "%(path)s is open to other users of this machine: chmod 600 closes it", {"path": path}
+        )

@@ -13,7 +13,9 @@ from comity.client.aiohttp import middleware, page_of
 
 async def main(urls: list[str]) -> None:
     async with (
-        Client("examplebot", user_agent="examplebot/1.0 (+https://example.org/bot)", uses=("ai-input",)) as client,
+        Client(
+            "examplebot", user_agent="examplebot/1.0 (+https://example.org/bot)", uses=("ai-input",)
+        ) as client,
         aiohttp.ClientSession(middlewares=(middleware(client),)) as session,
     ):
         for url in urls:

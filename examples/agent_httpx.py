@@ -13,7 +13,9 @@ from comity.client.httpx import Transport, page_of
 
 async def main(urls: list[str]) -> None:
     async with (
-        Client("examplebot", user_agent="examplebot/1.0 (+https://example.org/bot)", uses=("ai-input",)) as client,
+        Client(
+            "examplebot", user_agent="examplebot/1.0 (+https://example.org/bot)", uses=("ai-input",)
+        ) as client,
         httpx.AsyncClient(transport=Transport(client), follow_redirects=True) as http,
     ):
         for url in urls:

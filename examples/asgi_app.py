@@ -18,7 +18,13 @@ async def site(scope: Scope, receive: Receive, send: Send) -> None:
     """The application itself: any that speaks ASGI."""
     if scope["type"] != "http":
         return
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain; charset=utf-8")]})
+    await send(
+        {
+            "type": "http.response.start",
+            "status": 200,
+            "headers": [(b"content-type", b"text/plain; charset=utf-8")],
+        }
+    )
     await send({"type": "http.response.body", "body": f"This is {scope['path']}.\n".encode()})
 
 

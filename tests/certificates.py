@@ -35,7 +35,14 @@ class Authority:
             decipher_only=False,
         )
         own = (
-            x509.CertificateBuilder(self._name, self._name, self._key.public_key(), 1, datetime(2020, 1, 1, tzinfo=UTC), FOREVER)
+            x509.CertificateBuilder(
+                self._name,
+                self._name,
+                self._key.public_key(),
+                1,
+                datetime(2020, 1, 1, tzinfo=UTC),
+                FOREVER,
+            )
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
             .add_extension(usage, critical=True)
             .sign(self._key, hashes.SHA256())
@@ -43,7 +50,9 @@ class Authority:
         self.certificates = folder / "authority.pem"
         self.certificates.write_bytes(own.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, *names: str, since: datetime | None = None, until: datetime | None = None) -> Path:
+    def issue(
+        self, *names: str, since: datetime | None = None, until: datetime | None = None
+    ) -> Path:
         """Return the file of a new certificate and its key. `names`: hosts and addresses."""
         self._number += 1
         key = ec.generate_private_key(ec.SECP256R1())
@@ -51,7 +60,12 @@ class Authority:
         alternatives = [_alternative(name) for name in names]
         certificate = (
             x509.CertificateBuilder(
-                self._name, _named(names[0]), key.public_key(), self._number + 1, since or now - DAY, until or FOREVER
+                self._name,
+                _named(names[0]),
+                key.public_key(),
+                self._number + 1,
+                since or now - DAY,
+                until or FOREVER,
             )
             .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
             .sign(self._key, hashes.SHA256())
@@ -59,7 +73,9 @@ class Authority:
         path = self._folder / f"{self._number}.pem"
         unencrypted = serialization.NoEncryption()
         path.write_bytes(
-            key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, unencrypted)
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, unencrypted
+            )
             + certificate.public_bytes(serialization.Encoding.PEM)
         )
         return path

@@ -26,7 +26,9 @@ class Collected:
         self.is_whole = False  # all that a plain `pytest` finds
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
         self.is_whole = config.args == config.getini("testpaths")
         self._items = [*items]
 
@@ -57,7 +59,9 @@ def collect() -> Collected:
 
 def collect_elsewhere() -> Collected:
     """The same, by a process of its own."""
-    done = subprocess.run([sys.executable, "-m", __name__], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", __name__], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     collected = Collected()
     files, proofs = json.loads(done.stdout)
@@ -68,4 +72,10 @@ def collect_elsewhere() -> Collected:
 
 if __name__ == "__main__":
     every = collect()
-    json.dump([sorted(every.files), {requirement: sorted(tests) for requirement, tests in every.proofs.items()}], sys.stdout)
+    json.dump(
+        [
+            sorted(every.files),
+            {requirement: sorted(tests) for requirement, tests in every.proofs.items()},
+        ],
+        sys.stdout,
+    )

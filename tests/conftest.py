@@ -64,8 +64,14 @@ settings.load_profile("quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="run every test, in both modes of Scrapy and in full")
-    parser.addoption("--explore", action="store_true", help="with --all: let Hypothesis try other examples each time")
+    parser.addoption(
+        "--all", action="store_true", help="run every test, in both modes of Scrapy and in full"
+    )
+    parser.addoption(
+        "--explore",
+        action="store_true",
+        help="with --all: let Hypothesis try other examples each time",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -105,16 +111,25 @@ class LeftOut:
         self._slow = self._other_mode = 0
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
         if any("::" in argument for argument in config.args):
             return
         slow = [item for item in items if item.get_closest_marker("slow")]
         by_mode: dict[str, list[pytest.Item]] = {}
         for item in items:
             if isinstance(item, pytest.Function) and "mode" in item.fixturenames:
-                by_mode.setdefault(item.nodeid.replace("no-reactor", "*").replace("reactor", "*"), []).append(item)
+                by_mode.setdefault(
+                    item.nodeid.replace("no-reactor", "*").replace("reactor", "*"), []
+                ).append(item)
         kept = {modes[crc32(name.encode()) % len(modes)] for name, modes in by_mode.items()}
-        other_mode = [item for modes in by_mode.values() for item in modes if item not in kept and item not in slow]
+        other_mode = [
+            item
+            for modes in by_mode.values()
+            for item in modes
+            if item not in kept and item not in slow
+        ]
         self._slow, self._other_mode = len(slow), len(other_mode)
         left = {*slow, *other_mode}
         kept_items = (item for item in items if item not in left)
@@ -123,12 +138,16 @@ class LeftOut:
         config.hook.pytest_deselected(items=[*left])
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if hasattr(session.config, "workeroutput"):  # of pytest-xdist: what it collects is not seen by the process that reports
+        if hasattr(
+            session.config, "workeroutput"
+        ):  # of pytest-xdist: what it collects is not seen by the process that reports
             session.config.workeroutput["left out"] = self._slow, self._other_mode
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        self._slow, self._other_mode = getattr(node, "workeroutput", {}).get("left out", (self._slow, self._other_mode))
+        self._slow, self._other_mode = getattr(node, "workeroutput", {}).get(
+            "left out", (self._slow, self._other_mode)
+        )
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
@@ -217,7 +236,12 @@ class _Listener(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], certificate: Path | None) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        handler: type[BaseHTTPRequestHandler],
+        certificate: Path | None,
+    ) -> None:
         super().__init__(address, handler)
         self.names: list[str | None] = []  # that clients named in their handshakes (SNI)
         self._context = None
@@ -239,7 +263,9 @@ class _Listener(ThreadingHTTPServer):
             super().finish_request(secured, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):  # a client that hangs up is no error
+        if not isinstance(
+            sys.exception(), ConnectionError | ssl.SSLError
+        ):  # a client that hangs up is no error
             super().handle_error(request, client_address)
 
 
@@ -269,7 +295,9 @@ class Loopback:
             protocol_version = "HTTP/1.1"
 
             def setup(self) -> None:
-                time.sleep(far)  # the way there takes so long; nobody in the crawl could be told instead
+                time.sleep(
+                    far
+                )  # the way there takes so long; nobody in the crawl could be told instead
                 super().setup()
 
             def parse_request(self) -> bool:
@@ -287,7 +315,9 @@ class Loopback:
 
         self._server = _Listener((host, port), Handler, certificate)
         self.host, self.port = host, self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         self._thread.start()
 
     @property
@@ -315,17 +345,26 @@ class Loopback:
         headers = {name.lower(): value for name, value in handler.headers.items()}
         if handler.path in self.routes or not handler.path.endswith(WELL_KNOWN[1:]):
             self.seen.append(Seen(handler.command, handler.path, headers, came_at, body))
-        route = self.routes.get(handler.path, self.routes.get(handler.path.partition("?")[0], Answer("not found", status=404)))
+        route = self.routes.get(
+            handler.path,
+            self.routes.get(handler.path.partition("?")[0], Answer("not found", status=404)),
+        )
         answer = route(handler) if callable(route) else route
         if answer is None:
             handler.close_connection = True
             return
         if isinstance(answer, bytes | str):
             is_text = handler.path.endswith(".txt")
-            answer = Answer(answer, content_type=Answer.content_type if is_text else "text/html; charset=utf-8")
+            answer = Answer(
+                answer, content_type=Answer.content_type if is_text else "text/html; charset=utf-8"
+            )
         sent = answer.body.encode() if isinstance(answer.body, str) else answer.body
         handler.send_response(answer.status)
-        for name, value in {"Content-Type": answer.content_type, "Content-Length": str(len(sent)), **answer.headers}.items():
+        for name, value in {
+            "Content-Type": answer.content_type,
+            "Content-Length": str(len(sent)),
+            **answer.headers,
+        }.items():
             handler.send_header(name, value)
         handler.end_headers()
         if handler.command != "HEAD":
@@ -345,7 +384,9 @@ class Serve:
     def __init__(self) -> None:
         self._servers: list[Loopback] = []
 
-    def __call__(self, routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0, **others: Any) -> Loopback:
+    def __call__(
+        self, routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0, **others: Any
+    ) -> Loopback:
         self._servers.append(Loopback(routes, host, port, **others))
         return self._servers[-1]
 
@@ -368,14 +409,28 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), 1, datetime(2020, 1, 1), datetime(2120, 1, 1))  # noqa: DTZ001
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(f"127.0.0.{n}")) for n in (1, 2)]), critical=False)
+        x509.CertificateBuilder(
+            name,
+            name,
+            key.public_key(),
+            1,
+            datetime(2020, 1, 1),  # noqa: DTZ001
+            datetime(2120, 1, 1),  # noqa: DTZ001
+        )
+        .add_extension(
+            x509.SubjectAlternativeName(
+                [x509.IPAddress(ip_address(f"127.0.0.{n}")) for n in (1, 2)]
+            ),
+            critical=False,
+        )
         .sign(key, hashes.SHA256())
     )
     unencrypted = serialization.NoEncryption()
     pem = tmp_path_factory.mktemp("certificate") / "server.pem"
     pem.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, unencrypted)
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, unencrypted
+        )
         + signed.public_bytes(serialization.Encoding.PEM)
     )
     return pem
@@ -400,7 +455,9 @@ class Crawled:
         return str(self.stats.get("finish_reason"))
 
 
-DEADLINE = 300  # seconds; no crawl of a test takes a tenth of that, unless the machine is busy with others
+DEADLINE = (
+    300  # seconds; no crawl of a test takes a tenth of that, unless the machine is busy with others
+)
 
 
 class Worker:
@@ -410,13 +467,21 @@ class Worker:
         self.mode = mode
         command = [sys.executable, "-W", "error", str(Path(__file__).parent / "harness.py"), mode]
         self._log = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # close() does
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
+        )
 
     @property
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def begin(self, spider: type[Spider], settings: dict[str, Any], arguments: dict[str, Any], deadline: float) -> None:
+    def begin(
+        self,
+        spider: type[Spider],
+        settings: dict[str, Any],
+        arguments: dict[str, Any],
+        deadline: float,
+    ) -> None:
         """`deadline`: seconds until a crawl that has not ended is a failure."""
         assert self._process.stdin
         self._log.seek(0)
@@ -469,7 +534,9 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def crawl_together(mode: str, _workers: Callable[[str, int], Worker], tmp_path: Path) -> Callable[..., list[Crawled]]:
+def crawl_together(
+    mode: str, _workers: Callable[[str, int], Worker], tmp_path: Path
+) -> Callable[..., list[Crawled]]:
     """`crawl_together(SpiderClass, settings, *arguments)` runs a spider of the test's own module once for each of `arguments`,
     at the same time, each in a process of its own, in both modes.
 
@@ -477,7 +544,10 @@ def crawl_together(mode: str, _workers: Callable[[str, int], Worker], tmp_path: 
     and shared."""
 
     def run(
-        spider: type[Spider], settings: dict[str, Any] | None, *arguments: dict[str, Any], deadline: float = DEADLINE
+        spider: type[Spider],
+        settings: dict[str, Any] | None,
+        *arguments: dict[str, Any],
+        deadline: float = DEADLINE,
     ) -> list[Crawled]:
         defaults: dict[str, Any] = {
             "ADDONS": {"comity.crawler.addon.Addon": 100},
@@ -497,7 +567,9 @@ def crawl_together(mode: str, _workers: Callable[[str, int], Worker], tmp_path: 
 def crawl(crawl_together: Callable[..., list[Crawled]]) -> Callable[..., Crawled]:
     """`crawl(SpiderClass, settings, **arguments)`: one of them."""
 
-    def run(spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: Any) -> Crawled:
+    def run(
+        spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: Any
+    ) -> Crawled:
         return crawl_together(spider, settings, arguments)[0]
 
     return run

@@ -44,8 +44,19 @@ from scrapy.utils.misc import load_object
 
 # Nothing here may start a thread of Python or install a reactor.
 PRELOADED = (
-    *("scrapy.cmdline", "scrapy.core.engine", "scrapy.core.scraper", "scrapy.core.scheduler", "scrapy.pipelines.files"),
-    *("scrapy.spiderloader", "twisted.internet.asyncioreactor", "rich._emoji_codes", "urllib.robotparser"),
+    *(
+        "scrapy.cmdline",
+        "scrapy.core.engine",
+        "scrapy.core.scraper",
+        "scrapy.core.scheduler",
+        "scrapy.pipelines.files",
+    ),
+    *(
+        "scrapy.spiderloader",
+        "twisted.internet.asyncioreactor",
+        "rich._emoji_codes",
+        "urllib.robotparser",
+    ),
     "scrapy.core.downloader.handlers._aiohttp",
     *("aiohttp.web", "pyarrow.parquet", "warcio"),
     "pandas",  # pyarrow imports it, where it is there, with the first array that it makes
@@ -55,8 +66,18 @@ PRELOADED = (
 )
 PRELOADED_PACKAGES = ("comity", "scrapy.commands")  # with all their modules
 # Few programs need what these import; and browsers and engines of datasets are there in `make test-all` alone.
-LEFT_OUT = ("comity.authoring.language_server.", "comity.authoring.workbench.", "comity.browser.", "comity.dataset.datatrove")
-COMPONENTS = ("SPIDER_MIDDLEWARES_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "EXTENSIONS_BASE", "DOWNLOAD_HANDLERS_BASE")
+LEFT_OUT = (
+    "comity.authoring.language_server.",
+    "comity.authoring.workbench.",
+    "comity.browser.",
+    "comity.dataset.datatrove",
+)
+COMPONENTS = (
+    "SPIDER_MIDDLEWARES_BASE",
+    "DOWNLOADER_MIDDLEWARES_BASE",
+    "EXTENSIONS_BASE",
+    "DOWNLOAD_HANDLERS_BASE",
+)
 OWN = {
     "PYTHONPATH",
     "PYTHONDONTWRITEBYTECODE",
@@ -93,7 +114,9 @@ class ForkServer:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
             listening.bind(self.address)
             listening.listen(64)  # who connects before all is imported
-            self._process = NewProcess([sys.executable, __file__, str(listening.fileno())], pass_fds=[listening.fileno()])
+            self._process = NewProcess(
+                [sys.executable, __file__, str(listening.fileno())], pass_fds=[listening.fileno()]
+            )
         self._connection = Connection(self.address)  # by which it goes on while others come and go
 
     def close(self) -> None:
@@ -216,7 +239,13 @@ def _job_of(args: Any, options: dict[str, Any]) -> dict[str, Any] | None:
     if words[:2] != ["-m", "scrapy"] and words[0] != "-c" and words[0].startswith("-"):
         return None
     folder = os.fspath(options.get("cwd") or Path.cwd())
-    return {"words": words, "filters": filters, "folder": folder, "environment": environment, "umask": options.get("umask", -1)}
+    return {
+        "words": words,
+        "filters": filters,
+        "folder": folder,
+        "environment": environment,
+        "umask": options.get("umask", -1),
+    }
 
 
 # The side of the process that forks
@@ -226,7 +255,11 @@ def main(descriptor: int) -> None:
     # Who runs the tests ends them with Ctrl-C; this ends with them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     packages = [importlib.import_module(name) for name in PRELOADED_PACKAGES]
-    modules = [module.name for package in packages for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    modules = [
+        module.name
+        for package in packages
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
     for name in (*PRELOADED, *(name for name in modules if not name.startswith(LEFT_OUT))):
         importlib.import_module(name)
     for setting in COMPONENTS:
@@ -330,7 +363,9 @@ def _become(job: dict[str, Any], base: list[str]) -> None:
     time.tzset()
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         old = getattr(sys, name)
-        new = open(number, "w" if number else "r", encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
+        new = open(  # noqa: SIM115
+            number, "w" if number else "r", encoding=old.encoding, errors=old.errors, closefd=False
+        )
         setattr(sys, name, new)
         setattr(sys, f"__{name}__", new)
     sys.stderr.reconfigure(line_buffering=True)  # type: ignore[union-attr]

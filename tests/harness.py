@@ -54,7 +54,10 @@ async def run(job: dict[str, Any], mode: str) -> dict[str, Any]:
     root.setLevel(logging.INFO)
     with tempfile.TemporaryDirectory() as folder:
         feed = Path(folder) / "items.jsonl"
-        settings: dict[str, Any] = {"FEEDS": {str(feed): {"format": "jsonlines"}}, "TELNETCONSOLE_ENABLED": False}
+        settings: dict[str, Any] = {
+            "FEEDS": {str(feed): {"format": "jsonlines"}},
+            "TELNETCONSOLE_ENABLED": False,
+        }
         settings |= {"TWISTED_REACTOR_ENABLED": mode == "reactor", **job["settings"]}
         runner = AsyncCrawlerRunner(settings)
         crawler = runner.create_crawler(load(job["file"], job["spider"]))
@@ -62,7 +65,9 @@ async def run(job: dict[str, Any], mode: str) -> dict[str, Any]:
             await runner.crawl(crawler, **job["arguments"])
         except Exception:
             logging.exception("the crawl failed")
-        items = [json.loads(line) for line in feed.read_text().splitlines()] if feed.exists() else []
+        items = (
+            [json.loads(line) for line in feed.read_text().splitlines()] if feed.exists() else []
+        )
     for handler in handlers:
         root.removeHandler(handler)
     stats = dict(crawler.stats.get_stats()) if crawler.stats else {}
@@ -70,7 +75,9 @@ async def run(job: dict[str, Any], mode: str) -> dict[str, Any]:
 
 
 def main(mode: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who ends the tests with Ctrl-C closes standard input
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # who ends the tests with Ctrl-C closes standard input
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     if mode == "reactor":

@@ -48,7 +48,10 @@ class Http2Server:
                 threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
     def _serve(self, sock: socket.socket) -> None:
-        with suppress(OSError, ProtocolError), self._context.wrap_socket(sock, server_side=True) as secured:
+        with (
+            suppress(OSError, ProtocolError),
+            self._context.wrap_socket(sock, server_side=True) as secured,
+        ):
             if secured.selected_alpn_protocol() == "h2":
                 self.connections += 1
                 self._speak_http2(secured)
@@ -73,7 +76,11 @@ class Http2Server:
 
     def _speak_http2(self, sock: ssl.SSLSocket) -> None:
         """What h2 would refuse is noted too: a proxy in front of a server may pass it on."""
-        connection = H2Connection(H2Configuration(client_side=False, header_encoding="latin-1", validate_inbound_headers=False))
+        connection = H2Connection(
+            H2Configuration(
+                client_side=False, header_encoding="latin-1", validate_inbound_headers=False
+            )
+        )
         connection.initiate_connection()
         sock.sendall(connection.data_to_send())
         while data := sock.recv(65536):
@@ -82,7 +89,11 @@ class Http2Server:
                     stream = Stream(tuple((str(name), str(value)) for name, value in event.headers))
                     self.streams.append(stream)
                     status, body = self._answer(stream.field(":path"))
-                    head = [(":status", str(status)), ("content-type", "text/html"), ("content-length", str(len(body)))]
+                    head = [
+                        (":status", str(status)),
+                        ("content-type", "text/html"),
+                        ("content-length", str(len(body))),
+                    ]
                     connection.send_headers(event.stream_id, head)
                     connection.send_data(event.stream_id, body, end_stream=True)
             sock.sendall(connection.data_to_send())

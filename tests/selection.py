@@ -17,7 +17,11 @@ def one_in(number: int, cases: Iterable[Any]) -> list[Any]:
     params = []
     proved: set[str] = set()
     for place, case in enumerate(cases):
-        param = case if isinstance(case, Param) else pytest.param(*(case if type(case) is tuple else (case,)))
+        param = (
+            case
+            if isinstance(case, Param)
+            else pytest.param(*(case if type(case) is tuple else (case,)))
+        )
         proves = {row for mark in param.marks if mark.name == "requirement" for row in mark.args}
         is_left = place % number > 0 and proves <= proved
         proved |= proves
@@ -27,4 +31,8 @@ def one_in(number: int, cases: Iterable[Any]) -> list[Any]:
 
 def examples(number: int) -> int:
     """So many of Hypothesis, of which `make test` tries few: as many as of other tests, or one in 25."""
-    return max(settings().max_examples, number // 25) if settings.get_current_profile_name() == "quick" else number
+    return (
+        max(settings().max_examples, number // 25)
+        if settings.get_current_profile_name() == "quick"
+        else number
+    )

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 from scrapy.http import Request
 
-from comity.crawler.request.facts import declaration
-from comity.crawler.request.sessions import KEYS
+from comity.gate.request.facts import declaration
+from comity.gate.request.sessions import KEYS
 from comity.policies import Agent, Site
 from comity.policies.answers.rule import RULES
 from comity.policies.formats.automation import grammar
@@ -31,7 +31,11 @@ def section(title: str, page: str = PAGE) -> str:
 
 def cells(text: str) -> list[list[str]]:
     """Of the rows of the tables in it, without their heads."""
-    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in text.splitlines() if line.startswith("|")]
+    rows = [
+        [cell.strip() for cell in line[1:-1].split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
     heads = {at - 1 for at, row in enumerate(rows) if row[0] == "---"}
     return [row for at, row in enumerate(rows) if at not in heads and row[0] != "---"]
 
@@ -47,7 +51,9 @@ class Example(NamedTuple):
     line: int
 
 
-EXAMPLES = [Example(code(row[0])[0], row[1], row[2], int(row[3])) for row in cells(section("An example"))]
+EXAMPLES = [
+    Example(code(row[0])[0], row[1], row[2], int(row[3])) for row in cells(section("An example"))
+]
 
 
 def facts(what: str) -> dict[str, Any]:
@@ -67,14 +73,24 @@ def facts(what: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.request} {example.what}")
+@pytest.mark.parametrize(
+    "example", EXAMPLES, ids=lambda example: f"{example.request} {example.what}"
+)
 def test_example(example: Example) -> None:
     (text,) = re.findall(r"\n```\n(.*?)```\n", section("An example"), re.DOTALL)
     site = Site.from_files(ORIGIN, {"/automation-preferences.txt": text.encode()})
     method, path = example.request.split()
     assert bool(facts(example.what)) == bool(example.what)
-    decision = site.access(Agent("examplebot", purposes=("search",)), ORIGIN + path, method=method, **facts(example.what))
-    assert (decision.verdict.value, decision.reasons[0].source.line) == (example.verdict, example.line)
+    decision = site.access(
+        Agent("examplebot", purposes=("search",)),
+        ORIGIN + path,
+        method=method,
+        **facts(example.what),
+    )
+    assert (decision.verdict.value, decision.reasons[0].source.line) == (
+        example.verdict,
+        example.line,
+    )
     assert site.findings == ()
 
 
@@ -110,8 +126,14 @@ def test_limits() -> None:
 
 def test_every_decision_and_every_finding_is_named() -> None:
     named = set(re.findall(r"`([a-z]+\.[a-z-]+)`", PAGE))
-    decisions = {code(row[0])[0] for row in cells(section("Decisions by automation-preferences.txt", RULES_PAGE))}
-    findings = {code(row[0])[0] for row in cells(section("Findings in automation-preferences.txt", RULES_PAGE))}
+    decisions = {
+        code(row[0])[0]
+        for row in cells(section("Decisions by automation-preferences.txt", RULES_PAGE))
+    }
+    findings = {
+        code(row[0])[0]
+        for row in cells(section("Findings in automation-preferences.txt", RULES_PAGE))
+    }
     of_pages = {"automation.annotation"}
     assert len(decisions) > 10
     assert len(findings) > 10

@@ -10,14 +10,26 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "measurements.md"
-BEGIN, END = "<!-- python benchmarks --write: begin -->\n", "<!-- python benchmarks --write: end -->\n"
+BEGIN, END = (
+    "<!-- python benchmarks --write: begin -->\n",
+    "<!-- python benchmarks --write: end -->\n",
+)
 
 
 @pytest.mark.slow
 def test_the_table_is_put_between_the_marks_of_the_page(tmp_path: Path) -> None:
     page = tmp_path / "measurements.md"
     page.write_text(f"before\n\n{BEGIN}\nold\n\n{END}\nafter\n")
-    command = [sys.executable, str(ROOT / "benchmarks"), "--rounds", "1", "--only", "cached site", "--write", str(page)]
+    command = [
+        sys.executable,
+        str(ROOT / "benchmarks"),
+        "--rounds",
+        "1",
+        "--only",
+        "cached site",
+        "--write",
+        str(page),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert not done.returncode, done.stderr
     written = page.read_text()
@@ -32,5 +44,8 @@ def test_the_page_names_every_program_and_has_the_marks() -> None:
     page = PAGE.read_text()
     assert page.index(BEGIN) < page.index(END)
     listed = page.partition("## The single programs")[2]
-    programs = {path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py")} - {"archive", "rounds"}  # of several programs
+    programs = {path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py")} - {
+        "archive",
+        "rounds",
+    }  # of several programs
     assert {program for program in programs if f"`{program}`" not in listed} == set()

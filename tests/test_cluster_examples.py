@@ -25,6 +25,14 @@ def test_the_command_of_compose_is_one_of_a_shell(tmp_path: Path) -> None:
     host = os.uname().nodename
     assert (tmp_path / "calls").read_text().split("\n") == [
         *("pip", "install", "--quiet", "comity[redis]"),
-        *("scrapy", "crawl", "news", "-s", "COMITY_STATE=redis://state:6379/0", "-s", "COMITY_CRAWL=news"),
+        *(
+            "scrapy",
+            "crawl",
+            "news",
+            "-s",
+            "COMITY_STATE=redis://state:6379/0",
+            "-s",
+            "COMITY_CRAWL=news",
+        ),
         *("-o", f"/items/{host}-%(time)s.jsonl", ""),
     ]

@@ -228,12 +228,19 @@ def page(proofs: dict[str, set[str]]) -> str:
         "clients ([clients.md](clients.md)); WHY: explanations.",
     ]
     for requirement, text in ROWS.items():
-        lines += ["", f"**{requirement}**: {text}", "", *(f"- {test}" for test in sorted(proofs.get(requirement, ())))]
+        lines += [
+            "",
+            f"**{requirement}**: {text}",
+            "",
+            *(f"- {test}" for test in sorted(proofs.get(requirement, ()))),
+        ]
     return "\n".join(lines) + "\n"
 
 
 def test_every_file_of_tests_is_found(collected: Collected) -> None:
-    assert collected.files == {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")}
+    assert collected.files == {
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")
+    }
 
 
 def test_every_requirement_is_proved_and_every_marker_names_one(collected: Collected) -> None:

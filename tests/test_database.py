@@ -21,10 +21,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scrapy import Request, Spider
 
-from comity.crawler.fetching.policy_copy import PolicyFile
-from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.frontier.journal import NAME, Journal
-from comity.crawler.pace.ledger import Limit, RateLedger
+from comity.gate.fetching.policy_copy import PolicyFile
+from comity.gate.fetching.store import PolicyStore
+from comity.gate.pace.ledger import Limit, RateLedger
 from comity.policies import Fetched, PolicyError
 from comity.policies.syntax.windows import Window
 from tests.selection import examples
@@ -44,10 +44,14 @@ KINDS = {
         remedies=("move the file away", "set COMITY_STORE to a path that can be written"),
     ),
     "pace file": Kind(
-        open=RateLedger, subject="pace file", remedies=("move the file away", "set COMITY_STORE to a path in a folder")
+        open=RateLedger,
+        subject="pace file",
+        remedies=("move the file away", "set COMITY_STORE to a path in a folder"),
     ),
     "queue of comity": Kind(
-        open=lambda path: Journal(path.parent), subject="JOBDIR:", remedies=("set JOBDIR to another folder", "move the file away")
+        open=lambda path: Journal(path.parent),
+        subject="JOBDIR:",
+        remedies=("set JOBDIR to another folder", "move the file away"),
     ),
 }
 
@@ -99,9 +103,13 @@ def in_no_folder(path: Path, kind: str) -> str:
 
 
 @pytest.mark.requirement("SEC-6")
-@pytest.mark.parametrize("make", [no_database, foreign, another_of_ours, newer, damaged, a_folder, in_no_folder])
+@pytest.mark.parametrize(
+    "make", [no_database, foreign, another_of_ours, newer, damaged, a_folder, in_no_folder]
+)
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_cannot_be_used_is_said_and_left_alone(tmp_path: Path, kind: str, make: Callable[[Path, str], str]) -> None:
+def test_what_cannot_be_used_is_said_and_left_alone(
+    tmp_path: Path, kind: str, make: Callable[[Path, str], str]
+) -> None:
     path = tmp_path / "folder" / NAME
     path.parent.mkdir()
     why = make(path, kind)
@@ -132,7 +140,9 @@ class Pages(Spider):
 def fill(kind: str, path: Path) -> None:
     opened = KINDS[kind].open(path)
     if isinstance(opened, PolicyStore):
-        opened.save(SITE, {f"/{number}.txt": PolicyFile(due=0, copy=REFUSING) for number in range(20)})
+        opened.save(
+            SITE, {f"/{number}.txt": PolicyFile(due=0, copy=REFUSING) for number in range(20)}
+        )
         opened.first_taken(SITE, ["index"], MOMENT)
         opened.requests_action(SITE, "take-down", "00", MOMENT)
         opened.session_began("a.test", b"secret", MOMENT)
@@ -157,7 +167,9 @@ def use(opened: PolicyStore | RateLedger | Journal) -> list[Any]:
             lambda: opened.first_taken(SITE, ["index"], LATER),
             opened.take_downs,
             lambda: opened.session_began("a.test", b"secret", LATER),
-            lambda: opened.save("https://b.test", {"/robots.txt": PolicyFile(due=0, copy=REFUSING)}),
+            lambda: opened.save(
+                "https://b.test", {"/robots.txt": PolicyFile(due=0, copy=REFUSING)}
+            ),
         )
         return [_told(ask, OSError) for ask in asked]
     if isinstance(opened, RateLedger):
@@ -181,7 +193,9 @@ def _told(ask: Callable[[], Any], error: type[Exception]) -> Any:
     try:
         return ask()
     except error as raised:
-        return None if str(raised).isprintable() else str(raised)  # which is not what it should tell
+        return (
+            None if str(raised).isprintable() else str(raised)
+        )  # which is not what it should tell
 
 
 class Whole:
@@ -252,7 +266,10 @@ DAMAGES = st.tuples(
 @given(damage=DAMAGES)
 @example(damage=(_with_octets, 0.5258157290562785, b"\x01\x80"))
 def test_damage_anywhere_is_said_and_permits_nothing(
-    tmp_path: Path, whole: dict[str, Whole], kind: str, damage: tuple[Callable[[bytes, float, bytes], bytes], float, bytes]
+    tmp_path: Path,
+    whole: dict[str, Whole],
+    kind: str,
+    damage: tuple[Callable[[bytes, float, bytes], bytes], float, bytes],
 ) -> None:
     """Whatever a damaged file still tells, is what was written in it; or nothing, as of what it never knew."""
     octets, told = whole[kind].octets, whole[kind].told
@@ -301,7 +318,9 @@ def test_new_files_are_for_this_user_alone(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("kind", KINDS)
-def test_files_that_are_there_keep_their_mode_which_is_said(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_files_that_are_there_keep_their_mode_which_is_said(
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "folder" / NAME
     KINDS[kind].open(path).close()
     path.chmod(0o644)
@@ -316,7 +335,9 @@ def test_files_that_are_there_keep_their_mode_which_is_said(tmp_path: Path, kind
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_link_to_no_file_leads_to_a_new_one_for_this_user_alone(tmp_path: Path, kind: str) -> None:
+def test_a_link_to_no_file_leads_to_a_new_one_for_this_user_alone(
+    tmp_path: Path, kind: str
+) -> None:
     (tmp_path / NAME).symlink_to(tmp_path / "elsewhere.sqlite")
     KINDS[kind].open(tmp_path / NAME).close()
     assert modes(tmp_path)["elsewhere.sqlite"] == 0o600

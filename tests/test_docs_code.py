@@ -20,13 +20,20 @@ import time_machine
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
-from comity.crawler.options import Options
+from comity.gate.options import Options
 from comity.policies.answers.rule import RULES
 
 ROOT = Path(__file__).parent.parent
 PAGES = {
     page: (ROOT / page).read_text("utf-8")
-    for page in ("README.md", *(f"docs/{path.name}" for path in sorted(ROOT.glob("docs/*.md")) if path.name != "conformance.md"))
+    for page in (
+        "README.md",
+        *(
+            f"docs/{path.name}"
+            for path in sorted(ROOT.glob("docs/*.md"))
+            if path.name != "conformance.md"
+        ),
+    )
 }
 _FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`([^`\n]+)`")
@@ -142,7 +149,9 @@ class Code(NamedTuple):
 
     @property
     def module(self) -> ast.Module:
-        tree = compile(self.text, self.page, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        tree = compile(
+            self.text, self.page, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        )
         assert isinstance(tree, ast.Module)
         return tree
 
@@ -173,14 +182,19 @@ def quotations() -> Iterator[Code]:
 def is_settings(code: Code) -> bool:
     """Return whether a block assigns settings of a project and does nothing else but import."""
     statements = [each for each in code.module.body if not isinstance(each, ast.ImportFrom)]
-    return all(isinstance(each, ast.Assign) and ast.unparse(each).startswith(SETTINGS) for each in statements)
+    return all(
+        isinstance(each, ast.Assign) and ast.unparse(each).startswith(SETTINGS)
+        for each in statements
+    )
 
 
 def _file_of(name: str) -> Path:
     """Return the file of the module that a dotted name begins with."""
     path = ROOT / name.replace(".", "/")
     files = (path / "__init__.py", path.with_suffix(".py"))
-    return next((file for file in files if file.is_file()), None) or _file_of(name.rpartition(".")[0])
+    return next((file for file in files if file.is_file()), None) or _file_of(
+        name.rpartition(".")[0]
+    )
 
 
 def _module_of(file: Path) -> str:
@@ -196,7 +210,11 @@ def _defined(text: str, *, with_imports: bool = True) -> set[str]:
         if with_imports and isinstance(node, ast.Import | ast.ImportFrom):
             names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
         if isinstance(node, ast.Assign | ast.AnnAssign):
-            names |= {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+            names |= {
+                each.id
+                for each in ast.walk(node)
+                if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+            }
     return names
 
 
@@ -208,7 +226,9 @@ class _Anything(ast.NodeTransformer):
 
 
 def _function(head: str, statements: list[ast.stmt]) -> str:
-    return f"async def {head} -> None:\n" + textwrap.indent(ast.unparse(ast.Module(statements, [])) or "...", "    ")
+    return f"async def {head} -> None:\n" + textwrap.indent(
+        ast.unparse(ast.Module(statements, [])) or "...", "    "
+    )
 
 
 def module_for_mypy(page: str) -> str:
@@ -217,18 +237,26 @@ def module_for_mypy(page: str) -> str:
     functions = [_function(f"line_{code.line}()", code.module.body) for code in of_page]
     head = BEGINNING
     for statement in (each for code in of_page for each in code.module.body):
-        if isinstance(statement, ast.Import | ast.ImportFrom) and not _defined(head) & _defined(ast.unparse(statement)):
+        if isinstance(statement, ast.Import | ast.ImportFrom) and not _defined(head) & _defined(
+            ast.unparse(statement)
+        ):
             head += f"{ast.unparse(statement)}\n"
     head += textwrap.dedent(GIVEN.get(page, ""))
     named = [code for code in quotations() if code.page == page]
     files = [_file_of(match[0]) for code in named if (match := _OURS.match(code.text))]
-    modules = {_module_of(file): _defined(file.read_text("utf-8"), with_imports=False) for file in files}
+    modules = {
+        _module_of(file): _defined(file.read_text("utf-8"), with_imports=False) for file in files
+    }
     given = {*dir(builtins), "comity", *_defined(head)}
     for number, code in enumerate(named):
         tree = _Anything().visit(code.module)
         nodes = [*ast.walk(tree)]
         calls = [node for node in nodes if isinstance(node, ast.Call)]
-        values = [value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords))]
+        values = [
+            value
+            for call in calls
+            for value in (*call.args, *(keyword.value for keyword in call.keywords))
+        ]
         arguments = {value.id for value in values if isinstance(value, ast.Name)} - given
         for name in {node.id for node in nodes if isinstance(node, ast.Name)} - arguments - given:
             module = next((each for each, names in modules.items() if name in names), "")
@@ -242,8 +270,21 @@ def test_mypy_has_no_complaint_about_the_docs(tmp_path: Path) -> None:
     texts = {f"{re.sub(r'[^a-z]', '_', page.lower())}.py": module_for_mypy(page) for page in PAGES}
     for name, text in texts.items():
         (tmp_path / name).write_text(text, "utf-8")
-    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--no-error-summary", "--output=json"]
-    done = subprocess.run([*command, *(tmp_path / name for name in texts)], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--follow-imports=silent",
+        "--no-error-summary",
+        "--output=json",
+    ]
+    done = subprocess.run(
+        [*command, *(tmp_path / name for name in texts)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stderr == ""
     wrong = []
     for error in map(json.loads, done.stdout.splitlines()):
@@ -251,7 +292,9 @@ def test_mypy_has_no_complaint_about_the_docs(tmp_path: Path) -> None:
         if error["severity"] == "error" and (is_ours or error["code"] not in ALLOWED):
             name = Path(error["file"]).name
             before = texts[name].splitlines()[: error["line"]]
-            head = next((line for line in reversed(before) if line.startswith("async def line_")), "")
+            head = next(
+                (line for line in reversed(before) if line.startswith("async def line_")), ""
+            )
             wrong.append((name, head, before[-1].strip(), error["message"]))
     assert wrong == [], "\n".join(" | ".join(each) for each in wrong)
 
@@ -260,7 +303,9 @@ def _is_complete(code: Code) -> bool:
     """Return whether a block needs no name that it does not import or assign itself, and no event loop."""
     nodes = [*ast.walk(code.module)]
     given = {*re.findall(r"\w+", GIVEN.get(code.page, ""))}
-    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    stored = {
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     imported = {alias.asname or alias.name for node in imports for alias in node.names}
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
@@ -273,7 +318,11 @@ def place(code: Code) -> str:
 
 
 SETTINGS_BLOCKS = [code for code in blocks() if is_settings(code)]
-COMPLETE_BLOCKS = [code for code in blocks() if _is_complete(code) and "comity" in code.text and not is_settings(code)]
+COMPLETE_BLOCKS = [
+    code
+    for code in blocks()
+    if _is_complete(code) and "comity" in code.text and not is_settings(code)
+]
 
 
 @pytest.mark.parametrize("code", COMPLETE_BLOCKS, ids=place)
@@ -283,14 +332,18 @@ def test_a_block_that_needs_nothing_else_runs(code: Code) -> None:
 
 @time_machine.travel("2027-02-01T12:00Z")
 @pytest.mark.parametrize("code", SETTINGS_BLOCKS, ids=place)
-def test_a_block_of_settings_is_read(code: Code, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_of_settings_is_read(
+    code: Code, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "api-token").write_text("secret", "utf-8")
     for name in ("EXAMPLE_SID", "API_BEARER"):
         monkeypatch.setenv(name, "secret")
     names: dict[str, Any] = {}
     for statement in code.module.body:
-        exec(ast.unparse(statement), names)  # one by one: a block may show several forms of one setting
+        exec(
+            ast.unparse(statement), names
+        )  # one by one: a block may show several forms of one setting
         settings = {name: value for name, value in names.items() if name.startswith(SETTINGS)}
         Options.from_settings(Settings(settings))
         for component in re.findall(r"comity(?:\.\w+)+", repr(settings)):

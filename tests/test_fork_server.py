@@ -68,7 +68,16 @@ def both(monkeypatch: pytest.MonkeyPatch, *, in_full: bool) -> Iterator[Any]:
             for popen in (NewProcess, forked):
                 with monkeypatch.context() as patched:
                     patched.setattr(subprocess, "Popen", popen)
-                    done.append(subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **options))
+                    done.append(
+                        subprocess.run(
+                            command,
+                            capture_output=True,
+                            text=True,
+                            check=False,
+                            timeout=300,
+                            **options,
+                        )
+                    )
             assert forked is not NewProcess
             return done[0], done[1]
 
@@ -102,7 +111,9 @@ def test_programs(name: str, both: Any, tmp_path: Path) -> None:
     new, forked = both([sys.executable, *words], cwd=tmp_path, env=environment, umask=0o027)
     assert forked.returncode == new.returncode
     assert forked.stdout == new.stdout
-    assert forked.stderr.splitlines()[-1:] == new.stderr.splitlines()[-1:]  # a traceback of a fork begins elsewhere
+    assert (
+        forked.stderr.splitlines()[-1:] == new.stderr.splitlines()[-1:]
+    )  # a traceback of a fork begins elsewhere
 
 
 @pytest.mark.usefixtures("both")
@@ -132,7 +143,9 @@ def test_packages_are_found(both: Any, tmp_path: Path, where: str) -> None:
     (about / "entry_points.txt").write_text("[scrapy.commands]\nodd = odd:Odd\n")
     program = "from scrapy import cmdline; print(*sorted(cmdline.entry_points(group='scrapy.commands')), sep='\\n')"
     folder = tmp_path if where == "elsewhere" else tmp_path / "none"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    }
     new, forked = both([sys.executable, "-c", program], env=environment)
     assert (forked.returncode, forked.stdout, forked.stderr) == (0, new.stdout, new.stderr)
     assert "comity" in forked.stdout

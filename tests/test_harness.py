@@ -31,10 +31,15 @@ class Ends(Spider):
 
 
 @pytest.mark.slow
-def test_a_crawl_that_does_not_end_fails_with_its_log(crawl_together: Callable[..., list[Crawled]]) -> None:
+def test_a_crawl_that_does_not_end_fails_with_its_log(
+    crawl_together: Callable[..., list[Crawled]],
+) -> None:
     off = {"COMITY_TAG": "off"}
     crawl_together(Ends, off, {})  # everything is loaded
-    with pytest.raises(RuntimeError, match=r"(?s)the worker ended with 1:.*the last that was heard.*Timeout.*in start") as caught:
+    with pytest.raises(
+        RuntimeError,
+        match=r"(?s)the worker ended with 1:.*the last that was heard.*Timeout.*in start",
+    ) as caught:
         crawl_together(Stands, off, {}, deadline=10)
     assert "Spider opened" in str(caught.value)
     (crawled,) = crawl_together(Ends, off, {})

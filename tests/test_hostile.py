@@ -21,12 +21,18 @@ GROWTH = MADE["GROWTH"]
 SLACK = 2000  # calls that whoever comes first makes for all
 
 # What rules for elements cost is bounded by steps, which tests/policies/document/test_selectors.py counts.
-CASES = {case.name: case for case in MADE["cases"]() if not MADE["is_later"](case) and not case.name.startswith("element")}
+CASES = {
+    case.name: case
+    for case in MADE["cases"]()
+    if not MADE["is_later"](case) and not case.name.startswith("element")
+}
 
 
 @pytest.mark.requirement("SEC-1", "AUTO-18")
 @pytest.mark.parametrize("name", one_in(37, CASES))
-def test_calls_grow_with_the_input(name: str, monkeypatch: pytest.MonkeyPatch, *, in_full: bool) -> None:
+def test_calls_grow_with_the_input(
+    name: str, monkeypatch: pytest.MonkeyPatch, *, in_full: bool
+) -> None:
     monkeypatch.setattr(remembered, "MAX_OCTETS", 0)  # what is short would be known by then
     case = CASES[name]
     sizes = [case.limit // part for part in ((64, 32, 16) if in_full else (64, 32))]

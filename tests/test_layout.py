@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from comity.crawler.options import DEFAULTS
-from comity.crawler.redis_state.address import PASSWORD
+from comity.cluster.address import PASSWORD
+from comity.gate.options import DEFAULTS
 from comity.policies.answers.rule import RULES
 from comity.policies.formats import FORMATS
 
@@ -28,19 +28,29 @@ LINKS = {name: f"comity/{name}" for name in ("crawler", "policies", "spiders")}
 
 
 def git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def rows(page: str) -> list[list[str]]:
     """The cells of each table row of a page in docs/ whose first cell is code."""
     lines = (ROOT / "docs" / page).read_text("utf-8").splitlines()
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines
+        if line.startswith("| `")
+    ]
 
 
 def test_settings_are_documented_with_unit_and_default() -> None:
-    documented = {name.strip("`"): (unit, default.strip("`")) for name, unit, default, _ in rows("settings.md")}
+    documented = {
+        name.strip("`"): (unit, default.strip("`"))
+        for name, unit, default, _ in rows("settings.md")
+    }
     assert {name: default for name, (_, default) in documented.items()} == {
-        name: json.dumps(value) if isinstance(value, str) else repr(value) for name, value in DEFAULTS.items()
+        name: json.dumps(value) if isinstance(value, str) else repr(value)
+        for name, value in DEFAULTS.items()
     }
     assert all(unit for unit, _ in documented.values())
 
@@ -51,8 +61,12 @@ def test_rules_are_documented_as_the_table_has_them() -> None:
 
 
 def test_no_folder_has_more_modules_than_one_look_takes_in() -> None:
-    folders = Counter(path.parent for path in (ROOT / "comity").rglob("*.py") if path.name != "__init__.py")
-    assert {str(folder.relative_to(ROOT)): number for folder, number in folders.items() if number > 15} == {}
+    folders = Counter(
+        path.parent for path in (ROOT / "comity").rglob("*.py") if path.name != "__init__.py"
+    )
+    assert {
+        str(folder.relative_to(ROOT)): number for folder, number in folders.items() if number > 15
+    } == {}
 
 
 def test_every_rule_is_named_in_a_test() -> None:
@@ -70,8 +84,12 @@ def test_every_oldest_version_that_is_promised_is_tested() -> None:
         if name not in ("test", "test-all", "fuzz", "mutants")
     }
     promised = "\n".join([setup["options"]["install_requires"], *extras.values()]).split("\n")
-    done = subprocess.run(["make", "--silent", "floors"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert [line.partition(",")[0].replace(" >= ", " == ") for line in promised if line] == done.stdout.splitlines()
+    done = subprocess.run(
+        ["make", "--silent", "floors"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert [
+        line.partition(",")[0].replace(" >= ", " == ") for line in promised if line
+    ] == done.stdout.splitlines()
 
 
 def texts(path: Path) -> set[str]:
@@ -79,7 +97,9 @@ def texts(path: Path) -> set[str]:
     tree = ast.parse(path.read_bytes())
     nodes = [*ast.walk(tree)]
     docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    constants = (node for node in nodes if isinstance(node, ast.Constant) and id(node) not in docstrings)
+    constants = (
+        node for node in nodes if isinstance(node, ast.Constant) and id(node) not in docstrings
+    )
     return {node.value for node in constants if isinstance(node.value, str)}
 
 
@@ -101,7 +121,9 @@ def test_no_module_outside_the_formats_names_a_rule_of_theirs() -> None:
     allowed = set()
     for line in setup["importlinter:contract:formats"]["ignore_imports"].split("\n"):
         module, _, imported = line.partition(" -> ")
-        about = (format_ for format_ in FORMATS if format_.name.replace("-", "_") in imported.split("."))
+        about = (
+            format_ for format_ in FORMATS if format_.name.replace("-", "_") in imported.split(".")
+        )
         allowed |= {(module, rule) for format_ in about for rule in format_.rules}
     formats = ROOT / "comity" / "policies" / "formats"
     paths = [path for path in (ROOT / "comity").rglob("*.py") if not path.is_relative_to(formats)]
@@ -114,10 +136,15 @@ def test_no_module_outside_the_formats_names_a_rule_of_theirs() -> None:
     [
         ('rule = "acap.resource"', ["acap.resource"]),
         ('rule = f"deny:acap.resource:{use}"', ["acap.resource"]),
-        ('"""As acap.resource has it."""\n# acap.resource\nrule = "acap.resources", "comity.default"', []),
+        (
+            '"""As acap.resource has it."""\n# acap.resource\nrule = "acap.resources", "comity.default"',
+            [],
+        ),
     ],
 )
-def test_a_rule_that_is_named_is_seen(source: str, named: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_is_named_is_seen(
+    source: str, named: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
     (tmp_path / "some.py").write_text(source, "utf-8")
     assert named_rules([tmp_path / "some.py"]) == {("some", name) for name in named}
@@ -125,11 +152,17 @@ def test_a_rule_that_is_named_is_seen(source: str, named: list[str], tmp_path: P
 
 def tracked() -> list[Path]:
     """Every file of the repository, links apart."""
-    return [path for name in git("ls-files", "-z").split("\0")[:-1] if (path := ROOT / name).is_file() and not path.is_symlink()]
+    return [
+        path
+        for name in git("ls-files", "-z").split("\0")[:-1]
+        if (path := ROOT / name).is_file() and not path.is_symlink()
+    ]
 
 
 def test_links_are_links_in_git() -> None:
-    staged = [line.split(maxsplit=3) for line in git("ls-files", "--stage", "--", *LINKS).splitlines()]
+    staged = [
+        line.split(maxsplit=3) for line in git("ls-files", "--stage", "--", *LINKS).splitlines()
+    ]
     assert {path: mode for mode, _, _, path in staged} == dict.fromkeys(LINKS, "120000")
     assert {name: str((ROOT / name).readlink()) for name in LINKS} == LINKS
 
@@ -151,8 +184,16 @@ execute(["scrapy", "crawl", "site", "-a", sys.argv[1], "-s", sys.argv[2], "-s", 
 @pytest.mark.slow
 def test_a_crawl_in_the_checkout_loads_nothing_twice(serve: Serve, tmp_path: Path) -> None:
     site = serve({"/robots.txt": "User-agent: *\nDisallow:\n", "/": "<p>a page</p>"})
-    command = [sys.executable, "-c", CRAWL, f"url={site.origin}/", f"COMITY_STORE={tmp_path / 'policies.sqlite'}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    command = [
+        sys.executable,
+        "-c",
+        CRAWL,
+        f"url={site.origin}/",
+        f"COMITY_STORE={tmp_path / 'policies.sqlite'}",
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
     assert "copies: [] True" in done.stdout, done.stderr
     assert "/" in site.paths
 
@@ -163,14 +204,27 @@ def test_tests_are_no_packages() -> None:
 
 
 def test_settings_that_are_named_exist() -> None:
-    named = {name for path in tracked() for name in re.findall(rb"\bCOMITY_[A-Z_]*[A-Z]\b", path.read_bytes())}
-    assert {name.decode() for name in named} == {*DEFAULTS, PASSWORD}  # a variable of the environment
+    named = {
+        name
+        for path in tracked()
+        for name in re.findall(rb"\bCOMITY_[A-Z_]*[A-Z]\b", path.read_bytes())
+    }
+    assert {name.decode() for name in named} == {
+        *DEFAULTS,
+        PASSWORD,
+    }  # a variable of the environment
 
 
 def test_pages_that_are_named_exist() -> None:
-    named = {(ROOT / page.decode()) for path in tracked() for page in re.findall(rb"\bdocs/[a-z-]+\.md\b", path.read_bytes())}
+    named = {
+        (ROOT / page.decode())
+        for path in tracked()
+        for page in re.findall(rb"\bdocs/[a-z-]+\.md\b", path.read_bytes())
+    }
     linked = {
-        path.parent / page for path in ROOT.glob("docs/*.md") for page in re.findall(r"\]\(([^):#]+)\)", path.read_text("utf-8"))
+        path.parent / page
+        for path in ROOT.glob("docs/*.md")
+        for page in re.findall(r"\]\(([^):#]+)\)", path.read_text("utf-8"))
     }
     made = ROOT / "docs" / "conformance.md"  # by `make docs`
     assert sorted(str(page) for page in (named | linked) - {made} if not page.exists()) == []
@@ -178,7 +232,9 @@ def test_pages_that_are_named_exist() -> None:
 
 def test_source_files_that_the_docs_name_exist() -> None:
     """By their path from the top, through its links too."""
-    path = re.compile(r"\b(?:comity|policies|crawler|spiders|tests|examples)/[\w/.-]*\.(?:py|toml|json|xsd)\b")
+    path = re.compile(
+        r"\b(?:comity|policies|crawler|spiders|tests|examples)/[\w/.-]*\.(?:py|toml|json|xsd)\b"
+    )
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
     named = {name for page in pages for name in path.findall(page.read_text("utf-8"))}
     assert "comity/policies/permissions.schema.json" in named
@@ -193,4 +249,6 @@ def test_every_page_is_in_the_index() -> None:
 
 def test_no_file_names_a_path_of_one_machine() -> None:
     local = re.compile(rb"/(?:home|Users|root)/\w|[A-Z]:\\Users\\|" + re.escape(bytes(ROOT) + b"/"))
-    assert [(str(path), hit.group()) for path in tracked() if (hit := local.search(path.read_bytes()))] == []
+    assert [
+        (str(path), hit.group()) for path in tracked() if (hit := local.search(path.read_bytes()))
+    ] == []

@@ -26,7 +26,9 @@ AGENT = Agent("examplebot")
 
 
 def site(**files: str) -> Site:
-    return Site.from_files(ORIGIN, {f"/{name.replace('_', '-')}.txt": text.encode() for name, text in files.items()})
+    return Site.from_files(
+        ORIGIN, {f"/{name.replace('_', '-')}.txt": text.encode() for name, text in files.items()}
+    )
 
 
 def test_options() -> None:
@@ -43,7 +45,9 @@ def test_options() -> None:
 
 
 def test_files_of_a_folder() -> None:
-    assert re.findall(r"`DIR(/[\w./-]+)`", OPTIONS["--offline"])[: len(WELL_KNOWN)] == list(WELL_KNOWN)
+    assert re.findall(r"`DIR(/[\w./-]+)`", OPTIONS["--offline"])[: len(WELL_KNOWN)] == list(
+        WELL_KNOWN
+    )
 
 
 def test_keys_of_the_json() -> None:
@@ -60,9 +64,10 @@ def test_other_readers() -> None:
     section = PAGE.partition("## Other readers of robots.txt\n")[2]
     rows = [row.split(" | ") for row in section.splitlines() if row.startswith("| ")][1:]
     assert [row[1] for row in rows] == [f"`{reader.module}`" for reader in READERS]
-    assert [row[0].removeprefix("| ").startswith(reader.subject) for row, reader in zip(rows, READERS, strict=True)] == [
-        True
-    ] * len(rows)
+    assert [
+        row[0].removeprefix("| ").startswith(reader.subject)
+        for row, reader in zip(rows, READERS, strict=True)
+    ] == [True] * len(rows)
     robots = "User-agent: examplebot\nContent-Usage: train-ai=n\nUser-agent: x\nDisallow: /a\n"
     told = explain(site(robots=robots), AGENT, f"{ORIGIN}/a")
     assert (
@@ -77,9 +82,15 @@ def test_other_readers() -> None:
 @pytest.mark.parametrize(
     ("files", "decide", "lose"),
     [
-        ({"robots": "User-agent: *\nDisallow: /a/\nAllow: /a/b\n"}, [("robots.allow", 3)], [("robots.disallow", 2)]),
         (
-            {"automation_preferences": "scope: /\nallowed-methods: GET\n\nscope: /a/\nallowed-methods: POST\n"},
+            {"robots": "User-agent: *\nDisallow: /a/\nAllow: /a/b\n"},
+            [("robots.allow", 3)],
+            [("robots.disallow", 2)],
+        ),
+        (
+            {
+                "automation_preferences": "scope: /\nallowed-methods: GET\n\nscope: /a/\nallowed-methods: POST\n"
+            },
             [("automation.method", 5)],
             [("automation.allow", 2)],
         ),
@@ -89,12 +100,23 @@ def test_other_readers() -> None:
             [("robots.disallow", 2)],
         ),
         (
-            {"robots": "User-agent: *\nDisallow: /a/\n", "automation_preferences": "scope: /\nallowed-methods: GET\n"},
+            {
+                "robots": "User-agent: *\nDisallow: /a/\n",
+                "automation_preferences": "scope: /\nallowed-methods: GET\n",
+            },
             [("robots.disallow", 2)],
             [("automation.allow", 2)],
         ),
-        ({"robots": "User-agent: *\nDisallow: /a/\nUser-agent: otherbot\nDisallow: /a/b\n"}, [("robots.disallow", 2)], []),
-        ({"robots": "User-agent: *\nDisallow: /a/\nContent-Usage: train-ai=n\n"}, [("robots.disallow", 2)], []),
+        (
+            {"robots": "User-agent: *\nDisallow: /a/\nUser-agent: otherbot\nDisallow: /a/b\n"},
+            [("robots.disallow", 2)],
+            [],
+        ),
+        (
+            {"robots": "User-agent: *\nDisallow: /a/\nContent-Usage: train-ai=n\n"},
+            [("robots.disallow", 2)],
+            [],
+        ),
     ],
     ids=[
         "a shorter pattern",
@@ -106,7 +128,10 @@ def test_other_readers() -> None:
     ],
 )
 def test_rules_that_match_and_lose(
-    request: pytest.FixtureRequest, files: dict[str, str], decide: list[tuple[str, int]], lose: list[tuple[str, int]]
+    request: pytest.FixtureRequest,
+    files: dict[str, str],
+    decide: list[tuple[str, int]],
+    lose: list[tuple[str, int]],
 ) -> None:
     """Each kind that the page names, and what is none."""
     told = explain(site(**files), AGENT, f"{ORIGIN}/a/b")

@@ -19,10 +19,19 @@ PAGE = Path(__file__).parent.parent / "docs" / "vocabulary.md"
 def page(written: str) -> str:
     """The page with its tables made anew, each between `<!-- name -->` and `<!-- end -->`."""
     vocabulary = Vocabulary.shipped()
-    tables = {"vocabularies": _vocabularies(vocabulary), "matrix": _matrix(vocabulary), "rows": _rows(vocabulary.relations)}
+    tables = {
+        "vocabularies": _vocabularies(vocabulary),
+        "matrix": _matrix(vocabulary),
+        "rows": _rows(vocabulary.relations),
+    }
     for name, lines in tables.items():
         before, mark, rest = written.partition(f"<!-- {name} -->\n")
-        written = f"{before}{mark}\n" + "\n".join(lines) + "\n\n<!-- end -->" + rest.partition("<!-- end -->")[2]
+        written = (
+            f"{before}{mark}\n"
+            + "\n".join(lines)
+            + "\n\n<!-- end -->"
+            + rest.partition("<!-- end -->")[2]
+        )
     return written
 
 
@@ -36,10 +45,19 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
 
 def _vocabularies(vocabulary: Vocabulary) -> Iterator[str]:
     def written(narrows: dict[str, tuple[str, ...]]) -> str:
-        return "; ".join(f"{word} < {', '.join(general)}" if general else word for word, general in narrows.items())
+        return "; ".join(
+            f"{word} < {', '.join(general)}" if general else word
+            for word, general in narrows.items()
+        )
 
     rows = (
-        (f"`{one.name}`", one.title, f"{one.specification} {one.section}".strip(), one.revision, written(dict(one.narrows)))
+        (
+            f"`{one.name}`",
+            one.title,
+            f"{one.specification} {one.section}".strip(),
+            one.revision,
+            written(dict(one.narrows)),
+        )
         for one in vocabulary.words.values()
     )
     return _table(("name", "", "specification", "revision", "words (`<`: narrows)"), rows)
@@ -51,20 +69,32 @@ def _matrix(vocabulary: Vocabulary) -> Iterator[str]:
     alike: dict[tuple[str, ...], list[str]] = {}
     for use in (*vocabulary.uses, ANY):
         alike.setdefault(tuple(_cell(vocabulary, name, use) for name in names), []).append(use)
-    rows = ((", ".join("any other" if use == ANY else use for use in uses), *cells) for cells, uses in alike.items())
+    rows = (
+        (", ".join("any other" if use == ANY else use for use in uses), *cells)
+        for cells, uses in alike.items()
+    )
     return _table(("use", *(f"`{name}`" for name in names)), rows)
 
 
 def _cell(vocabulary: Vocabulary, name: str, use: str) -> str:
     related = vocabulary.related(name, use)
     within = dict.fromkeys(levels[0][0] for levels in related.levels)
-    touching = (word for word in vocabulary.words[name].narrows if word in related.touching and word not in within)
+    touching = (
+        word
+        for word in vocabulary.words[name].narrows
+        if word in related.touching and word not in within
+    )
     return " ".join((*(f"**{word}**" for word in within), *touching))
 
 
 def _rows(relations: Iterable[Relation]) -> Iterator[str]:
     rows = (
-        (", ".join(one.uses).replace(ANY, "any other"), one.kind, " ".join(f"`{term}`" for term in one.terms), one.rationale)
+        (
+            ", ".join(one.uses).replace(ANY, "any other"),
+            one.kind,
+            " ".join(f"`{term}`" for term in one.terms),
+            one.rationale,
+        )
         for one in relations
     )
     return _table(("uses", "", "words", "why"), rows)
@@ -85,7 +115,9 @@ def test_the_example_does_what_it_says() -> None:
     def verdict(vocabulary: Vocabulary, term: str, verdict: Verdict, use: str) -> Verdict | None:
         statement = Statement(term, verdict, "usage.allow", Location())
         reason = Reason(rule="usage.allow", source=Source(url=""))
-        decision = Preferences(vocabulary, term.partition(":")[0], [statement], lambda _: reason).decide(use)
+        decision = Preferences(
+            vocabulary, term.partition(":")[0], [statement], lambda _: reason
+        ).decide(use)
         return None if decision is None else decision.verdict
 
     for term, said, use in (

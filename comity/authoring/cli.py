@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from comity import __version__
-from comity.crawler.run.console import complain, flush_output, read_or_not
 from comity.dataset.records import DatasetError
+from comity.gate.run.console import complain, flush_output, read_or_not
 from comity.policies import PolicyError
 
 COMMANDS = {  # modules of comity.authoring.commands; the one that is named is imported, as some take a second
@@ -31,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    parser = ArgumentParser(prog="comity", description="Tools for those who write what crawlers may do on a site.")
+    parser = ArgumentParser(
+        prog="comity", description="Tools for those who write what crawlers may do on a site."
+    )
     parser.add_argument("--version", action="version", version=f"comity {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from comity.authoring.sites import Source, SourceFile
-from comity.crawler.options import DEFAULTS
+from comity.gate.options import DEFAULTS
 from comity.policies import Agent, PolicyError, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.decision import Condition
@@ -41,8 +41,13 @@ MAX_SAMPLES = 500  # paths that the files speak of; likewise
 MAX_PAGES = 50  # likewise
 MAX_CONDITIONS = 50  # groups of lines on requests that are told of one crawler
 MAX_EXCEPTIONS = 5  # that a sentence names; `Answer.exceptions` has all
-MAX_RATE_SITES = 50  # that are made to find the lines by which rates are asked for; after that no line is named
-UNSPOKEN = ("/any-other-page", *(f"/{char * 3}" for char in "zqxjykvw0123456789_-~bcdefghilmnoprstu"))  # paths, to choose from
+MAX_RATE_SITES = (
+    50  # that are made to find the lines by which rates are asked for; after that no line is named
+)
+UNSPOKEN = (
+    "/any-other-page",
+    *(f"/{char * 3}" for char in "zqxjykvw0123456789_-~bcdefghilmnoprstu"),
+)  # paths, to choose from
 NOBODY = "any-other-crawler"  # a product token that no file names
 CONDITIONS = "conditions"  # the topic of answers without a subject
 SILENT = "silent"  # the verdict where nobody says anything
@@ -98,7 +103,9 @@ class Exceptional(NamedTuple):
 class Answer(NamedTuple):
     """One sentence, and where it comes from."""
 
-    topic: str  # "access", "conditions", "rates", "parts", "requests", or the name of one of CLASSES
+    topic: (
+        str  # "access", "conditions", "rates", "parts", "requests", or the name of one of CLASSES
+    )
     verdict: str  # "allow", "deny", "defer" or SILENT; of rates, and of requests that have to meet conditions, "limit"
     sentence: str
     citations: tuple[Citation, ...] = ()  # that decide in general
@@ -133,7 +140,9 @@ class _Outcome(NamedTuple):
     limits: Limits
 
 
-def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: Iterable[str] = ()) -> Explanation:
+def explain(
+    source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: Iterable[str] = ()
+) -> Explanation:
     """Return what the files mean together. PolicyError for a URL of another site.
 
     `agent`: whose vocabulary counts. `agents`: the crawlers that are asked about; none: all that the files name. `urls`: the
@@ -141,11 +150,17 @@ def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: I
     notes = [*source.notes, *source.place_notes]
     names = tuple(dict.fromkeys(agents)) or tuple(sorted(source.site.crawler_names - {"*", ""}))
     if len(names) > MAX_AGENTS:
-        notes.append(f"the files name {len(names)} crawlers, of which {MAX_AGENTS} are explained: ask about others by name")
+        notes.append(
+            f"the files name {len(names)} crawlers, of which {MAX_AGENTS} are explained: ask about others by name"
+        )
         names = names[:MAX_AGENTS]
-    samples = [_absolute(source.origin, url) for url in urls] or [source.origin + path for path in spoken_of(source)]
+    samples = [_absolute(source.origin, url) for url in urls] or [
+        source.origin + path for path in spoken_of(source)
+    ]
     if len(samples) > MAX_SAMPLES:
-        notes.append(f"the files speak of {len(samples)} paths, of which {MAX_SAMPLES} were asked about")
+        notes.append(
+            f"the files speak of {len(samples)} paths, of which {MAX_SAMPLES} were asked about"
+        )
     pages = source.pages[:MAX_PAGES]
     if len(source.pages) > MAX_PAGES:
         notes.append(f"there are {len(source.pages)} pages, of which {MAX_PAGES} were asked about")
@@ -154,7 +169,9 @@ def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: I
     groups: dict[tuple[Answer, ...], list[str]] = {}
     for name in names:
         crawler = known(name)
-        groups.setdefault(explainer.answers(_agent(agent, name)), []).append(crawler.token if crawler else printable(name))
+        groups.setdefault(explainer.answers(_agent(agent, name)), []).append(
+            crawler.token if crawler else printable(name)
+        )
     as_everybody = tuple(groups.pop(everybody, ()))
     subject = "Everybody else" if groups else "Everybody"
     return Explanation(
@@ -162,7 +179,10 @@ def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: I
         tuple((file.name, _outcome_of_file(file.fetched)) for file in source.files),
         (
             Group((), _with_subject(subject, everybody)),
-            *(Group(tuple(members), _with_subject(_joined(members), answers)) for answers, members in groups.items()),
+            *(
+                Group(tuple(members), _with_subject(_joined(members), answers))
+                for answers, members in groups.items()
+            ),
         ),
         as_everybody,
         explainer.samples,
@@ -183,11 +203,16 @@ def _with_subject(subject: str, answers: Iterable[Answer]) -> tuple[Answer, ...]
 
     def completed(sentence: str) -> str:
         """Put in the subject, which stands before all that is quoted."""
-        placeholder = next((placeholder for placeholder in words if placeholder in sentence), "{subject}")
+        placeholder = next(
+            (placeholder for placeholder in words if placeholder in sentence), "{subject}"
+        )
         return sentence.replace(placeholder, words[placeholder], 1)
 
     return tuple(
-        answer if answer.topic == CONDITIONS else answer._replace(sentence=completed(answer.sentence)) for answer in answers
+        answer
+        if answer.topic == CONDITIONS
+        else answer._replace(sentence=completed(answer.sentence))
+        for answer in answers
     )
 
 
@@ -198,7 +223,9 @@ def _joined(names: Sequence[str]) -> str:
 def _absolute(origin: str, url: str) -> str:
     absolute = origin + url if url.startswith("/") else url
     if origin_or_empty(absolute) != origin:
-        raise PolicyError(f"`{printable(url)}` is no URL of {origin}: write it with that, or as a path")
+        raise PolicyError(
+            f"`{printable(url)}` is no URL of {origin}: write it with that, or as a path"
+        )
     return absolute
 
 
@@ -213,9 +240,19 @@ def unnamed(*sites: Site) -> str:
 def _agent(agent: Agent, name: str) -> Agent:
     """Return the crawler of that name, of which nothing is arranged. A name of several words, as ACAP has them, is one of a
     User-Agent."""
-    token = name if PRODUCT_TOKEN.fullmatch(name) else re.sub(r"[^A-Za-z0-9_-]+", "-", name) or NOBODY
+    token = (
+        name if PRODUCT_TOKEN.fullmatch(name) else re.sub(r"[^A-Za-z0-9_-]+", "-", name) or NOBODY
+    )
     user_agent = "" if token == name else name.rstrip("*")
-    return replace(agent, token=token, user_agent=user_agent, purposes=(), uses=(), arrangements=(), defaults={})
+    return replace(
+        agent,
+        token=token,
+        user_agent=user_agent,
+        purposes=(),
+        uses=(),
+        arrangements=(),
+        defaults={},
+    )
 
 
 def _outcome_of_file(fetched: Fetched) -> str:
@@ -225,7 +262,9 @@ def _outcome_of_file(fetched: Fetched) -> str:
         case Availability.PRESENT:
             return "read" + (", up to the size that is read" if fetched.oversized else "")
         case Availability.ABSENT:
-            return f"states nothing: HTTP status {fetched.status}" + (", an HTML page" if fetched.status // 100 == 2 else "")
+            return f"states nothing: HTTP status {fetched.status}" + (
+                ", an HTML page" if fetched.status // 100 == 2 else ""
+            )
         case Availability.UNREACHABLE:
             return f"cannot be had: {printable(fetched.error) or f'HTTP status {fetched.status}'}"
 
@@ -240,7 +279,9 @@ _COMMENT = re.compile(r"#.*")
 def spoken_of(source: Source) -> list[str]:
     """Return the root and the paths that match the patterns of which the policy files speak, each once."""
     paths = (pattern.split("$")[0].replace("*", "any") for pattern in _patterns(source))
-    return list(dict.fromkeys(("/", *(path if path.startswith("/") else f"/{path}" for path in paths))))
+    return list(
+        dict.fromkeys(("/", *(path if path.startswith("/") else f"/{path}" for path in paths)))
+    )
 
 
 def _patterns(source: Source) -> Iterator[str]:
@@ -252,13 +293,19 @@ def _patterns(source: Source) -> Iterator[str]:
             yield from _QUOTED.findall(text)
             continue
         for line in text.splitlines():
-            patterns = (match.group().rstrip(",") for match in _PATH.finditer(_COMMENT.sub("", line)))
-            yield from (pattern for pattern in patterns if "/" in pattern and not pattern.startswith("//"))
+            patterns = (
+                match.group().rstrip(",") for match in _PATH.finditer(_COMMENT.sub("", line))
+            )
+            yield from (
+                pattern for pattern in patterns if "/" in pattern and not pattern.startswith("//")
+            )
 
 
 def unspoken_path(source: Source) -> str:
     """Return a path of which no file speaks, but for what speaks of everything."""
-    parts = [pattern.lower().split("$")[0].split("*") for pattern in dict.fromkeys(_patterns(source))]
+    parts = [
+        pattern.lower().split("$")[0].split("*") for pattern in dict.fromkeys(_patterns(source))
+    ]
     return min(UNSPOKEN, key=lambda path: sum(_matches(path, pattern) for pattern in parts))
 
 
@@ -288,7 +335,9 @@ class _TooManySitesError(Exception):
 class _Explainer:
     """Answers for any agent about one site: all are asked about the same sample URLs and pages."""
 
-    def __init__(self, source: Source, samples: tuple[str, ...], pages: tuple[SourceFile, ...]) -> None:
+    def __init__(
+        self, source: Source, samples: tuple[str, ...], pages: tuple[SourceFile, ...]
+    ) -> None:
         self._source = source
         self._site = source.site
         self._general = source.origin + unspoken_path(source)
@@ -300,10 +349,14 @@ class _Explainer:
 
     def answers(self, agent: Agent) -> tuple[Answer, ...]:
         """Return the answers, with {subject} for who is meant."""
-        pages = {url: self._site.page(agent, url, body=None) for url in (self._general, *self._urls)}
+        pages = {
+            url: self._site.page(agent, url, body=None) for url in (self._general, *self._urls)
+        }
         for file in self._pages:
             fetched = file.fetched
-            pages[file.url] = self._site.page(agent, file.url, status=fetched.status, headers=fetched.headers, body=fetched.body)
+            pages[file.url] = self._site.page(
+                agent, file.url, status=fetched.status, headers=fetched.headers, body=fetched.body
+            )
         conditions = tuple(self._site.conditions(agent))
         met = frozenset(condition.reason for condition in conditions if condition.can_be_met)
         access = {url: self._access(agent, url, met) for url in pages}
@@ -311,7 +364,11 @@ class _Explainer:
             crawl = pages[file.url].uses["crawl"]
             if crawl.verdict is Verdict.DENY:  # the page itself says so
                 access[file.url] = _Outcome("deny", self._citations(crawl.reasons[:1]), ())
-        allowed = [url for url in access if url != self._general and access[url].verdict in ("allow", "limit")]
+        allowed = [
+            url
+            for url in access
+            if url != self._general and access[url].verdict in ("allow", "limit")
+        ]
         uses: list[Answer] = []
         for class_ in CLASSES:
             outcomes = {}
@@ -319,9 +376,13 @@ class _Explainer:
                 use = pages[url].uses[class_.use]
                 is_told = use.stated or _is_unreachable(use.reasons[0].rule)
                 verdict = use.verdict.value if is_told else SILENT
-                limits = tuple((name, _value_text(value)) for name, value in write_conditions(use).items())
+                limits = tuple(
+                    (name, _value_text(value)) for name, value in write_conditions(use).items()
+                )
                 reasons = [reason for reason in use.reasons if reason.rule != "comity.default"]
-                outcomes[url] = _Outcome(verdict, self._citations(reasons if limits else reasons[:1]), limits)
+                outcomes[url] = _Outcome(
+                    verdict, self._citations(reasons if limits else reasons[:1]), limits
+                )
             uses.append(self._use_answer(class_, outcomes))
         return (
             self._access_answer(access),
@@ -336,44 +397,75 @@ class _Explainer:
     def _access(self, agent: Agent, url: str, met: frozenset[Reason]) -> _Outcome:
         """Return what is decided of a plain request. `met`: reasons that do not refuse every request."""
         decision = self._site.access(agent, url)
-        limits = (("not_before", f"{decision.not_before:%Y-%m-%d %H:%M} UTC"),) if decision.not_before else ()
+        limits = (
+            (("not_before", f"{decision.not_before:%Y-%m-%d %H:%M} UTC"),)
+            if decision.not_before
+            else ()
+        )
         is_limited = decision.verdict is Verdict.DENY and met.issuperset(decision.reasons)
-        return _Outcome("limit" if is_limited else decision.verdict.value, self._citations(decision.reasons[:1]), limits)
+        return _Outcome(
+            "limit" if is_limited else decision.verdict.value,
+            self._citations(decision.reasons[:1]),
+            limits,
+        )
 
     def _citations(self, reasons: Iterable[Reason]) -> tuple[Citation, ...]:
         return tuple(dict.fromkeys(map(self._citation, reasons)))
 
     def _citation(self, reason: Reason) -> Citation:
         source = reason.source
-        return Citation(self._source.name_of(source.url), source.line, source.part, source.text, reason.rule, reason.spec)
+        return Citation(
+            self._source.name_of(source.url),
+            source.line,
+            source.part,
+            source.text,
+            reason.rule,
+            reason.spec,
+        )
 
     def _access_answer(self, outcomes: Mapping[str, _Outcome]) -> Answer:
         general, exceptions = self._divided(outcomes)
-        reference, is_silent = _reference(general.citations), not general.citations or not general.citations[0].line
+        reference, is_silent = (
+            _reference(general.citations),
+            not general.citations or not general.citations[0].line,
+        )
         unreachable = [citation for citation in general.citations if _is_unreachable(citation.rule)]
         limited = [exception for exception in exceptions if exception.verdict == "limit"]
         match general.verdict:
             case "allow" | "limit":
-                refused = [exception for exception in exceptions if exception.verdict not in ("allow", "limit")]
-                sentence = "{subject} may fetch everything" + (" under conditions" if general.verdict == "limit" else "")
+                refused = [
+                    exception
+                    for exception in exceptions
+                    if exception.verdict not in ("allow", "limit")
+                ]
+                sentence = "{subject} may fetch everything" + (
+                    " under conditions" if general.verdict == "limit" else ""
+                )
                 sentence += "" if is_silent else reference
                 if refused:
                     sentence += f" but what {_count(refused)} {_verb(refused, 'refuse')}: {_enumerated(refused)}"
                 elif is_silent and not limited:
                     sentence += ": no line that was asked about refuses it"
             case "deny" if unreachable:
-                sentence = "{subject} may fetch nothing, as " + f"{unreachable[0].file} cannot be had: {unreachable[0].text}"
+                sentence = (
+                    "{subject} may fetch nothing, as "
+                    + f"{unreachable[0].file} cannot be had: {unreachable[0].text}"
+                )
             case verdict:
                 until = dict(general.limits).get("not_before")
                 permitted = [exception for exception in exceptions if exception.verdict == "allow"]
-                sentence = "{subject} may fetch nothing" + (f" until {until}" if verdict == "defer" and until else "")
+                sentence = "{subject} may fetch nothing" + (
+                    f" until {until}" if verdict == "defer" and until else ""
+                )
                 if permitted:
                     sentence += f" but what {_count(permitted)} {_verb(permitted, 'permit')}: {_enumerated(permitted)};"
                     sentence += f" the rest is refused{reference}"
                 else:
                     sentence += reference
         sentence += f", under conditions by {_enumerated(limited)}" if limited else ""
-        return Answer("access", general.verdict, f"{sentence}.", general.citations, exceptions, general.limits)
+        return Answer(
+            "access", general.verdict, f"{sentence}.", general.citations, exceptions, general.limits
+        )
 
     def _conditions_answer(self, conditions: Sequence[Condition]) -> Answer:
         """Return what a group of lines permits. What one line says is told together."""
@@ -386,7 +478,12 @@ class _Explainer:
         scopes = conditions[0].scopes
         place = f"Under {_few(scopes)}" if scopes else "Everywhere"
         told = ", ".join(f"{', '.join(texts)}{position}" for position, texts in by_position.items())
-        return Answer(CONDITIONS, "limit", f"{place}, {told}.", tuple(citation for citations in words for citation in citations))
+        return Answer(
+            CONDITIONS,
+            "limit",
+            f"{place}, {told}.",
+            tuple(citation for citations in words for citation in citations),
+        )
 
     def _use_answer(self, class_: UseClass, outcomes: Mapping[str, _Outcome]) -> Answer:
         """Return the answer, without a sentence where nothing is said at all."""
@@ -411,9 +508,18 @@ class _Explainer:
             of_verdict = [exception for exception in exceptions if exception.verdict == verdict]
             if of_verdict:
                 sentence += f"; {word} {_enumerated(of_verdict)}"
-        return Answer(class_.name, general.verdict, f"{sentence}.", general.citations, exceptions, general.limits)
+        return Answer(
+            class_.name,
+            general.verdict,
+            f"{sentence}.",
+            general.citations,
+            exceptions,
+            general.limits,
+        )
 
-    def _divided(self, outcomes: Mapping[str, _Outcome]) -> tuple[_Outcome, tuple[Exceptional, ...]]:
+    def _divided(
+        self, outcomes: Mapping[str, _Outcome]
+    ) -> tuple[_Outcome, tuple[Exceptional, ...]]:
         """Return what holds in general, and what holds of some URLs, by what decides there."""
         general = outcomes[self._general]
         others: dict[_Outcome, list[str]] = {}
@@ -421,7 +527,8 @@ class _Explainer:
             if (outcome.verdict, outcome.limits) != (general.verdict, general.limits):
                 others.setdefault(outcome, []).append(url)
         exceptions = (
-            Exceptional(outcome.verdict, outcome.citations, outcome.limits, tuple(urls)) for outcome, urls in others.items()
+            Exceptional(outcome.verdict, outcome.citations, outcome.limits, tuple(urls))
+            for outcome, urls in others.items()
         )
         return general, tuple(exceptions)
 
@@ -429,7 +536,9 @@ class _Explainer:
         rates = _rates_of(self._site, agent, self._general)
         if rates:
             citations = tuple(self._rate_lines(agent, rates))
-            sentence = f"{{subject}} may come only so often: {', '.join(rates)}{_reference(citations)}."
+            sentence = (
+                f"{{subject}} may come only so often: {', '.join(rates)}{_reference(citations)}."
+            )
             yield Answer("rates", "limit", sentence, citations)
 
     def _rate_lines(self, agent: Agent, rates: Sequence[str]) -> Iterator[Citation]:
@@ -443,7 +552,9 @@ class _Explainer:
         try:
             for rate in rates:
                 if not asks(rate, len(lines)):
-                    index = bisect_left(range(1, len(lines) + 1), x=True, key=lambda count: not asks(rate, count))
+                    index = bisect_left(
+                        range(1, len(lines) + 1), x=True, key=lambda count: not asks(rate, count)
+                    )
                     file, number, text = lines[index]
                     yield Citation(self._source.name_of(file), number, "body", text, "", "")
         except _TooManySitesError:
@@ -466,7 +577,9 @@ class _Explainer:
                 raise _TooManySitesError
             files = dict(self._site.files)
             for url in dict.fromkeys(url for url, _, _ in self._lines_on_rates[:count]):
-                numbers = {number for of_url, number, _ in self._lines_on_rates[:count] if of_url == url}
+                numbers = {
+                    number for of_url, number, _ in self._lines_on_rates[:count] if of_url == url
+                }
                 lines = enumerate(files[url].body.splitlines(keepends=True), 1)
                 body = b"".join(b"#\n" if number in numbers else line for number, line in lines)
                 files[url] = replace(files[url], body=body)
@@ -481,24 +594,40 @@ class _Explainer:
                 selector = f"`{printable(element.selector)}`"
                 citations = self._citations(element.reasons)
                 if element.deny:
-                    refused.setdefault(citations, f"{selector} for {_actions(element.deny)}{_reference(citations)}")
+                    refused.setdefault(
+                        citations, f"{selector} for {_actions(element.deny)}{_reference(citations)}"
+                    )
                 elif element.guides:
                     actions = {action for guide in element.guides for action in guide.actions}
-                    guided.setdefault(citations, f"{selector} for {_actions(actions)}{_reference(citations)}")
+                    guided.setdefault(
+                        citations, f"{selector} for {_actions(actions)}{_reference(citations)}"
+                    )
         for verdict, words, parts in (
             ("deny", "{subject} may not use parts of pages: ", refused),
             ("allow", "{subject} is to follow instructions about parts of pages: ", guided),
         ):
             if parts:
                 sentence = words + _few(list(parts.values()))
-                yield Answer("parts", verdict, f"{sentence}.", tuple(citation for citations in parts for citation in citations))
+                yield Answer(
+                    "parts",
+                    verdict,
+                    f"{sentence}.",
+                    tuple(citation for citations in parts for citation in citations),
+                )
 
     def _requests(self, agent: Agent) -> Iterator[Answer]:
         requests = self._site.requests(agent)
         if requests:
             citations = self._citations(request.reason for request in requests)
-            actions = _few([f"{request.action} of {printable(request.url)}" for request in requests])
-            yield Answer("requests", "limit", f"{{subject}} is asked for: {actions}{_reference(citations)}.", citations)
+            actions = _few(
+                [f"{request.action} of {printable(request.url)}" for request in requests]
+            )
+            yield Answer(
+                "requests",
+                "limit",
+                f"{{subject}} is asked for: {actions}{_reference(citations)}.",
+                citations,
+            )
 
 
 def _grouped(conditions: Iterable[Condition]) -> list[tuple[Condition, ...]]:
@@ -507,7 +636,9 @@ def _grouped(conditions: Iterable[Condition]) -> list[tuple[Condition, ...]]:
     return [tuple(group) for _, group in islice(groups, MAX_CONDITIONS)]
 
 
-_RATE_LINE = re.compile(rb"[\s\w-]*(?:delay|rate|limit|visit|concurren|window)[\w-]*\s*:", re.IGNORECASE)
+_RATE_LINE = re.compile(
+    rb"[\s\w-]*(?:delay|rate|limit|visit|concurren|window)[\w-]*\s*:", re.IGNORECASE
+)
 
 
 def _unspoken(answers: Sequence[Answer]) -> Iterator[Answer]:
@@ -515,15 +646,26 @@ def _unspoken(answers: Sequence[Answer]) -> Iterator[Answer]:
     if answers:
         verb_of = {class_.name: class_.verb for class_ in CLASSES}
         verbs = "; ".join(verb_of[answer.topic] for answer in answers)
-        yield Answer(", ".join(answer.topic for answer in answers), SILENT, f"Nothing says whether {{subject}} may {verbs}.")
+        yield Answer(
+            ", ".join(answer.topic for answer in answers),
+            SILENT,
+            f"Nothing says whether {{subject}} may {verbs}.",
+        )
 
 
 def _rates_of(site: Site, agent: Agent, url: str) -> list[str]:
     rates, texts = site.rates(agent), []
     if rates:
         texts += [f"{rates.crawl_delay:g} s between requests"] if rates.crawl_delay else []
-        texts += [_rate_text(rate.requests, rate.seconds) + _hours_text(rate.start, rate.end) for rate in rates.request_rates]
-        texts += [f"visits{_hours_text(rates.visit_time.start, rates.visit_time.end)}"] if rates.visit_time else []
+        texts += [
+            _rate_text(rate.requests, rate.seconds) + _hours_text(rate.start, rate.end)
+            for rate in rates.request_rates
+        ]
+        texts += (
+            [f"visits{_hours_text(rates.visit_time.start, rates.visit_time.end)}"]
+            if rates.visit_time
+            else []
+        )
     for limits in site.limits(agent, url):
         texts += map(_limit_text, limits.lines(DEFAULTS["COMITY_MAX_DELAY"]))
     return list(dict.fromkeys(texts))
@@ -531,8 +673,14 @@ def _rates_of(site: Site, agent: Agent, url: str) -> list[str]:
 
 def _limit_text(limit: StatedLimit) -> str:
     window = limit.window
-    text = _rate_text(window.requests, window.seconds) if window else f"{limit.concurrent} at a time"
-    return f"{text}, as `{limit.source.text}` cannot be read ({limit.advice})" if limit.advice else text
+    text = (
+        _rate_text(window.requests, window.seconds) if window else f"{limit.concurrent} at a time"
+    )
+    return (
+        f"{text}, as `{limit.source.text}` cannot be read ({limit.advice})"
+        if limit.advice
+        else text
+    )
 
 
 def _rate_text(requests: int, seconds: float) -> str:
@@ -544,7 +692,11 @@ def _hours_text(start: time | None, end: time | None) -> str:
 
 
 def _value_text(value: Any) -> str:
-    return " ".join(printable(str(item)) for item in value) if isinstance(value, list) else printable(str(value))
+    return (
+        " ".join(printable(str(item)) for item in value)
+        if isinstance(value, list)
+        else printable(str(value))
+    )
 
 
 _LIMITS = {
@@ -556,7 +708,10 @@ _LIMITS = {
 
 
 def _limits_text(limits: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(_LIMITS.get(name, f"with {name.replace('_', ' ')} {{}}").format(value) for name, value in limits)
+    return ", ".join(
+        _LIMITS.get(name, f"with {name.replace('_', ' ')} {{}}").format(value)
+        for name, value in limits
+    )
 
 
 def _actions(actions: Iterable[str]) -> str:
@@ -566,7 +721,11 @@ def _actions(actions: Iterable[str]) -> str:
 
 def _reference(citations: Sequence[Citation]) -> str:
     positions = list(
-        dict.fromkeys(str(citation) for citation in citations if citation.line or citation.part != "body" or citation.text)
+        dict.fromkeys(
+            str(citation)
+            for citation in citations
+            if citation.line or citation.part != "body" or citation.text
+        )
     )
     return f" ({_few(positions)})" if positions else ""
 
@@ -585,7 +744,11 @@ def _enumerated(exceptions: Sequence[Exceptional]) -> str:
     for exception in exceptions:
         limits = f", {_limits_text(exception.limits)}" if exception.limits else ""
         text = next((citation.text for citation in exception.citations if citation.text), "")
-        name = f"`{text}`" if text else _few([printable(urlsplit(url).path or url) for url in exception.urls])
+        name = (
+            f"`{text}`"
+            if text
+            else _few([printable(urlsplit(url).path or url) for url in exception.urls])
+        )
         texts.append(f"{name}{limits}{_reference(exception.citations)}")
     return _few(texts)
 

@@ -26,14 +26,32 @@ from comity.policies.syntax.urls import origin_of
 MAX_OCTETS = 64 * 1024  # of one file: what a larger one says is more than an intent
 MAX_PATHS = 30  # of which the files speak
 MAX_NAMES = 30  # of crawlers, likewise
-USES = ("train-ai", "train-genai", "tdm", "ai-input", "search", "index", "follow", "preserve", "present", "present-snippet")
-_JOINED = (ROBOTS, "/automation-preferences.txt")  # to which lines can be added, whatever stands in them
+USES = (
+    "train-ai",
+    "train-genai",
+    "tdm",
+    "ai-input",
+    "search",
+    "index",
+    "follow",
+    "preserve",
+    "present",
+    "present-snippet",
+)
+_JOINED = (
+    ROBOTS,
+    "/automation-preferences.txt",
+)  # to which lines can be added, whatever stands in them
 _PURPOSES = (None, "search", "train")
 _HEADERS = ((b"Content-Type", b"text/html"),)
 _PAGE = b"<!DOCTYPE html><html><head><title>A page</title></head><body><p>Text</p></body></html>"
-_SITEMAP = re.compile(r"^[ \t]*Sitemap[ \t]*:[ \t]*(https?://[^\s/]+/)", re.IGNORECASE | re.MULTILINE)
+_SITEMAP = re.compile(
+    r"^[ \t]*Sitemap[ \t]*:[ \t]*(https?://[^\s/]+/)", re.IGNORECASE | re.MULTILINE
+)
 
-Fact = tuple[str, bool, tuple[object, ...]]  # "request", "use" or "rate"; whether it limits; of whom, where, what
+Fact = tuple[
+    str, bool, tuple[object, ...]
+]  # "request", "use" or "rate"; whether it limits; of whom, where, what
 Texts = Mapping[str, str]  # by path on the site
 
 
@@ -50,7 +68,9 @@ class Draft(NamedTuple):
 
     stated_intent: StatedIntent
     form: Form
-    added: dict[str, str]  # what each file is to have, by its path on the site; at its end, where it exists
+    added: dict[
+        str, str
+    ]  # what each file is to have, by its path on the site; at its end, where it exists
 
 
 class _Samples(NamedTuple):
@@ -79,7 +99,12 @@ def path_of(kind: Kind) -> str:
     if kind.path:
         return kind.path if kind.path in PATHS else ""
     root = f"<{kind.name.partition('.')[0]} "
-    locations = (artefact.location for form in _forms() for artefact in form.artefacts if artefact.template.startswith(root))
+    locations = (
+        artefact.location
+        for form in _forms()
+        for artefact in form.artefacts
+        if artefact.template.startswith(root)
+    )
     return next((location for location in locations if location.startswith("/")), "")
 
 
@@ -106,12 +131,16 @@ def stated_intents(kind: Kind, text: str) -> list[StatedIntent]:
     return intents
 
 
-def _forms_in_file(forms: Iterable[Form], values: Mapping[str, str], path: str, text: str) -> tuple[Form, ...]:
+def _forms_in_file(
+    forms: Iterable[Form], values: Mapping[str, str], path: str, text: str
+) -> tuple[Form, ...]:
     """Return the forms that a file has, where all that is decided by it is decided by these. (): it says something else."""
     forms = tuple(forms)
     # Of everybody most files say something else already: that is asked first.
     for is_all in (False, True):
-        samples = _samples({path: text}, *(_texts(form, values) for form in forms)) if is_all else _QUICK
+        samples = (
+            _samples({path: text}, *(_texts(form, values) for form in forms)) if is_all else _QUICK
+        )
         if samples is None:
             return ()
         forms_in_file, expected = [], set[Fact]()
@@ -156,14 +185,24 @@ def drafts(stated_intent: StatedIntent, path: str, texts: Texts) -> list[Draft]:
     if "origin" in values:
         sitemap = _SITEMAP.search(texts.get(ROBOTS, ""))
         values["origin"] = origin_of(sitemap[1]) if sitemap else ""
-    has = {form.format for form in stated_intent.forms if _is_by(form, stated_intent, path, texts[path])}
+    has = {
+        form.format
+        for form in stated_intent.forms
+        if _is_by(form, stated_intent, path, texts[path])
+    }
     by_format: dict[str, Draft] = {}
     for form in stated_intent.intent.forms:
         locations = [artefact.location for artefact in form.artefacts]
-        if form.format in has or form.format in by_format or not all(location.startswith("/") for location in locations):
+        if (
+            form.format in has
+            or form.format in by_format
+            or not all(location.startswith("/") for location in locations)
+        ):
             continue
         # A reference to a file names the site, and only the publisher knows which it is.
-        if not values.get("origin") and any("$origin" in artefact.template for artefact in form.artefacts):
+        if not values.get("origin") and any(
+            "$origin" in artefact.template for artefact in form.artefacts
+        ):
             continue
         form_texts = _texts(form, values)
         if (added := _added(form_texts, texts)) is not None:
@@ -182,14 +221,19 @@ def _added(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
     existing = {path: texts[path] for path in form_texts if path in texts}
     if not any(text.strip() for text in existing.values()):
         return dict(form_texts)
-    if any(text.strip() and (path not in _JOINED or len(text) > MAX_OCTETS) for path, text in existing.items()):
+    if any(
+        text.strip() and (path not in _JOINED or len(text) > MAX_OCTETS)
+        for path, text in existing.items()
+    ):
         return None
     added = {path: _gap(existing.get(path, "")) + text for path, text in form_texts.items()}
     combined = {path: existing.get(path, "") + text for path, text in added.items()}
     samples = _samples(existing, form_texts)
     if samples is None:
         return None
-    before, alone, after = (_facts_of_files(tuple(files.items()), samples) for files in (existing, form_texts, combined))
+    before, alone, after = (
+        _facts_of_files(tuple(files.items()), samples) for files in (existing, form_texts, combined)
+    )
     return added if after == _combined(before | alone) else None
 
 
@@ -225,9 +269,13 @@ def _seconds(site: Site) -> Iterator[float]:
     if rates := site.rates(agent):
         if rates.crawl_delay:
             yield rates.crawl_delay
-        yield from (ceil(rate.seconds / rate.requests) for rate in rates.request_rates if rate.requests)
+        yield from (
+            ceil(rate.seconds / rate.requests) for rate in rates.request_rates if rate.requests
+        )
     for limits in site.limits(agent, DEFAULT_ORIGIN + "/"):
-        yield from (ceil(window.seconds / window.requests) for window in limits.windows if window.requests)
+        yield from (
+            ceil(window.seconds / window.requests) for window in limits.windows if window.requests
+        )
 
 
 def _samples(*all_texts: Texts) -> _Samples | None:
@@ -238,7 +286,11 @@ def _samples(*all_texts: Texts) -> _Samples | None:
     names = {name for site in sites for name in site.crawler_names} - {"*", ""}
     paths = spoken_of(source)
     other_names = [name for name in sorted(names) if name not in map(str.lower, TRAINING_CRAWLERS)]
-    if len(other_names) > MAX_NAMES or len(paths) > MAX_PATHS or not all(map(PRODUCT_TOKEN.fullmatch, names)):
+    if (
+        len(other_names) > MAX_NAMES
+        or len(paths) > MAX_PATHS
+        or not all(map(PRODUCT_TOKEN.fullmatch, names))
+    ):
         return None
     tokens = dict.fromkeys((unnamed(*sites), "Googlebot", *TRAINING_CRAWLERS, *other_names))
     urls = tuple(DEFAULT_ORIGIN + path for path in paths)
@@ -246,7 +298,9 @@ def _samples(*all_texts: Texts) -> _Samples | None:
 
 
 def _site(texts: Texts) -> Site:
-    return Site.from_files(DEFAULT_ORIGIN, {path: text.encode("utf-8", "replace") for path, text in texts.items()})
+    return Site.from_files(
+        DEFAULT_ORIGIN, {path: text.encode("utf-8", "replace") for path, text in texts.items()}
+    )
 
 
 def _facts(site: Site, samples: _Samples) -> set[Fact]:
@@ -261,14 +315,18 @@ def _facts(site: Site, samples: _Samples) -> set[Fact]:
             uses = site.page(agent, url, headers=_HEADERS, body=_PAGE).uses
             for use in USES:
                 if uses[use].stated:
-                    facts.add(("use", uses[use].verdict is not Verdict.ALLOW, (agent.token, url, use)))
+                    facts.add(
+                        ("use", uses[use].verdict is not Verdict.ALLOW, (agent.token, url, use))
+                    )
             for limits in site.limits(agent, url):
                 facts |= {("rate", True, (agent.token, url, window)) for window in limits.windows}
                 if limits.concurrent is not None:
                     facts.add(("rate", True, (agent.token, url, limits.concurrent)))
         if rates := site.rates(agent):
             rate_values = (rates.crawl_delay, *rates.request_rates, rates.visit_time)
-            facts |= {("rate", True, (agent.token, "", rate)) for rate in rate_values if rate is not None}
+            facts |= {
+                ("rate", True, (agent.token, "", rate)) for rate in rate_values if rate is not None
+            }
     return facts
 
 
@@ -277,7 +335,9 @@ def _facts_of_texts(texts: tuple[tuple[str, str], ...], samples: _Samples) -> fr
 
 
 _facts_of_form = lru_cache(maxsize=256)(_facts_of_texts)
-_facts_of_files = lru_cache(maxsize=8)(_facts_of_texts)  # they may be large, and are asked of for each form in turn
+_facts_of_files = lru_cache(maxsize=8)(
+    _facts_of_texts
+)  # they may be large, and are asked of for each form in turn
 
 
 def _rules(texts: Texts) -> set[str]:
@@ -288,6 +348,14 @@ def _rules(texts: Texts) -> set[str]:
         agent = Agent(token)
         uses = site.page(agent, _QUICK.general, headers=_HEADERS, body=_PAGE).uses
         access = site.access(agent, _QUICK.general)
-        decisions = [(access.verdict, access.reasons), *((uses[use].verdict, uses[use].reasons) for use in USES)]
-        rules |= {reason.rule for verdict, reasons in decisions if verdict is not Verdict.ALLOW for reason in reasons}
+        decisions = [
+            (access.verdict, access.reasons),
+            *((uses[use].verdict, uses[use].reasons) for use in USES),
+        ]
+        rules |= {
+            reason.rule
+            for verdict, reasons in decisions
+            if verdict is not Verdict.ALLOW
+            for reason in reasons
+        }
     return rules

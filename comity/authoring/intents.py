@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 from comity.policies.syntax.windows import limit_text
 
-FIELD = "response field"  # the location of an artefact that is one, for the content of that response
+FIELD = (
+    "response field"  # the location of an artefact that is one, for the content of that response
+)
 ELEMENT = "HTML element"  # the location of an artefact that stands in the head of a page
 
 RFC = "robots.txt"
@@ -133,7 +135,8 @@ def _rsl(*lines: str) -> tuple[Artefact, ...]:
 def _ai_txt(*lines: str) -> Artefact:
     """The same for all types of resources of which ai.txt speaks."""
     blocks = (
-        f"  Path: / {type_}\n    Element: *\n" + "".join(f"      {line}\n" for line in lines) for type_ in ("html", "json", "xml")
+        f"  Path: / {type_}\n    Element: *\n" + "".join(f"      {line}\n" for line in lines)
+        for type_ in ("html", "json", "xml")
     )
     return Artefact("/ai.txt", "User-agent: *\n" + "".join(blocks))
 
@@ -174,8 +177,16 @@ NO_TRAINING = Intent(
             (_in_robots("User-agent: *", "Usage: ai=n", "Disallow:"),),
             "It has no word for training alone: `ai` is training and any use of a model.",
         ),
-        Form(USAGE, (Artefact(FIELD, "Usage-Pref: ai=n\n"),), "The same, for the content of the response alone."),
-        Form(AIPREF, (_in_robots("User-agent: *", "Content-Usage: train-ai=n", "Disallow:"),), "It says exactly this."),
+        Form(
+            USAGE,
+            (Artefact(FIELD, "Usage-Pref: ai=n\n"),),
+            "The same, for the content of the response alone.",
+        ),
+        Form(
+            AIPREF,
+            (_in_robots("User-agent: *", "Content-Usage: train-ai=n", "Disallow:"),),
+            "It says exactly this.",
+        ),
         Form(
             AIPREF,
             (Artefact(FIELD, "Content-Usage: train-ai=n\n"),),
@@ -201,14 +212,26 @@ NO_TRAINING = Intent(
             (Artefact(ELEMENT, '<meta name="robots" content="noai, noimageai">\n'),),
             "It has no word for training alone: `noai` is any use for AI. No search engine documents it.",
         ),
-        Form(META, (Artefact(FIELD, "X-Robots-Tag: noai, noimageai\n"),), "The same, for files of any kind."),
+        Form(
+            META,
+            (Artefact(FIELD, "X-Robots-Tag: noai, noimageai\n"),),
+            "The same, for files of any kind.",
+        ),
         Form(
             TDMREP,
             (Artefact("/.well-known/tdmrep.json", '[{"location": "/", "tdm-reservation": 1}]\n'),),
             "It reserves the right to mine text and data, of which training is a part; other mining is refused as well.",
         ),
-        Form(TDMREP, (Artefact(FIELD, "tdm-reservation: 1\n"),), "The same, for the content of the response alone."),
-        Form(TDMREP, (Artefact(ELEMENT, '<meta name="tdm-reservation" content="1">\n'),), "The same, for the page alone."),
+        Form(
+            TDMREP,
+            (Artefact(FIELD, "tdm-reservation: 1\n"),),
+            "The same, for the content of the response alone.",
+        ),
+        Form(
+            TDMREP,
+            (Artefact(ELEMENT, '<meta name="tdm-reservation" content="1">\n'),),
+            "The same, for the page alone.",
+        ),
         Form(RSL, _rsl('<prohibits type="usage">ai-train</prohibits>'), "It says exactly this."),
     ),
     (
@@ -253,8 +276,16 @@ NO_TRAINING_BUT_SEARCH = Intent(
             (_in_robots("User-agent: *", "Usage: ai=n, search=y", "Disallow:"),),
             "It has no word for training alone: `ai` is training and any use of a model.",
         ),
-        Form(USAGE, (Artefact(FIELD, "Usage-Pref: ai=n, search=y\n"),), "The same, for the content of the response alone."),
-        Form(AIPREF, (_in_robots("User-agent: *", "Content-Usage: train-ai=n, search=y", "Disallow:"),), "It says exactly this."),
+        Form(
+            USAGE,
+            (Artefact(FIELD, "Usage-Pref: ai=n, search=y\n"),),
+            "The same, for the content of the response alone.",
+        ),
+        Form(
+            AIPREF,
+            (_in_robots("User-agent: *", "Content-Usage: train-ai=n, search=y", "Disallow:"),),
+            "It says exactly this.",
+        ),
         Form(
             AIPREF,
             (Artefact(FIELD, "Content-Usage: train-ai=n, search=y\n"),),
@@ -267,7 +298,14 @@ NO_TRAINING_BUT_SEARCH = Intent(
         ),
         Form(
             AI_TXT,
-            (_ai_txt("Disallow: Train", "Guide: Index", "  Lang: en", "  Guideline: Link to the page."),),
+            (
+                _ai_txt(
+                    "Disallow: Train",
+                    "Guide: Index",
+                    "  Lang: en",
+                    "  Guideline: Link to the page.",
+                ),
+            ),
             "It refuses training, and permits indexes for AI with an instruction, which a Guide has to have.",
         ),
         Form(
@@ -281,9 +319,17 @@ NO_TRAINING_BUT_SEARCH = Intent(
         ),
     ),
     (
-        Unsaid(SPAWNING, "It speaks of training alone. With the file for no training, nothing is said of search."),
-        Unsaid(META, "It only refuses. With the element for no training, nothing is said of search."),
-        Unsaid(TDMREP, "It speaks of mining as a whole. With the file for no training, nothing is said of search."),
+        Unsaid(
+            SPAWNING,
+            "It speaks of training alone. With the file for no training, nothing is said of search.",
+        ),
+        Unsaid(
+            META, "It only refuses. With the element for no training, nothing is said of search."
+        ),
+        Unsaid(
+            TDMREP,
+            "It speaks of mining as a whole. With the file for no training, nothing is said of search.",
+        ),
     ),
     (_ORIGIN,),
 )
@@ -295,7 +341,13 @@ NO_SNIPPETS = Intent(
     (
         Form(
             ACAP,
-            (_in_robots("ACAP-crawler: *", "ACAP-disallow-present-snippet: /", "ACAP-disallow-present-oldsnippet: /"),),
+            (
+                _in_robots(
+                    "ACAP-crawler: *",
+                    "ACAP-disallow-present-snippet: /",
+                    "ACAP-disallow-present-oldsnippet: /",
+                ),
+            ),
             "It says exactly this. No search engine is known to read it.",
         ),
         Form(
@@ -304,15 +356,24 @@ NO_SNIPPETS = Intent(
             "It says this, and refuses whole copies and answers by AI as well. `max-snippet:50` permits 50 characters instead,"
             " and `data-nosnippet` on an element refuses that element alone.",
         ),
-        Form(META, (Artefact(FIELD, "X-Robots-Tag: nosnippet\n"),), "The same, for files of any kind."),
+        Form(
+            META,
+            (Artefact(FIELD, "X-Robots-Tag: nosnippet\n"),),
+            "The same, for files of any kind.",
+        ),
     ),
     (
         Unsaid(RFC, "It speaks of requests, and of nothing that is done with what came back."),
-        Unsaid(AUTOMATION, "It speaks of requests, and of nothing that is done with what came back."),
+        Unsaid(
+            AUTOMATION, "It speaks of requests, and of nothing that is done with what came back."
+        ),
         Unsaid(USAGE, _NO_SNIPPETS),
         Unsaid(AIPREF, _NO_SNIPPETS),
         Unsaid(SIGNALS, "Its `search` is an index with short excerpts, together."),
-        Unsaid(AI_TXT, "`Return` refuses that AI shows anything of the content, whole or in part; it has no word for snippets."),
+        Unsaid(
+            AI_TXT,
+            "`Return` refuses that AI shows anything of the content, whole or in part; it has no word for snippets.",
+        ),
         Unsaid(SPAWNING, "It speaks of training alone."),
         Unsaid(TDMREP, _NO_SNIPPETS),
         Unsaid(RSL, _NO_SNIPPETS),
@@ -400,7 +461,9 @@ NOBODY_BUT = Intent(
     (
         Unsaid(USAGE, _USES_ONLY),
         Unsaid(AIPREF, _USES_ONLY),
-        Unsaid(SIGNALS, _USES_ONLY + " What refuses others, in a group for `*`, counts for X as well."),
+        Unsaid(
+            SIGNALS, _USES_ONLY + " What refuses others, in a group for `*`, counts for X as well."
+        ),
         Unsaid(AI_TXT, _USES_ONLY + " What is refused to everybody no block for X lifts."),
         Unsaid(SPAWNING, _USES_ONLY),
         Unsaid(META, _USES_ONLY + " What is refused to everybody no element for X lifts."),

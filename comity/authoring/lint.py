@@ -44,7 +44,11 @@ KINDS = {
     kind.name: kind
     for kind in (
         *(Kind(basename(file.path), file.path) for file in FILES),
-        *(Kind(kind.name, file_kind=kind) for format_ in FORMATS for kind in format_.authoring.kinds),
+        *(
+            Kind(kind.name, file_kind=kind)
+            for format_ in FORMATS
+            for kind in format_.authoring.kinds
+        ),
         Kind(PAGE),
     )
 }
@@ -71,7 +75,11 @@ def site_folder(file: Path, kind: Kind) -> Path | None:
     if kind.path:
         folder = None if right_place(file, kind) else file.parents[kind.path.count("/") - 1]
     else:
-        sites = (parent for parent in file.parents if any((parent / path.lstrip("/")).is_file() for path in WELL_KNOWN))
+        sites = (
+            parent
+            for parent in file.parents
+            if any((parent / path.lstrip("/")).is_file() for path in WELL_KNOWN)
+        )
         folder = next(sites, None)
     return None if folder in (None, Path(file.anchor), Path.home()) else folder
 
@@ -86,7 +94,9 @@ def right_place(file: Path, kind: Kind) -> str:
 def misplaced(name: str, place: str) -> Problem:
     """Return the problem of a file that no crawler asks for where it is."""
     message = f"No crawler asks for this file here. Put it at {place} in the folder of the site."
-    return problems_of(Draft(name, b""), [Finding(rule="comity.file-place", message=message, url=name)], name)[0]
+    return problems_of(
+        Draft(name, b""), [Finding(rule="comity.file-place", message=message, url=name)], name
+    )[0]
 
 
 def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGIN) -> list[Problem]:
@@ -97,13 +107,18 @@ def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGI
         findings = kind.file_kind.findings(body, url)
     elif kind.path:
         file = Fetched(status=200, body=body)
-        findings = chain(_of_site(SiteFiles(origin, {url: file}, robots_lines=ROBOTS_LINES)), check_served(url, file))
+        findings = chain(
+            _of_site(SiteFiles(origin, {url: file}, robots_lines=ROBOTS_LINES)),
+            check_served(url, file),
+        )
     else:
         findings = _of_page(SourceFile(name, url, Fetched(status=200, body=body)))
     return problems_of(Draft(url, body), findings, name)
 
 
-def lint_site(source: Source, samples: Iterable[SourceFile] = (), *, only: Container[str] | None = None) -> list[Problem]:
+def lint_site(
+    source: Source, samples: Iterable[SourceFile] = (), *, only: Container[str] | None = None
+) -> list[Problem]:
     """Return the problems of a site's files, each by itself and all together: file by file, in the order of their lines.
 
     `samples`: pages to which the rules for single elements apply. The site's own pages are samples of the rules about their
@@ -120,7 +135,9 @@ def lint_site(source: Source, samples: Iterable[SourceFile] = (), *, only: Conta
         if only is None or finding.url in only:
             by_url.setdefault(finding.url, []).append(finding)
     for file in (*source.files, *source.pages):
-        problems += problems_of(Draft(file.url, file.fetched.body), by_url.pop(file.url, ()), file.name)
+        problems += problems_of(
+            Draft(file.url, file.fetched.body), by_url.pop(file.url, ()), file.name
+        )
     for url, others in by_url.items():
         problems += problems_of(Draft(url, b""), others, url)
     return problems
@@ -139,7 +156,13 @@ def _of_page(page: SourceFile) -> Iterator[Finding]:
     if availability(page.fetched) is Availability.UNREACHABLE:
         return
     site = Site.from_files(origin_of(page.url), {})
-    yield from site.page(_AGENT, page.url, headers=page.fetched.headers, body=page.fetched.body).findings
+    yield from site.page(
+        _AGENT, page.url, headers=page.fetched.headers, body=page.fetched.body
+    ).findings
     content = Content(page.fetched.headers, page.fetched.body)
     for format_ in FORMATS:
-        yield from format_.authoring.check_document(content, page.url) if format_.authoring.check_document else ()
+        yield from (
+            format_.authoring.check_document(content, page.url)
+            if format_.authoring.check_document
+            else ()
+        )

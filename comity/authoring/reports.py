@@ -15,16 +15,22 @@ from rich.text import Text
 
 from comity import __version__
 from comity.authoring.problems import Problem
-from comity.crawler.run.console import line, open_console, say
+from comity.gate.run.console import line, open_console, say
 from comity.policies.answers.rule import RULES, Severity
 from comity.policies.syntax.printable import unhidden
 
 MAX_OF_RULE = 5  # problems by one rule in one file that are shown to people
 MAX_WIDTH = 200  # characters of a line that are shown
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}  # SARIF 2.1.0 section-3.27.10
+_LEVELS = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "note",
+}  # SARIF 2.1.0 section-3.27.10
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
-SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+SARIF_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 
 
 def as_text(problems: Sequence[Problem]) -> None:
@@ -50,7 +56,11 @@ def as_text(problems: Sequence[Problem]) -> None:
 
 
 def _heading(problem: Problem) -> Text:
-    position = f"{problem.file}:{problem.span.line}:{problem.span.column}" if problem.span else problem.file
+    position = (
+        f"{problem.file}:{problem.span.line}:{problem.span.column}"
+        if problem.span
+        else problem.file
+    )
     heading = line(f"{position}: ", "bold")
     heading.append(problem.severity.value, _STYLES[problem.severity])
     return heading.append_text(line(f": {problem.message} [{problem.rule}, {problem.spec}]"))
@@ -63,10 +73,16 @@ def _excerpt(problem: Problem) -> list[Text]:
         return []
     start = max(0, span.column - MAX_WIDTH // 2)
     text = unhidden(problem.text[start : start + MAX_WIDTH], keep="")
-    before, marked = text[: span.column - 1 - start], text[span.column - 1 - start : span.end_column - 1 - start]
+    before, marked = (
+        text[: span.column - 1 - start],
+        text[span.column - 1 - start : span.end_column - 1 - start],
+    )
     number = str(span.line)
     caret = line(f"  {' ' * len(number)} | {' ' * cell_len(before)}")
-    return [line(f"  {number} | {text}"), caret.append("^" * max(cell_len(marked), 1), _STYLES[problem.severity])]
+    return [
+        line(f"  {number} | {text}"),
+        caret.append("^" * max(cell_len(marked), 1), _STYLES[problem.severity]),
+    ]
 
 
 def summary(problems: Sequence[Problem]) -> str:
@@ -74,7 +90,11 @@ def summary(problems: Sequence[Problem]) -> str:
     if not problems:
         return "Nothing is wrong."
     counts = Counter(problem.severity for problem in problems)
-    totals = ", ".join(f"{count} {severity.value}{'s' * (count > 1)}" for severity in Severity if (count := counts[severity]))
+    totals = ", ".join(
+        f"{count} {severity.value}{'s' * (count > 1)}"
+        for severity in Severity
+        if (count := counts[severity])
+    )
     fixable = sum(problem.fix is not None for problem in problems)
     files = len({problem.file for problem in problems})
     mended = f"; --fix mends {fixable}" if fixable else ""
@@ -82,7 +102,11 @@ def summary(problems: Sequence[Problem]) -> str:
 
 
 def as_json(problems: Sequence[Problem]) -> None:
-    say(json.dumps({"version": 1, "problems": [problem_as_json(problem) for problem in problems]}, indent=2))
+    say(
+        json.dumps(
+            {"version": 1, "problems": [problem_as_json(problem) for problem in problems]}, indent=2
+        )
+    )
 
 
 def problem_as_json(problem: Problem) -> dict[str, Any]:
@@ -102,7 +126,10 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
         "text": problem.text,
         "fix": {
             "title": fix.title,
-            "edits": [{"start": edit.start, "end": edit.end, "text": edit.text.decode("utf-8", "replace")} for edit in fix.edits],
+            "edits": [
+                {"start": edit.start, "end": edit.end, "text": edit.text.decode("utf-8", "replace")}
+                for edit in fix.edits
+            ],
         }
         if fix
         else None,
@@ -143,7 +170,11 @@ def as_sarif(problems: Sequence[Problem]) -> None:
 def _location(problem: Problem) -> dict[str, Any]:
     location: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem.file)}}
     if span := problem.span:
-        location["region"] = {"startLine": span.line, "startColumn": span.column, "endColumn": span.end_column}
+        location["region"] = {
+            "startLine": span.line,
+            "startColumn": span.column,
+            "endColumn": span.end_column,
+        }
     return location
 
 
@@ -169,9 +200,15 @@ def as_github(problems: Sequence[Problem]) -> None:
     for problem in problems:
         fields = {"file": problem.file, "title": problem.rule}
         if span := problem.span:
-            fields |= {"line": str(span.line), "col": str(span.column), "endColumn": str(span.end_column)}
+            fields |= {
+                "line": str(span.line),
+                "col": str(span.column),
+                "endColumn": str(span.end_column),
+            }
         properties = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in fields.items())
-        say(f"::{_COMMANDS[problem.severity]} {properties}::{_escaped(f'{problem.message} ({problem.spec})')}")
+        say(
+            f"::{_COMMANDS[problem.severity]} {properties}::{_escaped(f'{problem.message} ({problem.spec})')}"
+        )
 
 
 def _escaped(text: str, more: str = "") -> str:
@@ -181,4 +218,9 @@ def _escaped(text: str, more: str = "") -> str:
     return text
 
 
-FORMS: dict[str, Callable[[Sequence[Problem]], None]] = {"text": as_text, "json": as_json, "sarif": as_sarif, "github": as_github}
+FORMS: dict[str, Callable[[Sequence[Problem]], None]] = {
+    "text": as_text,
+    "json": as_json,
+    "sarif": as_sarif,
+    "github": as_github,
+}

@@ -18,12 +18,19 @@ from scrapy.settings import Settings
 from scrapy.utils.project import ENVVAR, get_project_settings
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.reach import Reach
-from comity.crawler.fetching.redirects import REDIRECTS
-from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.options import DEFAULT_AGENT, Options
-from comity.crawler.request.referrals import KEY as REFERRAL
-from comity.crawler.sites.sources import PolicySpider, misplaced_files, missing_host, path_in_folder, read_file, read_folder
+from comity.crawler.sites.sources import (
+    PolicySpider,
+    misplaced_files,
+    missing_host,
+    path_in_folder,
+    read_file,
+    read_folder,
+)
+from comity.gate.fetching.reach import Reach
+from comity.gate.fetching.redirects import REDIRECTS
+from comity.gate.fetching.store import PolicyStore
+from comity.gate.options import DEFAULT_AGENT, Options
+from comity.gate.request.referrals import KEY as REFERRAL
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict
 from comity.policies.answers.decision import Source as ReasonSource
 from comity.policies.syntax.printable import printable
@@ -33,7 +40,9 @@ DEFAULT_ORIGIN = "https://example.com"  # of a folder; RFC 2606 keeps it for exa
 MAX_PAGES = 1000  # of a folder; those after them are left out, with a note
 MAX_NAMES = 50_000  # of files in a folder and its folders, among which pages are searched
 PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
-ANSWERS = [status for status in range(200, 600) if status not in REDIRECTS]  # statuses with which the way to a page ends
+ANSWERS = [
+    status for status in range(200, 600) if status not in REDIRECTS
+]  # statuses with which the way to a page ends
 
 
 class SourceFile(NamedTuple):
@@ -49,16 +58,22 @@ class Source(NamedTuple):
 
     origin: str
     site: Site  # of all policy files that were had, with what they refer to
-    files: tuple[SourceFile, ...]  # policy files that are there, or came back with anything but 404; robots.txt first
+    files: tuple[
+        SourceFile, ...
+    ]  # policy files that are there, or came back with anything but 404; robots.txt first
     pages: tuple[SourceFile, ...]  # of a folder the HTML pages below it, of a URL that page
     notes: tuple[str, ...] = ()  # what could not be had, and why
     reach: Reach = Reach.PUBLIC  # of the site's server; of a folder it does not matter
-    misplaced: tuple[tuple[str, str], ...] = ()  # names of policy files that are not read, and their places in the folder
+    misplaced: tuple[
+        tuple[str, str], ...
+    ] = ()  # names of policy files that are not read, and their places in the folder
 
     @property
     def place_notes(self) -> tuple[str, ...]:
         """The notes on policy files that are not at their place."""
-        return tuple(f"{name} is not read: crawlers ask for it at {place}" for name, place in self.misplaced)
+        return tuple(
+            f"{name} is not read: crawlers ask for it at {place}" for name, place in self.misplaced
+        )
 
     def name_of(self, url: str) -> str:
         """Return the name by which the user knows the file or page of this URL."""
@@ -78,11 +93,17 @@ def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None
     try:
         is_file, is_folder = folder.is_file(), folder.is_dir()
     except OSError as error:
-        raise PolicyError(f"`{printable(os.fsencode(target))}` cannot be read: {error.strerror}") from None
+        raise PolicyError(
+            f"`{printable(os.fsencode(target))}` cannot be read: {error.strerror}"
+        ) from None
     if is_file:
-        raise PolicyError(f"`{printable(os.fsencode(target))}` is a file: name the folder that it is in, or a URL")
+        raise PolicyError(
+            f"`{printable(os.fsencode(target))}` is a file: name the folder that it is in, or a URL"
+        )
     if not is_folder:
-        raise PolicyError(f"`{printable(os.fsencode(target))}` is no folder, and no URL: {remedy_for(target)}")
+        raise PolicyError(
+            f"`{printable(os.fsencode(target))}` is no folder, and no URL: {remedy_for(target)}"
+        )
     try:
         return _read(folder, origin_of(origin or DEFAULT_ORIGIN), agent_for(target))
     except ValueError as error:
@@ -97,7 +118,9 @@ def is_url(target: str) -> bool:
 
 def remedy_for(target: str) -> str:
     """Return what to write instead of a target that is neither a folder nor a URL."""
-    return printable((url_remedy(target) or "write https:// before a host").encode("utf-8", "replace"))
+    return printable(
+        (url_remedy(target) or "write https:// before a host").encode("utf-8", "replace")
+    )
 
 
 def agent_for(target: str) -> Agent:
@@ -118,7 +141,9 @@ def _settings() -> Settings:
             f"the settings of this project ({name}) cannot be used: {reason}. Mend them, or call the command elsewhere."
         ) from None
     finally:
-        if module is None:  # which Scrapy has written there: it would be the project of every program that this one starts
+        if (
+            module is None
+        ):  # which Scrapy has written there: it would be the project of every program that this one starts
             os.environ.pop(ENVVAR, None)
     settings.setdict(
         {
@@ -146,10 +171,20 @@ def _read(folder: Path, origin: str, agent: Agent) -> Source:
             notes.append(f"{folder} has more pages than {MAX_PAGES}: the others were not read")
             break
         if page := read_file(folder, path):
-            pages.append(SourceFile(str(folder / path), f"{origin}/{quote(os.fsencode(path))}", page))
-    files = (SourceFile(names[url], url, fetched) for url, fetched in site.files.items() if fetched.status != 404)
-    misplaced = tuple((str(folder / path), place) for path, place in misplaced_files(folder).items())
-    return Source(origin, site, _sorted(origin, files), tuple(pages), tuple(notes), misplaced=misplaced)
+            pages.append(
+                SourceFile(str(folder / path), f"{origin}/{quote(os.fsencode(path))}", page)
+            )
+    files = (
+        SourceFile(names[url], url, fetched)
+        for url, fetched in site.files.items()
+        if fetched.status != 404
+    )
+    misplaced = tuple(
+        (str(folder / path), place) for path, place in misplaced_files(folder).items()
+    )
+    return Source(
+        origin, site, _sorted(origin, files), tuple(pages), tuple(notes), misplaced=misplaced
+    )
 
 
 def _page_paths(folder: Path, notes: list[str]) -> Iterator[str]:
@@ -164,7 +199,9 @@ def _page_paths(folder: Path, notes: list[str]) -> Iterator[str]:
                 yield (Path(root) / name).relative_to(folder).as_posix()
         count += len(names)
         if count > MAX_NAMES:
-            notes.append(f"{folder} has more files than {MAX_NAMES}: the pages in some of its folders were not read")
+            notes.append(
+                f"{folder} has more files than {MAX_NAMES}: the pages in some of its folders were not read"
+            )
             return
 
 
@@ -178,7 +215,10 @@ def _sorted(origin: str, files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
 class PageSpider(PolicySpider):
     """Fetches the policies of one site anew, and one page where they let it."""
 
-    custom_settings: ClassVar[dict[str, Any]] = {**PolicySpider.custom_settings, "DOWNLOAD_HANDLERS": {}}  # type: ignore[misc]
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        **PolicySpider.custom_settings,
+        "DOWNLOAD_HANDLERS": {},
+    }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -197,19 +237,33 @@ class PageSpider(PolicySpider):
             meta: dict[str, Any] = {"handle_httpstatus_list": ANSWERS, "dont_retry": True}
             if self.referrer_reach is not None:
                 meta[REFERRAL] = self.referrer_reach.value
-            yield Request(self.url, meta=meta, callback=self.parse, errback=self.failed, dont_filter=True)
+            yield Request(
+                self.url, meta=meta, callback=self.parse, errback=self.failed, dont_filter=True
+            )
         else:
             when = f" until {decision.not_before:%Y-%m-%d %H:%M} UTC" if decision.not_before else ""
             citation = _citation(decision.reasons[0].source)
-            self.notes.append(f"{self.url} was not asked for: it is refused to {crawl.agent.token}{when} by {citation}")
+            self.notes.append(
+                f"{self.url} was not asked for: it is refused to {crawl.agent.token}{when} by {citation}"
+            )
 
     def parse(self, response: Response, **kwargs: Any) -> None:
-        fields = tuple((name, value) for name, values in response.headers.items() for value in values)
-        page = Fetched(status=response.status, headers=fields, body=response.body, url=response.url, fetched_at=datetime.now(UTC))
+        fields = tuple(
+            (name, value) for name, values in response.headers.items() for value in values
+        )
+        page = Fetched(
+            status=response.status,
+            headers=fields,
+            body=response.body,
+            url=response.url,
+            fetched_at=datetime.now(UTC),
+        )
         self.page = SourceFile(self.url, self.url, page)
 
     def failed(self, failure: Any) -> None:
-        reason = printable(str(failure.value).encode("utf-8", "replace")) or type(failure.value).__name__
+        reason = (
+            printable(str(failure.value).encode("utf-8", "replace")) or type(failure.value).__name__
+        )
         self.notes.append(f"{self.url} could not be had: {reason}")
 
 
@@ -226,7 +280,9 @@ def _fetch(url: str, referrer_reach: Reach | None) -> Source:
     if not urlsplit(url).path:
         url += "/"
     settings = _settings()
-    PolicyStore(Options.from_settings(settings).store).close()  # PolicyError where it cannot be used
+    PolicyStore(
+        Options.from_settings(settings).store
+    ).close()  # PolicyError where it cannot be used
     logging.basicConfig(level=logging.ERROR)  # nothing, where the program has a log of its own
     spider = asyncio.run(_crawl(url, referrer_reach, settings))
     if spider is None or spider.policies is None:
@@ -237,9 +293,15 @@ def _fetch(url: str, referrer_reach: Reach | None) -> Source:
     site = policies.site
     if problem := missing_host(site):
         raise PolicyError(problem)
-    files = (SourceFile(of_url, of_url, fetched) for of_url, fetched in site.files.items() if fetched.status != 404)
+    files = (
+        SourceFile(of_url, of_url, fetched)
+        for of_url, fetched in site.files.items()
+        if fetched.status != 404
+    )
     pages = (spider.page,) if spider.page else ()
-    return Source(origin, site, _sorted(origin, files), pages, tuple(spider.notes), policies.server_reach)
+    return Source(
+        origin, site, _sorted(origin, files), pages, tuple(spider.notes), policies.server_reach
+    )
 
 
 async def _crawl(url: str, referrer_reach: Reach | None, settings: Settings) -> PageSpider | None:

@@ -12,14 +12,14 @@ from urllib.parse import urldefrag
 from scrapy.http import Request
 
 from comity.browser.kinds import DOCUMENT, DOCUMENTS, SCRIPT, Kind
-from comity.crawler.fetching.freshness import TOO_MANY, retry_after
-from comity.crawler.fetching.reach import Reach
-from comity.crawler.parts import Parts
-from comity.crawler.request.facts import KEY
-from comity.crawler.request.referrals import set_referrer_reach
-from comity.crawler.run.flights import ClosingError
-from comity.crawler.run.surroundings import Stats
 from comity.crawler.scrapy_internals import sent_by_others
+from comity.gate.fetching.freshness import TOO_MANY, retry_after
+from comity.gate.fetching.reach import Reach
+from comity.gate.parts import Parts
+from comity.gate.request.facts import KEY
+from comity.gate.request.referrals import set_referrer_reach
+from comity.gate.run.flights import ClosingError
+from comity.gate.run.surroundings import Stats
 from comity.policies import Decision, Reason, Source, Verdict
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -36,16 +36,24 @@ class PageRequest:
     method: str
     kind: Kind
     fields: Mapping[str, str]  # header fields
-    leads_there: str = ""  # URL of the document, worker or redirect that leads there; "": nobody knows
+    leads_there: str = (
+        ""  # URL of the document, worker or redirect that leads there; "": nobody knows
+    )
     after: Admission | None = None  # the admission of the hop before, where it is one of a redirect
-    is_of_main_frame: bool = False  # of a page; what stands in other frames nobody but a page has chosen
-    may_be_script: bool = False  # the kind is not known: a refusal of a script's request counts, too
+    is_of_main_frame: bool = (
+        False  # of a page; what stands in other frames nobody but a page has chosen
+    )
+    may_be_script: bool = (
+        False  # the kind is not known: a refusal of a script's request counts, too
+    )
 
 
 class Admission:
     """A request that may go out. Whoever makes it says here how it went."""
 
-    def __init__(self, parts: Parts, request: Request, *, url: str, is_of_crawl: bool = False) -> None:
+    def __init__(
+        self, parts: Parts, request: Request, *, url: str, is_of_crawl: bool = False
+    ) -> None:
         """`url`: as the browser has it. `is_of_crawl`: the crawl has handed the request out, and hears of its end."""
         self.request = request
         self.url = url
@@ -62,9 +70,13 @@ class Admission:
         self.ended()
         if not self.is_of_crawl:
             self._parts.back_off(self.url, status, headers)
-        elif status in TOO_MANY:  # the crawl counts it when the page has come; what the page asks for waits already
+        elif (
+            status in TOO_MANY
+        ):  # the crawl counts it when the page has come; what the page asks for waits already
             seconds = retry_after(headers, time())
-            self._parts.pace.rest(self._parts.pace.host(self.url).name, PATIENCE if seconds is None else seconds)
+            self._parts.pace.rest(
+                self._parts.pace.host(self.url).name, PATIENCE if seconds is None else seconds
+            )
 
     def unsent(self) -> None:
         """No server was reached. If the browser sends the request again, it is judged again."""
@@ -98,7 +110,9 @@ class Admissions:
             self._declared["automations"] = tuple(automations)
         self._are_parts_judged = judged != DOCUMENTS
         self._is_led_by_operator = is_led_by_operator
-        self._handed_out: dict[str, list[Request]] = {}  # origin -> requests of the crawl that the browser is about to make
+        self._handed_out: dict[
+            str, list[Request]
+        ] = {}  # origin -> requests of the crawl that the browser is about to make
 
     @property
     def key_header(self) -> str:
@@ -173,11 +187,18 @@ class Admissions:
         if page_request.kind.destination:
             headers["Sec-Fetch-Dest"] = page_request.kind.destination
         request = sent_by_others(
-            page_request.url, method=page_request.method, headers=headers, meta={KEY: self._declared, "playwright": True}
+            page_request.url,
+            method=page_request.method,
+            headers=headers,
+            meta={KEY: self._declared, "playwright": True},
         )
         if page_request.kind.is_part:
             self._parts.access.exempt(request)  # nothing is made of it but how the page looks
-        is_opened = page_request.kind is DOCUMENT and page_request.is_of_main_frame and not page_request.leads_there
+        is_opened = (
+            page_request.kind is DOCUMENT
+            and page_request.is_of_main_frame
+            and not page_request.leads_there
+        )
         if not (is_opened and self._is_led_by_operator):
             leads_from = self._parts.policies.cached(origin_or_empty(page_request.leads_there))
             set_referrer_reach(request, leads_from.server_reach if leads_from else Reach.PUBLIC)
@@ -186,7 +207,9 @@ class Admissions:
 
     async def _judge(self, request: Request) -> Decision:
         """The decision alone: the turn is taken."""
-        policies = await self._parts.policies.for_url(request.url, self._parts.referrals.referrer_reach(request))
+        policies = await self._parts.policies.for_url(
+            request.url, self._parts.referrals.referrer_reach(request)
+        )
         return self._parts.access.decide(policies, request)
 
     async def _wait(self, request: Request, kind: Kind) -> Decision:
@@ -194,7 +217,9 @@ class Admissions:
         reach = parts.referrals.referrer_reach(request)
         try:
             decision = await parts.gate.wait(request, reach, in_downloader=False)
-            is_by_file = decision.verdict is Verdict.DENY and not decision.reasons[0].rule.startswith("comity.")
+            is_by_file = decision.verdict is Verdict.DENY and not decision.reasons[
+                0
+            ].rule.startswith("comity.")
             if is_by_file and kind.is_part and not self._are_parts_judged:
                 return await self._wait_unjudged(request, reach, decision)
         except BaseException:
@@ -202,7 +227,9 @@ class Admissions:
             raise
         return decision
 
-    async def _wait_unjudged(self, request: Request, reach: Reach | None, refusal: Decision) -> Decision:
+    async def _wait_unjudged(
+        self, request: Request, reach: Reach | None, refusal: Decision
+    ) -> Decision:
         """Wait for the host's turn alone, as the page's own decision holds for the request. The refusal, where the turn would
         take too long."""
         parts = self._parts
@@ -210,7 +237,9 @@ class Admissions:
         if policies is None:
             return refusal
         limiters = parts.pace.limiters(parts.agent, request.url, policies.site)
-        too_long = await parts.pace.acquire(request, limiters, at_most=parts.options.max_delay, in_downloader=False)
+        too_long = await parts.pace.acquire(
+            request, limiters, at_most=parts.options.max_delay, in_downloader=False
+        )
         if too_long is not None:
             return refusal
         source = Source(url="COMITY_BROWSER", part="setting", text=DOCUMENTS)

@@ -33,9 +33,9 @@ from comity.browser.http1 import BrowserRequest
 from comity.browser.kinds import ALL, DOCUMENT, SOCKET, UNTOLD, kind_of
 from comity.browser.proxy import BrowserProxy, Passage, Route
 from comity.browser.refusals import PageRefusals, Refusal, Refusals
-from comity.crawler.fetching.network import Network
-from comity.crawler.fetching.proxies import Proxy
-from comity.crawler.fetching.reach import Reach
+from comity.gate.fetching.network import Network
+from comity.gate.fetching.proxies import Proxy
+from comity.gate.fetching.reach import Reach
 from comity.policies import Decision, PolicyError
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -51,10 +51,14 @@ _USERINFO = re.compile("(?<=://)[^/?#@]*@")  # RFC 3986 section-3.2.1
 
 
 @asynccontextmanager
-async def guard(client: Client, *, automations: Iterable[str] = ("cdp", "headless")) -> AsyncIterator[BrowserGuard]:
+async def guard(
+    client: Client, *, automations: Iterable[str] = ("cdp", "headless")
+) -> AsyncIterator[BrowserGuard]:
     """Guard browsers as the client says. `automations`: by which they are driven."""
     parts = client.parts
-    admissions = Admissions(parts, client.counts, automations=automations, judged=ALL, is_led_by_operator=True)
+    admissions = Admissions(
+        parts, client.counts, automations=automations, judged=ALL, is_led_by_operator=True
+    )
     guarded = BrowserGuard(admissions, client.agent.user_agent, lambda: parts.client.network)
     guarded.start()
     try:
@@ -66,20 +70,30 @@ async def guard(client: Client, *, automations: Iterable[str] = ("cdp", "headles
 class BrowserGuard:
     """The guard of one browser, or of several."""
 
-    def __init__(self, admissions: Admissions, user_agent: str, network: Callable[[], Network]) -> None:
+    def __init__(
+        self, admissions: Admissions, user_agent: str, network: Callable[[], Network]
+    ) -> None:
         """`user_agent`: of requests that pages do not make themselves. `network`: the way to servers."""
         self.admissions = admissions
         self.user_agent = user_agent
         self.proxy = BrowserProxy(self, network)
         self.session_fields = frozenset(("authorization", "cookie", admissions.key_header.lower()))
         self._refusals = Refusals()
-        self._waiting: dict[asyncio.Task[None], Key] = {}  # what is asked or answered now -> session, id of the frame
+        self._waiting: dict[
+            asyncio.Task[None], Key
+        ] = {}  # what is asked or answered now -> session, id of the frame
         self._out: dict[Key, _Out] = {}  # the requests that are not answered yet
-        self._hops: Bounded[Key, Admission] = Bounded(MAX_FRAMES)  # the requests that were answered by a redirect
-        self._sites: Bounded[str, str] = Bounded(MAX_FRAMES)  # id of a frame, page or worker -> URL of what is in it
+        self._hops: Bounded[Key, Admission] = Bounded(
+            MAX_FRAMES
+        )  # the requests that were answered by a redirect
+        self._sites: Bounded[str, str] = Bounded(
+            MAX_FRAMES
+        )  # id of a frame, page or worker -> URL of what is in it
         self._main_frames: set[str] = set()  # ids of those of pages
         self._entering: WeakKeyDictionary[Page, asyncio.Task[None]] = WeakKeyDictionary()
-        self._pages: WeakValueDictionary[str, Page] = WeakValueDictionary()  # id of its main frame, or a pop-up's of it -> page
+        self._pages: WeakValueDictionary[str, Page] = (
+            WeakValueDictionary()
+        )  # id of its main frame, or a pop-up's of it -> page
 
     def refusals(self, page: Page) -> PageRefusals:
         """The requests of the page that were refused."""
@@ -110,10 +124,17 @@ class BrowserGuard:
             "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
             f"--user-agent={self.user_agent}",
         ]
-        return {**{name: value for name, value in options.items() if name != "proxy"}, "args": arguments}
+        return {
+            **{name: value for name, value in options.items() if name != "proxy"},
+            "args": arguments,
+        }
 
     async def adopt(
-        self, browser: Browser, *, proxy: Mapping[str, str] | None = None, is_started_elsewhere: bool = False
+        self,
+        browser: Browser,
+        *,
+        proxy: Mapping[str, str] | None = None,
+        is_started_elsewhere: bool = False,
     ) -> Browser:
         """Guard a browser, whose contexts are made by the one that is returned. PolicyError for a browser that is not Chromium,
         and where a page is open already.
@@ -121,14 +142,19 @@ class BrowserGuard:
         `proxy`: of contexts that have none of their own, as in Playwright's options. `is_started_elsewhere`: without
         `launch_options`."""
         await self.watch(browser)
-        return cast(Browser, _GuardedBrowser(browser, self.proxy, proxy, is_started_elsewhere=is_started_elsewhere))
+        return cast(
+            Browser,
+            _GuardedBrowser(browser, self.proxy, proxy, is_started_elsewhere=is_started_elsewhere),
+        )
 
     async def watch(self, browser: Browser) -> None:
         """Judge the requests of a browser that its protocol tells of."""
         check_type(browser.browser_type)
         for page in (page for context in browser.contexts for page in context.pages):
             if origin_or_empty(page.url):  # what it asks for would go on to go out as it does
-                raise PolicyError(f"a page is open already, {page.url}: guard a browser before its pages go anywhere")
+                raise PolicyError(
+                    f"a page is open already, {page.url}: guard a browser before its pages go anywhere"
+                )
         session = await browser.new_browser_cdp_session()
         session.on("Fetch.requestPaused", partial(self._on_paused, session))
         session.on("Target.targetCreated", self._on_target_created)
@@ -137,7 +163,9 @@ class BrowserGuard:
         browser.on("context", self._enter)
         for context in browser.contexts:
             self._enter(context)
-        await session.send("Target.setDiscoverTargets", {"discover": True, "filter": [{"type": "page"}]})
+        await session.send(
+            "Target.setDiscoverTargets", {"discover": True, "filter": [{"type": "page"}]}
+        )
         await session.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
 
     def _enter(self, context: BrowserContext) -> None:
@@ -146,7 +174,12 @@ class BrowserGuard:
         context.on("page", self._on_page)
 
     def _on_page(self, page: Page) -> None:
-        page.on("websocket", lambda opened: opened.on("socketerror", lambda _: self._refusals.failed(_http(opened.url), page)))
+        page.on(
+            "websocket",
+            lambda opened: opened.on(
+                "socketerror", lambda _: self._refusals.failed(_http(opened.url), page)
+            ),
+        )
         self._entering[page] = asyncio.create_task(self._enter_page(page))
 
     async def _enter_page(self, page: Page) -> None:
@@ -184,14 +217,22 @@ class BrowserGuard:
     def _on_paused(self, session: CDPSession, event: dict[str, Any]) -> None:
         is_answer = "responseStatusCode" in event or "responseErrorReason" in event
         key = session, event["requestId"]
-        task = asyncio.create_task(self._on_response(key, event) if is_answer else self._on_request(key, event))
-        self._waiting[task] = session, event["frameId"] if "networkId" in event else ""  # a download outlives its page
+        task = asyncio.create_task(
+            self._on_response(key, event) if is_answer else self._on_request(key, event)
+        )
+        self._waiting[task] = (
+            session,
+            event["frameId"] if "networkId" in event else "",
+        )  # a download outlives its page
         task.add_done_callback(self._on_done)
 
     def _on_done(self, task: asyncio.Task[None]) -> None:
         del self._waiting[task]
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("A request of the browser was not judged, and does not go out: %(error)r", {"error": error})
+            logger.error(
+                "A request of the browser was not judged, and does not go out: %(error)r",
+                {"error": error},
+            )
 
     def _on_disconnected(self, session: CDPSession) -> None:
         for key in [key for key in self._out if key[0] is session]:
@@ -203,17 +244,25 @@ class BrowserGuard:
     async def _on_request(self, key: Key, event: dict[str, Any]) -> None:
         request = event["request"]
         url, fields = request["url"], request["headers"]
-        if urlsplit(url).scheme not in ("http", "https"):  # data:, blob:, file: nothing of it goes out
+        if urlsplit(url).scheme not in (
+            "http",
+            "https",
+        ):  # data:, blob:, file: nothing of it goes out
             await self._continue(key)
             return
         kind = kind_of(event["resourceType"])
-        frame, before = event["frameId"], self._hops.pop((key[0], event.get("redirectedRequestId", "")), None)
+        frame, before = (
+            event["frameId"],
+            self._hops.pop((key[0], event.get("redirectedRequestId", "")), None),
+        )
         page_request = PageRequest(
             url=url,
             method=request["method"],
             kind=kind,
             fields=fields,
-            leads_there=before.url if before else fields.get("Referer") or self._sites.get(frame, ""),
+            leads_there=before.url
+            if before
+            else fields.get("Referer") or self._sites.get(frame, ""),
             after=before,
             is_of_main_frame=frame in self._main_frames,
         )
@@ -268,15 +317,31 @@ class BrowserGuard:
         """The parameters that change the header fields of a request. A redirect to another origin loses its credentials, which
         Playwright repeats at each hop; a document says what it is asked for."""
         fields = dict(page_request.fields)
-        if page_request.after is not None and origin_or_empty(page_request.after.url) != origin_or_empty(page_request.url):
-            fields = {name: value for name, value in fields.items() if name.lower() not in self.session_fields}
+        if page_request.after is not None and origin_or_empty(
+            page_request.after.url
+        ) != origin_or_empty(page_request.url):
+            fields = {
+                name: value
+                for name, value in fields.items()
+                if name.lower() not in self.session_fields
+            }
         if page_request.kind is DOCUMENT:
             names = set(map(str.lower, fields))
-            fields |= {name: value for name, value in self.admissions.purpose_fields.items() if name.lower() not in names}
+            fields |= {
+                name: value
+                for name, value in self.admissions.purpose_fields.items()
+                if name.lower() not in names
+            }
         if fields == page_request.fields:
             return {}
         # The browser adds the cookies that are right.
-        return {"headers": [{"name": name, "value": value} for name, value in fields.items() if name.lower() != "cookie"]}
+        return {
+            "headers": [
+                {"name": name, "value": value}
+                for name, value in fields.items()
+                if name.lower() != "cookie"
+            ]
+        }
 
     # What it is told
 
@@ -306,7 +371,9 @@ class BrowserGuard:
                 return _ToldPassage(out)
         fields = request.fields
         if self._is_own(fields):
-            logger.debug("The browser does not get what it wants for itself: %(url)s", {"url": request.url})
+            logger.debug(
+                "The browser does not get what it wants for itself: %(url)s", {"url": request.url}
+            )
             return None
         kind = SOCKET if request.is_socket else UNTOLD
         page_request = PageRequest(
@@ -383,7 +450,9 @@ def _octets(text: str) -> bytes:
 
 def check_type(browser_type: BrowserType) -> None:
     if browser_type.name != "chromium":
-        raise PolicyError(f"a browser {browser_type.name} does not tell of its requests: use Chromium")
+        raise PolicyError(
+            f"a browser {browser_type.name} does not tell of its requests: use Chromium"
+        )
 
 
 class _GuardedBrowser:
@@ -425,9 +494,14 @@ def route_of(proxy: Mapping[str, str] | None) -> Route:
     if not proxy:
         return Route()
     scheme, separator, address = proxy["server"].rpartition("://")
-    credentials = ":".join(quote(proxy[name], safe="") for name in ("username", "password") if name in proxy)
+    credentials = ":".join(
+        quote(proxy[name], safe="") for name in ("username", "password") if name in proxy
+    )
     server = f"{scheme}{separator}{credentials}{credentials and '@'}{address}"
-    return Route(Proxy.parse("the proxy of a browser", server, "utf-8", remedy="write http://host:port"), proxy.get("bypass", ""))
+    return Route(
+        Proxy.parse("the proxy of a browser", server, "utf-8", remedy="write http://host:port"),
+        proxy.get("bypass", ""),
+    )
 
 
 def _http(url: str) -> str:

@@ -18,7 +18,7 @@ from comity.browser.admission import Admissions
 from comity.browser.guard import BrowserGuard, route_of
 from comity.browser.refusals import Visit
 from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.reach import literal
+from comity.gate.fetching.reach import literal
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
@@ -50,11 +50,18 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
             crawl.agent.user_agent,
             lambda: crawl.client.network,
         )
-        provider = partial(_GuardedProvider, self.browser_provider_cls, self._guard, self.config.launch_options.get("proxy"))
+        provider = partial(
+            _GuardedProvider,
+            self.browser_provider_cls,
+            self._guard,
+            self.config.launch_options.get("proxy"),
+        )
         self.browser_provider_cls = provider
         self.config.launch_options = self._guard.launch_options(self.config.launch_options)
         if self.process_request_headers is not None:
-            self.process_request_headers = partial(_own_headers, self.process_request_headers, self._guard.session_fields)
+            self.process_request_headers = partial(
+                _own_headers, self.process_request_headers, self._guard.session_fields
+            )
 
     async def download_request(self, request: Request) -> Response:
         if not request.meta.get("playwright"):
@@ -82,7 +89,9 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
         except Exception:
             for refusal in self._guard.refusals(pages[-1]) if pages else ():
                 if refusal.kind == "document":
-                    raise IgnoreRequest(f"{refusal.decision} (of {refusal.url}, where the browser was led)") from None
+                    raise IgnoreRequest(
+                        f"{refusal.decision} (of {refusal.url}, where the browser was led)"
+                    ) from None
             raise
         finally:
             if theirs is None:
@@ -91,20 +100,30 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
                 request.meta[PAGE_INIT] = theirs
         if pages:
             refusals = self._guard.refusals(pages[-1])
-            self._crawl.responses.browsed[request] = Visit(refusals, tuple(refusals.document_fields))
+            self._crawl.responses.browsed[request] = Visit(
+                refusals, tuple(refusals.document_fields)
+            )
         # Playwright knows the address of the proxy.
-        return response.replace(ip_address=self._guard.proxy.address_of(urlsplit(response.url).hostname or ""))
+        return response.replace(
+            ip_address=self._guard.proxy.address_of(urlsplit(response.url).hostname or "")
+        )
 
     async def close(self) -> None:
         await super().close()
         await self._guard.close()
 
 
-def guarded_handler(handler: type[ScrapyPlaywrightDownloadHandler]) -> type[ScrapyPlaywrightDownloadHandler]:
+def guarded_handler(
+    handler: type[ScrapyPlaywrightDownloadHandler],
+) -> type[ScrapyPlaywrightDownloadHandler]:
     """The same handler with a guard."""
     if handler is ScrapyPlaywrightDownloadHandler:
         return GuardedHandler
-    return handler if issubclass(handler, GuardedHandler) else type(handler.__name__, (GuardedHandler, handler), {})
+    return (
+        handler
+        if issubclass(handler, GuardedHandler)
+        else type(handler.__name__, (GuardedHandler, handler), {})
+    )
 
 
 def check(settings: BaseSettings) -> None:
@@ -144,10 +163,14 @@ class _GuardedProvider:
 
     async def launch_browser(self) -> Browser:
         browser = await self._provider.launch_browser()
-        return await self._guard.adopt(browser, proxy=self._proxy, is_started_elsewhere=self._is_started_elsewhere)
+        return await self._guard.adopt(
+            browser, proxy=self._proxy, is_started_elsewhere=self._is_started_elsewhere
+        )
 
     async def launch_persistent_context(self, context_kwargs: dict[str, Any]) -> BrowserContext:
-        context: BrowserContext = await self._provider.launch_persistent_context(self._guard.launch_options(context_kwargs))
+        context: BrowserContext = await self._provider.launch_persistent_context(
+            self._guard.launch_options(context_kwargs)
+        )
         assert context.browser is not None
         await self._guard.watch(context.browser)
         return context
@@ -156,7 +179,9 @@ class _GuardedProvider:
         await self._provider.close()
 
 
-async def _own_headers(process: Callable[..., Any], session_fields: frozenset[str], **arguments: Any) -> dict[str, str]:
+async def _own_headers(
+    process: Callable[..., Any], session_fields: frozenset[str], **arguments: Any
+) -> dict[str, str]:
     """The header fields of a request of a page. Those of the Scrapy request are its page's; its credentials are for no other
     site that a frame of it may show."""
     headers: dict[str, str] = await _awaited(process(**arguments))

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from comity.crawler.fetching.network import Destination
-from comity.crawler.fetching.proxies import Proxy
+from comity.gate.fetching.network import Destination
+from comity.gate.fetching.proxies import Proxy
 from comity.policies.syntax.urls import DEFAULT_PORTS
 
 MAX_HEAD = 256 * 1024  # octets of a request line and its header fields
@@ -31,7 +31,9 @@ class Stream(asyncio.StreamReaderProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         assert isinstance(transport, asyncio.Transport)
-        self._writer = asyncio.StreamWriter(transport, self, self.reader, asyncio.get_running_loop())
+        self._writer = asyncio.StreamWriter(
+            transport, self, self.reader, asyncio.get_running_loop()
+        )
 
     def eof_received(self) -> bool:
         self.has_ended.set()
@@ -97,7 +99,9 @@ class BrowserRequest(NamedTuple):
             authority, slash, path = rest.partition("/")
             destination, target = destination_of(scheme, authority), slash + path
             if scheme != "http" or not slash:
-                raise ValueError(f"`{method} {scheme}{separator}{authority}` is no request to a proxy")
+                raise ValueError(
+                    f"`{method} {scheme}{separator}{authority}` is no request to a proxy"
+                )
         else:
             destination = tunnel
         fields: dict[str, str] = {}
@@ -107,7 +111,9 @@ class BrowserRequest(NamedTuple):
             if not colon:
                 raise ValueError(f"`{name}` is no header field")
             if (name := name.lower()) not in OF_PROXIES:
-                fields[name] = f"{fields[name]}, {value.strip()}" if name in fields else value.strip()
+                fields[name] = (
+                    f"{fields[name]}, {value.strip()}" if name in fields else value.strip()
+                )
                 kept_lines.append(text)
         if "transfer-encoding" in fields:
             raise ValueError("Chromium sends no such body by HTTP/1.1")
@@ -125,7 +131,10 @@ class BrowserRequest(NamedTuple):
         """The request line and header fields, as they go out. RFC 9112 section-3.2.2: a proxy gets the URL, but in no tunnel."""
         if self.destination.scheme == "https" or self.is_socket:
             proxy = None
-        lines = [f"{self.method} {self.url if proxy else self.target} HTTP/1.1".encode("ascii"), *self.lines]
+        lines = [
+            f"{self.method} {self.url if proxy else self.target} HTTP/1.1".encode("ascii"),
+            *self.lines,
+        ]
         if proxy and proxy.authorization:
             lines.append(f"Proxy-Authorization: {proxy.authorization}".encode("latin-1"))
         return b"\r\n".join((*lines, b"", b""))

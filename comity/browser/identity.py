@@ -26,7 +26,9 @@ class Identity:
     def fingerprint(self) -> str:
         """The SHA-256 digest of the key (RFC 7469 section-2.4)."""
         der = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-        return base64.b64encode(hashlib.sha256(self._key.public_key().public_bytes(*der)).digest()).decode("ascii")
+        return base64.b64encode(
+            hashlib.sha256(self._key.public_key().public_bytes(*der)).digest()
+        ).decode("ascii")
 
     @cached_property
     def context(self) -> ssl.SSLContext:
@@ -42,10 +44,17 @@ class Identity:
             .not_valid_after(now + timedelta(days=365))
             .sign(self._key, hashes.SHA256())
         )
-        form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        form = (
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with NamedTemporaryFile() as file:  # `ssl` reads files alone
-            file.write(self._key.private_bytes(*form) + certificate.public_bytes(serialization.Encoding.PEM))
+            file.write(
+                self._key.private_bytes(*form)
+                + certificate.public_bytes(serialization.Encoding.PEM)
+            )
             file.flush()
             context.load_cert_chain(file.name)
         return context

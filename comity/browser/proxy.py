@@ -26,14 +26,22 @@ from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined
 from weakref import WeakSet
 
 from comity.bounded import Bounded
-from comity.browser.http1 import MAX_HEAD, PIECE, Answer, BrowserRequest, Stream, destination_of, origin_of
+from comity.browser.http1 import (
+    MAX_HEAD,
+    PIECE,
+    Answer,
+    BrowserRequest,
+    Stream,
+    destination_of,
+    origin_of,
+)
 from comity.browser.identity import Identity
-from comity.crawler.fetching.causes import described
-from comity.crawler.fetching.connection import TransferError
-from comity.crawler.fetching.network import CertificateError, Destination, Network
-from comity.crawler.fetching.options import TLS
-from comity.crawler.fetching.proxies import Proxy
-from comity.crawler.fetching.reach import IPAddress, Reach
+from comity.gate.fetching.causes import described
+from comity.gate.fetching.connection import TransferError
+from comity.gate.fetching.network import CertificateError, Destination, Network
+from comity.gate.fetching.options import TLS
+from comity.gate.fetching.proxies import Proxy
+from comity.gate.fetching.reach import IPAddress, Reach
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +67,11 @@ class Route(NamedTuple):
     is_strict: bool = False  # the browser would not mind a certificate that cannot be verified: there is no connection
 
     def proxy_for(self, host: str) -> Proxy | None:
-        return None if self.bypass and proxy_bypass_environment(host, {"no": self.bypass}) else self.proxy
+        return (
+            None
+            if self.bypass and proxy_bypass_environment(host, {"no": self.bypass})
+            else self.proxy
+        )
 
 
 class Passage(Protocol):
@@ -102,7 +114,9 @@ class BrowserProxy:
         self._addresses: Bounded[str, IPAddress | None] = Bounded(MAX_SERVERS)
         self.identity = Identity()  # that the browser is to trust
         self.foreign_identity = Identity()
-        self.unverified: Bounded[str, None] = Bounded(MAX_SERVERS)  # origins whose certificates could not be verified
+        self.unverified: Bounded[str, None] = Bounded(
+            MAX_SERVERS
+        )  # origins whose certificates could not be verified
 
     def listen(self, route: Route) -> str:
         """Return the URL of the proxy whose requests take this route."""
@@ -134,7 +148,13 @@ class BrowserProxy:
         return self._addresses.get(host)
 
     async def open(
-        self, destination: Destination, reach: Reach | None, route: Route, *, is_tunnel: bool, is_verified: bool
+        self,
+        destination: Destination,
+        reach: Reach | None,
+        route: Route,
+        *,
+        is_tunnel: bool,
+        is_verified: bool,
     ) -> Stream:
         """Connect to a server. TransferError: there is no connection. CertificateError: its certificate cannot be verified; the
         browser gets to know with its next connection.
@@ -180,7 +200,9 @@ class BrowserProxy:
             try:
                 sock, _ = await asyncio.get_running_loop().sock_accept(listener)
             except OSError as error:  # there are too many open files
-                logger.warning("The browser is not connected to: %(error)s", {"error": described(error)})
+                logger.warning(
+                    "The browser is not connected to: %(error)s", {"error": described(error)}
+                )
                 await asyncio.sleep(ACCEPT_AGAIN)
             else:
                 self._spawn(self._serve(sock, route))
@@ -267,7 +289,9 @@ class Conversation:
         request = BrowserRequest.read(head, self._tunnel)
         passage = await self._proxy.judge.let_out(request)
         if passage is None:
-            await self._browser.hand_on(request.length, None)  # or the end of the connection would overtake the answer
+            await self._browser.hand_on(
+                request.length, None
+            )  # or the end of the connection would overtake the answer
             await self._browser.write(REFUSED)
             return False
         try:
@@ -275,11 +299,15 @@ class Conversation:
         finally:
             passage.ended()
 
-    async def _connect(self, destination: Destination, reach: Reach | None, *, is_tunnel: bool = False) -> Stream:
+    async def _connect(
+        self, destination: Destination, reach: Reach | None, *, is_tunnel: bool = False
+    ) -> Stream:
         """Connect to another server, or anew."""
         if self._server is not None:
             self._server.close()
-        self._server = await self._proxy.open(destination, reach, self._route, is_tunnel=is_tunnel, is_verified=self._is_verified)
+        self._server = await self._proxy.open(
+            destination, reach, self._route, is_tunnel=is_tunnel, is_verified=self._is_verified
+        )
         self._destination = destination
         return self._server
 
@@ -288,7 +316,11 @@ class Conversation:
 
         If a server has closed an old connection instead of answering a request without a body, it is asked once more."""
         server = self._server
-        if server is not None and self._destination == request.destination and not server.has_ended.is_set():
+        if (
+            server is not None
+            and self._destination == request.destination
+            and not server.has_ended.is_set()
+        ):
             answer = Answer(request)
             try:
                 await self._ask(server, request, passage, answer)
@@ -298,7 +330,9 @@ class Conversation:
             if answer.is_begun or request.length:
                 return answer.leaves_open
         try:
-            server = await self._connect(request.destination, passage.referrer_reach, is_tunnel=request.is_socket)
+            server = await self._connect(
+                request.destination, passage.referrer_reach, is_tunnel=request.is_socket
+            )
         except TransferError:
             passage.unsent()
             raise
@@ -306,7 +340,9 @@ class Conversation:
         await self._ask(server, request, passage, answer)
         return answer.leaves_open
 
-    async def _ask(self, server: Stream, request: BrowserRequest, passage: Passage, answer: Answer) -> None:
+    async def _ask(
+        self, server: Stream, request: BrowserRequest, passage: Passage, answer: Answer
+    ) -> None:
         await server.write(request.head(self._route.proxy_for(request.destination.host)))
         await self._browser.hand_on(request.length, server)
         while not answer.is_complete and (data := await server.reader.read(PIECE)):
@@ -350,7 +386,11 @@ async def _first_head(sock: socket.socket) -> bytes:
     while len(received) < MAX_HEAD:
         data = await asyncio.get_running_loop().sock_recv(sock, PIECE)
         received += data
-        if not data or (len(received) > 7 and not received.startswith(b"CONNECT ")) or received.endswith(b"\r\n\r\n"):
+        if (
+            not data
+            or (len(received) > 7 and not received.startswith(b"CONNECT "))
+            or received.endswith(b"\r\n\r\n")
+        ):
             return received
     raise ValueError("a longer head than is read")
 

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 from scrapy.http import Request, Response
 
 from comity.client.request import Fields, header_pairs, scrapy_headers
-from comity.crawler.fetching.reach import Reach, literal
-from comity.crawler.fetching.redirects import REDIRECTS
-from comity.crawler.parts import Parts
-from comity.crawler.request.access import inner_address
-from comity.crawler.request.referrals import referrer_stamp
+from comity.gate.fetching.reach import Reach, literal
+from comity.gate.fetching.redirects import REDIRECTS
+from comity.gate.parts import Parts
+from comity.gate.request.access import inner_address
+from comity.gate.request.referrals import referrer_stamp
 from comity.policies import Decision
 from comity.policies.answers.request import Facts
 
@@ -30,7 +30,9 @@ class Admission:
         self.client = client
         self.request = request
         self.decision = decision
-        self.leads_from = Reach.PUBLIC  # where its site is, as far as it is known: by that is judged what its answer leads to
+        self.leads_from = (
+            Reach.PUBLIC
+        )  # where its site is, as far as it is known: by that is judged what its answer leads to
         self._parts = parts
 
     @property
@@ -47,7 +49,9 @@ class Admission:
     def fields(self) -> dict[str, str]:
         """The header fields that the request is to carry: what it is made for."""
         purposes = self.facts.purposes
-        return self._parts.options.purpose_fields(self.client.agent.purposes if purposes is None else purposes)
+        return self._parts.options.purpose_fields(
+            self.client.agent.purposes if purposes is None else purposes
+        )
 
     def declare(self, headers: MutableMapping[str, str]) -> None:
         """Put the same into the header fields. Nobody else's word goes out under that name."""
@@ -62,7 +66,12 @@ class Admission:
         return await self.client.parts.standstill.guard(self.request, send)
 
     def answered(
-        self, status: int, headers: Fields = (), *, address: str | None = None, body_follows: bool = False
+        self,
+        status: int,
+        headers: Fields = (),
+        *,
+        address: str | None = None,
+        body_follows: bool = False,
     ) -> Decision | None:
         """The header fields came: the delay of the host counts from now, and longer where the status says that it is asked too
         often. Return the refusal of an answer that may not be used: it is not to be read, and its request has ended.

@@ -34,8 +34,8 @@ from comity.client.admission import Admission
 from comity.client.client import Client
 from comity.client.errors import RefusedError as Refused
 from comity.client.options import admit_options, redirect_options
-from comity.crawler.fetching.redirects import REDIRECTS
-from comity.crawler.pace.standstill import StoodStillError
+from comity.gate.fetching.redirects import REDIRECTS
+from comity.gate.pace.standstill import StoodStillError
 from comity.policies import Page, PolicyError
 
 
@@ -65,15 +65,24 @@ _admissions: WeakKeyDictionary[ClientResponse, Admission] = WeakKeyDictionary()
 def middleware(client: Client) -> ClientMiddlewareType:
     """The middleware for `middlewares=` of a session: the last one, so that it sees what the others make of a request."""
 
-    async def comity_middleware(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-        request.headers[hdrs.USER_AGENT] = client.user_agent_for(request.headers.get(hdrs.USER_AGENT), SERVER_SOFTWARE)
+    async def comity_middleware(
+        request: ClientRequest, handler: ClientHandlerType
+    ) -> ClientResponse:
+        request.headers[hdrs.USER_AGENT] = client.user_agent_for(
+            request.headers.get(hdrs.USER_AGENT), SERVER_SOFTWARE
+        )
         options = dict(_options.get() or {})
-        leader = next((trace for trace in reversed(request._traces) if isinstance(trace, _Leader)), None)
+        leader = next(
+            (trace for trace in reversed(request._traces) if isinstance(trace, _Leader)), None
+        )
         if leader is not None:
             options = redirect_options(options, leader.admission, str(request.url))
         try:
             admission = await client.admit(
-                str(request.url), method=request.method, headers=list(request.headers.items()), **options
+                str(request.url),
+                method=request.method,
+                headers=list(request.headers.items()),
+                **options,
             )
         except Refused as refused:
             raise RefusedError(refused.decision, refused.url, refused.method) from None
@@ -90,7 +99,10 @@ def middleware(client: Client) -> ClientMiddlewareType:
             raise
         connection = response.connection  # None: the body has come already
         refusal = admission.answered(
-            response.status, response.raw_headers, address=peers[-1] if peers else None, body_follows=connection is not None
+            response.status,
+            response.raw_headers,
+            address=peers[-1] if peers else None,
+            body_follows=connection is not None,
         )
         if refusal is not None:
             response.close()
@@ -110,7 +122,11 @@ def _note_peer(request: ClientRequest, peers: list[str]) -> None:
     send = request.send
 
     async def noting(connection: Connection) -> ClientResponse:
-        peer = connection.transport.get_extra_info("peername") if connection.transport is not None else None
+        peer = (
+            connection.transport.get_extra_info("peername")
+            if connection.transport is not None
+            else None
+        )
         if isinstance(peer, tuple):
             peers.append(str(peer[0]))
         return await send(connection)
@@ -142,5 +158,7 @@ async def page_of(response: ClientResponse) -> Page:
 def _admission_of(response: Any) -> Admission:
     admission = _admissions.get(response) if isinstance(response, ClientResponse) else response
     if not isinstance(admission, Admission):
-        raise PolicyError("this is no response that came through comity: write one, or its admission")
+        raise PolicyError(
+            "this is no response that came through comity: write one, or its admission"
+        )
     return admission

@@ -1,6 +1,6 @@
 """The client: each request asks here before it goes out, and says here how it went.
 
-How it works. The parts are those of a crawl (comity/crawler/parts.py): policies, access, pace, pages. A request passes them so:
+How it works. The parts are those of a crawl (comity/gate/parts.py): policies, access, pace, pages. A request passes them so:
 
     admit       the policies of its origin, the decision, the turn of its host; what is refused raises RefusedError
     answered    its turn counts from here, a 429 or 503 holds the host, and the answer may turn out to be of no use
@@ -26,13 +26,20 @@ from scrapy.settings import BaseSettings
 from comity.client.admission import Admission
 from comity.client.counts import Counts
 from comity.client.errors import ClosedError, RefusedError
-from comity.client.request import Fields, SessionFacts, declared_meta, scrapy_headers, scrapy_request, word_list
-from comity.crawler.fetching.files import PolicyFiles
-from comity.crawler.options import Options
-from comity.crawler.pace.ledger import RateLedger
-from comity.crawler.parts import Parts
-from comity.crawler.request.referrals import set_referrer_reach
-from comity.crawler.run.flights import ClosingError
+from comity.client.request import (
+    Fields,
+    SessionFacts,
+    declared_meta,
+    scrapy_headers,
+    scrapy_request,
+    word_list,
+)
+from comity.gate.fetching.files import PolicyFiles
+from comity.gate.options import Options
+from comity.gate.pace.ledger import RateLedger
+from comity.gate.parts import Parts
+from comity.gate.request.referrals import set_referrer_reach
+from comity.gate.run.flights import ClosingError
 from comity.policies import Agent, Decision, Page, PolicyError, Verdict
 from comity.policies.answers.request import Session
 from comity.policies.syntax.printable import printable
@@ -82,8 +89,14 @@ class Client:
             if name not in KEYWORDS:
                 raise TypeError(f"Client() has no `{name}`: write some of {', '.join(KEYWORDS)}")
         if not isinstance(per_host, int) or per_host < 1:
-            raise PolicyError(f"per_host `{printable(str(per_host).encode())}` is not a number of requests: write 1 or more")
-        keywords = settings | {"agent": agent, "uses": word_list(uses), "purposes": word_list(purposes)}
+            raise PolicyError(
+                f"per_host `{printable(str(per_host).encode())}` is not a number of requests: write 1 or more"
+            )
+        keywords = settings | {
+            "agent": agent,
+            "uses": word_list(uses),
+            "purposes": word_list(purposes),
+        }
         keywords |= {"store": str(store or ""), "min_delay": min_delay, "max_delay": max_delay}
         self._settings = BaseSettings(
             {
@@ -99,7 +112,9 @@ class Client:
         except PolicyError as error:
             _raise_in_own_words(error)
         self._is_alone = store is None
-        self._folder: TemporaryDirectory[str] | None = None  # of the store that is dropped at the end
+        self._folder: TemporaryDirectory[str] | None = (
+            None  # of the store that is dropped at the end
+        )
         self.counts = Counts()
         self._parts: Parts | None = None
         self._facts = SessionFacts(self._settings, self.agent)
@@ -114,9 +129,13 @@ class Client:
         site could not know whom it addresses. `user_agent`: on the request; `default`: what the library sends on its own."""
         if user_agent is None or user_agent == default:
             return self.agent.user_agent
-        if not re.search(rf"(?<![\w-]){re.escape(self.agent.token)}(?![\w-])", user_agent, re.IGNORECASE):
+        if not re.search(
+            rf"(?<![\w-]){re.escape(self.agent.token)}(?![\w-])", user_agent, re.IGNORECASE
+        ):
             text, token = printable(user_agent.encode(errors="replace")), self.agent.token
-            raise PolicyError(f"User-Agent `{text}` does not name `{token}`, for which policies are read: leave it out")
+            raise PolicyError(
+                f"User-Agent `{text}` does not name `{token}`, for which policies are read: leave it out"
+            )
         return user_agent
 
     @property
@@ -126,7 +145,7 @@ class Client:
             raise ClosedError("the client is not open: use it within `async with Client(...)`")
         return self._parts
 
-    # As its parts see it: comity/crawler/run/surroundings.py
+    # As its parts see it: comity/gate/run/surroundings.py
 
     @property
     def stats(self) -> Counts:
@@ -148,10 +167,14 @@ class Client:
             raise ClosedError("the client is open already, or was closed: make a new one")
         if self._is_alone:
             self._folder = TemporaryDirectory(prefix="comity-")
-            self._options = replace(self._options, store=Path(self._folder.name) / "policies.sqlite")
+            self._options = replace(
+                self._options, store=Path(self._folder.name) / "policies.sqlite"
+            )
         options = self._options
         try:
-            files = PolicyFiles.joined(options.store, options.client, timeout=options.policy_timeout)
+            files = PolicyFiles.joined(
+                options.store, options.client, timeout=options.policy_timeout
+            )
             try:
                 ledger = RateLedger(options.ledger)
             except PolicyError:
@@ -206,7 +229,9 @@ class Client:
         from which it is made, where the fields do not say so. `session`: what it carries, where it is one of a session. `led_by`:
         the request whose answer leads there, by a redirect, a link or as part of its page; None: the operator does."""
         parts = self.parts
-        request = scrapy_request(url, method, headers, referer, declared_meta(kind, automations, purposes))
+        request = scrapy_request(
+            url, method, headers, referer, declared_meta(kind, automations, purposes)
+        )
         if session is not None:
             self._facts.sessions[request] = session
         decision = await self._wait(parts, request, led_by)
@@ -223,7 +248,9 @@ class Client:
         parts.referrals.make(request)
         began = monotonic()
         try:
-            return await parts.gate.wait(request, parts.referrals.referrer_reach(request), in_downloader=False)
+            return await parts.gate.wait(
+                request, parts.referrals.referrer_reach(request), in_downloader=False
+            )
         except BaseException as error:
             parts.pace.withdraw(request)
             if isinstance(error, ClosingError):
@@ -233,7 +260,13 @@ class Client:
             self.counts.waited += monotonic() - began
 
     async def page(
-        self, admission: Admission | str, status: int, headers: Fields, body: bytes, *, url: str | None = None
+        self,
+        admission: Admission | str,
+        status: int,
+        headers: Fields,
+        body: bytes,
+        *,
+        url: str | None = None,
     ) -> Page:
         """The permissions of what came back. ClosedError where the client is closed; PolicyError where the URL can have no
         policies.
@@ -242,11 +275,19 @@ class Client:
         it was found in the end, if elsewhere, as in a browser: then the policies of both bind."""
         parts = self.parts
         request = admission.request if isinstance(admission, Admission) else Request(admission)
-        response = Response(url or request.url, status=status, headers=scrapy_headers(headers), body=body, request=request)
+        response = Response(
+            url or request.url,
+            status=status,
+            headers=scrapy_headers(headers),
+            body=body,
+            request=request,
+        )
         try:
             page = await parts.responses.page(response)
             if page is None:
-                raise PolicyError(f"`{printable(response.url.encode())}` is at no site: there are no policies for it")
+                raise PolicyError(
+                    f"`{printable(response.url.encode())}` is at no site: there are no policies for it"
+                )
             return await parts.responses.completed(response, page)
         except ClosingError:
             raise ClosedError("the client was closed") from None

@@ -17,7 +17,11 @@ class RefusedError(Exception):
 
     def __str__(self) -> str:
         """The request, and the reasons that decided: what it would have to wait for too."""
-        causes = self.decision.reasons[1:2] if self.decision.reasons[0].rule == "comity.max-delay" else ()
+        causes = (
+            self.decision.reasons[1:2]
+            if self.decision.reasons[0].rule == "comity.max-delay"
+            else ()
+        )
         url = printable(self.url.encode(errors="replace"))
         return "; ".join((f"{self.method} {url}: {self.decision}", *map(str, causes)))
 

@@ -15,17 +15,21 @@ from typing import Any
 try:
     import httpx
 except ImportError as error:
-    raise ImportError("comity.client.httpx needs httpx: pip install 'comity[httpx]'", name=error.name) from None
+    raise ImportError(
+        "comity.client.httpx needs httpx: pip install 'comity[httpx]'", name=error.name
+    ) from None
 
 from comity.client.admission import Admission
 from comity.client.client import Client
 from comity.client.errors import RefusedError as Refused
 from comity.client.options import admit_options, redirect_options
-from comity.crawler.pace.standstill import StoodStillError
+from comity.gate.pace.standstill import StoodStillError
 from comity.policies import Page, PolicyError
 
 KEY = "comity"  # of the extensions of requests: what is said of them; of responses: their admission
-_LEADER = "comity_leader"  # of requests: the one that was redirected. httpx copies extensions to each hop
+_LEADER = (
+    "comity_leader"  # of requests: the one that was redirected. httpx copies extensions to each hop
+)
 
 _OWN_NAME = f"python-httpx/{httpx.__version__}"  # what httpx sends where nobody says otherwise
 
@@ -47,7 +51,9 @@ class Transport(httpx.AsyncBaseTransport):
         self._transport = httpx.AsyncHTTPTransport() if transport is None else transport
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        request.headers["User-Agent"] = self._client.user_agent_for(request.headers.get("User-Agent"), _OWN_NAME)
+        request.headers["User-Agent"] = self._client.user_agent_for(
+            request.headers.get("User-Agent"), _OWN_NAME
+        )
         try:
             admission = await self._admit(request)
         except Refused as refused:
@@ -63,7 +69,9 @@ class Transport(httpx.AsyncBaseTransport):
         stream = response.extensions.get("network_stream")
         peer = stream.get_extra_info("server_addr") if stream is not None else None
         address = str(peer[0]) if isinstance(peer, tuple) else None
-        refusal = admission.answered(response.status_code, response.headers.raw, address=address, body_follows=True)
+        refusal = admission.answered(
+            response.status_code, response.headers.raw, address=address, body_follows=True
+        )
         if refusal is not None:
             await response.aclose()
             raise RefusedError(Refused(refusal, admission.url, request.method), request)
@@ -76,13 +84,17 @@ class Transport(httpx.AsyncBaseTransport):
 
     async def _admit(self, request: httpx.Request) -> Admission:
         if "target" in request.extensions:
-            raise PolicyError("the extension `target` asks for another resource than the URL: write the URL of what is asked for")
+            raise PolicyError(
+                "the extension `target` asks for another resource than the URL: write the URL of what is asked for"
+            )
         options = admit_options(request.extensions.get(KEY, {}), _admission_of)
         leader: Admission | None = request.extensions.get(_LEADER)
         url = str(request.url.copy_with(userinfo=b"") if request.url.userinfo else request.url)
         if leader is not None:
             options = redirect_options(options, leader, url)
-        return await self._client.admit(url, method=request.method, headers=request.headers.raw, **options)
+        return await self._client.admit(
+            url, method=request.method, headers=request.headers.raw, **options
+        )
 
     async def aclose(self) -> None:
         await self._transport.aclose()
@@ -117,5 +129,7 @@ async def page_of(response: httpx.Response) -> Page:
 def _admission_of(response: Any) -> Admission:
     admission = response.extensions.get(KEY) if isinstance(response, httpx.Response) else response
     if not isinstance(admission, Admission):
-        raise PolicyError("this is no response that came through comity: write one, or its admission")
+        raise PolicyError(
+            "this is no response that came through comity: write one, or its admission"
+        )
     return admission

@@ -10,7 +10,14 @@ from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
 
-KEYS = ("kind", "automations", "purposes", "referer", "session", "led_by")  # keywords of Client.admit
+KEYS = (
+    "kind",
+    "automations",
+    "purposes",
+    "referer",
+    "session",
+    "led_by",
+)  # keywords of Client.admit
 
 
 def admit_options(mapping: object, admission_of: Callable[[Any], Admission]) -> dict[str, Any]:
@@ -18,10 +25,14 @@ def admit_options(mapping: object, admission_of: Callable[[Any], Admission]) -> 
 
     `admission_of`: that of a response of the library, or of itself."""
     if not isinstance(mapping, Mapping):
-        raise PolicyError(f"`{printable(str(mapping).encode(errors='replace'))}` is no mapping: write some of {', '.join(KEYS)}")
+        raise PolicyError(
+            f"`{printable(str(mapping).encode(errors='replace'))}` is no mapping: write some of {', '.join(KEYS)}"
+        )
     for key in mapping:
         if key not in KEYS:
-            raise PolicyError(f"`{printable(str(key).encode(errors='replace'))}` is unknown: write some of {', '.join(KEYS)}")
+            raise PolicyError(
+                f"`{printable(str(key).encode(errors='replace'))}` is unknown: write some of {', '.join(KEYS)}"
+            )
     options = dict(mapping)
     if options.get("led_by") is not None:
         options["led_by"] = admission_of(options["led_by"])

@@ -9,19 +9,29 @@ from weakref import WeakKeyDictionary
 from scrapy.http import Headers, Request
 from scrapy.settings import BaseSettings
 
-from comity.crawler.request.facts import KEY, RequestFacts, check_host, declaration, fields_of
 from comity.crawler.scrapy_internals import sent_by_others
+from comity.gate.request.facts import KEY, RequestFacts, check_host, declaration, fields_of
 from comity.policies import Agent, PolicyError
 from comity.policies.answers.request import Facts, Session
 from comity.policies.syntax.printable import printable
 
-Fields = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]  # header fields, of one name several times too
+Fields = (
+    Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]
+)  # header fields, of one name several times too
 
 RESOURCE = "resource"  # as a kind: what a page embeds. The formats have no word for it, it counts as what its fields say
 
 # Header fields that no policy asks for (see `facts_of`), and those with which libraries frame the body.
 _SILENT = frozenset(
-    (b"host", b"connection", b"accept-encoding", b"accept-language", b"user-agent", b"content-length", b"transfer-encoding")
+    (
+        b"host",
+        b"connection",
+        b"accept-encoding",
+        b"accept-language",
+        b"user-agent",
+        b"content-length",
+        b"transfer-encoding",
+    )
 )
 
 
@@ -36,7 +46,9 @@ class SessionFacts(RequestFacts):
         return super().for_request(request, session or self.sessions.get(request))
 
 
-def declared_meta(kind: str | Iterable[str] | None, automations: Iterable[str], purposes: Iterable[str] | None) -> dict[str, Any]:
+def declared_meta(
+    kind: str | Iterable[str] | None, automations: Iterable[str], purposes: Iterable[str] | None
+) -> dict[str, Any]:
     """The value of `meta["comity"]` for keywords of `Client.admit`."""
     declared = {
         "kind": None if kind is None or kind == RESOURCE else word_list(kind),
@@ -51,14 +63,20 @@ def word_list(words: Iterable[str]) -> str | tuple[str, ...]:
     return words if isinstance(words, str) else tuple(words)
 
 
-def scrapy_request(url: str, method: str, headers: Fields, referer: str | None, declared: dict[str, Any]) -> Request:
+def scrapy_request(
+    url: str, method: str, headers: Fields, referer: str | None, declared: dict[str, Any]
+) -> Request:
     """The request, with what is declared of it. PolicyError where it makes no sense."""
     fields = _by_name(headers)
     check_host(url, fields.get(b"host", ()))
     try:
-        request = sent_by_others(url, method=method, headers=_telling(fields), meta={KEY: declared} if declared else None)
+        request = sent_by_others(
+            url, method=method, headers=_telling(fields), meta={KEY: declared} if declared else None
+        )
     except ValueError:  # it has no scheme
-        raise PolicyError(f"`{printable(url.encode(errors='replace'))}` is no absolute URL") from None
+        raise PolicyError(
+            f"`{printable(url.encode(errors='replace'))}` is no absolute URL"
+        ) from None
     if referer is not None:
         request.headers["Referer"] = referer
     declaration(request)
@@ -77,9 +95,13 @@ def _telling(fields: Mapping[bytes, list[str | bytes]]) -> Headers:
 def _by_name(fields: Fields) -> dict[bytes, list[str | bytes]]:
     """The values by lower-case name."""
     values: dict[bytes, list[str | bytes]] = {}
-    pairs: Iterable[tuple[str | bytes, str | bytes]] = fields.items() if isinstance(fields, Mapping) else fields
+    pairs: Iterable[tuple[str | bytes, str | bytes]] = (
+        fields.items() if isinstance(fields, Mapping) else fields
+    )
     for name, value in pairs:
-        values.setdefault((name.encode("latin-1", "replace") if isinstance(name, str) else name).lower(), []).append(value)
+        values.setdefault(
+            (name.encode("latin-1", "replace") if isinstance(name, str) else name).lower(), []
+        ).append(value)
     return values
 
 

@@ -12,11 +12,11 @@ from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Request
 
-from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
-from comity.crawler.fetching.reach import Reach
-from comity.crawler.request.referrals import set_referrer_reach
-from comity.crawler.run.observer import Observer
 from comity.crawler.scrapy_internals import closing, wake
+from comity.gate.fetching.fetcher import Policies, PolicyFetcher
+from comity.gate.fetching.reach import Reach
+from comity.gate.request.referrals import set_referrer_reach
+from comity.gate.run.observer import Observer
 from comity.policies import ActionRequest, Agent
 
 if TYPE_CHECKING:
@@ -72,26 +72,40 @@ class Actions:
                 logger.info(
                     "%(origin)s asks for %(action)s (%(number)d), %(reason)s. Nothing is done:"
                     " COMITY_ARRANGEMENTS does not name it",
-                    {"origin": origin, "action": action, "number": len(of_action), "reason": of_action[0].reason},
+                    {
+                        "origin": origin,
+                        "action": action,
+                        "number": len(of_action),
+                        "reason": of_action[0].reason,
+                    },
                 )
 
-    async def _act(self, requests: Iterable[ActionRequest], reach: Reach, fetcher: PolicyFetcher) -> None:
+    async def _act(
+        self, requests: Iterable[ActionRequest], reach: Reach, fetcher: PolicyFetcher
+    ) -> None:
         """`reach`: of the server that asks."""
         now = datetime.now(UTC)
         for request in requests:
             if request.action == "re-crawl" and closing(self._crawler):
                 continue  # the next crawl will be asked for it
-            is_new = await fetcher.requests_action(request.url, request.action, request.reason.source.sha256, now)
+            is_new = await fetcher.requests_action(
+                request.url, request.action, request.reason.source.sha256, now
+            )
             if not is_new:
                 continue
             self._count(request.action, 1)
             self._observer.asked_to_act(request)
             logger.info(
-                "%(action)s of %(url)s, as %(reason)s", {"action": request.action, "url": request.url, "reason": request.reason}
+                "%(action)s of %(url)s, as %(reason)s",
+                {"action": request.action, "url": request.url, "reason": request.reason},
             )
             if request.action == "re-crawl" and not closing(self._crawler):
                 assert self._crawler.engine
-                self._crawler.engine.crawl(set_referrer_reach(Request(request.url, dont_filter=True, priority=AT_ONCE), reach))
+                self._crawler.engine.crawl(
+                    set_referrer_reach(
+                        Request(request.url, dont_filter=True, priority=AT_ONCE), reach
+                    )
+                )
 
     def _count(self, name: str, number: int) -> None:
         assert self._crawler.stats

@@ -35,16 +35,29 @@ from comity.crawler.middlewares.credentials import FieldsMiddleware
 from comity.crawler.middlewares.inner_addresses import AddressMiddleware
 from comity.crawler.middlewares.overload import RateMiddleware
 from comity.crawler.middlewares.page import PageMiddleware
-from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Options, machine_store, project_store, stop
 from comity.crawler.progress import Progress
 from comity.crawler.scrapy_internals import take_shipped_suffixes
 from comity.database import make_private_folder
+from comity.gate.options import (
+    ASYNCIO_REACTOR,
+    DEFAULT_AGENT,
+    DEFAULTS,
+    Options,
+    machine_store,
+    project_store,
+    stop,
+)
 from comity.policies import PolicyError
 
 logger = logging.getLogger(__name__)
 
 COMPONENTS: dict[str, dict[type[object], int]] = {
-    "DOWNLOADER_MIDDLEWARES": {AccessMiddleware: 100, RateMiddleware: 560, FieldsMiddleware: 940, AddressMiddleware: 950},
+    "DOWNLOADER_MIDDLEWARES": {
+        AccessMiddleware: 100,
+        RateMiddleware: 560,
+        FieldsMiddleware: 940,
+        AddressMiddleware: 950,
+    },
     "SPIDER_MIDDLEWARES": {PageMiddleware: 10},
     "ITEM_PIPELINES": {PermissionsPipeline: 0},
     "EXTENSIONS": {ItemResponses: -1},
@@ -80,12 +93,20 @@ class Addon:
         if folder := settings.get("JOBDIR"):
             _make_private(Path(folder))  # before Scrapy makes it for everybody
         take_shipped_suffixes()
-        for name, value in {"SCHEDULER": Scheduler, "CONCURRENT_ITEMS": CONCURRENT_ITEMS, **SAFER}.items():
+        for name, value in {
+            "SCHEDULER": Scheduler,
+            "CONCURRENT_ITEMS": CONCURRENT_ITEMS,
+            **SAFER,
+        }.items():
             settings.set(name, value, priority="addon")
         settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, None)
         for name, components in COMPONENTS.items():
             for component, position in components.items():
-                order = min(position, _lowest(settings, name) - 1) if component in OUTERMOST else position
+                order = (
+                    min(position, _lowest(settings, name) - 1)
+                    if component in OUTERMOST
+                    else position
+                )
                 settings.setdefault_in_component_priority_dict(name, component, order)
         if (place := _positions(settings, "EXTENSIONS").get(FeedExporter)) is not None:
             settings.set_in_component_priority_dict("EXTENSIONS", FeedExporter, None)
@@ -95,28 +116,41 @@ class Addon:
         _guard_browsers(settings, options)
         feeds.register(settings, options, place=_place_of_queue(settings, options))
         logformatter.shorten(settings)
-        settings.set("USER_AGENT", f"{agent.token}/{comity.__version__} (Scrapy; comity)", priority="addon")
+        settings.set(
+            "USER_AGENT", f"{agent.token}/{comity.__version__} (Scrapy; comity)", priority="addon"
+        )
         if options.progress != "off":
             settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 0)
         if options.report or options.metrics is not None:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", reporting.Reporting, 0)
         if options.sets_gc:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", GarbageCollection, 0)
-        warnings = (_anonymous(settings, agent.token), _silent(options), _apart(settings, options), _switched_off(settings))
+        warnings = (
+            _anonymous(settings, agent.token),
+            _silent(options),
+            _apart(settings, options),
+            _switched_off(settings),
+        )
         for warning in chain.from_iterable(warnings):
             logger.warning("%s", warning)
 
 
 def _place_of_queue(settings: BaseSettings, options: Options) -> str:
     """Return the setting by which a killed crawl goes on; "" if there is none, or if Scrapy's own scheduler keeps the queue."""
-    if ScrapyScheduler in load_object(settings["SCHEDULER"]).__mro__:  # issubclass() looks at methods alone
+    if (
+        ScrapyScheduler in load_object(settings["SCHEDULER"]).__mro__
+    ):  # issubclass() looks at methods alone
         return ""
     return "COMITY_STATE" if options.state else "JOBDIR" if settings.get("JOBDIR") else ""
 
 
 def _guard_browsers(settings: BaseSettings, options: Options) -> None:
     """Put a guard between the browsers of scrapy-playwright, where the project uses it, and the network."""
-    handlers = {scheme: handler for scheme, handler in settings.getdict("DOWNLOAD_HANDLERS").items() if _is_of_browser(handler)}
+    handlers = {
+        scheme: handler
+        for scheme, handler in settings.getdict("DOWNLOAD_HANDLERS").items()
+        if _is_of_browser(handler)
+    }
     if not handlers:
         return
     browser = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
@@ -129,13 +163,22 @@ def _guard_browsers(settings: BaseSettings, options: Options) -> None:
         guard = load_object("comity.browser.handler.guarded_handler")
         load_object("comity.browser.handler.check")(settings)
     except ImportError as error:
-        stop(f"DOWNLOAD_HANDLERS has scrapy-playwright, which needs {error.name}: pip install 'comity[playwright]'")
+        stop(
+            f"DOWNLOAD_HANDLERS has scrapy-playwright, which needs {error.name}: pip install 'comity[playwright]'"
+        )
     except PolicyError as error:
         stop(str(error))
-    all_handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), **{name: guard(load_object(handlers[name])) for name in handlers}}
-    settings.set("DOWNLOAD_HANDLERS", all_handlers, priority=settings.getpriority("DOWNLOAD_HANDLERS") or 0)
+    all_handlers = {
+        **settings.getdict("DOWNLOAD_HANDLERS"),
+        **{name: guard(load_object(handlers[name])) for name in handlers},
+    }
+    settings.set(
+        "DOWNLOAD_HANDLERS", all_handlers, priority=settings.getpriority("DOWNLOAD_HANDLERS") or 0
+    )
     # Requests of a page wait for the turn of their host, as all others do.
-    settings.set("PLAYWRIGHT_DEFAULT_NAVIGATION_TIMEOUT", options.max_delay * 1000, priority="addon")
+    settings.set(
+        "PLAYWRIGHT_DEFAULT_NAVIGATION_TIMEOUT", options.max_delay * 1000, priority="addon"
+    )
 
 
 def _is_of_browser(handler: Any) -> bool:
@@ -155,7 +198,9 @@ def _make_private(folder: Path) -> None:
     try:
         make_private_folder(folder)
     except OSError as error:
-        stop(f"JOBDIR `{folder}` cannot be made: {error.strerror}; set it to a folder that can be written")
+        stop(
+            f"JOBDIR `{folder}` cannot be made: {error.strerror}; set it to a folder that can be written"
+        )
 
 
 def _check(settings: BaseSettings) -> Options:
@@ -163,8 +208,12 @@ def _check(settings: BaseSettings) -> Options:
 
     It is called twice, and only the second time are the spider's own settings among them."""
     if settings.getbool("TWISTED_REACTOR_ENABLED", True):
-        reactor = settings.get("TWISTED_REACTOR")  # where another than ASYNCIO_REACTOR is installed, Scrapy ends the crawl
-        if reactor != ASYNCIO_REACTOR and not (is_reactor_installed() and is_asyncio_reactor_installed()):
+        reactor = settings.get(
+            "TWISTED_REACTOR"
+        )  # where another than ASYNCIO_REACTOR is installed, Scrapy ends the crawl
+        if reactor != ASYNCIO_REACTOR and not (
+            is_reactor_installed() and is_asyncio_reactor_installed()
+        ):
             stop(f"TWISTED_REACTOR `{reactor}` has no asyncio loop: set it to {ASYNCIO_REACTOR}")
     if REMOVED_COMPONENT in settings.getdict("DOWNLOADER_MIDDLEWARES"):
         stop(
@@ -193,9 +242,13 @@ def _anonymous(settings: BaseSettings, token: str) -> Iterator[str]:
 
 def _silent(options: Options) -> Iterator[str]:
     """Warn of declared uses that have no default: most sites say nothing of most uses."""
-    uses = [use for use in options.agent.uses if use not in {*options.agent.defaults, "crawl", "follow"}]
+    uses = [
+        use for use in options.agent.uses if use not in {*options.agent.defaults, "crawl", "follow"}
+    ]
     if uses:
-        allowed, denied = (",".join(f"{use}:{verdict}" for use in uses) for verdict in ("allow", "deny"))
+        allowed, denied = (
+            ",".join(f"{use}:{verdict}" for use in uses) for verdict in ("allow", "deny")
+        )
         yield (
             f"COMITY_USES has {', '.join(uses)}, and COMITY_DEFAULTS says nothing of it: where nobody speaks of it it is refused,"
             f' and items of which no use is left are dropped. To permit it there: COMITY_DEFAULTS = "{allowed}"; to refuse it'
@@ -243,7 +296,9 @@ def _switched_off(settings: BaseSettings) -> Iterator[str]:
     for name in settings:
         if name.startswith("COMITY_") and name not in DEFAULTS:
             matches = get_close_matches(name, DEFAULTS, 1, cutoff=0.8)
-            yield f"{name} is no setting of comity" + (f": did you mean {matches[0]}?" if matches else ", it changes nothing")
+            yield f"{name} is no setting of comity" + (
+                f": did you mean {matches[0]}?" if matches else ", it changes nothing"
+            )
 
 
 _LOST: dict[type[object], str] = {

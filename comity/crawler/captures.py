@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-from comity.crawler.fetching.files import url_of
-from comity.crawler.fetching.policy_copy import PolicyFile
-from comity.crawler.fetching.store import PolicyStore
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
 from comity.dataset.captures.sources import Capture, Entry, Source, sources_in
 from comity.dataset.files.places import is_local, path_of
 from comity.dataset.files.warc.records import Damage
 from comity.dataset.records import DatasetError
+from comity.gate.fetching.files import url_of
+from comity.gate.fetching.policy_copy import PolicyFile
+from comity.gate.fetching.store import PolicyStore
 from comity.policies import Agent, PolicyError
 
 SQLITE = b"SQLite format 3\0"
@@ -33,7 +33,9 @@ def open_captures(
 ) -> PolicyCaptures:
     """`PolicyCaptures.open` of what the operator has named. PolicyError, with what to do about it, where one cannot be read."""
     sources = [source for argument in arguments for source in _sources(_path(argument))]
-    return PolicyCaptures.open(sources, agent=agent, index=index, max_age=max_age, now=now, progress=progress)
+    return PolicyCaptures.open(
+        sources, agent=agent, index=index, max_age=max_age, now=now, progress=progress
+    )
 
 
 def _path(argument: str | Path) -> Path:
@@ -74,10 +76,15 @@ class StoreSource:
                 try:
                     files = store.load(origin)
                 except OSError as error:
-                    yield Entry(number, number + 1, Damage(number, number + 1, f"{origin}: {error}"))
+                    yield Entry(
+                        number, number + 1, Damage(number, number + 1, f"{origin}: {error}")
+                    )
                     continue
                 for path, file in files.items():
-                    yield from (Entry(number, number, capture) for capture in _captures(url_of(origin, path), file))
+                    yield from (
+                        Entry(number, number, capture)
+                        for capture in _captures(url_of(origin, path), file)
+                    )
 
     def read_at(self, offset: int) -> Capture | None:
         return None  # it has policy files alone

@@ -16,18 +16,8 @@ from scrapy.http import Request, Response
 from scrapy.utils.asyncio import is_asyncio_available
 
 from comity.crawler.action_requests import Actions
-from comity.crawler.fetching.files import PolicyFiles
-from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.item_pages import ItemPages
 from comity.crawler.item_tags import ItemTags
-from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
-from comity.crawler.pace.ledger import Ledger, RateLedger
-from comity.crawler.parts import Parts
-from comity.crawler.request.access import too_slow
-from comity.crawler.run.flights import ClosingError
-from comity.crawler.run.logs import show_nothing_hidden
-from comity.crawler.run.observer import Observer
-from comity.crawler.run.outcome import nothing_came
 from comity.crawler.scrapy_internals import (
     ScrapyRun,
     end,
@@ -38,13 +28,23 @@ from comity.crawler.scrapy_internals import (
     url_as_judged,
 )
 from comity.database import log_mode
+from comity.gate.fetching.files import PolicyFiles
+from comity.gate.fetching.store import PolicyStore
+from comity.gate.options import ASYNCIO_REACTOR, Options, stop
+from comity.gate.pace.ledger import Ledger, RateLedger
+from comity.gate.parts import Parts
+from comity.gate.request.access import too_slow
+from comity.gate.run.flights import ClosingError
+from comity.gate.run.logs import show_nothing_hidden
+from comity.gate.run.observer import Observer
+from comity.gate.run.outcome import nothing_came
 from comity.policies import PolicyError
 from comity.policies.vocabulary.use_rows import UseRows
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from comity.crawler.redis_state.state import SharedState
+    from comity.cluster.state import SharedState
 
 
 logger = logging.getLogger(__name__)
@@ -137,7 +137,9 @@ class Crawl(Parts):
         vars(engine.spider)["comity_is_complete"] = False
         end(self._crawler, reason)
 
-    async def _send(self, request: Request, download: Callable[[], Awaitable[Response]]) -> Response:
+    async def _send(
+        self, request: Request, download: Callable[[], Awaitable[Response]]
+    ) -> Response:
         """Have a request downloaded, as it was judged: a downloader middleware behind ours, or a handler of a signal, may have
         changed it. What comes is seen here first, before any of them can change that.
 
@@ -152,7 +154,11 @@ class Crawl(Parts):
         return response
 
     async def _download(
-        self, request: Request, download: Callable[[], Awaitable[Response]], *, may_fail: bool = False
+        self,
+        request: Request,
+        download: Callable[[], Awaitable[Response]],
+        *,
+        may_fail: bool = False,
     ) -> Response | None:
         """Download the request in its turn. `may_fail`: None if a connection ended without an answer."""
         while not self.pace.sends(request):
@@ -169,17 +175,27 @@ class Crawl(Parts):
     async def _wait_again(self, request: Request) -> None:
         """Wait for another turn. LostTurnError where that takes too long for a request that the queue takes again, and
         IgnoreRequest for others, or where the crawl ends."""
-        outgoing = self.access.admitted(request)  # None: the project has switched our middleware off
+        outgoing = self.access.admitted(
+            request
+        )  # None: the project has switched our middleware off
         host = (self.pace.host(request.url),)
-        limiters = self.pace.limiters(self.agent, request.url, outgoing.site) if outgoing is not None else host
+        limiters = (
+            self.pace.limiters(self.agent, request.url, outgoing.site)
+            if outgoing is not None
+            else host
+        )
         try:
             with lent_place(self._crawler):
-                too_long = await self.pace.acquire(request, limiters, at_most=self.options.max_delay)
+                too_long = await self.pace.acquire(
+                    request, limiters, at_most=self.options.max_delay
+                )
         except ClosingError:
             raise IgnoreRequest("the crawl is ending") from None
         if too_long is not None:
             if self.pace.was_handed_out(request):
-                raise LostTurnError(f"{request} has lost its turn: its host is asked again in {too_long:.0f} s")
+                raise LostTurnError(
+                    f"{request} has lost its turn: its host is asked again in {too_long:.0f} s"
+                )
             refused = too_slow(request.url, too_long, self.options.max_delay)
             self.access.record(request, refused)
             raise IgnoreRequest(str(refused))
@@ -214,7 +230,9 @@ class Crawl(Parts):
         return self.scheduler is not None and self.scheduler.hold(request, wait)
 
 
-_early = threading.local()  # its attributes: files that were opened before the crawl of this thread is built
+_early = (
+    threading.local()
+)  # its attributes: files that were opened before the crawl of this thread is built
 _File = TypeVar("_File", PolicyStore, RateLedger)
 
 
@@ -257,7 +275,7 @@ def _open(kind: type[_File], path: Path) -> _File:
 def _observer(options: Options) -> Observer:
     if not options.report and options.metrics is None:
         return Observer()
-    from comity.crawler.report.collector import Collector
+    from comity.report.collector import Collector
 
     return Collector(UseRows(options.agent.vocabulary, options.agent.uses))
 
@@ -265,7 +283,7 @@ def _observer(options: Options) -> Observer:
 def open_state(options: Options, crawl: str) -> SharedState:
     """The state that the workers of a crawl share. PolicyError where its URL or name makes no sense."""
     try:
-        from comity.crawler.redis_state.state import SharedState
+        from comity.cluster.state import SharedState
     except ImportError as error:
         raise PolicyError(f"COMITY_STATE needs {error.name}: pip install 'comity[redis]'") from None
     return SharedState(options.state, crawl, ttl=options.worker_timeout)
@@ -285,10 +303,14 @@ def _files(crawler: Crawler, options: Options, state: SharedState | None) -> Pol
     """The files of all crawls of this thread that have the same store and client. SettingsError where the store cannot be
     used."""
     if state is not None:
-        return PolicyFiles.from_options(state.store(), options.client, timeout=options.policy_timeout)
+        return PolicyFiles.from_options(
+            state.store(), options.client, timeout=options.policy_timeout
+        )
     open_store = partial(_open, PolicyStore)
     if crawler.crawling:
-        return PolicyFiles.joined(options.store, options.client, timeout=options.policy_timeout, open_store=open_store)
+        return PolicyFiles.joined(
+            options.store, options.client, timeout=options.policy_timeout, open_store=open_store
+        )
     store = cast(PolicyStore, _Later(partial(open_store, options.store)))
     return PolicyFiles.from_options(store, options.client, timeout=options.policy_timeout)
 

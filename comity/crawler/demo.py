@@ -200,12 +200,21 @@ User-agent: *
         '<li><a href="/account/">Your account</a></ul><img src="/logo.png" alt="">',
     ),
     "/news/": _page(
-        "News", '<ul><li><a href="/news/1.html">Packet arrives</a><li><a href="/news/2.html">Port closes early</a></ul>'
+        "News",
+        '<ul><li><a href="/news/1.html">Packet arrives</a><li><a href="/news/2.html">Port closes early</a></ul>',
     ),
-    "/news/1.html": _page("Packet arrives", "<p>It had been sent from the same machine, <b>a moment</b> earlier.</p>"),
-    "/news/2.html": _page("Port closes early", "<p>Those who came late were refused.</p><p>They may try again.</p>"),
+    "/news/1.html": _page(
+        "Packet arrives", "<p>It had been sent from the same machine, <b>a moment</b> earlier.</p>"
+    ),
+    "/news/2.html": _page(
+        "Port closes early", "<p>Those who came late were refused.</p><p>They may try again.</p>"
+    ),
     "/news/archive.html": _page("Archive", "<p>Only the sitemap knows of this page.</p>"),
-    "/about": _page("About", "<p>A site to try crawlers on.</p>", head='<meta name="robots" content="noai, max-snippet:50">'),
+    "/about": _page(
+        "About",
+        "<p>A site to try crawlers on.</p>",
+        head='<meta name="robots" content="noai, max-snippet:50">',
+    ),
     "/private/diary.html": _page("Diary", "<p>REFUSED: no crawler should ever read this.</p>"),
     "/private/press.html": _page("For the press", "<p>Allowed, in the middle of what is not.</p>"),
     "/report.pdf": Answer(body=b"%PDF-1.4 REFUSED", media_type="application/pdf"),
@@ -263,7 +272,9 @@ User-agent: *
     "/research/notes.html": _page("Notes", "<p>REFUSED: for research and archiving only.</p>"),
     "/viewer/": _page("For browsers", "<p>Headless ones are welcome too.</p>"),
     "/account/": _page("Your account", "<p>REFUSED: for people only.</p>"),
-    "/account/settings": _page("Settings", "<p>REFUSED: for people only.</p>", posted="<p>REFUSED: stored."),
+    "/account/settings": _page(
+        "Settings", "<p>REFUSED: for people only.</p>", posted="<p>REFUSED: stored."
+    ),
     "/api/articles": Answer(body='["Packet arrives", "Port closes early"]', media_type=JSON),
     "/news/latest": Answer(body='{"title": "Port closes early"}', media_type=JSON),
     "/old": _redirect("/about"),
@@ -276,7 +287,9 @@ User-agent: *
     ),
 }
 MAX_BODY = 64 * 1024  # octets of a form that are read
-NOT_FOUND = Answer(status=404, body="<!doctype html><title>Not found</title><p>There is nothing here.")
+NOT_FOUND = Answer(
+    status=404, body="<!doctype html><title>Not found</title><p>There is nothing here."
+)
 
 
 def files(origin: str) -> dict[str, Fetched]:
@@ -304,7 +317,9 @@ class Demonstration:
     def __init__(self, origin: str) -> None:
         self._origin = origin
         policies = {
-            path: _body(answer, self._origin) for path, answer in PAGES.items() if answer.media_type == TEXT or path in WELL_KNOWN
+            path: _body(answer, self._origin)
+            for path, answer in PAGES.items()
+            if answer.media_type == TEXT or path in WELL_KNOWN
         }
         self.guard = Guard(origin, policies, session=_session)
         self.wsgi = WSGIMiddleware(self._wsgi, self.guard)
@@ -327,7 +342,10 @@ class Demonstration:
 
     def _counts(self) -> Answer:
         """The numbers of requests by the rule that decided."""
-        return Answer(body=json.dumps({"passed": self.guard.passed, "refused": self.guard.refused}), media_type=JSON)
+        return Answer(
+            body=json.dumps({"passed": self.guard.passed, "refused": self.guard.refused}),
+            media_type=JSON,
+        )
 
     def _wsgi(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         length = environ.get("CONTENT_LENGTH", "")
@@ -353,7 +371,9 @@ def _session(incoming: Incoming) -> Session | None:
         started_at = datetime.fromtimestamp(began, UTC)
     except (CookieError, KeyError, ValueError, OverflowError, OSError):
         return None
-    return Session(human_initiated=True, carries=credentials(incoming.fields), started_at=started_at)
+    return Session(
+        human_initiated=True, carries=credentials(incoming.fields), started_at=started_at
+    )
 
 
 class _Handler(WSGIRequestHandler):

@@ -22,7 +22,7 @@ from comity.policies.document.main_text import main_text
 from comity.policies.elements.rules import Element
 
 if TYPE_CHECKING:
-    from comity.crawler.pages.responses import ResponsePages
+    from comity.gate.pages.responses import ResponsePages
 
 CSS = "comity_css"  # in the metadata of an item's field: the selector that it is taken with; "": from no element
 
@@ -52,13 +52,19 @@ class Elements:
         if self._page is None or self._page.uses[use].verdict is Verdict.DENY:
             return False
         rules = self._page.element_rules
-        return rules is None or not self._page.refusable([use]) or rules.permits(use, rules.covering(selection))
+        return (
+            rules is None
+            or not self._page.refusable([use])
+            or rules.permits(use, rules.covering(selection))
+        )
 
 
 def of(response: Response) -> Elements:
     """LookupError where the response did not come through a crawl with comity's downloader middleware."""
     if response not in _responses:
-        raise LookupError(f"{response} did not come through comity: is its downloader middleware on?")
+        raise LookupError(
+            f"{response} did not come through comity: is its downloader middleware on?"
+        )
     return Elements(_responses[response].page_now(response))
 
 
@@ -75,7 +81,11 @@ def text(response: TextResponse, extract: Callable[[str], str] | None = None) ->
         page = _responses[response].page_now(response)
     rules = page.element_rules if page else None
     main = rules.text if rules else ""  # of what is no HTML but by its media type nothing is known
-    if main or (rules and not isinstance(response, HtmlResponse)) or response.selector.type == "json":
+    if (
+        main
+        or (rules and not isinstance(response, HtmlResponse))
+        or response.selector.type == "json"
+    ):
         return main
     return main_text(response.selector)
 
@@ -100,5 +110,7 @@ def register(response: Response, responses: ResponsePages) -> None:
 def declared(item: Any) -> dict[str, str]:
     """Field -> the selector that it is taken with, of those fields whose class says so."""
     adapter = ItemAdapter(item)
-    metas: Iterator[tuple[str, Mapping[str, Any]]] = ((name, adapter.get_field_meta(name)) for name in adapter.field_names())
+    metas: Iterator[tuple[str, Mapping[str, Any]]] = (
+        (name, adapter.get_field_meta(name)) for name in adapter.field_names()
+    )
     return {name: str(meta[CSS]) for name, meta in metas if CSS in meta}

@@ -14,12 +14,10 @@ from itemadapter import ItemAdapter
 from scrapy import Field, Item
 
 from comity.dataset.records import FIELD
+from comity.gate.request.referrals import current_page as current_page  # public (docs/items.md)
 from comity.policies import Page
 
-# The page of the item that is in the pipelines now: media requests of later pipelines learn by it whose files they fetch.
-current_page: ContextVar[Page | None] = ContextVar("comity_page", default=None)
-
-# The tag of that item, wherever COMITY_TAG puts it: feeds learn by it what may be done with what they export.
+# The tag of the item that is in the pipelines now, wherever COMITY_TAG puts it. Feeds read it.
 current_tag: ContextVar[dict[str, Any] | None] = ContextVar("comity_tag", default=None)
 
 
@@ -28,7 +26,9 @@ class ItemPages:
 
     def __init__(self) -> None:
         self.has_pipeline = False  # which takes them out again
-        self._pages: dict[int, tuple[object, deque[Page | None]]] = {}  # the item itself too: a freed id can be used again
+        self._pages: dict[
+            int, tuple[object, deque[Page | None]]
+        ] = {}  # the item itself too: a freed id can be used again
 
     def put(self, item: object, page: Page | None) -> None:
         """`page`: None where the response's URL can have no policies."""
@@ -106,7 +106,9 @@ def _with_field(cls: type[Any], name: str) -> Any:
         import attrs
 
         field = attrs.field(default=None, kw_only=True)
-        subclass = attrs.make_class(cls.__name__, {name: field}, bases=(cls,), slots="__slots__" in vars(cls))
+        subclass = attrs.make_class(
+            cls.__name__, {name: field}, bases=(cls,), slots="__slots__" in vars(cls)
+        )
     else:  # ItemAdapter knows no other kind
         import pydantic
 
@@ -125,7 +127,9 @@ def _copied(cls: Any, item: Any, values: Mapping[str, Any]) -> Any:
     copy = cls.__new__(cls)
     if hasattr(item, "__pydantic_fields_set__"):
         object.__setattr__(copy, "__dict__", {**item.__dict__, **values})
-        object.__setattr__(copy, "__pydantic_fields_set__", item.__pydantic_fields_set__ | values.keys())
+        object.__setattr__(
+            copy, "__pydantic_fields_set__", item.__pydantic_fields_set__ | values.keys()
+        )
         object.__setattr__(copy, "__pydantic_extra__", item.__pydantic_extra__)
         object.__setattr__(copy, "__pydantic_private__", item.__pydantic_private__)
         return copy

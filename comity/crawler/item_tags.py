@@ -25,7 +25,9 @@ class ItemTags:
     An item that has data of its own where the tag should be keeps it: its tag goes into SPARE_FIELD."""
 
     def __init__(self, setting: TagSetting) -> None:
-        self._name = setting.name if setting.kind in (IN_FIELD, AS_JSON) else ""  # "": items carry no tag
+        self._name = (
+            setting.name if setting.kind in (IN_FIELD, AS_JSON) else ""
+        )  # "": items carry no tag
         self._is_text = setting.kind == AS_JSON
         self._apart = _Apart()
         self._warned = False
@@ -40,7 +42,11 @@ class ItemTags:
             return self._name
         adapter = ItemAdapter(item)
         value, spare = adapter.get(self._name), adapter.get(SPARE_FIELD)
-        return self._name if self._is_nothing(spare) and (self._is_nothing(value) or _read(value) is not None) else SPARE_FIELD
+        return (
+            self._name
+            if self._is_nothing(spare) and (self._is_nothing(value) or _read(value) is not None)
+            else SPARE_FIELD
+        )
 
     def _is_nothing(self, value: Any) -> bool:
         return value is None or (isinstance(value, str if self._is_text else dict) and not value)
@@ -58,7 +64,11 @@ class ItemTags:
             return []
         adapter, names = ItemAdapter(item), dict.fromkeys((self._name, SPARE_FIELD))
         values = [adapter.get(name) for name in names] if self._name else [self._apart.get(item)]
-        return [own_copy(tag) for value in values if value is not None and (tag := _read(value)) is not None]
+        return [
+            own_copy(tag)
+            for value in values
+            if value is not None and (tag := _read(value)) is not None
+        ]
 
     def write(self, item: Any, tag: dict[str, Any]) -> Any:
         """The item with its tag: the same object where that is possible. Exceptions of any kind where its class can have none."""
@@ -99,7 +109,9 @@ class _Apart:
 
     def put(self, item: object, tag: dict[str, Any]) -> None:
         if len(self._tags) >= self._sweep_at:
-            self._tags = {name: entry for name, entry in self._tags.items() if _references(entry) > _OURS}
+            self._tags = {
+                name: entry for name, entry in self._tags.items() if _references(entry) > _OURS
+            }
             self._sweep_at = max(SWEEP, 2 * len(self._tags))
         self._tags[id(item)] = item, tag
 

@@ -18,9 +18,9 @@ from rich.table import Table
 from rich.text import Text
 from scrapy import signals
 
-from comity.crawler.fetching.causes import CAUSES
-from comity.crawler.run.console import add_row, plain_console
 from comity.crawler.scrapy_internals import scheduler_of
+from comity.gate.fetching.causes import CAUSES
+from comity.gate.run.console import add_row, plain_console
 from comity.policies.syntax.printable import unhidden
 from comity.policies.vocabulary.use_rows import named
 
@@ -39,7 +39,9 @@ UNREACHABLE_STATS = "comity/access/unreachable/"
 class Progress:
     """Extension."""
 
-    _has_line: ClassVar[bool] = False  # one of the crawls of this process; a terminal has room for one
+    _has_line: ClassVar[bool] = (
+        False  # one of the crawls of this process; a terminal has room for one
+    )
 
     def __init__(self, crawler: Crawler) -> None:
         assert crawler.stats is not None
@@ -63,7 +65,9 @@ class Progress:
         if self._on_terminal and not Progress._has_line:
             Progress._has_line = True
             _log_through(self._console)
-            self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
+            self._live = Live(
+                console=self._console, auto_refresh=False, transient=True, redirect_stdout=False
+            )
             self._live.start()
             self._task = asyncio.get_running_loop().create_task(self._show())
 
@@ -74,10 +78,14 @@ class Progress:
 
     def _line(self) -> Text:
         seconds = max(monotonic() - self._began, 0.001)
-        if (text := getattr(self._crawler.spider, "comity_progress", None)) is not None:  # of a spider that does something else
+        if (
+            text := getattr(self._crawler.spider, "comity_progress", None)
+        ) is not None:  # of a spider that does something else
             return Text(unhidden(text()))
         pages, refused = self._number("response_received_count"), self._number("comity/access/deny")
-        return Text(f"{pages} pages   {refused} refused   {self._waiting()} waiting   {pages / seconds:.1f} a second")
+        return Text(
+            f"{pages} pages   {refused} refused   {self._waiting()} waiting   {pages / seconds:.1f} a second"
+        )
 
     def _closed(self, reason: str) -> None:
         if self._task is not None:
@@ -106,7 +114,11 @@ class Progress:
 def summary(stats: dict[str, object], reason: str) -> Table:
     """The summary of a crawl, from its statistics."""
     table = Table(
-        title=Text(f"Crawl {unhidden(reason)}"), title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
+        title=Text(f"Crawl {unhidden(reason)}"),
+        title_justify="left",
+        show_header=False,
+        box=None,
+        padding=(0, 2, 0, 0),
     )
     table.add_column(justify="right")
     table.add_column()
@@ -120,7 +132,10 @@ def summary(stats: dict[str, object], reason: str) -> Table:
     row("item_scraped_count", "items", always=True)
     row("comity/items/dropped", "items dropped: none of COMITY_USES is permitted")
     row("comity/items/redacted", "items redacted: elements are refused for one of COMITY_USES")
-    row("comity/responses/stripped", "responses stripped of elements that are refused for one of COMITY_USES")
+    row(
+        "comity/responses/stripped",
+        "responses stripped of elements that are refused for one of COMITY_USES",
+    )
     row("comity/access/allow", "requests allowed", always=True)
     row("comity/access/deny", "requests refused", always=True)
     for name in sorted(stats):
@@ -128,20 +143,32 @@ def summary(stats: dict[str, object], reason: str) -> Table:
             row(name, f"  {name.removeprefix(REFUSED_STATS)}")
     for cause in CAUSES:
         row(UNREACHABLE_STATS + cause.name, f"    {cause.words or cause.name}: {cause.remedy}")
-    row("comity/sites/unusable", "sites not crawled: they refuse every one of COMITY_USES (COMITY_SKIP_UNUSABLE)")
+    row(
+        "comity/sites/unusable",
+        "sites not crawled: they refuse every one of COMITY_USES (COMITY_SKIP_UNUSABLE)",
+    )
     row("comity/access/stopped", "responses refused by their header fields")
     row("comity/policies/lost", "policy files could not be had")
     row("comity/scheduler/left", "requests left waiting")
-    row("comity/scheduler/set-aside", "requests set aside: their host is too slow (COMITY_MAX_DELAY)")
+    row(
+        "comity/scheduler/set-aside",
+        "requests set aside: their host is too slow (COMITY_MAX_DELAY)",
+    )
     row("comity/urls/bad", "lines that are no URL")
     uses: dict[str, list[str]] = {}
     for name in sorted(stats):
         if name.startswith(USE_STATS):
-            use, verdict, *unstated = name.removeprefix(USE_STATS).split("/")  # no use has a "/" in its name
-            uses.setdefault(use, []).append(f"{verdict} {stats[name]}{' (not stated)' if unstated else ''}")
+            use, verdict, *unstated = name.removeprefix(USE_STATS).split(
+                "/"
+            )  # no use has a "/" in its name
+            uses.setdefault(use, []).append(
+                f"{verdict} {stats[name]}{' (not stated)' if unstated else ''}"
+            )
     for row_name, verdicts in uses.items():
         prefix = f"{TERM_STATS}{row_name}/"
-        use, words = named(row_name, [name.removeprefix(prefix) for name in stats if name.startswith(prefix)])
+        use, words = named(
+            row_name, [name.removeprefix(prefix) for name in stats if name.startswith(prefix)]
+        )
         add_row(table, f"{use} ({', '.join(words)})" if words else use, ", ".join(verdicts))
     return table
 
@@ -156,7 +183,11 @@ def _as_text(table: Table) -> str:
 def _log_through(console: Console) -> None:
     """Lets log lines and the live line share the terminal, where Scrapy's own handler writes to standard error."""
     for handler in logging.root.handlers:
-        if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr and not isinstance(handler, RichHandler):
+        if (
+            isinstance(handler, logging.StreamHandler)
+            and handler.stream is sys.stderr
+            and not isinstance(handler, RichHandler)
+        ):
             handler.setStream(_Above(console))
 
 

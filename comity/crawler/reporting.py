@@ -13,19 +13,19 @@ from scrapy.http import Request, Response
 from scrapy.utils.job import job_dir
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.options import Options, stop
-from comity.crawler.report import needs
-from comity.crawler.report.collector import Collector
-from comity.crawler.report.crawled import CrawlFacts, report_of
-from comity.crawler.report.value import ReportError
-from comity.crawler.report.writing import write
 from comity.crawler.scrapy_internals import scheduler_of
 from comity.dataset.records import DatasetError
+from comity.gate.options import Options, stop
+from comity.report import needs
+from comity.report.collector import Collector
+from comity.report.crawled import CrawlFacts, report_of
+from comity.report.value import ReportError
+from comity.report.writing import write
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from comity.crawler.report.metrics import Metrics
+    from comity.report.metrics import Metrics
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +41,15 @@ def check(options: Options) -> None:
             needs.check("COMITY_METRICS", needs.METRICS)
         folder = Path(options.report).parent
         if options.report and not folder.is_dir():
-            raise ReportError(f"COMITY_REPORT `{options.report}`: there is no folder `{folder}`: make it, or name another")
+            raise ReportError(
+                f"COMITY_REPORT `{options.report}`: there is no folder `{folder}`: make it, or name another"
+            )
         if options.report and Path(options.report).is_dir():
             raise ReportError(f"COMITY_REPORT `{options.report}` is a folder: name a file in it")
         if options.report and not os.access(folder, os.W_OK):
-            raise ReportError(f"COMITY_REPORT `{options.report}`: nothing can be written into its folder: name another")
+            raise ReportError(
+                f"COMITY_REPORT `{options.report}`: nothing can be written into its folder: name another"
+            )
     except ReportError as error:
         stop(str(error))
     except OSError as error:  # a name that is too long
@@ -66,10 +70,12 @@ class Reporting:
         self._metrics: Metrics | None = None
         self._task: asyncio.Task[None] | None = None
         if self._options.metrics is not None:
-            from comity.crawler.report.metrics import Metrics  # it takes the extra
+            from comity.report.metrics import Metrics  # it takes the extra
 
             try:
-                self._metrics = Metrics(self._collector, self._options.metrics, waiting=self._waiting)
+                self._metrics = Metrics(
+                    self._collector, self._options.metrics, waiting=self._waiting
+                )
             except ReportError as error:
                 stop(str(error))
             logger.info("Metrics are at %(url)s", {"url": self._metrics.url})
@@ -106,7 +112,9 @@ class Reporting:
         """Write it in a thread: the crawl goes on meanwhile. What is counted is taken before."""
         try:
             report = report_of(self._collector, self._facts(state))
-            writing = asyncio.get_running_loop().run_in_executor(None, write, report, Path(self._options.report))
+            writing = asyncio.get_running_loop().run_in_executor(
+                None, write, report, Path(self._options.report)
+            )
             try:
                 await asyncio.shield(writing)
             except asyncio.CancelledError:

@@ -28,7 +28,7 @@ from scrapy.utils import httpobj
 from scrapy.utils.httpobj import urlparse_cached
 from tldextract import TLDExtract
 
-from comity.crawler.run.surroundings import Stats
+from comity.gate.run.surroundings import Stats
 from comity.policies import PolicyError
 
 if TYPE_CHECKING:
@@ -37,14 +37,23 @@ if TYPE_CHECKING:
     from scrapy.core.scheduler import BaseScheduler
     from scrapy.crawler import Crawler
 
-WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})  # by identity: our scheduler stores it nowhere
+WAKE = Request(
+    "data:,wake", dont_filter=True, meta={"allow_offsite": True}
+)  # by identity: our scheduler stores it nowhere
 
 
-UNANSWERED = ("ResponseNeverReceived", "RequestTransmissionFailed", "ServerDisconnectedError", "ClientOSError")
+UNANSWERED = (
+    "ResponseNeverReceived",
+    "RequestTransmissionFailed",
+    "ServerDisconnectedError",
+    "ClientOSError",
+)
 
 _VERBATIM = "verbatim_url"  # of request.meta
 
-_SENT = re.compile(r"(?i:https?)://[^\x00-\x20\x7f-\U0010ffff/?#\\]+(?:[/?#][^\x00-\x20\x7f\ud800-\udfff]*)?")
+_SENT = re.compile(
+    r"(?i:https?)://[^\x00-\x20\x7f-\U0010ffff/?#\\]+(?:[/?#][^\x00-\x20\x7f\ud800-\udfff]*)?"
+)
 
 
 class _SentRequest(Request):
@@ -90,7 +99,11 @@ def closing(crawler: Crawler) -> bool:
     if engine is None or engine.spider is None:
         return True
     slot = getattr(engine, "_slot", None)
-    return slot.closing is not None if slot is not None and hasattr(slot, "closing") else not engine.running
+    return (
+        slot.closing is not None
+        if slot is not None and hasattr(slot, "closing")
+        else not engine.running
+    )
 
 
 _ending: set[asyncio.Task[None]] = set()  # else nothing would keep the tasks
@@ -107,7 +120,9 @@ def end(crawler: Crawler, reason: str) -> None:
 
 def scheduler_of(crawler: Crawler) -> BaseScheduler | None:
     """Return the scheduler; None before the spider is opened, or where Scrapy does not tell."""
-    scheduler: BaseScheduler | None = getattr(getattr(engine_of(crawler), "_slot", None), "scheduler", None)
+    scheduler: BaseScheduler | None = getattr(
+        getattr(engine_of(crawler), "_slot", None), "scheduler", None
+    )
     return scheduler
 
 
@@ -117,7 +132,10 @@ def in_downloader(crawler: Crawler) -> Container[Request]:
     return downloader.active if downloader else ()
 
 
-def guard_downloads(crawler: Crawler, guard: Callable[[Request, Callable[[], Awaitable[Response]]], Awaitable[Response]]) -> None:
+def guard_downloads(
+    crawler: Crawler,
+    guard: Callable[[Request, Callable[[], Awaitable[Response]]], Awaitable[Response]],
+) -> None:
     """Let each download of the crawl be called by `guard`, which is given the request too."""
     downloader = downloader_of(crawler)
     if downloader is None:
@@ -163,7 +181,9 @@ def url_as_judged(request: Request) -> Iterator[None]:
     another target for patterns. The handler for HTTP/2 leaves out what follows `;` in the last segment."""
     parts = urlparse_cached(request)
     if ";" in request.url and hasattr(httpobj, "_urlparse_cache"):
-        httpobj._urlparse_cache[request] = parts._replace(path=urlsplit(request.url).path, params="")
+        httpobj._urlparse_cache[request] = parts._replace(
+            path=urlsplit(request.url).path, params=""
+        )
     before = request.meta.get(_VERBATIM)
     request.meta[_VERBATIM] = True
     try:
@@ -214,7 +234,9 @@ def next_batch(exporter: FeedExporter, slot: FeedSlot) -> asyncio.Task[None]:
     return asyncio.create_task(exporter._close_slot(slot, slot.spider))
 
 
-_filled_in: Callable[[str, dict[str, Any]], str] = getattr(feedexport, "apply_uri_params", mod)  # Scrapy 2.17 has `%` instead
+_filled_in: Callable[[str, dict[str, Any]], str] = getattr(
+    feedexport, "apply_uri_params", mod
+)  # Scrapy 2.17 has `%` instead
 
 
 def never_opened(crawler: Crawler) -> None:
@@ -228,7 +250,9 @@ def take_shipped_suffixes() -> None:
     """Give Scrapy's cookie middleware the public suffix list that tldextract ships. Otherwise the first cookie of a
     crawl makes it ask for that list over the network, and everything waits."""
     if hasattr(cookies, "_split_domain"):
-        cookies._split_domain = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+        cookies._split_domain = TLDExtract(
+            cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True
+        )
 
 
 class ScrapyRun:

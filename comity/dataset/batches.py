@@ -50,10 +50,16 @@ class UsableBatches:
         return passed_through(self._pass, batch, self.schema(batch.schema), summary), summary
 
 
-def recrawled_in(datasets: Sequence[Path | str], terms: Terms, options: JobOptions = JobOptions()) -> Recrawled:  # noqa: B008  # immutable
+def recrawled_in(
+    datasets: Sequence[Path | str],
+    terms: Terms,
+    options: JobOptions = JobOptions(),  # noqa: B008
+) -> Recrawled:  # immutable
     """The pages in these files and folders that were fetched more than once, where any of it depends on that."""
     paths = [path_of(dataset) if isinstance(dataset, str) else dataset for dataset in datasets]
-    return recrawled(open_readers(paths), options, terms.tags, terms.uses, last_fetch=terms.last_fetch)
+    return recrawled(
+        open_readers(paths), options, terms.tags, terms.uses, last_fetch=terms.last_fetch
+    )
 
 
 __all__ = ("Recrawled", "Summary", "Terms", "UsableBatches", "recrawled_in")

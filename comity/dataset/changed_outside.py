@@ -45,10 +45,14 @@ def changed_outside(paths: Sequence[Path], options: JobOptions = JobOptions()) -
             if files is None:
                 changed[path] = None
             else:
-                tasks += (_Described(open_reader(file), facts, path) for file, facts in files.items())
+                tasks += (
+                    _Described(open_reader(file), facts, path) for file, facts in files.items()
+                )
     outcomes = each_file(_differs, tasks, options._replace(progress=lambda _: None))
     with closing(outcomes):
-        changed |= {task.manifest_of: None for task, differs in zip(tasks, outcomes, strict=True) if differs}
+        changed |= {
+            task.manifest_of: None for task, differs in zip(tasks, outcomes, strict=True) if differs
+        }
     for path in changed:
         options.complain(f"{path} {MESSAGE}")
     return [*changed]
@@ -67,7 +71,12 @@ def _described(dataset: Dataset) -> Iterator[tuple[Path, dict[Path, manifest.Dig
             yield path, None
         elif digests and dataset.is_folder and path is dataset.path:
             files = {dataset.name_of(file): file for file in dataset.files}
-            yield path, {files[name]: digests[name] for name in files} if files.keys() == digests.keys() else None
+            yield (
+                path,
+                {files[name]: digests[name] for name in files}
+                if files.keys() == digests.keys()
+                else None,
+            )
         elif digests:
             [digest, *_] = digests.values()
             yield path, {path: digest}

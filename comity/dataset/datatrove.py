@@ -27,7 +27,9 @@ class PermittedFilter(BaseFilter):  # type: ignore[misc]  # whose types are not 
 
     name = "📜 Permitted"
 
-    def __init__(self, terms: Terms, recrawled: Recrawled | None = None, exclusion_writer: Any = None) -> None:
+    def __init__(
+        self, terms: Terms, recrawled: Recrawled | None = None, exclusion_writer: Any = None
+    ) -> None:
         """DatasetError where one of the uses is of the most recent fetch, and nobody knows which that is."""
         super().__init__(exclusion_writer)
         self.terms = terms.by_single_records(recrawled)
@@ -48,7 +50,9 @@ class PermittedFilter(BaseFilter):  # type: ignore[misc]  # whose types are not 
 
 def _record(fields: Record) -> Record | None:
     """The record of a document. Of a Parquet file its tag is as its columns have it; None where nobody can read that."""
-    if not any(isinstance(value, dict) and isinstance(value.get("uses"), list) for value in fields.values()):
+    if not any(
+        isinstance(value, dict) and isinstance(value.get("uses"), list) for value in fields.values()
+    ):
         return fields
     # pyarrow is there where a Parquet file was read
     import pyarrow as pa

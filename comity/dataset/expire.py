@@ -18,14 +18,34 @@ from comity.dataset.counts.summary import Summary
 from comity.dataset.files.folders import Dataset, open_dataset
 from comity.dataset.files.formats import Reader, open_rewriter, open_writer
 from comity.dataset.files.places import is_within
-from comity.dataset.job import JobOptions, each_file, fields_with_tag, files_of, first_of, open_readers, paths_read, recrawled
+from comity.dataset.job import (
+    JobOptions,
+    each_file,
+    fields_with_tag,
+    files_of,
+    first_of,
+    open_readers,
+    paths_read,
+    recrawled,
+)
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.permissions.expiry import ExpiryTerms, expired
 from comity.dataset.records import DatasetError, PositionedRecord, Record
-from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files, side_folder, side_folders
+from comity.dataset.side_files import (
+    PendingLines,
+    UnreadLines,
+    beside,
+    side_files,
+    side_folder,
+    side_folders,
+)
 from comity.dataset.tags.sources import GUESSED, TagSource
 
-UNTAGGED = ("no-tag", "several-tags", "invalid-tag")  # how it begins why a record goes whose limits nobody knows
+UNTAGGED = (
+    "no-tag",
+    "several-tags",
+    "invalid-tag",
+)  # how it begins why a record goes whose limits nobody knows
 
 
 class ExpirePass(NamedTuple):
@@ -40,9 +60,19 @@ class ExpirePass(NamedTuple):
             answer = expired(record, self.terms)
             if answer.cause:
                 summary.counts.drop(answer.cause)
-                note: Note = {"url": record.get("url"), "why": answer.cause, "because": list(answer.reasons)}
-                position = {"place": record.position} if isinstance(record, PositionedRecord) else {}
-                notes.append(note | position | ({"record": record} if answer.cause.startswith(UNTAGGED) else {}))
+                note: Note = {
+                    "url": record.get("url"),
+                    "why": answer.cause,
+                    "because": list(answer.reasons),
+                }
+                position = (
+                    {"place": record.position} if isinstance(record, PositionedRecord) else {}
+                )
+                notes.append(
+                    note
+                    | position
+                    | ({"record": record} if answer.cause.startswith(UNTAGGED) else {})
+                )
             else:
                 assert answer.tag
                 summary.keep(record, answer.tag)
@@ -70,26 +100,37 @@ def expire(
     files = files_of(paths_read(readers, tags))
     for reader in readers:
         if clash := first_of(side_files(reader.path), files):
-            raise DatasetError(f"{clash} is written when {reader.path} expires: expire it by itself")
-    for folder in (side for dataset in opened if dataset.is_folder for side in side_folders(dataset.path)):
+            raise DatasetError(
+                f"{clash} is written when {reader.path} expires: expire it by itself"
+            )
+    for folder in (
+        side for dataset in opened if dataset.is_folder for side in side_folders(dataset.path)
+    ):
         if any(is_within(reader.path, folder) for reader in readers):
             raise DatasetError(f"{folder} is written when a dataset expires: expire it by itself")
     terms = ExpiryTerms.create(now, recrawled(readers, options, tags), taken_down, tags)
     total, remaining = RecordCounts(), iter(readers)
     altered = frozenset(changed_outside(datasets, options))
     for dataset in opened:
-        tasks = [_Expiring(next(remaining), dataset.path if dataset.is_folder else None) for _ in dataset.files]
+        tasks = [
+            _Expiring(next(remaining), dataset.path if dataset.is_folder else None)
+            for _ in dataset.files
+        ]
         expire_dataset = _expire_folder if dataset.is_folder else _expire_file
         total.merge(expire_dataset(dataset, tasks, _Expire(terms, dry_run, altered), options))
     return total
 
 
-def _expire_file(_: Dataset, tasks: Sequence[_Expiring], expire_one: _Expire, options: JobOptions) -> RecordCounts:
+def _expire_file(
+    _: Dataset, tasks: Sequence[_Expiring], expire_one: _Expire, options: JobOptions
+) -> RecordCounts:
     [task] = tasks
     return expire_one.done(task, options).summary.counts
 
 
-def _expire_folder(dataset: Dataset, tasks: Sequence[_Expiring], expire_one: _Expire, options: JobOptions) -> RecordCounts:
+def _expire_folder(
+    dataset: Dataset, tasks: Sequence[_Expiring], expire_one: _Expire, options: JobOptions
+) -> RecordCounts:
     """The manifest of the folder comes back when all files are done."""
     folder, summary, facts = dataset.path, Summary(), []
     described = None if expire_one.dry_run else manifest.read(folder)
@@ -103,10 +144,16 @@ def _expire_folder(dataset: Dataset, tasks: Sequence[_Expiring], expire_one: _Ex
         for note in outcome.notes:
             options.removed(note)
     if described:
-        removed, when, files = summary.counts.causes, expire_one.terms.now, [file for file in facts if file]
+        removed, when, files = (
+            summary.counts.causes,
+            expire_one.terms.now,
+            [file for file in facts if file],
+        )
         # Whatever this run has done: a process may have been killed when it had changed a file, and could not say so.
         if manifest.digests(described) != {file.name: file.sha256 for file in files}:
-            described = manifest.changed(folder, described, summary.composition, removed=removed, when=when, files=files)
+            described = manifest.changed(
+                folder, described, summary.composition, removed=removed, when=when, files=files
+            )
         manifest.write(folder, described)
     return summary.counts
 
@@ -138,7 +185,11 @@ class _Expire(NamedTuple):
         outcome = self.done(task, JobOptions(1, removed=notes.append))
         assert task.folder
         name = task.reader.path.relative_to(task.folder).as_posix()
-        facts = manifest.facts_of(task.reader.path, name, outcome.summary.counts.kept) if self.tells_facts else None
+        facts = (
+            manifest.facts_of(task.reader.path, name, outcome.summary.counts.kept)
+            if self.tells_facts
+            else None
+        )
         return outcome._replace(notes=notes, facts=facts)
 
     def done(self, task: _Expiring, options: JobOptions) -> _Expired:
@@ -153,8 +204,13 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
     terms, dry_run = expire_one.terms, expire_one.dry_run
     reader, folder = task
     path, summary = reader.path, Summary()
-    rewriter = open_rewriter(path, folder and side_folder(folder, "unreadable") / path.relative_to(folder))
-    unread, expired_lines = UnreadLines(beside(path, "unreadable", folder)), PendingLines(beside(path, "expired", folder))
+    rewriter = open_rewriter(
+        path, folder and side_folder(folder, "unreadable") / path.relative_to(folder)
+    )
+    unread, expired_lines = (
+        UnreadLines(beside(path, "unreadable", folder)),
+        PendingLines(beside(path, "expired", folder)),
+    )
     with unread, expired_lines, ExitStack() as stack:
 
         def note(notes: list[Note]) -> None:
@@ -180,12 +236,18 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
             executor=options.executor,
         )
         summary.counts.unreadable += unread.records
-        if unread.unkept and not rewriter:  # a part of a table: it would be gone, whoever could still read something of it
-            raise DatasetError(f"{path}: {unread.unkept}. It would be lost; export what can be read. Nothing has changed")
+        if (
+            unread.unkept and not rewriter
+        ):  # a part of a table: it would be gone, whoever could still read something of it
+            raise DatasetError(
+                f"{path}: {unread.unkept}. It would be lost; export what can be read. Nothing has changed"
+            )
         if dry_run or not (expired_lines.number or unread.number):
             raise _NothingGoes
         if not rewriter and summary.counts.causes == {"no-tag": summary.counts.records}:
-            raise DatasetError(f"{path}: no record has a tag, and all would go; say where the tags are. Nothing has changed")
+            raise DatasetError(
+                f"{path}: no record has a tag, and all would go; say where the tags are. Nothing has changed"
+            )
         if rewriter:
             rewriter.copy()
         unread.append()
@@ -196,10 +258,19 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
         if described:
             described |= expire_one.facts_of_change(path)
             manifest.write(
-                path, manifest.changed(path, described, summary.composition, removed=summary.counts.causes, when=terms.now)
+                path,
+                manifest.changed(
+                    path,
+                    described,
+                    summary.composition,
+                    removed=summary.counts.causes,
+                    when=terms.now,
+                ),
             )
     if not dry_run and not manifest.current(path) and (described := manifest.read(path)):
         # A run was killed when the dataset was replaced, before its manifest was written.
         described |= expire_one.facts_of_change(path)
-        manifest.write(path, manifest.changed(path, described, summary.composition, removed={}, when=terms.now))
+        manifest.write(
+            path, manifest.changed(path, described, summary.composition, removed={}, when=terms.now)
+        )
     return _Expired(summary)

@@ -60,11 +60,19 @@ class FolderOutput(NamedTuple):
     parts: Sequence[FolderPart]
     facts: list[FileFacts]  # of the files that are there
 
-    def results(self, do_by: Callable[[int | None], Do[FolderPart, tuple[R, FileFacts]]], options: JobOptions) -> Iterator[R]:
+    def results(
+        self,
+        do_by: Callable[[int | None], Do[FolderPart, tuple[R, FileFacts]]],
+        options: JobOptions,
+    ) -> Iterator[R]:
         """Yield what is found out of each file. `do_by`: gives what is done with a part, by so many processes."""
-        is_one = len(self.parts) == 1 and options.executor == PROCESSES  # then it is shared among processes
+        is_one = (
+            len(self.parts) == 1 and options.executor == PROCESSES
+        )  # then it is shared among processes
         do = do_by(options.workers if is_one else 1)
-        for result, facts in each_file(do, self.parts, options._replace(workers=1) if is_one else options):
+        for result, facts in each_file(
+            do, self.parts, options._replace(workers=1) if is_one else options
+        ):
             self.facts.append(facts)
             yield result
 
@@ -85,21 +93,31 @@ def folder_output(
     `folder`: of `nameable_folder`. `kinds`: of what is kept beside it, each in a folder. `ending`: one of WRITABLE, that of the
     new files; "": that of each file. DatasetError where a file cannot be used or written."""
     asides = [side_folder(folder, kind) for kind in kinds]
-    datasets, readers = [open_dataset(path) for path in inputs], list(map(reader_of, open_readers(inputs)))
+    datasets, readers = (
+        [open_dataset(path) for path in inputs],
+        list(map(reader_of, open_readers(inputs))),
+    )
     for clash in (folder, *asides):
         if any(is_within(path, clash) for path in paths_read(readers, tags)):
             raise DatasetError(f"{clash} is read from: give the output another name")
     check_outside(folder, inputs)
-    names = [_new_name(dataset.name_of(file), ending) for dataset in datasets for file in dataset.files]
+    names = [
+        _new_name(dataset.name_of(file), ending) for dataset in datasets for file in dataset.files
+    ]
     [(name, count)] = Counter(names).most_common(1)
     if count > 1:
         raise DatasetError(f"{folder / name} would be written twice: two files have this name")
     # In a store the old files go before the new ones come: then no manifest is beside them until all are there.
     restored = manifest.restored_on_error(folder) if is_local(folder) else nullcontext()
     with restored, ExitStack() as stack:
-        filled = stack.enter_context(FolderReplacement(folder, manifest.written_names(folder).__contains__))
+        filled = stack.enter_context(
+            FolderReplacement(folder, manifest.written_names(folder).__contains__)
+        )
         beside = tuple(stack.enter_context(FolderReplacement(aside, _is_lines)) for aside in asides)
-        parts = [FolderPart(reader, name, filled, beside) for reader, name in zip(readers, names, strict=True)]
+        parts = [
+            FolderPart(reader, name, filled, beside)
+            for reader, name in zip(readers, names, strict=True)
+        ]
         yield (output := FolderOutput(readers, parts, []))
         manifest.announce(folder, output.facts)
         manifest.retract(folder, is_replaced=True)
@@ -116,4 +134,6 @@ def _is_lines(name: str) -> bool:
 
 def _new_name(name: str, ending: str) -> str:
     old_ending = ending_of(name)
-    return name[: len(name) - len(old_ending)] + (ending or (old_ending if old_ending in WRITABLE else UNWRITABLE_AS))
+    return name[: len(name) - len(old_ending)] + (
+        ending or (old_ending if old_ending in WRITABLE else UNWRITABLE_AS)
+    )

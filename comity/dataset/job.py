@@ -24,7 +24,9 @@ class JobOptions(NamedTuple):
 
     workers: int | None = None  # None: as many as are of use
     progress: Callable[[int], object] = lambda _: None  # told how many octets have been read
-    removed: Callable[[Note], object] = lambda _: None  # told of each record that goes: its `url`, `why` and `because`
+    removed: Callable[[Note], object] = lambda _: (
+        None
+    )  # told of each record that goes: its `url`, `why` and `because`
     executor: str = PROCESSES  # one of EXECUTORS
     complain: Callable[[str], object] = lambda _: None  # told what is wrong, and ends nothing
 
@@ -43,7 +45,9 @@ Task = TypeVar("Task", bound=FileTask)
 R_co = TypeVar("R_co", covariant=True)
 
 
-def each_file(do: Do[Task, R_co], tasks: Sequence[Task], options: JobOptions) -> Generator[R_co, None, None]:
+def each_file(
+    do: Do[Task, R_co], tasks: Sequence[Task], options: JobOptions
+) -> Generator[R_co, None, None]:
     """Yield what `do` gives for each file, in their order. A file is done by one process, from its reading to its writing."""
     workers = options.workers
     if workers is None and options.executor == PROCESSES:
@@ -68,7 +72,9 @@ class _File(NamedTuple):
     reader: Reader
 
 
-def _may_mention(readers: Sequence[Reader], key: str, tags: tuple[str, ...], options: JobOptions) -> bool:
+def _may_mention(
+    readers: Sequence[Reader], key: str, tags: tuple[str, ...], options: JobOptions
+) -> bool:
     workers = 1 if options.executor == PROCESSES and is_small(readers) else options.workers
     options = options._replace(workers=workers, progress=lambda _: None)
     mentions = each_file(_Mentions(key, tags), [_File(reader) for reader in readers], options)
@@ -89,7 +95,12 @@ class FetchPass(NamedTuple):
 
 
 def recrawled(
-    readers: Sequence[Reader], options: JobOptions, tags: TagSource, uses: Iterable[str] = (), *, last_fetch: bool = False
+    readers: Sequence[Reader],
+    options: JobOptions,
+    tags: TagSource,
+    uses: Iterable[str] = (),
+    *,
+    last_fetch: bool = False,
 ) -> Recrawled:
     """Return the pages of these files that were fetched more than once, if anything depends on it.
 
@@ -129,14 +140,19 @@ def open_readers(paths: Sequence[Path]) -> list[Reader]:
 
 def paths_read(readers: Iterable[Reader], tags: TagSource) -> list[Path]:
     """Return the paths of all that is read: of the records, and of the file that has their tags."""
-    return [*(reader.path for reader in readers), *([tags.path] if isinstance(tags, Sidecar) else ())]
+    return [
+        *(reader.path for reader in readers),
+        *([tags.path] if isinstance(tags, Sidecar) else ()),
+    ]
 
 
 def check_outside(output: Path, inputs: Iterable[Path]) -> None:
     """DatasetError where an output would stand in a folder that is read: whoever reads it next would read that too."""
     for path in inputs:
         if path.is_dir() and is_within(output, path):
-            raise DatasetError(f"{output} would be a part of {path}, which is read from: write it elsewhere")
+            raise DatasetError(
+                f"{output} would be a part of {path}, which is read from: write it elsewhere"
+            )
 
 
 File = tuple[int, int] | str  # the same by whatever name
@@ -155,4 +171,6 @@ def _file_of(path: Path) -> File:
 
 def first_of(paths: Iterable[Path], files: set[File]) -> Path | None:
     """The first of these places where one of these files stands."""
-    return next((path for path in paths if path.exists() and not files.isdisjoint(files_of([path]))), None)
+    return next(
+        (path for path in paths if path.exists() and not files.isdisjoint(files_of([path]))), None
+    )

@@ -33,11 +33,17 @@ from comity.dataset.records import DatasetError, Record
 from comity.dataset.tags.sources import RawTag
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
-ENCODINGS = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet", "warc": "application/warc"}
+ENCODINGS = {
+    "jsonl": "application/jsonlines",
+    "parquet": "application/x-parquet",
+    "warc": "application/warc",
+}
 FILE = "file"  # @id of the FileObject
 FILES = "files"  # @id of the FileSet, which has all of a folder
 RECORDS = "records"  # @id of the RecordSet
-CHANGED_OUTSIDE = "comity:changedOutside"  # true where something else had changed a dataset before it expired
+CHANGED_OUTSIDE = (
+    "comity:changedOutside"  # true where something else had changed a dataset before it expired
+)
 
 # Appendix 1 of the specification, then ours. Values of ours are JSON as it is, whatever keys it has.
 CONTEXT: dict[str, Any] = {
@@ -80,7 +86,17 @@ CONTEXT: dict[str, Any] = {
     "comity": "urn:comity:dataset:",
     **{
         f"comity:{name}": {"@type": "@json"}
-        for name in ("counts", "agents", "policies", "policyCount", "arrangements", "vocabulary", "removed", "defaults", "tagged")
+        for name in (
+            "counts",
+            "agents",
+            "policies",
+            "policyCount",
+            "arrangements",
+            "vocabulary",
+            "removed",
+            "defaults",
+            "tagged",
+        )
     },
 }
 
@@ -92,7 +108,9 @@ class Fields:
     """The fields that the records have, and their data types. Mergeable; it can be pickled."""
 
     def __init__(self) -> None:
-        self.kinds: dict[str, set[str]] = {}  # "" null, "?" what Croissant has no type for, "[sc:Text]" a list of it
+        self.kinds: dict[
+            str, set[str]
+        ] = {}  # "" null, "?" what Croissant has no type for, "[sc:Text]" a list of it
         self.tags: dict[str, None] = {}  # those that hold tags, as objects
 
     def note(self, record: Record, tag: RawTag | None = None) -> None:
@@ -134,7 +152,11 @@ def _common_type(kinds: set[str]) -> str:
 
 def taken_for_date(name: str) -> bool:
     """pandas, by which mlcroissant reads JSON Lines, takes what stands under such names for times where it looks like one."""
-    return name.endswith(("_at", "_time")) or name in ("modified", "date") or name.startswith("timestamp")
+    return (
+        name.endswith(("_at", "_time"))
+        or name in ("modified", "date")
+        or name.startswith("timestamp")
+    )
 
 
 def _date(text: str) -> str:
@@ -153,7 +175,9 @@ class History(NamedTuple):
     exported_at: datetime
     counts: Mapping[str, Any]  # records that were read, that came out, and why others did not
     vocabulary: Mapping[str, str]  # name -> revision of its words
-    defaults: Mapping[str, str]  # use -> verdict where nobody speaks of it, in the place of that of the crawl
+    defaults: Mapping[
+        str, str
+    ]  # use -> verdict where nobody speaks of it, in the place of that of the crawl
     tagged: Any = None  # of records of others: for whom and by which policies they were tagged
 
 
@@ -198,10 +222,14 @@ def facts_of(path: Path, name: str = "", records: int | None = None) -> FileFact
     """Return what a manifest says of a file. `name`: in its folder."""
     form = format_of(path)
     columns = tuple(getattr(open_reader(path), "schema").names) if form == "parquet" else None  # noqa: B009  # others have none
-    return FileFacts(name or path.name, ENCODINGS[form], sha256_of(path), path.stat().st_size, columns, records)
+    return FileFacts(
+        name or path.name, ENCODINGS[form], sha256_of(path), path.stat().st_size, columns, records
+    )
 
 
-def manifest(path: Path, history: History, composition: Composition, files: Sequence[FileFacts] | None = None) -> dict[str, Any]:
+def manifest(
+    path: Path, history: History, composition: Composition, files: Sequence[FileFacts] | None = None
+) -> dict[str, Any]:
     """The manifest of a dataset that is written. `files`: of a folder."""
     moment = history.exported_at.isoformat(timespec="seconds")
     return {
@@ -237,16 +265,29 @@ def changed(
     moment = when.isoformat(timespec="seconds")
     remaining = {key: value for key, value in described.items() if key != "license"}
     changes = {"dateModified": moment, "comity:expiredAt": moment, "comity:removed": dict(before)}
-    return {**remaining, **changes, **_composed(path, described.get("comity:uses", ()), composition, files)}
+    return {
+        **remaining,
+        **changes,
+        **_composed(path, described.get("comity:uses", ()), composition, files),
+    }
 
 
-def _composed(path: Path, uses: Sequence[str], composition: Composition, files: Sequence[FileFacts] | None) -> dict[str, Any]:
+def _composed(
+    path: Path, uses: Sequence[str], composition: Composition, files: Sequence[FileFacts] | None
+) -> dict[str, Any]:
     if files is None:
         files = [facts_of(path)]
-        distribution, source = [_file_object(FILE, path.name, files[0])], {"fileObject": {"@id": FILE}}
+        distribution, source = (
+            [_file_object(FILE, path.name, files[0])],
+            {"fileObject": {"@id": FILE}},
+        )
     else:
         distribution, source = [*_file_set(path.name, files)], {"fileSet": {"@id": FILES}}
-    columns = None if files[0].columns is None else {name for file in files for name in file.columns or ()}
+    columns = (
+        None
+        if files[0].columns is None
+        else {name for file in files for name in file.columns or ()}
+    )
     fields = list(_described(composition.fields, uses, columns, source))
     count = composition.policy_count
     return {
@@ -295,7 +336,9 @@ def digests(described: Mapping[str, Any] | None) -> dict[str, str]:
     """The files in a folder that is so described, by their names there, with their SHA-256."""
     distribution = (described or {}).get("distribution", ())
     return {
-        file["name"]: file.get("sha256", "") for file in distribution if file.get("@type") == "cr:FileObject" and "name" in file
+        file["name"]: file.get("sha256", "")
+        for file in distribution
+        if file.get("@type") == "cr:FileObject" and "name" in file
     }
 
 
@@ -309,7 +352,11 @@ class Digest(NamedTuple):
 def described_files(described: Mapping[str, Any]) -> dict[str, Digest]:
     """The files that a manifest describes so that they can be told from others, by their names."""
     distribution = described.get("distribution")
-    files = [file for file in distribution if isinstance(file, dict)] if isinstance(distribution, list) else []
+    files = (
+        [file for file in distribution if isinstance(file, dict)]
+        if isinstance(distribution, list)
+        else []
+    )
     return {
         str(file["name"]): Digest(str(file["sha256"]), _octets(str(file.get("contentSize"))))
         for file in files
@@ -332,7 +379,9 @@ def _described(
         if columns is not None and name not in columns:
             continue
         if name in fields.tags:
-            verdicts = {} if columns is not None else {use: f"$.uses.'{use}'.verdict" for use in uses}
+            verdicts = (
+                {} if columns is not None else {use: f"$.uses.'{use}'.verdict" for use in uses}
+            )
             yield {
                 "@type": "cr:Field",
                 "@id": f"{RECORDS}/{name}",
@@ -347,10 +396,20 @@ def _described(
         repeated = kind.startswith("[")
         data_type = kind.strip("[]") or "sc:Text"
         if data_type != "?":
-            yield {**_field(name, name, data_type, source, name), **({"repeated": True} if repeated else {})}
+            yield {
+                **_field(name, name, data_type, source, name),
+                **({"repeated": True} if repeated else {}),
+            }
 
 
-def _field(identifier: str, name: str, data_type: str, source: Mapping[str, Any], column: str, path: str = "") -> dict[str, Any]:
+def _field(
+    identifier: str,
+    name: str,
+    data_type: str,
+    source: Mapping[str, Any],
+    column: str,
+    path: str = "",
+) -> dict[str, Any]:
     extract = {**source, "extract": {"column": column}}
     return {
         "@type": "cr:Field",
@@ -395,7 +454,10 @@ def written_names(path: Path) -> frozenset[str]:
 
 def last(path: Path) -> dict[str, Any] | None:
     """Read the last manifest that was there, whatever stands there now. DatasetError where it is none."""
-    return next((value for name in (path_of, before, replaced) if (value := _read(name(path))) is not None), None)
+    return next(
+        (value for name in (path_of, before, replaced) if (value := _read(name(path))) is not None),
+        None,
+    )
 
 
 def read(path: Path) -> dict[str, Any] | None:
@@ -411,7 +473,9 @@ def read(path: Path) -> dict[str, Any] | None:
 def _is_described(path: Path, described: Mapping[str, Any]) -> bool:
     files = described_files(described)
     is_folder = path.is_dir()
-    return bool(files) and all(_is_it(path / name if is_folder else path, digest.sha256) for name, digest in files.items())
+    return bool(files) and all(
+        _is_it(path / name if is_folder else path, digest.sha256) for name, digest in files.items()
+    )
 
 
 def _is_it(path: Path, sha256: str) -> bool:
@@ -455,7 +519,11 @@ def restored_on_error(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         file = next((file for file in (before(path), replaced(path)) if file.exists()), None)
-        if file and not path_of(path).exists() and (was_there or _is_described(path, _read(file) or {})):
+        if (
+            file
+            and not path_of(path).exists()
+            and (was_there or _is_described(path, _read(file) or {}))
+        ):
             _move(file, path_of(path))
         raise
 
@@ -471,6 +539,9 @@ def _move(source: Path, target: Path) -> None:
 def write(path: Path, described: Mapping[str, Any]) -> None:
     """The dataset stands as it is described."""
     with Replacement(path_of(path), is_named=False) as file:
-        file.write(json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+        file.write(
+            json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")
+            + b"\n"
+        )
     for manifest in (before(path), replaced(path), announced(path)):
         manifest.unlink(missing_ok=True)

@@ -33,7 +33,9 @@ from comity.dataset.files.formats import Part, Reader, Writer
 from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import Record, Unreadable
 
-SMALL = 16 * 2**20  # octets: files that together have fewer are done before other processes have started
+SMALL = (
+    16 * 2**20
+)  # octets: files that together have fewer are done before other processes have started
 WHOLE = "whole"  # position of a part that is all of its file
 
 Result = Any  # what a pass finds out: it has `merge(other)`
@@ -105,13 +107,22 @@ def run(
 
     `executor`: one of EXECUTORS. The processes of an engine read whole files by themselves, where nothing has to be written.
     DatasetError, whatever of it has been written: where a file cannot be read, or a process was killed."""
-    task = _Task(work, tuple(readers), writer.encode if writer else None, getattr(writer, "encode_columns", None))
+    task = _Task(
+        work,
+        tuple(readers),
+        writer.encode if writer else None,
+        getattr(writer, "encode_columns", None),
+    )
     if workers is None and executor == PROCESSES:
-        is_by_columns = getattr(writer, "takes_columns", False) and all(map(task.by_columns, readers))
+        is_by_columns = getattr(writer, "takes_columns", False) and all(
+            map(task.by_columns, readers)
+        )
         workers = 1 if is_small(readers) or is_by_columns else usable_cores()
     by_file = executor != PROCESSES and not writer and len(readers) > 1
     parts: deque[Numbered] = deque()  # of which the outputs are to come
-    outputs = in_order(task, _noted(_files(readers) if by_file else _parts(readers), parts), executor, workers)
+    outputs = in_order(
+        task, _noted(_files(readers) if by_file else _parts(readers), parts), executor, workers
+    )
     with closing(outputs):
         for output in outputs:
             number, part = parts.popleft()
@@ -195,9 +206,17 @@ class _Task(NamedTuple):
             columnar: Any = reader
             work = cast(ColumnWork, self.work)
             for batch, row in columnar.read_columns(part, self.work.fields):
-                yield Outcome([], None, unreadable=[batch]) if isinstance(batch, Unreadable) else work.columns(batch, row)
+                yield (
+                    Outcome([], None, unreadable=[batch])
+                    if isinstance(batch, Unreadable)
+                    else work.columns(batch, row)
+                )
             return
         for batch in reader.read(part, self.work.fields):
             outcome = self.work([record for record in batch if not isinstance(record, Unreadable)])
             unreadable = [record for record in batch if isinstance(record, Unreadable)]
-            yield outcome._replace(unreadable=[*unreadable, *outcome.unreadable]) if unreadable else outcome
+            yield (
+                outcome._replace(unreadable=[*unreadable, *outcome.unreadable])
+                if unreadable
+                else outcome
+            )

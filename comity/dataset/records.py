@@ -15,7 +15,9 @@ Record = dict[str, Any]  # as a line of JSON Lines has it: the item's fields and
 FIELD = "permissions"  # the tag's, where COMITY_TAG names no other
 SPARE_FIELD = "comity_permissions"  # the tag's, in items that have data of their own in that field
 TAG_FIELDS = "\0tag"  # among the fields that are asked for: whatever may be one with a tag
-LICENSE = "license"  # field of an export: under which licences the uses are permitted, a list of texts
+LICENSE = (
+    "license"  # field of an export: under which licences the uses are permitted, a list of texts
+)
 ATTRIBUTION = "attribution"  # field of an export: what is to be shown with it, a list of resources as the tag has them
 INSTEAD = "must_use"  # field of an export: what alone may be used, a list of resources as the tag has them
 
@@ -65,13 +67,19 @@ def moment_of(value: Any) -> datetime | None:
     try:
         if isinstance(value, str):
             text = value.strip()
-            moment = datetime.strptime(text, "%Y%m%d%H%M%S") if _COMPACT.fullmatch(text) else datetime.fromisoformat(text)  # noqa: DTZ007
+            moment = (
+                datetime.strptime(text, "%Y%m%d%H%M%S")  # noqa: DTZ007
+                if _COMPACT.fullmatch(text)
+                else datetime.fromisoformat(text)
+            )
         elif isinstance(value, datetime):
             moment = value
         elif isinstance(value, date):
             moment = datetime(value.year, value.month, value.day, tzinfo=UTC)
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            moment = datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS else value, UTC)
+            moment = datetime.fromtimestamp(
+                value / 1000 if abs(value) >= _MILLISECONDS else value, UTC
+            )
         else:
             return None
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -88,7 +96,11 @@ def parsed(text: str | bytes) -> Any:
         text = text.removeprefix(BOM).decode("utf-8", "surrogatepass")
     end = text[-_END:]
     tail = _TAILS.get(end)
-    if tail is not None and text.endswith(tail) and not _may_hold_names(text, len(text) - len(tail)):
+    if (
+        tail is not None
+        and text.endswith(tail)
+        and not _may_hold_names(text, len(text) - len(tail))
+    ):
         return json.loads(text)
     try:
         value = _decode(text)
@@ -112,7 +124,9 @@ def _may_hold_names(text: str, end: int) -> bool:
     """Return whether names may stand before `end` that are looked at: those of a tag, as an object or a text, or what stands in
     its field, with letters that are escaped; and those of any object in the record, which may be a header of HTTP."""
     signs = ('"uses', f'"{FIELD}"', "\\u00")
-    return text.find("{", text.find("{") + 1, end) >= 0 or any(text.find(sign, 0, end) >= 0 for sign in signs)
+    return text.find("{", text.find("{") + 1, end) >= 0 or any(
+        text.find(sign, 0, end) >= 0 for sign in signs
+    )
 
 
 class _RepetitionError(Exception):
@@ -174,12 +188,16 @@ _OF_TAGS = frozenset(("schema", "uses"))
 
 def _may_be_tag(value: Any) -> bool:
     is_text = isinstance(value, str)
-    return (is_text or isinstance(value, dict)) and any((f'"{name}"' if is_text else name) in value for name in _OF_TAGS)
+    return (is_text or isinstance(value, dict)) and any(
+        (f'"{name}"' if is_text else name) in value for name in _OF_TAGS
+    )
 
 
 def _repeated_in(value: Any) -> str:
     """Return a name that stands twice in an object of the value; ""."""
     if isinstance(value, Repeating):
         return next(_repeated(value.pairs))
-    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    members = (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    )
     return next(filter(None, map(_repeated_in, members)), "")

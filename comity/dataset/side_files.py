@@ -59,9 +59,13 @@ class PendingLines:
 
     def __enter__(self) -> Self:
         folder = self.path.parent
-        while is_local(folder) and not folder.exists():  # one beside a folder is made where there is something to put there
+        while (
+            is_local(folder) and not folder.exists()
+        ):  # one beside a folder is made where there is something to put there
             folder = folder.parent
-        self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(2**20, dir=str(folder) if is_local(folder) else None)
+        self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(
+            2**20, dir=str(folder) if is_local(folder) else None
+        )
         return self
 
     def __exit__(self, *_: object) -> None:

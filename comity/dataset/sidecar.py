@@ -21,14 +21,25 @@ from typing import IO, Any
 from weakref import finalize
 
 from comity.bounded import Bounded
-from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, PositionedRecord, Record, parsed
+from comity.dataset.records import (
+    FIELD,
+    SPARE_FIELD,
+    DatasetError,
+    PositionedRecord,
+    Record,
+    parsed,
+)
 from comity.dataset.tags.sources import GUESSED, RawTag
 from comity.policies import Agent
 from comity.policies.tag import TagError, join_tags, read_tag
 
-MAX_JOINED = 1_000  # tags of content with several rows that are remembered: each takes a look at all of them
+MAX_JOINED = (
+    1_000  # tags of content with several rows that are remembered: each takes a look at all of them
+)
 _EXACT = 2**53  # whole numbers up to it are the same as floats
-_ROW = re.compile(rb'\{"id":"([0-9a-f]{64})"(?:,"url":("(?:[^"\\]|\\.)*"))?')  # how it begins, though it may be cut off
+_ROW = re.compile(
+    rb'\{"id":"([0-9a-f]{64})"(?:,"url":("(?:[^"\\]|\\.)*"))?'
+)  # how it begins, though it may be cut off
 
 
 def item_id(item: Record) -> str:
@@ -36,7 +47,9 @@ def item_id(item: Record) -> str:
 
     The order of its fields does not count, nor do fields that are null, nor whether a whole number is written as 1 or 1.0."""
     present = {name: _plain(value) for name, value in item.items() if value is not None}
-    return hashlib.sha256(json.dumps(present, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(present, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()
 
 
 def _plain(value: Any) -> Any:
@@ -44,12 +57,19 @@ def _plain(value: Any) -> Any:
         return int(value)
     if isinstance(value, list):
         return [_plain(member) for member in value]
-    return {name: _plain(member) for name, member in value.items()} if isinstance(value, dict) else value
+    return (
+        {name: _plain(member) for name, member in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def row(item: Record, url: str, tag: dict[str, Any]) -> bytes:
     """A line."""
-    return json.dumps({"id": item_id(item), "url": url, FIELD: tag}, separators=(",", ":")).encode() + b"\n"
+    return (
+        json.dumps({"id": item_id(item), "url": url, FIELD: tag}, separators=(",", ":")).encode()
+        + b"\n"
+    )
 
 
 class Sidecar:

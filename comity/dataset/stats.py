@@ -18,7 +18,15 @@ from typing import IO, Any, NamedTuple
 
 from comity.dataset.counts.use_counts import MONTH, USE, UseCounts
 from comity.dataset.files.replacement import Replacement
-from comity.dataset.job import JobOptions, check_outside, fields_with_tag, files_of, first_of, open_readers, paths_read
+from comity.dataset.job import (
+    JobOptions,
+    check_outside,
+    fields_with_tag,
+    files_of,
+    first_of,
+    open_readers,
+    paths_read,
+)
 from comity.dataset.passes import Outcome, Sinks, Unread, run
 from comity.dataset.records import DatasetError, Record
 from comity.dataset.tags.sources import GUESSED, TagSource, read
@@ -63,7 +71,9 @@ class StatsPass(NamedTuple):
 def check_output(output: Path, datasets: Sequence[Path], tags: TagSource) -> None:
     """DatasetError if counts cannot be written to this file."""
     if output.suffix not in _WRITERS:
-        raise DatasetError(f"{output}: its name says no format: write a name that ends in {', '.join(_WRITERS)}")
+        raise DatasetError(
+            f"{output}: its name says no format: write a name that ends in {', '.join(_WRITERS)}"
+        )
     if first_of([output], files_of(paths_read(open_readers(datasets), tags))):
         raise DatasetError(f"{output} is read from: give the counts another name")
     check_outside(output, datasets)
@@ -82,7 +92,9 @@ def _write_parquet(counts: UseCounts, file: IO[bytes]) -> None:
     from pyarrow import parquet
 
     types = [pa.string() if name in (counts.by, "use") else pa.int64() for name in counts.columns]
-    rows = pa.Table.from_pylist(list(counts.rows()), pa.schema(list(zip(counts.columns, types, strict=True))))
+    rows = pa.Table.from_pylist(
+        list(counts.rows()), pa.schema(list(zip(counts.columns, types, strict=True)))
+    )
     parquet.write_table(rows, file, compression="zstd")
 
 

@@ -33,10 +33,17 @@ from comity.policies import Agent
 class TaggedBatches:
     """A step that tags rows. It can be pickled, and has no memory of other batches."""
 
-    def __init__(self, question: Question, policies: Policies, columns: Columns = Columns()) -> None:  # noqa: B008  # immutable
+    def __init__(
+        self,
+        question: Question,
+        policies: Policies,
+        columns: Columns = Columns(),  # noqa: B008
+    ) -> None:  # immutable
         """DatasetError for records that are to be kept apart: there is no place for them."""
         if question.missing == KEEP_APART:
-            raise DatasetError(f"a batch has no place to keep records apart: write another `missing` than {KEEP_APART}")
+            raise DatasetError(
+                f"a batch has no place to keep records apart: write another `missing` than {KEEP_APART}"
+            )
         self._pass = TagPass(Judge(question, policies), Making(columns))
         self._columns = columns
         self._opened: PolicyCaptures | None = None
@@ -88,7 +95,11 @@ def tagger(
     question = Question.of(asking, **fields)
     if hasattr(policies, "at"):
         return TaggedBatches(question, cast(Policies, policies), columns)
-    sources = [source for path in policies for source in sources_in(path if isinstance(path, Path) else path_of(str(path)))]
+    sources = [
+        source
+        for path in policies
+        for source in sources_in(path if isinstance(path, Path) else path_of(str(path)))
+    ]
     captures = PolicyCaptures.open(sources, agent=asking, now=question.now)
     tagging = TaggedBatches(question, captures, columns)
     tagging._opened = captures

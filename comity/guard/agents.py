@@ -60,8 +60,12 @@ class Agents:
     def __init__(self, names: Iterable[str], key_header: str) -> None:
         """`names`: `Site.crawler_names`. `key_header`: the field that carries a key."""
         self._tokens = frozenset(name for name in names if PRODUCT_TOKEN.fullmatch(name))
-        self._others = tuple(sorted(set(names) - self._tokens))  # names in ACAP, of several words or with `*` at the end
-        self._nobody = next(name for length in count(1) if (name := "_" * length) not in self._tokens)
+        self._others = tuple(
+            sorted(set(names) - self._tokens)
+        )  # names in ACAP, of several words or with `*` at the end
+        self._nobody = next(
+            name for length in count(1) if (name := "_" * length) not in self._tokens
+        )
         self._key_header = key_header
         self._agents: Bounded[tuple[str, str], Agent] = Bounded(MAX_AGENTS)
 
@@ -70,8 +74,12 @@ class Agents:
         described = self._described(user_agent) if self._others else []
         is_clear = len(tokens) + len(described) <= MAX_NAMED
         acap_names = "; ".join(name.rstrip("*") for name in described[:MAX_NAMED])
-        agents = tuple(self._agent(token, acap_names) for token in tokens[:MAX_NAMED] or (self._nobody,))
-        is_named = bool(distinctive and tokens) or any(_tells_apart(name, distinctive) for name in described)
+        agents = tuple(
+            self._agent(token, acap_names) for token in tokens[:MAX_NAMED] or (self._nobody,)
+        )
+        is_named = bool(distinctive and tokens) or any(
+            _tells_apart(name, distinctive) for name in described
+        )
         return Asking(agents, is_named, is_clear)
 
     def _product_tokens(self, user_agent: str) -> tuple[list[str], list[str]]:
@@ -79,14 +87,18 @@ class Agents:
         words = PRODUCT_TOKEN.findall(user_agent.lower())
         if not self._others and self._tokens.isdisjoint(words):
             return [], []
-        words = list(dict.fromkeys(words_of(user_agent) if len(user_agent) <= MAX_PARSED else words))
+        words = list(
+            dict.fromkeys(words_of(user_agent) if len(user_agent) <= MAX_PARSED else words)
+        )
         distinctive = [word for word in words if not is_of_browsers(word)]
         return distinctive, [word for word in distinctive or words if word in self._tokens]
 
     def _agent(self, token: str, acap_names: str) -> Agent:
         agent = self._agents.get((token, acap_names))
         if agent is None:
-            agent = self._agents[token, acap_names] = Agent(token, user_agent=acap_names, key_header=self._key_header)
+            agent = self._agents[token, acap_names] = Agent(
+                token, user_agent=acap_names, key_header=self._key_header
+            )
         return agent
 
     def _described(self, user_agent: str) -> list[str]:
@@ -116,5 +128,7 @@ def _tells_apart(name: str, distinctive: Iterable[str]) -> bool:
     `distinctive`: such words of the User-Agent."""
     of_name = words_of(name)
     return any(
-        word in of_name or (name.endswith("*") and word.startswith(of_name[-1:][0] if of_name else "")) for word in distinctive
+        word in of_name
+        or (name.endswith("*") and word.startswith(of_name[-1:][0] if of_name else ""))
+        for word in distinctive
     )

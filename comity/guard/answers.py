@@ -18,7 +18,9 @@ RETRY = (429, 503)  # with Retry-After
 # "Forbidden", "Try Again Later"; RFC 6455 section-7.4.1, a policy is violated.
 _CLOSE_CODES = {401: 3000, 403: 3003, 429: 1013, 503: 1013}
 
-_ENTITY_TAG = re.compile(r'"[^"]*"')  # RFC 9110 section-8.8.3, without its W/: comparison is weak (section-13.1.2)
+_ENTITY_TAG = re.compile(
+    r'"[^"]*"'
+)  # RFC 9110 section-8.8.3, without its W/: comparison is weak (section-13.1.2)
 
 
 class Answer(NamedTuple):
@@ -54,7 +56,9 @@ class Problems:
         self._types = types
         self._challenge = challenge
 
-    def answer(self, method: str, reasons: tuple[Reason, ...], *, detail: str = "", retry_after: int = 0) -> Answer:
+    def answer(
+        self, method: str, reasons: tuple[Reason, ...], *, detail: str = "", retry_after: int = 0
+    ) -> Answer:
         """Return the refusal of a request. `retry_after`: seconds, of a 429 or 503."""
         status, reason = status_of(reasons)
         source = reason.source
@@ -90,7 +94,11 @@ class ServedFile:
         self._body = body
         self._entity_tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         self._cache_headers = (("ETag", self._entity_tag), ("Cache-Control", f"max-age={max_age}"))
-        self._headers = (("Content-Type", media_type), ("Content-Length", str(len(body))), *self._cache_headers)
+        self._headers = (
+            ("Content-Type", media_type),
+            ("Content-Length", str(len(body))),
+            *self._cache_headers,
+        )
 
     def answer(self, method: str, fields: Mapping[str, str]) -> Answer:
         if method not in ("GET", "HEAD"):

@@ -48,7 +48,9 @@ def _incoming(scope: Scope, root_path: str | None) -> Incoming:
     # In the environment of WSGI, which some applications make of the scope, `_` and `-` are one. What
     # a name with `_` says comes first: a proxy adds to the field with `-`, and its word is the last.
     for name, value in sorted(scope.get("headers") or (), key=_has_no_underscore):
-        fields.setdefault(name.decode("latin-1").lower().replace("_", "-"), []).append(value.decode("latin-1"))
+        fields.setdefault(name.decode("latin-1").lower().replace("_", "-"), []).append(
+            value.decode("latin-1")
+        )
     client = scope.get("client")
     root = scope.get("root_path", "").rstrip("/") if root_path is None else root_path
     target, *aliases = _targets(scope, root_path)
@@ -74,7 +76,9 @@ def _targets(scope: Scope, root_path: str | None) -> Iterator[str]:
     scope_root = scope.get("root_path", "").encode("utf-8", "surrogatepass").rstrip(b"/")
     root = None if root_path is None else root_path.encode()
     if sent := scope.get("raw_path"):
-        for path in _public(sent, quote(scope_root).encode(), None if root is None else quote(root).encode()):
+        for path in _public(
+            sent, quote(scope_root).encode(), None if root is None else quote(root).encode()
+        ):
             yield target_from(path + b"?" + query if query else path)
     for path in _public(scope["path"].encode("utf-8", "surrogatepass"), scope_root, root):
         yield target_of_path(path, query)
@@ -100,10 +104,14 @@ async def _answer(answer: Answer, scope: Scope, send: Send) -> None:
     kind = scope["type"]
     if kind == "websocket":
         if "websocket.http.response" not in (scope.get("extensions") or {}):
-            await send({"type": "websocket.close", "code": answer.close_code})  # before it is accepted: the server answers 403
+            await send(
+                {"type": "websocket.close", "code": answer.close_code}
+            )  # before it is accepted: the server answers 403
             return
         kind = "websocket.http"
-    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
+    headers = [
+        (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers
+    ]
     await send({"type": f"{kind}.response.start", "status": answer.status, "headers": headers})
     await send({"type": f"{kind}.response.body", "body": answer.body})
 
@@ -113,7 +121,11 @@ def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
 
     async def counting_send(message: Message) -> None:
         if message["type"] == "http.response.start":
-            lengths = (value for name, value in message.get("headers", ()) if bytes(name).lower() == b"content-length")
+            lengths = (
+                value
+                for name, value in message.get("headers", ())
+                if bytes(name).lower() == b"content-length"
+            )
             has_body = scope.get("method") != "HEAD" and message["status"] not in (204, 304)
             passed.begins(bytes(next(lengths, b"")).decode("latin-1"), has_body=has_body)
         elif message["type"] == "http.response.body":

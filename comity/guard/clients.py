@@ -17,11 +17,11 @@ from comity.bounded import Bounded
 from comity.guard.incoming import Incoming
 from comity.policies.syntax.windows import Window
 
-MAX_STAMPS = (
-    256  # moments that are kept for a window: for more requests only every k-th, so that too few may be counted, never too many
-)
+MAX_STAMPS = 256  # moments that are kept for a window: for more requests only every k-th, so that too few may be counted, never too many
 SLACK = 1.0  # seconds; a clock that is behind by no more waits for what was counted last
-SLOT_WAIT = 1  # seconds after which to ask again where too many are in flight; nobody knows when they end
+SLOT_WAIT = (
+    1  # seconds after which to ask again where too many are in flight; nobody knows when they end
+)
 
 
 class Limit(NamedTuple):
@@ -94,7 +94,9 @@ class Stamps:
 
     __slots__ = ("length", "moments", "requests", "stride")
 
-    def __init__(self, stride: int, length: int = 0, requests: int = 0, moments: Iterable[float] = ()) -> None:
+    def __init__(
+        self, stride: int, length: int = 0, requests: int = 0, moments: Iterable[float] = ()
+    ) -> None:
         self.stride = stride  # k
         self.length = length  # moments that can matter
         self.requests = requests  # that counted
@@ -154,7 +156,9 @@ class Client:
         self.in_flight -= Counter(_concurrent(limits))
 
     def _not_before(self, now: float) -> float:
-        last = max((stamps.moments[-1] for stamps in self.stamps.values() if stamps.moments), default=now)
+        last = max(
+            (stamps.moments[-1] for stamps in self.stamps.values() if stamps.moments), default=now
+        )
         if now < last <= now + SLACK:
             return last
         for stamps in self.stamps.values():
@@ -164,9 +168,15 @@ class Client:
     def _refused(self, limits: Sequence[Limit], now: float) -> TooMany | None:
         """The longest wait."""
         waits = [
-            TooMany("comity.concurrent", limit, f"requests in flight: at most {limit.concurrent}", SLOT_WAIT)
+            TooMany(
+                "comity.concurrent",
+                limit,
+                f"requests in flight: at most {limit.concurrent}",
+                SLOT_WAIT,
+            )
             for limit in limits
-            if limit.concurrent is not None and self.in_flight[limit.key] >= max(1, limit.concurrent)
+            if limit.concurrent is not None
+            and self.in_flight[limit.key] >= max(1, limit.concurrent)
         ]
         for limit in limits:
             for window in limit.windows:
@@ -175,7 +185,14 @@ class Client:
                 oldest = stamps.oldest(requests) if stamps else None
                 if oldest is not None and window.holds(now) and oldest + window.seconds > now:
                     permitted = f"requests in {window.seconds:g} s: at most {window.requests}"
-                    waits.append(TooMany("comity.rate", limit, permitted, max(1, ceil(oldest + window.seconds - now))))
+                    waits.append(
+                        TooMany(
+                            "comity.rate",
+                            limit,
+                            permitted,
+                            max(1, ceil(oldest + window.seconds - now)),
+                        )
+                    )
         return max(waits, key=lambda wait: wait.seconds, default=None)
 
 

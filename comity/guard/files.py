@@ -34,7 +34,9 @@ class OwnFiles:
             self.bodies = self._read_folder(files)
         else:
             self._folder = None
-            self.bodies = {self._url(path): self._octets(path, file) for path, file in files.items()}
+            self.bodies = {
+                self._url(path): self._octets(path, file) for path, file in files.items()
+            }
         self._check()
         self._read_references()
 
@@ -61,30 +63,44 @@ class OwnFiles:
         try:
             return origin_of(url) + target_of(url)
         except ValueError:
-            raise PolicyError(f"`{path}` is neither a path nor a URL: write e.g. /robots.txt") from None
+            raise PolicyError(
+                f"`{path}` is neither a path nor a URL: write e.g. /robots.txt"
+            ) from None
 
     def _octets(self, path: str, file: bytes | Path) -> bytes:
         return file if isinstance(file, bytes) else _read(file, f"create it, or leave {path} out")
 
     def _read_folder(self, folder: Path) -> dict[str, bytes]:
-        bodies = {self.origin + path: _read(file, "make it readable") for path in SERVED if (file := folder / path[1:]).exists()}
+        bodies = {
+            self.origin + path: _read(file, "make it readable")
+            for path in SERVED
+            if (file := folder / path[1:]).exists()
+        }
         if not bodies:
-            raise PolicyError(f"{folder} has no policy file: create one of {', '.join(path[1:] for path in SERVED)} in it")
+            raise PolicyError(
+                f"{folder} has no policy file: create one of {', '.join(path[1:] for path in SERVED)} in it"
+            )
         return bodies
 
     def _check(self) -> None:
         for url, fetched in self.judging.items():
             file = File(url, accepted(url, fetched))
             if not file.is_present:
-                raise PolicyError(f"{url}: {file.outcome}: every crawler would reject it, so correct the file")
+                raise PolicyError(
+                    f"{url}: {file.outcome}: every crawler would reject it, so correct the file"
+                )
 
     def _read_references(self) -> None:
         """Read the files that others refer to: what they refuse has to be known."""
         for reference in Site.from_files(self.origin, self.fetched).referred_files:
             if not reference.url:
-                raise PolicyError(f"{reference.source} refers to nothing that can be asked: write a path or a URL")
+                raise PolicyError(
+                    f"{reference.source} refers to nothing that can be asked: write a path or a URL"
+                )
             if reference.url not in self.bodies:
-                self.bodies[reference.url] = self._referred(reference.url, f"{reference.source} refers to it")
+                self.bodies[reference.url] = self._referred(
+                    reference.url, f"{reference.source} refers to it"
+                )
         self._check()
 
     def _referred(self, url: str, reason: str) -> bytes:
@@ -98,7 +114,9 @@ class OwnFiles:
 def media_type(url: str) -> str:
     """Return the media type with which a file is served."""
     path = urlsplit(url).path
-    return _MEDIA_TYPES.get(path) or ("application/json" if path.endswith(".json") else "text/plain; charset=utf-8")
+    return _MEDIA_TYPES.get(path) or (
+        "application/json" if path.endswith(".json") else "text/plain; charset=utf-8"
+    )
 
 
 def _served(url: str, body: bytes) -> Fetched:

@@ -22,7 +22,14 @@ from comity.guard.agents import MAX_NAMED, Agents, Asking
 from comity.guard.answers import Answer, Problems, ServedFile, status_of
 from comity.guard.clients import Clients, Counts, Limit, client_of
 from comity.guard.files import Files, OwnFiles
-from comity.guard.incoming import KEY_HEADER, MAX_TARGETS, Incoming, is_automated, list_members, mechanisms
+from comity.guard.incoming import (
+    KEY_HEADER,
+    MAX_TARGETS,
+    Incoming,
+    is_automated,
+    list_members,
+    mechanisms,
+)
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Decision, Finding, Reason, Source, Verdict
 from comity.policies.answers.errors import PolicyError
@@ -114,7 +121,10 @@ class Guard:
         self.findings: tuple[Finding, ...] = published.findings
         self.passed: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
-        self._served = {path: ServedFile(body, media_type, max_age) for path, body, media_type in own_files.served}
+        self._served = {
+            path: ServedFile(body, media_type, max_age)
+            for path, body, media_type in own_files.served
+        }
         self._is_automated = is_automated
         self._mechanisms = mechanisms
         self._session = session
@@ -126,22 +136,32 @@ class Guard:
         self._counts = Clients(max_clients) if counts is None else counts
         self._clock = clock
         self._lock = Lock()
-        self._ended: deque[tuple[str, tuple[Limit, ...]]] = deque()  # requests that are over, and not yet released
+        self._ended: deque[tuple[str, tuple[Limit, ...]]] = (
+            deque()
+        )  # requests that are over, and not yet released
         self._agents = Agents(published.crawler_names, key_header)
 
     def check(self, incoming: Incoming) -> Pass | Answer:
         """May it go on? Whatever came, there is an answer."""
         lengths = [len(target) for target in incoming.targets]
-        is_long = max(lengths) > MAX_TARGET or sum(lengths) > MAX_JUDGED or len(lengths) > MAX_TARGETS
+        is_long = (
+            max(lengths) > MAX_TARGET or sum(lengths) > MAX_JUDGED or len(lengths) > MAX_TARGETS
+        )
         targets = _Targets((), frozenset(), 0) if is_long else _targets_of(incoming.targets)
         if not is_long and (answer := self._policy_file(incoming, targets)):
             return answer
         asking = self._agents.asking(incoming.field("user-agent"))
-        if not (self._purpose_header in incoming.fields or asking.is_named or self._is_automated(incoming)):
+        if not (
+            self._purpose_header in incoming.fields
+            or asking.is_named
+            or self._is_automated(incoming)
+        ):
             return UNTOUCHED
         methods = tuple(dict.fromkeys(method.upper()[:MAX_NAME] for method in incoming.methods))
         if is_long or targets.length * len(asking.agents) * len(methods) > MAX_JUDGED:
-            return self._refuse_long(incoming, "comity.long-target", f"the target: at most {MAX_TARGET} characters")
+            return self._refuse_long(
+                incoming, "comity.long-target", f"the target: at most {MAX_TARGET} characters"
+            )
         facts = self._facts(incoming)
         if too_long := _too_long(asking, facts):
             return self._refuse_long(incoming, "comity.long-fields", too_long)
@@ -162,7 +182,11 @@ class Guard:
             return None
         if path in self._served:
             return self._served[path].answer(incoming.method, incoming.fields)
-        is_plain = incoming.method in ("GET", "HEAD") and targets.spellings.issubset(WELL_KNOWN) and len(incoming.methods) == 1
+        is_plain = (
+            incoming.method in ("GET", "HEAD")
+            and targets.spellings.issubset(WELL_KNOWN)
+            and len(incoming.methods) == 1
+        )
         return UNTOUCHED if is_plain else None
 
     def _facts(self, incoming: Incoming) -> Facts:
@@ -177,10 +201,17 @@ class Guard:
             session=self._session(incoming),
         )
         facts = facts._replace(overriding=())  # they are among those
-        return facts if XHR in facts.kinds else facts._replace(referer=None)  # of other requests nobody asks for it
+        return (
+            facts if XHR in facts.kinds else facts._replace(referer=None)
+        )  # of other requests nobody asks for it
 
     def _judge(
-        self, incoming: Incoming, client: str, kinds: list[Facts], targets: tuple[str, ...], agents: tuple[Agent, ...]
+        self,
+        incoming: Incoming,
+        client: str,
+        kinds: list[Facts],
+        targets: tuple[str, ...],
+        agents: tuple[Agent, ...],
     ) -> Pass | Answer:
         """Judge by everybody whom the User-Agent names, every method and every target that the application may see: any
         refusal refuses, and the limits of all hold."""
@@ -190,10 +221,16 @@ class Guard:
             self._site.judge(agent, self.origin + target, facts, moment)
             for agent, facts, target in product(agents, kinds, targets)
         ]
-        if refusing := [decision for decision in decisions if decision.verdict is not Verdict.ALLOW]:
+        if refusing := [
+            decision for decision in decisions if decision.verdict is not Verdict.ALLOW
+        ]:
             return self._refuse_by(incoming, refusing, now)
         limits: dict[str, Limit] = {}
-        for limit in (limit for agent, target in product(agents, targets) for limit in self._limits(agent, self.origin + target)):
+        for limit in (
+            limit
+            for agent, target in product(agents, targets)
+            for limit in self._limits(agent, self.origin + target)
+        ):
             limits[limit.key] = limits[limit.key].joined(limit) if limit.key in limits else limit
         permitted = tuple(limits.values())
         too_many = self._counts.claim(client, permitted, now)
@@ -228,12 +265,16 @@ class Guard:
         if rates and (windows := _windows(rates)):
             yield Limit(self.origin + ROBOTS, ROBOTS, windows, tolerance=self._tolerance)
         for limits in self._site.limits(agent, url):
-            yield Limit(limits.key, limits.source, limits.windows, limits.concurrent, self._tolerance)
+            yield Limit(
+                limits.key, limits.source, limits.windows, limits.concurrent, self._tolerance
+            )
 
     def _refuse_by(self, incoming: Incoming, refusing: list[Decision], now: float) -> Answer:
         """A refusal for good comes before one that has an end."""
         refusing.sort(key=lambda decision: decision.verdict is Verdict.DEFER)
-        reasons = tuple(dict.fromkeys(reason for decision in refusing for reason in decision.reasons))
+        reasons = tuple(
+            dict.fromkeys(reason for decision in refusing for reason in decision.reasons)
+        )
         decision = replace(refusing[0], reasons=(status_of(reasons)[1],))
         opens = [decision.not_before.timestamp() for decision in refusing if decision.not_before]
         return self._refuse(incoming, reasons, str(decision), ceil(max(opens, default=now) - now))
@@ -245,7 +286,9 @@ class Guard:
         self._settle()
         return answer
 
-    def _refuse(self, incoming: Incoming, reasons: tuple[Reason, ...], detail: str, wait: int) -> Answer:
+    def _refuse(
+        self, incoming: Incoming, reasons: tuple[Reason, ...], detail: str, wait: int
+    ) -> Answer:
         rule = status_of(reasons)[1].rule
         self.refused[rule] += 1
         logger.info(
@@ -308,6 +351,8 @@ def _check(*, max_age: int, tolerance: float, max_clients: int) -> None:
     if max_age < 0:
         raise PolicyError(f"max_age `{max_age}` is less than nothing: write seconds, 0 or more")
     if not 0 <= tolerance < 1:
-        raise PolicyError(f"tolerance `{tolerance}` is no share of a window: write 0 or more, less than 1")
+        raise PolicyError(
+            f"tolerance `{tolerance}` is no share of a window: write 0 or more, less than 1"
+        )
     if max_clients < 1:
         raise PolicyError(f"max_clients `{max_clients}` is too few: write 1 or more")

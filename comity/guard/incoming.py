@@ -24,8 +24,12 @@ _TARGET_FIELDS = ("x-original-url", "x-rewrite-url")
 MAX_TARGETS = 64  # of one request
 
 _VISIBLE = "!\"$%&'()*+,/:;<=>?@[\\]^`{|}"  # of ASCII, besides what `quote` leaves alone; `#` would begin a fragment
-_LEFT_OUT = re.compile("%0[9AaDd]")  # tab, LF, CR: by urllib.parse and by the URL Standard of WHATWG
-_SCHEME = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?]*)?")  # and authority; RFC 3986 section-3
+_LEFT_OUT = re.compile(
+    "%0[9AaDd]"
+)  # tab, LF, CR: by urllib.parse and by the URL Standard of WHATWG
+_SCHEME = re.compile(
+    r"\A[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?]*)?"
+)  # and authority; RFC 3986 section-3
 
 
 class Incoming(NamedTuple):
@@ -33,9 +37,13 @@ class Incoming(NamedTuple):
 
     method: str
     target: str  # path and query, visible ASCII, as the request line had them: not decoded
-    fields: Mapping[str, str]  # header fields by lower-case name; several of one name are joined with ", "
+    fields: Mapping[
+        str, str
+    ]  # header fields by lower-case name; several of one name are joined with ", "
     peer: str = ""  # IP address of who sent it; "": nobody knows
-    aliases: tuple[str, ...] = ()  # other targets that the server makes of the request line, written like `target`
+    aliases: tuple[
+        str, ...
+    ] = ()  # other targets that the server makes of the request line, written like `target`
     root: str = ""  # path under which clients know the application, written like `target`
 
     def field(self, name: str) -> str:
@@ -49,7 +57,9 @@ class Incoming(NamedTuple):
         overrides = [target for value in values for target in _overriding(value, self.root)]
         targets = [self.target, *self.aliases, *overrides]
         targets += [_LEFT_OUT.sub("", target) for target in targets if "%0" in target]
-        stripped = [target[scheme.end() :] for target in targets if (scheme := _SCHEME.match(target))]
+        stripped = [
+            target[scheme.end() :] for target in targets if (scheme := _SCHEME.match(target))
+        ]
         return tuple(dict.fromkeys(targets + stripped))
 
     @property
@@ -61,13 +71,19 @@ class Incoming(NamedTuple):
 def _overriding(value: str, root: str) -> Iterator[str]:
     """Yield what an application may answer for by a field: all of its value, and where several of one name were joined, each;
     with a fragment and without; as clients know it, and below the root where it is not there."""
-    several = [word for part in value.split(",") if (word := part.strip()).startswith("/") or _SCHEME.match(word)]
+    several = [
+        word
+        for part in value.split(",")
+        if (word := part.strip()).startswith("/") or _SCHEME.match(word)
+    ]
     targets = list(islice(dict.fromkeys([value, *several]), MAX_TARGETS + 1))
     for text in dict.fromkeys([*targets, *(text.partition("#")[0] for text in targets)]):
         target = target_from(_octets(text))
         yield target
         path = _SCHEME.sub("", target, count=1)
-        if root and not (path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/", "?")):
+        if root and not (
+            path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/", "?")
+        ):
             yield root + path
 
 
@@ -92,7 +108,9 @@ def list_members(value: str) -> tuple[str, ...]:
 
 
 # What names itself, its maker or its purpose is a program, also where it begins like a browser. Cubot makes telephones.
-_NAMES_A_ROBOT = re.compile(r"(?<!cu)bot(?![a-z])|crawl|spider|slurp|scrap|headless|phantomjs|https?://|@", re.IGNORECASE)
+_NAMES_A_ROBOT = re.compile(
+    r"(?<!cu)bot(?![a-z])|crawl|spider|slurp|scrap|headless|phantomjs|https?://|@", re.IGNORECASE
+)
 _ENGINE = re.compile(r"(?:Mozilla|Opera)/.*?(?:AppleWebKit|KHTML|Gecko|Trident|Presto)")
 _TEXT_BROWSER = re.compile(r"(?:Lynx|Links|ELinks|w3m|Dillo|NetSurf)\b")
 

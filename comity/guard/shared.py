@@ -42,7 +42,9 @@ CREATE TABLE IF NOT EXISTS in_flight (
 _COUNT = """
 INSERT INTO in_flight VALUES (?, ?, ?, 1) ON CONFLICT (client, key, process) DO UPDATE SET requests = requests + 1
 """
-_RELEASE = "UPDATE in_flight SET requests = requests - 1 WHERE client = ? AND key = ? AND process = ?"
+_RELEASE = (
+    "UPDATE in_flight SET requests = requests - 1 WHERE client = ? AND key = ? AND process = ?"
+)
 _RELEASED = "DELETE FROM in_flight WHERE client = ? AND key = ? AND process = ? AND requests <= 0"
 _FORGET = "DELETE FROM stamps WHERE client IN (SELECT client FROM stamps GROUP BY client ORDER BY max(until) LIMIT ?)"
 _NO_JOURNAL = "PRAGMA journal_mode = MEMORY"  # no other file beside one that is only locked
@@ -60,7 +62,9 @@ class SharedClients:
         self._max_clients = max_clients
         self._db: sqlite3.Connection | None = None
         self._process = _Process(path)
-        self._inherited: list[object] = []  # connections of the process that this one was forked from: to be left alone
+        self._inherited: list[
+            object
+        ] = []  # connections of the process that this one was forked from: to be left alone
         self._late: list[tuple[bytes, tuple[str, ...]]] = []  # what could not be released
         self._claims = 0
         self._has_failed = False
@@ -68,7 +72,9 @@ class SharedClients:
             with closing(self._opened()) as db:
                 self._bury(db, db.execute("SELECT DISTINCT process FROM in_flight").fetchall())
         except (OSError, sqlite3.Error) as error:
-            raise PolicyError(f"counts `{path}` cannot be used: {error}; write a path in a folder that can be written") from None
+            raise PolicyError(
+                f"counts `{path}` cannot be used: {error}; write a path in a folder that can be written"
+            ) from None
 
     def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
         if not limits:
@@ -82,28 +88,43 @@ class SharedClients:
         return refused
 
     def release(self, name: str, limits: Sequence[Limit]) -> None:
-        self._late.append((_key(name), tuple(limit.key for limit in limits if limit.concurrent is not None)))
+        self._late.append(
+            (_key(name), tuple(limit.key for limit in limits if limit.concurrent is not None))
+        )
         try:
             with self._transaction():
                 pass
         except (OSError, sqlite3.Error) as error:  # with the next claim
             self._failed(error)
 
-    def _claim(self, db: sqlite3.Connection, name: bytes, limits: Sequence[Limit], now: float) -> TooMany | None:
+    def _claim(
+        self, db: sqlite3.Connection, name: bytes, limits: Sequence[Limit], now: float
+    ) -> TooMany | None:
         rows = self._rows(db, name)
         client = _client(rows)
         client.in_flight.update(self._in_flight(db, name))
         refused = client.claim(limits, now)
         if refused and refused.rule == "comity.concurrent":
-            processes = db.execute("SELECT DISTINCT process FROM in_flight WHERE client = ?", (name,)).fetchall()
+            processes = db.execute(
+                "SELECT DISTINCT process FROM in_flight WHERE client = ?", (name,)
+            ).fetchall()
             if self._bury(db, processes):
                 return self._claim(db, name, limits, now)
-        until = now + max((window.seconds for limit in limits for window in limit.windows), default=0.0)
+        until = now + max(
+            (window.seconds for limit in limits for window in limit.windows), default=0.0
+        )
         for key, stamps in client.stamps.items():
             before = rows.get(key)
-            row = stamps.length, stamps.requests, stamps.moments.tobytes(), max(until, before[3] if before else 0.0)
+            row = (
+                stamps.length,
+                stamps.requests,
+                stamps.moments.tobytes(),
+                max(until, before[3] if before else 0.0),
+            )
             if before is None or row[:3] != before[:3]:
-                db.execute("INSERT OR REPLACE INTO stamps VALUES (?, ?, ?, ?, ?, ?, ?)", (name, *key, *row))
+                db.execute(
+                    "INSERT OR REPLACE INTO stamps VALUES (?, ?, ?, ?, ?, ?, ?)", (name, *key, *row)
+                )
         keys = [limit.key for limit in limits if limit.concurrent is not None and refused is None]
         if keys:
             self._process.live()
@@ -114,16 +135,25 @@ class SharedClients:
         return refused
 
     def _rows(self, db: sqlite3.Connection, name: bytes) -> dict[tuple[str, int], _Row]:
-        rows = db.execute("SELECT key, every, length, requests, moments, until FROM stamps WHERE client = ?", (name,))
+        rows = db.execute(
+            "SELECT key, every, length, requests, moments, until FROM stamps WHERE client = ?",
+            (name,),
+        )
         return {(key, stride): row for key, stride, *row in rows}
 
     def _in_flight(self, db: sqlite3.Connection, name: bytes) -> dict[str, int]:
-        rows = db.execute("SELECT key, sum(requests) FROM in_flight WHERE client = ? GROUP BY key", (name,))
+        rows = db.execute(
+            "SELECT key, sum(requests) FROM in_flight WHERE client = ? GROUP BY key", (name,)
+        )
         return dict(rows.fetchall())
 
     def _bury(self, db: sqlite3.Connection, processes: list[tuple[int]]) -> bool:
         """Forget what those of the processes had in flight that are dead; whether there is one."""
-        dead = [(number,) for (number,) in processes if number != self._process.number and not self._process.is_alive(number)]
+        dead = [
+            (number,)
+            for (number,) in processes
+            if number != self._process.number and not self._process.is_alive(number)
+        ]
         db.executemany("DELETE FROM in_flight WHERE process = ?", dead)
         return bool(dead)
 
@@ -160,7 +190,11 @@ class SharedClients:
     def _failed(self, error: Exception) -> None:
         if not self._has_failed:
             self._has_failed = True
-            logger.error("counts `%s` fail (%s): requests that have limits are refused until they can be used", self._path, error)
+            logger.error(
+                "counts `%s` fail (%s): requests that have limits are refused until they can be used",
+                self._path,
+                error,
+            )
 
 
 class _Process:
@@ -176,7 +210,9 @@ class _Process:
         """Count as alive from now on. Whoever finds the file before it is locked removes it, as that of a dead process: then it
         is another."""
         while self._lock is None:
-            lock = sqlite3.connect(self._file(self.number), isolation_level=None, check_same_thread=False)
+            lock = sqlite3.connect(
+                self._file(self.number), isolation_level=None, check_same_thread=False
+            )
             lock.execute(_NO_JOURNAL)
             lock.execute("BEGIN EXCLUSIVE")
             if self._file(self.number).exists():

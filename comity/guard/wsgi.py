@@ -21,7 +21,9 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None,
 class WSGIMiddleware:
     """`app = WSGIMiddleware(app, guard)`."""
 
-    def __init__(self, app: WSGIApplication, guard: Guard, *, script_name: str | None = None) -> None:
+    def __init__(
+        self, app: WSGIApplication, guard: Guard, *, script_name: str | None = None
+    ) -> None:
         """`script_name`: the path under which clients know the application, "" for the root. None: as the server says, but judged
         by the path below it too, for there are servers to which any client can say it."""
         self._app = app
@@ -37,14 +39,20 @@ class WSGIMiddleware:
         if not checked.is_counted:
             return self._app(environ, start_response)
         try:
-            return _CountedBody(self._app(environ, _counting(checked, environ, start_response)), checked)
+            return _CountedBody(
+                self._app(environ, _counting(checked, environ, start_response)), checked
+            )
         except BaseException:
             checked.end()
             raise
 
 
 def _incoming(environ: WSGIEnvironment, script_name: str | None) -> Incoming:
-    fields = {name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")}
+    fields = {
+        name[5:].replace("_", "-").lower(): value
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    }
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
         if environ.get(name):
             fields[name.replace("_", "-").lower()] = environ[name]
@@ -89,20 +97,33 @@ def _octets(text: str) -> bytes:
 def _discard_body(environ: WSGIEnvironment) -> None:
     """Reads a small body: a server that closes with some of it unread would reset the connection, and the answer be lost."""
     length = environ.get("CONTENT_LENGTH") or "0"
-    if length.isascii() and length.isdigit() and len(length) < 9 and 0 < int(length) <= MAX_DISCARDED:
+    if (
+        length.isascii()
+        and length.isdigit()
+        and len(length) < 9
+        and 0 < int(length) <= MAX_DISCARDED
+    ):
         environ["wsgi.input"].read(int(length))
     elif environ.get("wsgi.input_terminated") and environ.get("HTTP_TRANSFER_ENCODING"):
         environ["wsgi.input"].read(MAX_DISCARDED)
 
 
-def _counting(passed: Pass, environ: WSGIEnvironment, start_response: StartResponse) -> StartResponse:
+def _counting(
+    passed: Pass, environ: WSGIEnvironment, start_response: StartResponse
+) -> StartResponse:
     """`start_response`, with the length of the response told to the guard."""
 
-    def counting_start_response(status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None, /) -> Any:
+    def counting_start_response(
+        status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None, /
+    ) -> Any:
         lengths = (value for name, value in headers if name.lower() == "content-length")
         has_body = environ.get("REQUEST_METHOD") != "HEAD" and status[:3] not in ("204", "304")
         passed.begins(next(lengths, None), has_body=has_body)
-        write = start_response(status, headers, exc_info) if exc_info else start_response(status, headers)
+        write = (
+            start_response(status, headers, exc_info)
+            if exc_info
+            else start_response(status, headers)
+        )
 
         def counting_write(body: bytes) -> object:
             passed.sends(len(body))

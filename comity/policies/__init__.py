@@ -1,7 +1,16 @@
 """The policies of a site: bytes in, values out. No sockets, no files, no Scrapy."""
 
 from comity.policies.agent import Agent, Arrangement
-from comity.policies.answers.decision import ActionRequest, Condition, Decision, Finding, Reason, Source, UseDecision, Verdict
+from comity.policies.answers.decision import (
+    ActionRequest,
+    Condition,
+    Decision,
+    Finding,
+    Reason,
+    Source,
+    UseDecision,
+    Verdict,
+)
 from comity.policies.answers.errors import PolicyError
 from comity.policies.answers.fetched import Fetched
 from comity.policies.document.snippet import snippet

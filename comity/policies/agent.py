@@ -17,7 +17,9 @@ from comity.policies.vocabulary.table import Vocabulary
 # LENIENT: digits are accepted, as the tokens of real crawlers have them.
 PRODUCT_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
-_FOLLOW_DEFAULT = {"follow": Verdict.ALLOW}  # no statement against following is none; MEET-2 drops links on refusal only
+_FOLLOW_DEFAULT = {
+    "follow": Verdict.ALLOW
+}  # no statement against following is none; MEET-2 drops links on refusal only
 
 # ACAP 1.0 section-2.5.3.2, section-2.5.5.2.5, section-2.6: what is done by prior arrangement only.
 FEATURES = ("must-use-resource", "must-include-resource", "take-down", "re-crawl")
@@ -55,16 +57,22 @@ class Agent:
     """The agent that asks, and its uses."""
 
     token: str  # product token; matched by every format's own rule
-    user_agent: str = field(default="", kw_only=True)  # the User-Agent header as sent; "": the token alone
+    user_agent: str = field(
+        default="", kw_only=True
+    )  # the User-Agent header as sent; "": the token alone
     purposes: tuple[str, ...] = field(default=(), kw_only=True)
     uses: tuple[str, ...] = field(default=(), kw_only=True)  # what will be done with the content
     arrangements: tuple[Arrangement, ...] = field(default=(), kw_only=True)
     # What holds for a use of which no source speaks. A use that is not listed is not permitted.
     defaults: Mapping[str, Verdict] = field(default_factory=dict, kw_only=True, hash=False)
     # What the words of each vocabulary say of each use.
-    vocabulary: Vocabulary = field(default_factory=Vocabulary.shipped, kw_only=True, hash=False, repr=False)
+    vocabulary: Vocabulary = field(
+        default_factory=Vocabulary.shipped, kw_only=True, hash=False, repr=False
+    )
     content_usage: tuple[str, ...] = field(default=CONTENT_USAGE, kw_only=True)
-    key_header: str = field(default="X-API-Key", kw_only=True)  # the field that carries a key, beside Authorization
+    key_header: str = field(
+        default="X-API-Key", kw_only=True
+    )  # the field that carries a key, beside Authorization
     # Whether a site is refused altogether where its automation-preferences.txt cannot be had.
     automation_required: bool = field(default=False, kw_only=True)
     # Whether the uses that a policy file could refuse are denied while the file cannot be fetched.
@@ -79,13 +87,23 @@ class Agent:
 
     def has_arranged(self, url: str, feature: str) -> bool:
         """Return whether the operator has arranged the feature with the URL's host."""
-        return any(feature in arranged.features and arranged.holds_for(url) for arranged in self.arrangements)
+        return any(
+            feature in arranged.features and arranged.holds_for(url)
+            for arranged in self.arrangements
+        )
 
     def licence(self, url: str, use: str) -> Arrangement | None:
         """Return the operator's arrangement with the URL's host about the use; None: there is none."""
         if not self.arrangements:
             return None
-        return next((arranged for arranged in self.arrangements if use in arranged.uses and arranged.holds_for(url)), None)
+        return next(
+            (
+                arranged
+                for arranged in self.arrangements
+                if use in arranged.uses and arranged.holds_for(url)
+            ),
+            None,
+        )
 
     def default_of(self, use: str, *, is_asked: bool = True) -> UseDecision:
         """The decision by the operator's default. `is_asked`: the sources were, and none speaks of the use."""
@@ -93,4 +111,8 @@ class Agent:
         text = f"{use}: {default.value}" if default else f"no default for {use}"
         part = "setting" if is_asked or default is Verdict.ALLOW else "item"
         source = Source(url="COMITY_DEFAULTS", part=part, text=text)
-        return UseDecision(verdict=default or Verdict.DENY, stated=False, reasons=(Reason(rule="comity.default", source=source),))
+        return UseDecision(
+            verdict=default or Verdict.DENY,
+            stated=False,
+            reasons=(Reason(rule="comity.default", source=source),),
+        )

@@ -78,11 +78,15 @@ class Carrier(NamedTuple):
     @property
     def refused(self) -> tuple[Reason, ...]:
         """The reasons for which every use is refused."""
-        return tuple(reason for statements in self.statements.values() for reason in statements.refused)
+        return tuple(
+            reason for statements in self.statements.values() for reason in statements.refused
+        )
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(finding for statements in self.statements.values() for finding in statements.findings)
+        return tuple(
+            finding for statements in self.statements.values() for finding in statements.findings
+        )
 
     @property
     def documents(self) -> tuple[str, ...]:
@@ -105,22 +109,42 @@ class AgentView:
         self.agent = agent
         self._files = files
         self.unanswered = unanswered if agent.denies_unreachable else {}
-        self._readings = {name: reading for name, site in sites.items() if (reading := site.for_agent(agent)) is not None}
-        self._restricting = tuple((name, reading) for name, reading in self._readings.items() if reading.restricts_access)
+        self._readings = {
+            name: reading
+            for name, site in sites.items()
+            if (reading := site.for_agent(agent)) is not None
+        }
+        self._restricting = tuple(
+            (name, reading) for name, reading in self._readings.items() if reading.restricts_access
+        )
         self._only = self._restricting[0][1] if len(self._restricting) == 1 else None
         readings = self._readings.items()
-        self._stating = tuple((name, reading) for name, reading in readings if _overrides(reading, "statements"))
-        self._deciding_access = frozenset(name for name, reading in readings if _overrides(reading, "access"))  # names of formats
-        self._ruling = tuple(reading for _, reading in readings if _overrides(reading, "element_rules"))
+        self._stating = tuple(
+            (name, reading) for name, reading in readings if _overrides(reading, "statements")
+        )
+        self._deciding_access = frozenset(
+            name for name, reading in readings if _overrides(reading, "access")
+        )  # names of formats
+        self._ruling = tuple(
+            reading for _, reading in readings if _overrides(reading, "element_rules")
+        )
         self._differing = tuple(reading for _, reading in readings if not reading.is_same_for_pages)
-        self._limiting = tuple(reading for _, reading in self._restricting if _overrides(reading, "limits"))
-        self.depends_on_time = any(reading.depends_on_time for _, reading in self._restricting)  # `access`, session ages apart
+        self._limiting = tuple(
+            reading for _, reading in self._restricting if _overrides(reading, "limits")
+        )
+        self.depends_on_time = any(
+            reading.depends_on_time for _, reading in self._restricting
+        )  # `access`, session ages apart
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
 
     # Access
 
     def access(
-        self, targets: Sequence[str], facts: Facts, now: datetime | None, pages: Mapping[str, Any] | None = None
+        self,
+        targets: Sequence[str],
+        facts: Facts,
+        now: datetime | None,
+        pages: Mapping[str, Any] | None = None,
     ) -> Decision:
         """May the request be made? `targets`: path and query in all `spellings`; all of them have to permit it. `pages`: see
         `access_rules`."""
@@ -132,7 +156,9 @@ class AgentView:
         restricting = self._restricting
         if pages:
             restricting = tuple(
-                (name, reading) for name, reading in self._readings.items() if reading.restricts_access or name in pages
+                (name, reading)
+                for name, reading in self._readings.items()
+                if reading.restricts_access or name in pages
             )
         decisions = (
             reading.access(target, sent, facts, now, pages.get(name) if pages else None)
@@ -144,7 +170,11 @@ class AgentView:
     def access_rules(self, document: Carrier) -> Mapping[str, Any]:
         """Return name of a format -> what the page that came back says in it of access, where that counts besides the files."""
         by_format = document.statements
-        return {name: state for name in self._deciding_access & by_format.keys() if (state := by_format[name].state) is not None}
+        return {
+            name: state
+            for name in self._deciding_access & by_format.keys()
+            if (state := by_format[name].state) is not None
+        }
 
     def disallows(self, target: str, facts: Facts) -> bool:
         """Return whether a Disallow line decides, in one of the files."""
@@ -153,7 +183,10 @@ class AgentView:
     def considered(self, targets: Sequence[str], facts: Facts) -> tuple[Reason, ...]:
         """Return every rule that matches, the deciding ones first. `targets`: as of `access`."""
         reasons = [
-            reason for target in targets for _, reading in self._restricting for reason in reading.considered(target, facts)
+            reason
+            for target in targets
+            for _, reading in self._restricting
+            for reason in reading.considered(target, facts)
         ]
         deciding = self.access(targets, facts, None).reasons
         return tuple(sorted(dict.fromkeys(reasons), key=lambda reason: reason not in deciding))
@@ -161,7 +194,9 @@ class AgentView:
     @cached_property
     def rates(self) -> Rates | None:
         """The rates at which the site asks to be visited; None where it has no rules for anybody."""
-        rates = [rates for reading in self._readings.values() if (rates := reading.rates) is not None]
+        rates = [
+            rates for reading in self._readings.values() if (rates := reading.rates) is not None
+        ]
         return reduce(Rates.strictest, rates) if rates else None
 
     def limits(self, targets: Iterable[str]) -> tuple[Limits, ...]:
@@ -174,20 +209,28 @@ class AgentView:
     @property
     def references(self) -> tuple[str, ...]:
         """Absolute URLs of further files without which nobody knows what may be done."""
-        return tuple(dict.fromkeys(url for reading in self._readings.values() for url in reading.references))
+        return tuple(
+            dict.fromkeys(url for reading in self._readings.values() for url in reading.references)
+        )
 
     @property
     def documents(self) -> tuple[str, ...]:
         """Absolute URLs of the licences to which the site's files refer."""
-        return tuple(dict.fromkeys(url for reading in self._readings.values() for url in reading.documents))
+        return tuple(
+            dict.fromkeys(url for reading in self._readings.values() for url in reading.documents)
+        )
 
     def requests(self) -> tuple[ActionRequest, ...]:
         """Return the actions that the agent is asked for."""
-        return tuple(request for reading in self._readings.values() for request in reading.requests())
+        return tuple(
+            request for reading in self._readings.values() for request in reading.requests()
+        )
 
     def conditions(self) -> Iterator[Condition]:
         """Yield the conditions on requests, for people."""
-        return (condition for reading in self._readings.values() for condition in reading.conditions())
+        return (
+            condition for reading in self._readings.values() for condition in reading.conditions()
+        )
 
     # Uses
 
@@ -202,7 +245,11 @@ class AgentView:
 
     def page_sources(self, targets: Sequence[str], capture: Capture) -> list[list[PageSource]]:
         """Return the permissions of a page that statements cannot express: a list for each format that speaks so."""
-        return [list(sources) for reading in self._differing if (sources := reading.sources(targets, capture))]
+        return [
+            list(sources)
+            for reading in self._differing
+            if (sources := reading.sources(targets, capture))
+        ]
 
     @cached_property
     def _unusable(self) -> Bounded[tuple[frozenset[str] | None, bool], Decision | None]:
@@ -232,7 +279,9 @@ class AgentView:
             self._unusable[key] = self._unusable_for(*key)
         return self._unusable[key]
 
-    def _unusable_for(self, purposes: frozenset[str] | None, with_unanswered: bool) -> Decision | None:
+    def _unusable_for(
+        self, purposes: frozenset[str] | None, with_unanswered: bool
+    ) -> Decision | None:
         if not self.agent.uses:
             return None
         readings = self._readings.values()
@@ -241,7 +290,11 @@ class AgentView:
         for reading in readings:
             sources += reading.site_sources(purposes)
             if rules := reading.element_rules_everywhere():
-                sources.append(ElementUses(rules.rules, self.agent.vocabulary, partial(_reason_of_rule, rules, "")))
+                sources.append(
+                    ElementUses(
+                        rules.rules, self.agent.vocabulary, partial(_reason_of_rule, rules, "")
+                    )
+                )
         if with_unanswered:
             files = chain(*self.unanswered.values())
             sources += (Unreachable(file, self.agent.vocabulary) for file in files)
@@ -254,16 +307,27 @@ class AgentView:
         reasons: dict[Reason, None] = {}
         for use in self.agent.uses:
             decisions = [source.decide(use) for source in sources]
-            refusing = [decision for decision in decisions if decision is not None and decision.verdict is Verdict.DENY]
+            refusing = [
+                decision
+                for decision in decisions
+                if decision is not None and decision.verdict is Verdict.DENY
+            ]
             if not refusing or self.agent.licence(url, use) is not None:
                 return None
             reasons |= dict.fromkeys(reason for decision in refusing for reason in decision.reasons)
         return Decision(verdict=Verdict.DENY, reasons=with_page_url(tuple(reasons), url))
 
-    def sources(self, statements: Sequence[ByVocabulary], *, is_of_one_page: bool = True) -> list[UseSource]:
+    def sources(
+        self, statements: Sequence[ByVocabulary], *, is_of_one_page: bool = True
+    ) -> list[UseSource]:
         """Return the statements in each vocabulary as sources of decisions, which name the page OF_PAGE. `statements`: of each
         target. `is_of_one_page`: see `Preferences`."""
-        source_of = partial(Preferences, self.agent.vocabulary, reason_of=self._reason, is_of_one_page=is_of_one_page)
+        source_of = partial(
+            Preferences,
+            self.agent.vocabulary,
+            reason_of=self._reason,
+            is_of_one_page=is_of_one_page,
+        )
         if len(statements) == 1:
             return [source_of(name, in_vocabulary) for name, in_vocabulary in statements[0].items()]
         sources = []
@@ -276,19 +340,29 @@ class AgentView:
         position = statement.location
         if position.part == "body" and (file := self._files.response(position.url)):
             return file.reason(statement.rule, line=position.line, text=position.text)
-        source = Source(url=position.url or OF_PAGE, part=position.part, line=position.line, text=position.text)
+        source = Source(
+            url=position.url or OF_PAGE, part=position.part, line=position.line, text=position.text
+        )
         return Reason(rule=statement.rule, source=source)
 
-    def element_rules(self, target: str, content: Content, url: str, *, is_read: bool = True) -> ElementRules | None:
+    def element_rules(
+        self, target: str, content: Content, url: str, *, is_read: bool = True
+    ) -> ElementRules | None:
         """Return the element rules of the site and of the page itself; None: there are none. `target`: path and query of its URL.
         `is_read`: see `elements.rules.ElementRules`."""
-        rule_sets = [rules for reading in self._ruling if (rules := reading.element_rules(target, content))]
-        rule_sets += [rules for of_page in _PAGE_ELEMENTS if (rules := of_page(content, self.agent))]
+        rule_sets = [
+            rules for reading in self._ruling if (rules := reading.element_rules(target, content))
+        ]
+        rule_sets += [
+            rules for of_page in _PAGE_ELEMENTS if (rules := of_page(content, self.agent))
+        ]
         if not rule_sets:
             return None
         all_rules = [rule for rules in rule_sets for rule in rules.rules]
         reason_of = partial(_reason_in_sets, rule_sets, url)
-        return ElementRules(content, all_rules, url, self.agent.vocabulary, reason_of, is_read=is_read)
+        return ElementRules(
+            content, all_rules, url, self.agent.vocabulary, reason_of, is_read=is_read
+        )
 
 
 def _overrides(reading: AgentReading, method: str) -> bool:
@@ -297,7 +371,9 @@ def _overrides(reading: AgentReading, method: str) -> bool:
 
 
 _PAGE_ELEMENTS = tuple(format_.page_elements for format_ in FORMATS if format_.page_elements)
-_CONCLUDING = tuple((format_.name, format_.conclude) for format_ in FORMATS if format_.conclude is not nothing_more)
+_CONCLUDING = tuple(
+    (format_.name, format_.conclude) for format_ in FORMATS if format_.conclude is not nothing_more
+)
 
 
 def _reason_of_rule(rules: ElementRuleSet, url: str, rule: ElementRule) -> Reason:
@@ -323,7 +399,10 @@ def concluded(carriers: Sequence[Carrier], unanswered: _ByFormat = _NONE) -> Out
     Carriers come in the order files, header fields, document. `unanswered`: as of `AgentView`. A
     format that concludes misses no file if its header fields or document state something."""
     statements = [
-        statement for carrier in carriers for in_format in carrier.statements.values() for statement in in_format.statements
+        statement
+        for carrier in carriers
+        for in_format in carrier.statements.values()
+        for statement in in_format.statements
     ]
     refused = [reason for carrier in carriers for reason in carrier.refused]
     missing = dict(unanswered)
@@ -334,7 +413,9 @@ def concluded(carriers: Sequence[Carrier], unanswered: _ByFormat = _NONE) -> Out
         end = conclude(states)
         statements += end.statements
         refused += end.refused
-    by_vocabulary = tuple((name, tuple(in_vocabulary)) for name, in_vocabulary in _by_vocabulary(statements).items())
+    by_vocabulary = tuple(
+        (name, tuple(in_vocabulary)) for name, in_vocabulary in _by_vocabulary(statements).items()
+    )
     return by_vocabulary, tuple(dict.fromkeys(refused)), tuple(chain(*missing.values()))
 
 
@@ -356,6 +437,7 @@ def of_images(statements: ByVocabulary) -> ByVocabulary:
     for name in _SPEAKING_OF_IMAGES.intersection(statements):
         if any(statement.term in _OF_IMAGES for statement in statements[name]):
             changed[name] = [
-                statement._replace(term=_OF_IMAGES.get(statement.term, statement.term)) for statement in statements[name]
+                statement._replace(term=_OF_IMAGES.get(statement.term, statement.term))
+                for statement in statements[name]
             ]
     return {**statements, **changed} if changed else statements

@@ -12,7 +12,16 @@ from typing import Any, Protocol
 
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import most_restrictive, strictest
-from comity.policies.answers.decision import OF_PAGE, Decision, Finding, Reason, Source, UseDecision, Verdict, with_page_url
+from comity.policies.answers.decision import (
+    OF_PAGE,
+    Decision,
+    Finding,
+    Reason,
+    Source,
+    UseDecision,
+    Verdict,
+    with_page_url,
+)
 from comity.policies.answers.element_rule import ALL
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.elements.coverage import refuses
@@ -107,7 +116,11 @@ class Refusals:
 
     def decide(self, use: str) -> UseDecision | None:
         decision = self._source.decide(use)
-        return _with_page_url(decision, self._url) if decision is not None and decision.verdict is Verdict.DENY else None
+        return (
+            _with_page_url(decision, self._url)
+            if decision is not None and decision.verdict is Verdict.DENY
+            else None
+        )
 
     def limits(self, use: str) -> Iterable[Limit]:
         for qualifiers, reason in _restrictions(self._source, use):
@@ -138,7 +151,9 @@ class Uses(Mapping[str, UseDecision]):
 
     The reasons name the page as its sources do: OF_PAGE."""
 
-    def __init__(self, agent: Agent, urls: Sequence[str], crawl: Decision, sources: Sequence[UseSource]) -> None:
+    def __init__(
+        self, agent: Agent, urls: Sequence[str], crawl: Decision, sources: Sequence[UseSource]
+    ) -> None:
         """`urls`: of the page; a licence is one for each of them."""
         self._agent = agent
         self._urls = urls
@@ -155,11 +170,17 @@ class Uses(Mapping[str, UseDecision]):
 
     def _decide(self, use: str) -> UseDecision:
         """Decide on a use: by what is arranged first, by the operator's default last (docs/uses.md)."""
-        speaking = [answer for source in self._sources if (answer := source.decide(use)) is not None]
+        speaking = [
+            answer for source in self._sources if (answer := source.decide(use)) is not None
+        ]
         licences = [self._agent.licence(url, use) for url in self._urls]
         arranged = licences[0]
         if arranged is not None and None not in licences:
-            source = Source(url="COMITY_ARRANGEMENTS", part="setting", text=f"{arranged.host}: {use}, {arranged.reference}")
+            source = Source(
+                url="COMITY_ARRANGEMENTS",
+                part="setting",
+                text=f"{arranged.host}: {use}, {arranged.reference}",
+            )
             reasons = (
                 Reason(rule="comity.arrangement", source=source),
                 *(most_restrictive(speaking).reasons if speaking else ()),
@@ -180,22 +201,37 @@ class Uses(Mapping[str, UseDecision]):
         if not limits:
             return decision
         reasons = tuple(dict.fromkeys((*decision.reasons, *(reason for _, reason in limits))))
-        return replace(decision, reasons=reasons).conjoined(*(qualifiers for qualifiers, _ in limits))
+        return replace(decision, reasons=reasons).conjoined(
+            *(qualifiers for qualifiers, _ in limits)
+        )
 
     def _prohibiting(self, use: str) -> list[Reason]:
         """Return the reasons that prohibit a modification, if the use is that modification (MEET-3)."""
         modifications = self._agent.vocabulary.modifications(use)
         if not modifications:
             return []
-        restrictions = (restriction for source in self._sources for restriction in _restrictions(source, use))
-        return [reason for limit, reason in restrictions if not modifications.isdisjoint(limit.prohibited_modifications)]
+        restrictions = (
+            restriction for source in self._sources for restriction in _restrictions(source, use)
+        )
+        return [
+            reason
+            for limit, reason in restrictions
+            if not modifications.isdisjoint(limit.prohibited_modifications)
+        ]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the uses. What a site calls an action may be no name of one: then nobody can ask for it, and it is left out."""
         named_uses = (
-            use for source in self._sources for use in source.named_uses if len(use) <= MAX_SHOWN and USE_NAME.fullmatch(use)
+            use
+            for source in self._sources
+            for use in source.named_uses
+            if len(use) <= MAX_SHOWN and USE_NAME.fullmatch(use)
         )
-        return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *islice(dict.fromkeys(named_uses), MAX_STATED))))
+        return iter(
+            dict.fromkeys(
+                (*BASIC_USES, *self._agent.uses, *islice(dict.fromkeys(named_uses), MAX_STATED))
+            )
+        )
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -256,10 +292,14 @@ class Page:
         self._urls = (url, *requested_urls)
         self._access, self._sources, self._embedded_sources = access, sources, embedded
         self._uses = Uses(agent, self._urls, access, sources)
-        self._embedded = self._uses if embedded is None else Uses(agent, self._urls, access, embedded)
+        self._embedded = (
+            self._uses if embedded is None else Uses(agent, self._urls, access, embedded)
+        )
         self._name_uses()
         self._licenses = licenses
-        self.is_cut = False  # items get nothing of elements that are refused, and neither do their tags
+        self.is_cut = (
+            False  # items get nothing of elements that are refused, and neither do their tags
+        )
         self.browsed: Browsed | None = None  # how a browser got the page; None: it was no browser
         self.element_rules = elements  # what ai.txt says of parts of the page; None: nothing
         self.findings = tuple(findings)
@@ -271,7 +311,9 @@ class Page:
     def _name_uses(self) -> None:
         self.uses = UsesOfPage(self._uses, self.url)
         is_same = self._embedded is self._uses
-        self.embedded = self.uses if is_same else UsesOfPage(self._embedded, self.url)  # of files embedded in it
+        self.embedded = (
+            self.uses if is_same else UsesOfPage(self._embedded, self.url)
+        )  # of files embedded in it
 
     @property
     def follow(self) -> Decision:
@@ -283,7 +325,14 @@ class Page:
     def required_resources(self) -> tuple[str, ...]:
         """Absolute URLs of what it takes to know what may be done: the resources that permissions ask to use or to include, as is
         arranged with the site, and the licenses that the page refers to."""
-        return tuple(dict.fromkeys((*(url for uses in self._page_sources for url in uses.required_resources), *self._licenses)))
+        return tuple(
+            dict.fromkeys(
+                (
+                    *(url for uses in self._page_sources for url in uses.required_resources),
+                    *self._licenses,
+                )
+            )
+        )
 
     @property
     def dated(self) -> tuple[str, ...]:
@@ -300,16 +349,26 @@ class Page:
         uses = tuple(uses)
         if any(self.uses[use].verdict is Verdict.DENY for use in uses):
             return b""
-        return self.element_rules.redacted(self.refusable(uses)) if self.element_rules else self._body
+        return (
+            self.element_rules.redacted(self.refusable(uses)) if self.element_rules else self._body
+        )
 
     def refusable(self, uses: Iterable[str]) -> tuple[str, ...]:
         """Return the uses that are not licensed: no statement of the site refuses what is."""
-        return tuple(use for use in uses if any(self.agent.licence(url, use) is None for url in self._urls))
+        return tuple(
+            use for use in uses if any(self.agent.licence(url, use) is None for url in self._urls)
+        )
 
     def of_url(self, url: str, body: bytes, findings: tuple[Finding, ...]) -> Page:
         """Return a page of which all the same holds: none has elements, an arranged licence, or what only `now` tells."""
         page = copy(self)
-        page.url, page._urls, page._body, page.findings, page._same = url, (url,), body, findings, self
+        page.url, page._urls, page._body, page.findings, page._same = (
+            url,
+            (url,),
+            body,
+            findings,
+            self,
+        )
         page._name_uses()
         return page
 
@@ -320,13 +379,17 @@ class Page:
         rules = [page.element_rules for page in (self, first) if page.element_rules]
         is_same = self._embedded_sources is None and first._embedded_sources is None
         of_first = [Refusals(source, first.url) for source in first._sources]
-        embedded_of_first = [Refusals(source, first.url) for source in first._embedded_sources or first._sources]
+        embedded_of_first = [
+            Refusals(source, first.url) for source in first._embedded_sources or first._sources
+        ]
         return Page(
             self.agent,
             self.url,
             access=strictest([first._access, self._access]),
             sources=[*self._sources, *of_first],
-            embedded=None if is_same else [*(self._embedded_sources or self._sources), *embedded_of_first],
+            embedded=None
+            if is_same
+            else [*(self._embedded_sources or self._sources), *embedded_of_first],
             page_sources=[*self._page_sources, *first._page_sources],
             licenses=tuple(dict.fromkeys((*self._licenses, *first._licenses))),
             policies={**first._policies, **self._policies},
@@ -342,14 +405,20 @@ class Page:
         copy it, or ask `tag_of`."""
         return self.tag_of({}, {})
 
-    def tag_of(self, fields: Mapping[str, Any], declared: Mapping[str, str], *, names: Iterable[str] = ()) -> dict[str, Any]:
+    def tag_of(
+        self, fields: Mapping[str, Any], declared: Mapping[str, str], *, names: Iterable[str] = ()
+    ) -> dict[str, Any]:
         """A new tag, of an item with these fields. `declared`, `names`: as `ElementRules.traced` has them."""
-        return self.tag_with(self.element_rules.traced(fields, declared, names=names) if self.element_rules else ())
+        return self.tag_with(
+            self.element_rules.traced(fields, declared, names=names) if self.element_rules else ()
+        )
 
     def tag_with(self, elements: Iterable[Traced]) -> dict[str, Any]:
         """A new tag, of an item in which the elements are there."""
         present = tuple(elements)
-        tag: dict[str, Any] = self._new_tag(present) if present else pickle.loads(self._without_elements)  # noqa: S301  # our own
+        tag: dict[str, Any] = (
+            self._new_tag(present) if present else pickle.loads(self._without_elements)  # noqa: S301
+        )  # our own
         for reason in tag["reasons"]:
             if reason["url"] == OF_PAGE:
                 reason["url"] = self.url
@@ -360,10 +429,14 @@ class Page:
     @cached_property
     def _without_elements(self) -> bytes:
         """The tag of an item with none of the elements, pickled: nothing copies it faster."""
-        return pickle.dumps(self._new_tag(())) if self._same is None else self._same._without_elements
+        return (
+            pickle.dumps(self._new_tag(())) if self._same is None else self._same._without_elements
+        )
 
     def _new_tag(self, elements: Sequence[Traced]) -> dict[str, Any]:
-        is_alone = len(self._urls) == 1  # else some reasons name a page by its URL, which may be this one's
+        is_alone = (
+            len(self._urls) == 1
+        )  # else some reasons name a page by its URL, which may be this one's
         uses, embedded = (self._uses, self._embedded) if is_alone else (self.uses, self.embedded)
         tag = write_tag(self.agent, uses, self._policies, embedded=embedded, elements=elements)
         return without_extracts(tag) if self.is_cut else tag

@@ -11,7 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from comity.policies.answers.decision import Reason, UseDecision, Verdict
-from comity.policies.answers.element_rule import ACTION_SPELLINGS, ACTIONS, ElementRule, Guideline, of_action
+from comity.policies.answers.element_rule import (
+    ACTION_SPELLINGS,
+    ACTIONS,
+    ElementRule,
+    Guideline,
+    of_action,
+)
 from comity.policies.answers.errors import PolicyError
 from comity.policies.answers.rule import RULES
 from comity.policies.document.selectors import MAX_CHARS
@@ -24,7 +30,9 @@ from comity.policies.vocabulary.table import Vocabulary
 
 MAX_LISTED = 50_000  # characters of prohibitions, and of guidelines; where there are more, the whole page is off limits
 MAX_REASONS = 5  # of one prohibition
-MAX_SELECTOR = 12 * MAX_CHARS  # characters when every one of it is escaped: a part of it would mean something else
+MAX_SELECTOR = (
+    12 * MAX_CHARS
+)  # characters when every one of it is escaped: a part of it would mean something else
 
 CONSEQUENCES = {
     "Analyze": "Draw no conclusions, hypotheses or deeper insights from it.",
@@ -127,7 +135,11 @@ def _whole(page: Page, use: str) -> Iterator[str]:
         )
         return
     if decision.stated:
-        grant = "the operator of the agent has arranged it" if _is_licensed(page, use) else "the website permits it"
+        grant = (
+            "the operator of the agent has arranged it"
+            if _is_licensed(page, use)
+            else "the website permits it"
+        )
         yield f"- Permitted: {grant}{_conditions(decision)}.{_reason_text(decision.reasons)}"
     else:
         default = f"{'permits' if decision.verdict is Verdict.ALLOW else 'does not permit'} it{_conditions(decision)}"
@@ -148,7 +160,8 @@ def _is_licensed(page: Page, use: str) -> bool:
 
 def _conditions(decision: UseDecision) -> str:
     conditions = [
-        name if value is True else f"{name} {_condition_text(value)}" for name, value in write_conditions(decision).items()
+        name if value is True else f"{name} {_condition_text(value)}"
+        for name, value in write_conditions(decision).items()
     ]
     return f", on condition of {'; '.join(conditions)}" if conditions else ""
 
@@ -194,7 +207,10 @@ def _guidelines(page: Page, use: str, lang: str) -> Iterator[str]:
         if _refusing(page, element, use):
             continue
         for rule in of_action(element.guides, use):
-            texts = " ".join(f"Guideline {quoted(guideline.text)}" for guideline in _in_language(rule.guidelines, lang))
+            texts = " ".join(
+                f"Guideline {quoted(guideline.text)}"
+                for guideline in _in_language(rule.guidelines, lang)
+            )
             yield f"- {_element_text(element)}: {texts or 'the website has no guideline in words'}"
 
 
@@ -209,15 +225,25 @@ def _in_language(guidelines: Sequence[Guideline], lang: str) -> list[Guideline]:
 
 def _compared(lang: str) -> str:
     """A language tag as it is compared. The paper's example `en-UK` (section-3.2) means what ISO 3166 names GB."""
-    return "-".join("gb" if number and subtag == "uk" else subtag for number, subtag in enumerate(lang.lower().split("-")))
+    return "-".join(
+        "gb" if number and subtag == "uk" else subtag
+        for number, subtag in enumerate(lang.lower().split("-"))
+    )
 
 
-def _consequence(use: str, rules: Sequence[ElementRule] = (), vocabulary: Vocabulary | None = None) -> str:
+def _consequence(
+    use: str, rules: Sequence[ElementRule] = (), vocabulary: Vocabulary | None = None
+) -> str:
     """Return what a prohibition of the use asks for; of a use that is no action, what the actions ask for that refuse it."""
     if use in _SPELLED_ACTIONS or not vocabulary:
         return CONSEQUENCES[_SPELLED_ACTIONS[use]] if use in _SPELLED_ACTIONS else _OTHER
-    actions = {action for rule in rules for action in rule.actions if refuses({action}, use, vocabulary)}
-    return " ".join(text for action, text in CONSEQUENCES.items() if action.lower() in actions) or _OTHER
+    actions = {
+        action for rule in rules for action in rule.actions if refuses({action}, use, vocabulary)
+    }
+    return (
+        " ".join(text for action, text in CONSEQUENCES.items() if action.lower() in actions)
+        or _OTHER
+    )
 
 
 def _element_text(element: Element) -> str:
@@ -226,4 +252,8 @@ def _element_text(element: Element) -> str:
     name = quoted(element.selector, MAX_SELECTOR)
     if element.type == "html":
         return f"What the CSS selector {name} selects"
-    return f"What the name {name} means in {element.type.upper()}" if element.type else f"The element {name}"
+    return (
+        f"What the name {name} means in {element.type.upper()}"
+        if element.type
+        else f"The element {name}"
+    )

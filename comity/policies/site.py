@@ -19,7 +19,15 @@ from urllib.parse import urljoin
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.agent_view import AgentView, Carrier, Outcome, concluded, of_images
-from comity.policies.answers.decision import OF_PAGE, ActionRequest, Condition, Decision, Finding, Reason, Verdict
+from comity.policies.answers.decision import (
+    OF_PAGE,
+    ActionRequest,
+    Condition,
+    Decision,
+    Finding,
+    Reason,
+    Verdict,
+)
 from comity.policies.answers.fetched import Availability, Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import PLAIN, Facts, Session, facts_of
@@ -52,13 +60,19 @@ BODY = "body"  # part of a policy file, in the source of a reason
 class Site:
     """The policies of one origin (scheme, host, port). Immutable; what it compiles, it keeps."""
 
-    def __init__(self, origin: str, files: Mapping[str, Fetched], *, formats: Iterable[Format] | None = None) -> None:
+    def __init__(
+        self, origin: str, files: Mapping[str, Fetched], *, formats: Iterable[Format] | None = None
+    ) -> None:
         """`formats`: in which the files are read; None: in all."""
         self.origin = origin
         self.files = dict(files)  # absolute URL that was asked for -> what came back
         self._site_files = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
         reading_formats = FORMATS if formats is None else tuple(formats)
-        readings = ((format_.name, format_.read_site(self._site_files)) for format_ in reading_formats if format_.read_site)
+        readings = (
+            (format_.name, format_.read_site(self._site_files))
+            for format_ in reading_formats
+            if format_.read_site
+        )
         self._readings = {name: reading for name, reading in readings if reading is not None}
         self._unanswered = _unanswered(self._site_files, reading_formats)
         self._views: Bounded[Agent, AgentView] = Bounded(MAX_AGENTS)
@@ -72,7 +86,9 @@ class Site:
         A well-known path that is not given counts as not there (404). ValueError where `origin` is no http(s) URL."""
         origin = origin_of(origin)
         fetched = {
-            urljoin(origin, path): file if isinstance(file, Fetched) else Fetched(status=200, body=file)
+            urljoin(origin, path): file
+            if isinstance(file, Fetched)
+            else Fetched(status=200, body=file)
             for path, file in files.items()
         }
         return cls(origin, {origin + path: ABSENT for path in WELL_KNOWN} | fetched)
@@ -152,7 +168,11 @@ class Site:
         content, response = Content(fields, body or b""), Response(agent, url, now)
 
         # The response itself: what it states, and whether it takes back that the request for it may be made.
-        of_response = (_of_headers(fields, response), _of_equivalents(content, response), _of_document(content, response))
+        of_response = (
+            _of_headers(fields, response),
+            _of_equivalents(content, response),
+            _of_document(content, response),
+        )
         access_rules = view.access_rules(of_response[-1])
         if access_rules or access is None:
             access = view.access(targets, facts, now, access_rules)
@@ -165,14 +185,22 @@ class Site:
         sources = _shared_sources(view, outcomes, content.is_image)
 
         # The rules for parts of the page, and what its author should know.
-        elements, element_sources = _elements(view, targets[0], content, url, is_read=is_read and body is not None)
-        of_carriers = (replace(finding, url=url) for carrier in carriers[0][1:] for finding in carrier.findings)
+        elements, element_sources = _elements(
+            view, targets[0], content, url, is_read=is_read and body is not None
+        )
+        of_carriers = (
+            replace(finding, url=url) for carrier in carriers[0][1:] for finding in carrier.findings
+        )
         findings = (*self.findings, *of_carriers, *(elements.findings if elements else ()))
 
         # Nothing but shared statements: as most pages of a site. Else what formats say of this one page alone.
-        if view.is_same_for_pages and not (access_refusals or element_sources or licenses or agent.arrangements):
+        if view.is_same_for_pages and not (
+            access_refusals or element_sources or licenses or agent.arrangements
+        ):
             return _shared_page(self, view, access, sources).of_url(url, body or b"", findings)
-        capture = Capture(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
+        capture = Capture(
+            url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts
+        )
         page_sources = view.page_sources(targets, capture)
         further = [*map(jointly, page_sources), *element_sources]
         return Page(
@@ -197,17 +225,25 @@ class Site:
         if not view.is_same_for_pages:
             return None
         targets = spellings(url)
-        statements = (tuple(view.statements(self._resource(target)).statements.items()) for target in targets)
+        statements = (
+            tuple(view.statements(self._resource(target)).statements.items()) for target in targets
+        )
         return view.access(targets, PLAIN, now), frozenset(statements)
 
     def refused_by_headers(
-        self, agent: Agent, url: str, headers: Iterable[tuple[bytes, bytes]], now: datetime | None = None
+        self,
+        agent: Agent,
+        url: str,
+        headers: Iterable[tuple[bytes, bytes]],
+        now: datetime | None = None,
     ) -> Decision | None:
         """The refusal of every declared use, where the header fields of a response say so, whatever its body will say.
 
         What the body can take back does not count: TDMRep's `meta` comes after its fields."""
         fields = tuple(headers)
-        by_fields = _final(_of_headers(fields, Response(agent, url, now))) if agent.uses else Carrier()
+        by_fields = (
+            _final(_of_headers(fields, Response(agent, url, now))) if agent.uses else Carrier()
+        )
         if not any(parsed.statements or parsed.refused for parsed in by_fields.statements.values()):
             return None
         view = self._view(agent)
@@ -252,12 +288,16 @@ class Site:
     @property
     def referred_files(self) -> tuple[FileReference, ...]:
         """The files that the site's files refer to, whoever asks."""
-        return tuple(reference for reading in self._readings.values() for reference in reading.referred_files)
+        return tuple(
+            reference for reading in self._readings.values() for reference in reading.referred_files
+        )
 
     @property
     def element_rules(self) -> tuple[ElementRuleSet, ...]:
         """The rules for parts of any page, whomever they bind."""
-        return tuple(reading.element_rules for reading in self._readings.values() if reading.element_rules)
+        return tuple(
+            reading.element_rules for reading in self._readings.values() if reading.element_rules
+        )
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -289,7 +329,9 @@ class Site:
         """The crawlers that the policy files name, with those that robots.txt refers to, in lower case.
 
         They are product tokens, and names in ACAP, which may be several words or go on in any way (`*` at the end)."""
-        return frozenset[str]().union(*(reading.crawler_names for reading in self._readings.values()))
+        return frozenset[str]().union(
+            *(reading.crawler_names for reading in self._readings.values())
+        )
 
     def _view(self, agent: Agent) -> AgentView:
         if agent is not self._agent:
@@ -307,14 +349,22 @@ class Site:
         return Resource(self.origin + target, target)
 
     def _resources(
-        self, view: AgentView, targets: Sequence[str], access: Decision, facts: Facts, *, is_fetched: bool
+        self,
+        view: AgentView,
+        targets: Sequence[str],
+        access: Decision,
+        facts: Facts,
+        *,
+        is_fetched: bool,
     ) -> list[Resource]:
         """Return the resource of each target, as the request for it turned out."""
         resources = [self._resource(target) for target in targets]
         if access.verdict is not Verdict.DENY:
             return resources
         return [
-            resource._replace(is_disallowed=view.disallows(resource.target, facts), is_fetched=is_fetched)
+            resource._replace(
+                is_disallowed=view.disallows(resource.target, facts), is_fetched=is_fetched
+            )
             for resource in resources
         ]
 
@@ -344,19 +394,25 @@ def _of_headers(fields: Sequence[tuple[bytes, bytes]], response: Response) -> Ca
             values.setdefault(owner, {}).setdefault(name.lower(), []).append(value)
     if not values:
         return Carrier()
-    return Carrier({name: reader(values[name], response) for name, reader in _READ_HEADERS if name in values})
+    return Carrier(
+        {name: reader(values[name], response) for name, reader in _READ_HEADERS if name in values}
+    )
 
 
 # HTML has an element of its own for Link: `link`.
 _EQUIVALENTS = {name.decode("latin-1"): name for name in FIELDS if name != b"link"}
-_EQUIVALENT = re.compile(rb"http-equiv\s*+=[\"'\s]*+(?:%s)" % b"|".join(map(re.escape, _EQUIVALENTS.values())))
+_EQUIVALENT = re.compile(
+    rb"http-equiv\s*+=[\"'\s]*+(?:%s)" % b"|".join(map(re.escape, _EQUIVALENTS.values()))
+)
 
 
 def _of_equivalents(content: Content, response: Response) -> Carrier:
     """Return what the `http-equiv` elements of a page refuse and limit, read as header fields of their names.
 
     They permit nothing (META-5). The page is parsed only if its octets show such an element."""
-    if not content.is_markup or not (content.has_written_letters or _EQUIVALENT.search(content.octets)):
+    if not content.is_markup or not (
+        content.has_written_letters or _EQUIVALENT.search(content.octets)
+    ):
         return Carrier()
     elements: dict[str, list[tuple[str, int]]] = {}  # name -> content and line of each
     for name, value, line in content.metas_by_line("http-equiv"):
@@ -365,7 +421,9 @@ def _of_equivalents(content: Content, response: Response) -> Carrier:
     if not elements:
         return Carrier()
     fields = [
-        (_EQUIVALENTS[name], value.encode("utf-8", "replace")) for name, of_name in elements.items() for value, _ in of_name
+        (_EQUIVALENTS[name], value.encode("utf-8", "replace"))
+        for name, of_name in elements.items()
+        for value, _ in of_name
     ]
     of_fields = _of_headers(fields, response)
     by_vocabulary, refused, _ = concluded([of_fields])
@@ -375,7 +433,9 @@ def _of_equivalents(content: Content, response: Response) -> Carrier:
         for statement in statements
         if statement.verdict is not Verdict.ALLOW
     )
-    return Carrier({"http-equiv": Statements(tuple(restricting), of_fields.findings, refused=refused)})
+    return Carrier(
+        {"http-equiv": Statements(tuple(restricting), of_fields.findings, refused=refused)}
+    )
 
 
 def _location_in(elements: Mapping[str, Sequence[tuple[str, int]]], location: Location) -> Location:
@@ -389,46 +449,71 @@ def _location_in(elements: Mapping[str, Sequence[tuple[str, int]]], location: Lo
 def _of_document(content: Content, response: Response) -> Carrier:
     """Return the statements of a page, or of another document, about itself."""
     by_format = ((name, reader(content, response)) for name, reader in _READ_DOCUMENT)
-    return Carrier({name: statements for name, statements in by_format if statements != NO_STATEMENTS})
+    return Carrier(
+        {name: statements for name, statements in by_format if statements != NO_STATEMENTS}
+    )
 
 
-def _of_documents(carriers: Sequence[Carrier], resources: Mapping[str, Fetched], url: str) -> Carrier:
+def _of_documents(
+    carriers: Sequence[Carrier], resources: Mapping[str, Fetched], url: str
+) -> Carrier:
     """Return the statements of documents about a page, each in the format in which the carriers refer to it. `resources`:
     absolute URL -> what came back."""
     statements = {}
     for name, hook in _READ_DOCUMENTS:
         referring = (carrier.statements.get(name, NO_STATEMENTS) for carrier in carriers)
-        if urls := tuple(dict.fromkeys(document for reference in referring for document in reference.documents)):
+        if urls := tuple(
+            dict.fromkeys(document for reference in referring for document in reference.documents)
+        ):
             statements[name] = hook(urls, resources, url)
     return Carrier(statements)
 
 
 def _all_carriers(
-    view: AgentView, requested: Sequence[Resource], of_response: Sequence[Carrier], resources: Mapping[str, Fetched]
+    view: AgentView,
+    requested: Sequence[Resource],
+    of_response: Sequence[Carrier],
+    resources: Mapping[str, Fetched],
 ) -> tuple[list[list[Carrier]], tuple[str, ...]]:
     """Return the carriers for each of the resources, and absolute URLs of the documents that any of them refers to."""
     carriers = [[view.statements(resource), *of_response] for resource in requested]
-    urls = tuple(dict.fromkeys(url for of_resource in carriers for carrier in of_resource for url in carrier.documents))
+    urls = tuple(
+        dict.fromkeys(
+            url for of_resource in carriers for carrier in of_resource for url in carrier.documents
+        )
+    )
     if urls:
         for resource, of_resource in zip(requested, carriers, strict=True):
             of_resource.append(_of_documents(of_resource, resources, resource.url))
     return carriers, urls
 
 
-_READ_HEADERS = tuple((format_.name, format_.read_headers) for format_ in FORMATS if format_.read_headers)
-_READ_DOCUMENT = tuple((format_.name, format_.read_document) for format_ in FORMATS if format_.read_document)
-_READ_DOCUMENTS = tuple((format_.name, format_.read_documents) for format_ in FORMATS if format_.read_documents)
+_READ_HEADERS = tuple(
+    (format_.name, format_.read_headers) for format_ in FORMATS if format_.read_headers
+)
+_READ_DOCUMENT = tuple(
+    (format_.name, format_.read_document) for format_ in FORMATS if format_.read_document
+)
+_READ_DOCUMENTS = tuple(
+    (format_.name, format_.read_documents) for format_ in FORMATS if format_.read_documents
+)
 _FINAL = frozenset(format_.name for format_ in FORMATS if not format_.document_overrides)
 
 
 def _final(carrier: Carrier) -> Carrier:
     """Return the statements that no document can take back."""
-    return Carrier({name: statements for name, statements in carrier.statements.items() if name in _FINAL})
+    return Carrier(
+        {name: statements for name, statements in carrier.statements.items() if name in _FINAL}
+    )
 
 
 def _refusals_by_page(url: str, access: Decision) -> list[UseSource]:
     """Return the refusal of every use, where the page itself is among the reasons of the decision on its request."""
-    reasons = tuple(reason for reason in access.reasons if reason.source.url == url and reason.source.part != BODY)
+    reasons = tuple(
+        reason
+        for reason in access.reasons
+        if reason.source.url == url and reason.source.part != BODY
+    )
     return [Refusal(reasons)] if reasons else []
 
 
@@ -455,13 +540,19 @@ class _Sources:
         statements = [dict(by_vocabulary) for by_vocabulary, _, _ in outcomes]
         of_embedded = list(map(of_images, statements))
         self._statements = view.sources(of_embedded if is_image else statements)
-        self._embedded = None if of_embedded == statements else view.sources(of_embedded)  # None: as of the page
+        self._embedded = (
+            None if of_embedded == statements else view.sources(of_embedded)
+        )  # None: as of the page
 
-    def of_page(self, first: Sequence[UseSource] = (), last: Sequence[UseSource] = ()) -> list[UseSource]:
+    def of_page(
+        self, first: Sequence[UseSource] = (), last: Sequence[UseSource] = ()
+    ) -> list[UseSource]:
         """Return the sources for the page, among others that come before and after them."""
         return [*first, *self._refusals, *self._statements, *last, *self._unreachable]
 
-    def of_embedded(self, first: Sequence[UseSource] = (), last: Sequence[UseSource] = ()) -> list[UseSource] | None:
+    def of_embedded(
+        self, first: Sequence[UseSource] = (), last: Sequence[UseSource] = ()
+    ) -> list[UseSource] | None:
         """Return the sources for the files that are embedded in the page. None: they are those for the page."""
         if self._embedded is None:
             return None

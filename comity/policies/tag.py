@@ -38,7 +38,13 @@ from comity.policies.syntax.shapes import (
 )
 
 USE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # ACAP 1.0 section 2.5; every tag lists them
+BASIC_USES = (
+    "crawl",
+    "follow",
+    "index",
+    "preserve",
+    "present",
+)  # ACAP 1.0 section 2.5; every tag lists them
 MAX_REMEMBERED = 4096  # values of a part of tags
 DATES = ("capture", "today", "both")  # of the policies by which pages of others are tagged
 
@@ -51,20 +57,31 @@ class _ResourceShape(Object):
     def read(self, value: Mapping[str, str]) -> Any:
         kind, colon, name = value["extract"].partition(":")
         extract = Extract(kind=kind, name=name) if colon else None
-        return Resource(role=value["role"], extract=extract, uri=value["url"], content=value["content"])
+        return Resource(
+            role=value["role"], extract=extract, uri=value["url"], content=value["content"]
+        )
 
     def write(self, value: Any) -> dict[str, str]:
-        return {"role": value.role, "extract": str(value.extract or ""), "url": value.uri, "content": value.content}
+        return {
+            "role": value.role,
+            "extract": str(value.extract or ""),
+            "url": value.uri,
+            "content": value.content,
+        }
 
 
 TEXT, COUNT, NAMES = Text(), Count(), Names()
 ACTIONS = Names("[^A-Z]*", name="actions")
 FETCHED_AT = Nullable(Moment("+00:00", is_checked=False))
-REASON_INDICES = Several(COUNT, at_least=1, name="because", description="Indices into `reasons`, the deciding one first.")
+REASON_INDICES = Several(
+    COUNT, at_least=1, name="because", description="Indices into `reasons`, the deciding one first."
+)
 RESOURCE = _ResourceShape(
     {
         "role": Member(Text(values=("", "credit", "link"))),
-        "extract": Member(TEXT, "Element of the page: id:NAME, class:NAME or meta:NAME; empty where it has a URL."),
+        "extract": Member(
+            TEXT, "Element of the page: id:NAME, class:NAME or meta:NAME; empty where it has a URL."
+        ),
         "url": Member(TEXT),
         "content": Member(TEXT, "Markup of the element, or text of the resource."),
     }
@@ -73,11 +90,15 @@ RESOURCES = Several(RESOURCE, name="resources")
 USE = Object(
     {
         "verdict": Member(Text(values=("allow", "deny"))),
-        "stated": Member(Truth(), "false: no source speaks of this use, the operator's default decided."),
+        "stated": Member(
+            Truth(), "false: no source speaks of this use, the operator's default decided."
+        ),
         "because": Member(REASON_INDICES),
         # From here on, the fields of Qualifiers.
         "until": Member(Moment("Z"), "The permission ends then.", is_required=False),
-        "until_recrawled": Member(Truth(), "The permission ends when the page is fetched again.", is_required=False),
+        "until_recrawled": Member(
+            Truth(), "The permission ends when the page is fetched again.", is_required=False
+        ),
         "max_chars": Member(COUNT, is_required=False),
         "max_words": Member(COUNT, is_required=False),
         "prohibited_modifications": Member(NAMES, is_required=False),
@@ -88,15 +109,27 @@ USE = Object(
     },
     name="use",
 )
-GUIDELINE = Object({"lang": Member(TEXT, "Language tag; `und`: none is given."), "text": Member(TEXT)})
+GUIDELINE = Object(
+    {"lang": Member(TEXT, "Language tag; `und`: none is given."), "text": Member(TEXT)}
+)
 ELEMENT = Object(
     {
-        "selector": Member(TEXT, "CSS selector or dotted name, as written; `*`: the whole document."),
-        "type": Member(Text(values=("", "html", "json", "xml")), "The file type for which it is written; empty: any."),
-        "whole": Member(
-            Constant(True), "It covers the whole page: `uses` says so too, and there are no spans.", is_required=False
+        "selector": Member(
+            TEXT, "CSS selector or dotted name, as written; `*`: the whole document."
         ),
-        "deny": Member(ACTIONS, "Actions of ai.txt, and other uses, that are prohibited on it, in lower case; `*`: all."),
+        "type": Member(
+            Text(values=("", "html", "json", "xml")),
+            "The file type for which it is written; empty: any.",
+        ),
+        "whole": Member(
+            Constant(True),
+            "It covers the whole page: `uses` says so too, and there are no spans.",
+            is_required=False,
+        ),
+        "deny": Member(
+            ACTIONS,
+            "Actions of ai.txt, and other uses, that are prohibited on it, in lower case; `*`: all.",
+        ),
         "guide": Member(
             Several(Object({"actions": Member(NAMES), "guidelines": Member(Several(GUIDELINE))})),
             "Actions that are permitted with instructions.",
@@ -106,8 +139,16 @@ ELEMENT = Object(
             "Where it is in the item: [field], [field, member of the list] or [field, first character, first one after it].",
         ),
         "urls": Member(NAMES, "Absolute URLs of images and links in it.", is_required=False),
-        "more_urls": Member(Constant(True), "It has others than these, none of which stands in the item.", is_required=False),
-        "names": Member(NAMES, "The fields of the item whose names have something of it in them.", is_required=False),
+        "more_urls": Member(
+            Constant(True),
+            "It has others than these, none of which stands in the item.",
+            is_required=False,
+        ),
+        "names": Member(
+            NAMES,
+            "The fields of the item whose names have something of it in them.",
+            is_required=False,
+        ),
         "because": Member(REASON_INDICES),
     },
     name="element",
@@ -117,7 +158,10 @@ REASON = Object(
     {
         "rule": Member(Text(r"[a-z-]+\.[a-z-]+"), "Stable id, see docs/rules.md."),
         "spec": Member(TEXT, "Specification and section."),
-        "url": Member(TEXT, "Where the statement was read; the name of a setting, or empty, where it was no file."),
+        "url": Member(
+            TEXT,
+            "Where the statement was read; the name of a setting, or empty, where it was no file.",
+        ),
         "part": Member(
             TEXT,
             "Part of it: a header field, an element of the page, the status, a setting. Absent: the body of a file.",
@@ -140,14 +184,18 @@ REASON = Object(
 )
 COPY = {
     "status": Member(COUNT, "HTTP status; 0: there was no answer."),
-    "sha256": Member(Nullable(Text("[0-9a-f]{64}")), "Of the body, hexadecimal; null where there is none."),
+    "sha256": Member(
+        Nullable(Text("[0-9a-f]{64}")), "Of the body, hexadecimal; null where there is none."
+    ),
     "fetched_at": Member(FETCHED_AT),
 }
 POLICY = Object(
     {
         **COPY,
         "earlier": Member(
-            Several(Object(COPY), at_least=1), "Copies of other dates by which it was decided too.", is_required=False
+            Several(Object(COPY), at_least=1),
+            "Copies of other dates by which it was decided too.",
+            is_required=False,
         ),
     },
     name="policy",
@@ -155,7 +203,10 @@ POLICY = Object(
 REFUSAL = Object(
     {
         "url": Member(TEXT),
-        "kind": Member(TEXT, "What it was asked for: document, image, script, xhr and others, see docs/browsers.md."),
+        "kind": Member(
+            TEXT,
+            "What it was asked for: document, image, script, xhr and others, see docs/browsers.md.",
+        ),
         "rule": Member(Text(r"[a-z-]+\.[a-z-]+"), "The rule that refused it, see docs/rules.md."),
         "policy": Member(TEXT, "Where that was read."),
         "line": Member(COUNT, "From 1; 0: no line."),
@@ -164,14 +215,19 @@ REFUSAL = Object(
 BROWSER = Object(
     {
         "url": Member(TEXT, "Where the browser ended."),
-        "refused": Member(Several(REFUSAL), "Requests of the page that were refused, the first ones: it was made without these."),
+        "refused": Member(
+            Several(REFUSAL),
+            "Requests of the page that were refused, the first ones: it was made without these.",
+        ),
         "more_refused": Member(Constant(True), "There were more than these.", is_required=False),
     }
 )
 TAG = Object(
     {
         "schema": Member(Constant(1)),
-        "agent": Member(Text(PRODUCT_TOKEN.pattern), "The product token for which the decisions were made."),
+        "agent": Member(
+            Text(PRODUCT_TOKEN.pattern), "The product token for which the decisions were made."
+        ),
         "uses": Member(
             Keyed("use", USE, pattern=USE_NAME.pattern, required=BASIC_USES),
             "Use -> decision: the five basic uses of ACAP, those that the operator declared and those that a source states.",
@@ -182,9 +238,15 @@ TAG = Object(
             is_required=False,
         ),
         "elements": Member(Several(ELEMENT), "Parts of the page for which something else holds."),
-        "browser": Member(BROWSER, "How a browser got the page. Absent: it was no browser.", is_required=False),
-        "reasons": Member(Several(REASON), "The statements that decided; `because` counts in this list, from 0."),
-        "policies": Member(Keyed("url", POLICY), "URL of each policy file that was asked -> the copy that decided."),
+        "browser": Member(
+            BROWSER, "How a browser got the page. Absent: it was no browser.", is_required=False
+        ),
+        "reasons": Member(
+            Several(REASON), "The statements that decided; `because` counts in this list, from 0."
+        ),
+        "policies": Member(
+            Keyed("url", POLICY), "URL of each policy file that was asked -> the copy that decided."
+        ),
         "as_of": Member(
             Text(values=DATES),
             "By the policies of which date a page was tagged that somebody else has fetched. Absent: it was tagged when it was"
@@ -192,11 +254,18 @@ TAG = Object(
             is_required=False,
         ),
         "is_unread": Member(
-            Constant(True), "The page itself was not at hand: header fields and markup were not heard.", is_required=False
+            Constant(True),
+            "The page itself was not at hand: header fields and markup were not heard.",
+            is_required=False,
         ),
     }
 )
-IN_COMMON = ("uses", "embedded", "reasons", "policies")  # what tags of one site have in common, most of the time
+IN_COMMON = (
+    "uses",
+    "embedded",
+    "reasons",
+    "policies",
+)  # what tags of one site have in common, most of the time
 
 
 def schema() -> dict[str, Any]:
@@ -218,7 +287,9 @@ class TagError(ValueError):
     """A tag that permits nothing: "no-tag", "several-tags", or "invalid-tag:" and the part of it that is not understood."""
 
 
-Span = list[Any]  # [field], [field, member of the list] or [field, first character, first one after it]
+Span = list[
+    Any
+]  # [field], [field, member of the list] or [field, first character, first one after it]
 FREE = Qualifiers()
 
 
@@ -265,7 +336,9 @@ def read_tag(raw: Any) -> Tag:
     uses, highest = _USES(raw["uses"])
     embedded, other = _EMBEDDED(raw["embedded"]) if "embedded" in raw else ({}, 0)
     elements = tuple(map(_element, raw["elements"])) if raw["elements"] else ()
-    if max(highest, other, *(number for element in elements for number in element.reason_indices)) >= len(raw["reasons"]):
+    if max(
+        highest, other, *(number for element in elements for number in element.reason_indices)
+    ) >= len(raw["reasons"]):
         raise TagError("invalid-tag:because")
     return Tag(uses, embedded, elements, raw)
 
@@ -275,7 +348,9 @@ def _remembered(name: str) -> Callable[[Any], bool]:
     return Remembered(is_valid, most=MAX_REMEMBERED) if name in IN_COMMON else is_valid
 
 
-_CHECKS = {name: _remembered(name) for name in TAG.members if name not in ("uses", "embedded")}  # these are checked by _uses
+_CHECKS = {
+    name: _remembered(name) for name in TAG.members if name not in ("uses", "embedded")
+}  # these are checked by _uses
 
 
 def _uses(name: str) -> Remembered[tuple[dict[str, Use], int]]:
@@ -285,7 +360,9 @@ def _uses(name: str) -> Remembered[tuple[dict[str, Use], int]]:
     has_valid_keys = shape.has_valid_keys
 
     def uses(raw: Any) -> tuple[dict[str, Use], int]:
-        decided = {use: _USE(decision) for use, decision in raw.items()} if has_valid_keys(raw) else {}
+        decided = (
+            {use: _USE(decision) for use, decision in raw.items()} if has_valid_keys(raw) else {}
+        )
         valid = {use: decision for use, decision in decided.items() if decision}
         if not valid or len(valid) < len(decided):
             raise TagError(f"invalid-tag:{name}")
@@ -325,7 +402,9 @@ def read_conditions(use: Mapping[str, Any]) -> Qualifiers:
     """The restrictions of a use of a tag that is valid; FREE where it has none."""
     if use.keys() == USE.required:
         return FREE
-    return Qualifiers(**{name: shape.read(use[name]) for name, shape in _CONDITIONS.items() if name in use})
+    return Qualifiers(
+        **{name: shape.read(use[name]) for name, shape in _CONDITIONS.items() if name in use}
+    )
 
 
 # Writing
@@ -333,7 +412,9 @@ def read_conditions(use: Mapping[str, Any]) -> Qualifiers:
 
 def write_conditions(qualifiers: Qualifiers) -> dict[str, Any]:
     """The restrictions of a permission, as a use of a tag has them."""
-    return {name: _CONDITIONS[name].write(value) for name, value in qualifiers.restrictions().items()}
+    return {
+        name: _CONDITIONS[name].write(value) for name, value in qualifiers.restrictions().items()
+    }
 
 
 def write_tag(
@@ -354,19 +435,33 @@ def write_tag(
 
     def write_uses(decisions: Iterable[tuple[str, UseDecision]]) -> dict[str, Any]:
         return {
-            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": indices_of(decision.reasons)}
+            use: {
+                "verdict": decision.verdict.value,
+                "stated": decision.stated,
+                "because": indices_of(decision.reasons),
+            }
             | write_conditions(decision)
             for use, decision in decisions
         }
 
-    others = {} if embedded is None or embedded is uses else {use: embedded[use] for use in {**embedded, **uses}}
-    differing = [(use, decision) for use, decision in others.items() if replace(decision, reasons=uses[use].reasons) != uses[use]]
+    others = (
+        {}
+        if embedded is None or embedded is uses
+        else {use: embedded[use] for use in {**embedded, **uses}}
+    )
+    differing = [
+        (use, decision)
+        for use, decision in others.items()
+        if replace(decision, reasons=uses[use].reasons) != uses[use]
+    ]
     return {
         "schema": 1,
         "agent": agent.token,
         "uses": write_uses(uses.items()),
         **({"embedded": write_uses(differing)} if differing else {}),
-        "elements": [element.tag | {"because": indices_of(element.element.reasons)} for element in elements],
+        "elements": [
+            element.tag | {"because": indices_of(element.element.reasons)} for element in elements
+        ],
         "reasons": list(map(_write_reason, reasons)),
         "policies": dict(policies),
     }
@@ -391,7 +486,11 @@ def without_extracts(tag: dict[str, Any]) -> dict[str, Any]:
                 reason = reasons[use["because"][0]]
                 rule = of_missing_resource(reason["rule"])
                 reasons.append(reason | {"rule": rule, "spec": RULES[rule].spec})
-                uses[name] = {"verdict": "deny", "stated": use["stated"], "because": [len(reasons) - 1]}
+                uses[name] = {
+                    "verdict": "deny",
+                    "stated": use["stated"],
+                    "because": [len(reasons) - 1],
+                }
     return tag | changed | {"reasons": reasons}
 
 
@@ -415,22 +514,40 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
                 decisions = tag["uses"]
             decided.append((tag, decisions[use]))
         deciding = [pair for pair in decided if pair[1]["verdict"] == "deny"] or decided
-        deciding = [pair for pair in deciding if pair[1]["stated"]] or sorted(deciding, key=_is_refused_by_default)[:1]
+        deciding = [pair for pair in deciding if pair[1]["stated"]] or sorted(
+            deciding, key=_is_refused_by_default
+        )[:1]
         decision = {key: deciding[0][1][key] for key in ("verdict", "stated")}
-        is_refused = decision == {"verdict": "deny", "stated": True}  # else both may restrict it, a refusal by default too
+        is_refused = decision == {
+            "verdict": "deny",
+            "stated": True,
+        }  # else both may restrict it, a refusal by default too
         restricting = deciding if is_refused else [*deciding, *decided]
-        numbers = [number for tag, use_of_tag in restricting for number in indices_of(tag, use_of_tag["because"])]
-        conditions = read_conditions(deciding[0][1]).conjoined(*(read_conditions(use_of_tag) for _, use_of_tag in restricting))
+        numbers = [
+            number
+            for tag, use_of_tag in restricting
+            for number in indices_of(tag, use_of_tag["because"])
+        ]
+        conditions = read_conditions(deciding[0][1]).conjoined(
+            *(read_conditions(use_of_tag) for _, use_of_tag in restricting)
+        )
         return decision | {"because": list(dict.fromkeys(numbers))} | write_conditions(conditions)
 
     uses = {use: joined(use) for use in {**first["uses"], **second["uses"]}}
-    embedded = {use: joined(use, embedded=True) for use in {**first.get("embedded", {}), **second.get("embedded", {})}}
+    embedded = {
+        use: joined(use, embedded=True)
+        for use in {**first.get("embedded", {}), **second.get("embedded", {})}
+    }
     embedded = {use: decision for use, decision in embedded.items() if decision != uses.get(use)}
     elements = [
-        element | {"because": indices_of(tag, element["because"])} for tag in (first, second) for element in tag["elements"]
+        element | {"because": indices_of(tag, element["because"])}
+        for tag in (first, second)
+        for element in tag["elements"]
     ]
     policies = {**second["policies"], **first["policies"]}
-    tagged = {key: value for key, value in first.items() if key != "embedded"} | ({"embedded": embedded} if embedded else {})
+    tagged = {key: value for key, value in first.items() if key != "embedded"} | (
+        {"embedded": embedded} if embedded else {}
+    )
     if browsers := [tag["browser"] for tag in (second, first) if "browser" in tag]:
         refusals = [refusal for browser in reversed(browsers) for refusal in browser["refused"]]
         tagged["browser"] = {**browsers[0], **browsers[-1], "refused": refusals}
@@ -441,12 +558,18 @@ def _is_refused_by_default(decision: tuple[dict[str, Any], dict[str, Any]]) -> b
     """Return whether silence alone refuses the use, which another default would permit. `decision`: the tag, and its use."""
     tag, use = decision
     reason = tag["reasons"][use["because"][0]]
-    return (use["verdict"], reason["rule"], reason.get("part")) == ("deny", "comity.default", "setting")
+    return (use["verdict"], reason["rule"], reason.get("part")) == (
+        "deny",
+        "comity.default",
+        "setting",
+    )
 
 
 def no_page(agent: Agent, cause: str, uses: Iterable[str] = ()) -> dict[str, Any]:
     """The tag of an item that came from no page: every basic and declared use is refused, and nobody said so. `uses`: others."""
-    return no_statements(agent, Reason(rule="comity.no-page", source=Source(url="", part="item", text=cause)), uses)
+    return no_statements(
+        agent, Reason(rule="comity.no-page", source=Source(url="", part="item", text=cause)), uses
+    )
 
 
 def not_understood(agent: Agent, error: TagError, uses: Iterable[str]) -> dict[str, Any]:

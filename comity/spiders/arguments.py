@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import NoReturn
 
-from comity.crawler import options
 from comity.dataset.tagging.page_fields import Extractor, by_trafilatura
+from comity.gate import options
 
 
 def stop(spider: str, message: str) -> NoReturn:

@@ -24,16 +24,22 @@ class PageItem:
     final_url: str = field(metadata=_OF_NO_ELEMENT)  # that answered, after redirects
     status: int = field(metadata=_OF_NO_ELEMENT)
     fetched_at: str = field(metadata=_OF_NO_ELEMENT)  # ISO 8601, UTC
-    content_type: str = field(metadata=_OF_NO_ELEMENT)  # as the server said, "" where it said nothing
+    content_type: str = field(
+        metadata=_OF_NO_ELEMENT
+    )  # as the server said, "" where it said nothing
     title: str
     text: str  # the main text, a line a block; with an extractor, as that has it
     links: list[str]  # absolute, each once, in the order of the page
     sha256: str = field(metadata=_OF_NO_ELEMENT)  # of the body, hexadecimal
     html: str | None = None  # the page as it came, where it is asked for
-    permissions: dict[str, Any] = field(default_factory=dict)  # what may be done with it; comity writes it
+    permissions: dict[str, Any] = field(
+        default_factory=dict
+    )  # what may be done with it; comity writes it
 
 
-def page_item(response: Response, *, html: bool = False, extractor: Extractor | None = None) -> PageItem:
+def page_item(
+    response: Response, *, html: bool = False, extractor: Extractor | None = None
+) -> PageItem:
     """The item of a response, without its permissions. `extractor`: None for comity's own."""
     request = response.request
     first_url = request.meta.get("redirect_urls", [request.url])[0] if request else response.url
@@ -47,7 +53,9 @@ def page_item(response: Response, *, html: bool = False, extractor: Extractor | 
         content_type=content_type,
         title=title(page.selector) if page else "",
         text=elements.text(page, extractor) if page else "",
-        links=links(page.selector, base_url(page.text[:4096], page.url, page.encoding)) if page else [],
+        links=links(page.selector, base_url(page.text[:4096], page.url, page.encoding))
+        if page
+        else [],
         sha256=hashlib.sha256(response.body).hexdigest(),
         html=response.text if html and isinstance(response, TextResponse) else None,
     )

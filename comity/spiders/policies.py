@@ -15,8 +15,6 @@ from typing import IO, TYPE_CHECKING, Any
 from scrapy import Spider
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.fetcher import Policies
-from comity.crawler.run.flights import ClosingError
 from comity.crawler.sites.survey import Survey
 from comity.dataset.files.formats import ending_of
 from comity.dataset.files.places import path_of
@@ -24,6 +22,8 @@ from comity.dataset.files.replacement import Replacement
 from comity.dataset.job import open_readers
 from comity.dataset.records import DatasetError
 from comity.dataset.verify.origins import URL_FIELDS, origins_in
+from comity.gate.fetching.fetcher import Policies
+from comity.gate.run.flights import ClosingError
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, typed_url
@@ -62,9 +62,14 @@ class PoliciesSpider(Spider):
         super().__init__()
         only(self.name, unknown, f"it takes {ARGUMENTS}")
         if not origins:
-            stop(self.name, "of which sites? Add -a origins=FILE, with a URL or a host a line, or a dataset")
+            stop(
+                self.name,
+                "of which sites? Add -a origins=FILE, with a URL or a host a line, or a dataset",
+            )
         self._tries = max(number(self.name, "tries", tries) or 0, 1)
-        self._size = self._position = 0  # octets of the list; of a stream nobody knows how many it has
+        self._size = self._position = (
+            0  # octets of the list; of a stream nobody knows how many it has
+        )
         self._bad = 0  # lines and records without an origin
         self._unreachable: list[str] = []  # the first of them, in words
         self._unreachable_count = 0
@@ -108,7 +113,9 @@ class PoliciesSpider(Spider):
             self.logger.error("%s", error)
         finally:
             if not self.comity_is_complete:
-                self.logger.warning("Ended early: what was had is kept, and the next run goes on behind it")
+                self.logger.warning(
+                    "Ended early: what was had is kept, and the next run goes on behind it"
+                )
         if False:  # what makes it a generator
             yield
 
@@ -146,7 +153,9 @@ class PoliciesSpider(Spider):
                     try:
                         yield origin_of(typed_url(text))
                     except ValueError:
-                        self._note_bad(f"{name}:{number_}: `{printable(text)}` is no host and no http or https URL")
+                        self._note_bad(
+                            f"{name}:{number_}: `{printable(text)}` is no host and no http or https URL"
+                        )
 
     def _new(self) -> Iterator[str]:
         """The origins that are not in the archive."""
@@ -196,8 +205,14 @@ class PoliciesSpider(Spider):
         self.logger.info("%s", self.comity_progress())
         if self._unreachable:
             more = self._unreachable_count - len(self._unreachable)
-            lines = [*self._unreachable, f"and {more} more: -a unreachable=FILE.jsonl lists all"] if more else self._unreachable
-            self.logger.warning("%d origins could not be had:\n%s", self._unreachable_count, "\n".join(lines))
+            lines = (
+                [*self._unreachable, f"and {more} more: -a unreachable=FILE.jsonl lists all"]
+                if more
+                else self._unreachable
+            )
+            self.logger.warning(
+                "%d origins could not be had:\n%s", self._unreachable_count, "\n".join(lines)
+            )
 
 
 def _archive_class(name: str) -> type[PolicyArchive] | None:

@@ -13,9 +13,9 @@ from scrapy.utils.gz import gunzip, gzip_magic_number
 from scrapy.utils.sitemap import Sitemap
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.fetcher import Policies
-from comity.crawler.request.referrals import set_referrer_reach
-from comity.crawler.run.flights import ClosingError
+from comity.gate.fetching.fetcher import Policies
+from comity.gate.request.referrals import set_referrer_reach
+from comity.gate.run.flights import ClosingError
 from comity.policies.syntax.urls import origin_of, typed_url
 from comity.spiders.arguments import extractor, flag, number, only, stop
 from comity.spiders.pages import PageItem, page_item
@@ -24,7 +24,9 @@ ARGUMENTS = "url, depth, max_pages, subdomains, html, text"
 MAX_SITEMAP_BYTES = 50 * 1024 * 1024  # octets of one, uncompressed; sitemaps.org allows no more
 MAX_SITEMAPS = 100  # sitemaps that are read, those in sitemap indexes included
 
-registered_domain = tldextract.TLDExtract(suffix_list_urls=())  # the list that it ships: nothing is fetched
+registered_domain = tldextract.TLDExtract(
+    suffix_list_urls=()
+)  # the list that it ships: nothing is fetched
 
 
 class SiteSpider(Spider):
@@ -75,7 +77,9 @@ class SiteSpider(Spider):
 
     def parse(self, response: Response) -> Iterator[Request | PageItem]:
         if not self._in_scope(response.url):
-            self.logger.info("%s led to %s, which is not of this site", response.request, response.url)
+            self.logger.info(
+                "%s led to %s, which is not of this site", response.request, response.url
+            )
             return
         self._end_where_full()
         self._pages += 1
@@ -90,7 +94,11 @@ class SiteSpider(Spider):
         """The pages of a sitemap count as linked from the first page, whatever names the sitemap."""
         response.meta["depth"] = 0  # from which Scrapy counts on
         try:
-            body = gunzip(response.body, max_size=MAX_SITEMAP_BYTES) if gzip_magic_number(response) else response.body
+            body = (
+                gunzip(response.body, max_size=MAX_SITEMAP_BYTES)
+                if gzip_magic_number(response)
+                else response.body
+            )
             sitemap = Sitemap(body[:MAX_SITEMAP_BYTES])
             locations = [url for entry in sitemap if (url := _absolute(response, entry.get("loc")))]
         except Exception as error:  # whatever lxml and zlib make of what the site sent
@@ -138,7 +146,9 @@ class SiteSpider(Spider):
 
     def _in_scope(self, url: str) -> bool:
         host = urlsplit(url).hostname or ""
-        return host == self.scope or (self.scope.startswith(".") and f".{host}".endswith(self.scope))
+        return host == self.scope or (
+            self.scope.startswith(".") and f".{host}".endswith(self.scope)
+        )
 
 
 def _absolute(response: Response, location: str | None) -> str:

@@ -30,7 +30,9 @@ class UrlsSpider(Spider):
     name = "urls"
     most_waiting = 1000  # requests; no more of the list is read while that many wait
 
-    def __init__(self, file: str = "", html: str | bool = False, text: str = "main", **unknown: object) -> None:
+    def __init__(
+        self, file: str = "", html: str | bool = False, text: str = "main", **unknown: object
+    ) -> None:
         """`file`: a path, or - for standard input. `html`: keep the page's source in the item. `text`: what takes its text."""
         super().__init__()
         only(self.name, unknown, f"it takes {ARGUMENTS}")
@@ -40,7 +42,9 @@ class UrlsSpider(Spider):
         self.keep_html = flag(self.name, "html", html)
         self.extractor = extractor(self.name, text)
         try:
-            self._lines: TextIO = sys.stdin if file == "-" else Path(file).open(encoding="utf-8", errors="replace")  # noqa: SIM115
+            self._lines: TextIO = (
+                sys.stdin if file == "-" else Path(file).open(encoding="utf-8", errors="replace")  # noqa: SIM115
+            )
         except OSError as error:
             stop(self.name, f"file `{file}` cannot be read: {error.strerror}")
 
@@ -66,7 +70,12 @@ class UrlsSpider(Spider):
         except ValueError:
             assert self.crawler.stats
             self.crawler.stats.inc_value("comity/urls/bad")
-            self.logger.error("%s:%d: `%s` is no http or https URL: passed over", self.file, number, printable(line.encode()))
+            self.logger.error(
+                "%s:%d: `%s` is no http or https URL: passed over",
+                self.file,
+                number,
+                printable(line.encode()),
+            )
             return None
 
     def _waiting(self) -> int:

@@ -21,14 +21,22 @@ class Worker:
     def crawl(self, arguments: list[str], environment: dict[str, str]) -> int:
         """To the end of the crawl; its exit status."""
         command = [sys.executable, "-m", "scrapy", "crawl", *arguments]
-        while (status := subprocess.run(command, env={**os.environ, **environment}, check=False).returncode) < 0:  # noqa: S603
+        while (
+            status := subprocess.run(  # noqa: S603
+                command, env={**os.environ, **environment}, check=False
+            ).returncode
+        ) < 0:
             pass  # a signal has ended it
         return status
 
 
 def main(number: int, arguments: list[str]) -> int:
-    environment = {name: value for name, value in os.environ.items() if name.startswith("COMITY_STATE")}
-    settings = ["-s", f"COMITY_STATE={os.environ['COMITY_STATE']}"] if "COMITY_STATE" in os.environ else []
+    environment = {
+        name: value for name, value in os.environ.items() if name.startswith("COMITY_STATE")
+    }
+    settings = (
+        ["-s", f"COMITY_STATE={os.environ['COMITY_STATE']}"] if "COMITY_STATE" in os.environ else []
+    )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
     ray.init(ignore_reinit_error=True)
     workers = [Worker.remote() for _ in range(number)]  # type: ignore[attr-defined]  # what @ray.remote makes

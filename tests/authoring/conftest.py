@@ -14,7 +14,8 @@ def project(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     folder = tmp_path_factory.mktemp("project")
     settings = folder / "explained_settings.py"
     settings.write_text(
-        f'COMITY_STORE = "{folder / "policies.sqlite"}"\nCOMITY_MIN_DELAY = 0\nCOMITY_AGENT = "testbot"\n', "utf-8"
+        f'COMITY_STORE = "{folder / "policies.sqlite"}"\nCOMITY_MIN_DELAY = 0\nCOMITY_AGENT = "testbot"\n',
+        "utf-8",
     )
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "explained_settings", raising=False)  # of the test before

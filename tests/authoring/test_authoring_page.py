@@ -17,7 +17,12 @@ def page(written: str) -> str:
     """The page with the intents made anew, between `<!-- intents -->` and `<!-- end -->`."""
     before, mark, rest = written.partition("<!-- intents -->\n")
     lines = [line for intent in INTENTS for line in _of_intent(intent)]
-    return f"{before}{mark}\n" + "\n".join(lines) + "\n<!-- end -->" + rest.partition("<!-- end -->")[2]
+    return (
+        f"{before}{mark}\n"
+        + "\n".join(lines)
+        + "\n<!-- end -->"
+        + rest.partition("<!-- end -->")[2]
+    )
 
 
 def _of_intent(intent: Intent) -> Iterator[str]:
@@ -49,11 +54,15 @@ def _of_form(intent: Intent, form: Form) -> Iterator[str]:
 
 
 def _location(artefact: Artefact) -> str:
-    return {FIELD: "As a response field", ELEMENT: "In the head of the page"}.get(artefact.location, f"`{artefact.location}`")
+    return {FIELD: "As a response field", ELEMENT: "In the head of the page"}.get(
+        artefact.location, f"`{artefact.location}`"
+    )
 
 
 def _language(artefact: Artefact) -> str:
-    return next((language for end, language in LANGUAGES.items() if artefact.location.endswith(end)), "")
+    return next(
+        (language for end, language in LANGUAGES.items() if artefact.location.endswith(end)), ""
+    )
 
 
 def test_the_page_is_what_the_intents_make_of_it() -> None:
@@ -63,7 +72,13 @@ def test_the_page_is_what_the_intents_make_of_it() -> None:
 
 def test_the_page_begins_with_the_five_things_that_publishers_want() -> None:
     headings = re.findall(r"^## (.*)$", PAGE.read_text("utf-8"), re.MULTILINE)
-    assert headings[:5] == ["No training", "No training, but search", "No snippets", "Slower", "Nobody but X"]
+    assert headings[:5] == [
+        "No training",
+        "No training, but search",
+        "No snippets",
+        "Slower",
+        "Nobody but X",
+    ]
 
 
 def test_the_classes_of_use_are_those_of_explain() -> None:

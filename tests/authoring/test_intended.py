@@ -34,7 +34,12 @@ def offered(path: str, texts: dict[str, str]) -> dict[str, Draft]:
 
 def verdicts(texts: dict[str, str], *uses: str, token: str = "somebot") -> dict[str, Verdict]:
     site = Site.from_files(ORIGIN, {path: text.encode() for path, text in texts.items()})
-    page = site.page(Agent(token), URL, headers=[(b"Content-Type", b"text/html")], body=b"<!DOCTYPE html><html><body><p>Text")
+    page = site.page(
+        Agent(token),
+        URL,
+        headers=[(b"Content-Type", b"text/html")],
+        body=b"<!DOCTYPE html><html><body><p>Text",
+    )
     return {use: page.uses[use].verdict for use in uses if page.uses[use].stated}
 
 
@@ -47,7 +52,8 @@ FORMS = [
 
 # The others are left to `make test-all`: each is asked about a hundred samples, for each format that could say the same.
 SOME_FORMS = [
-    pytest.param(*form.values, id=form.id, marks=[pytest.mark.slow] * (number % 6 > 0)) for number, form in enumerate(FORMS)
+    pytest.param(*form.values, id=form.id, marks=[pytest.mark.slow] * (number % 6 > 0))
+    for number, form in enumerate(FORMS)
 ]
 
 
@@ -71,9 +77,15 @@ def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) ->
         assert draft.form.format != form.format
         if path not in texts:
             names = intent_names(path, draft.added[path])
-            assert names == [draft.stated_intent.intent.name] or draft.form.format in ("robots.txt", "ACAP")
+            assert names == [draft.stated_intent.intent.name] or draft.form.format in (
+                "robots.txt",
+                "ACAP",
+            )
         for token in ("somebot", "GPTBot"):
-            form_texts = {part.location: part.text(dict(draft.stated_intent.values)) for part in draft.form.artefacts}
+            form_texts = {
+                part.location: part.text(dict(draft.stated_intent.values))
+                for part in draft.form.artefacts
+            }
             alone = verdicts(form_texts, "train-ai", "search", token=token)
             added = {path: texts.get(path, "") + text for path, text in draft.added.items()}
             assert alone.items() <= verdicts({**texts, **added}, *alone, token=token).items()
@@ -84,8 +96,14 @@ def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) ->
     [
         ("/robots.txt", "User-agent: *\nDisallow:\n"),
         ("/robots.txt", ""),
-        ("/robots.txt", "User-agent: *\nDisallow: /\nContent-Usage: train-ai=n\n"),  # more than that
-        ("/robots.txt", "User-agent: *\nContent-Usage: /a train-ai=n\nDisallow:\n"),  # less than that
+        (
+            "/robots.txt",
+            "User-agent: *\nDisallow: /\nContent-Usage: train-ai=n\n",
+        ),  # more than that
+        (
+            "/robots.txt",
+            "User-agent: *\nContent-Usage: /a train-ai=n\nDisallow:\n",
+        ),  # less than that
         ("/robots.txt", AIPREF + "\nUser-agent: x\nDisallow:\n"),  # not of everybody
         ("/robots.txt", AIPREF + "Content-Signal: ai-train=yes, search=no\n"),
         ("/robots.txt", "User-agent: GPTBot\nDisallow: /\n"),  # one of those that train
@@ -118,11 +136,16 @@ def test_a_file_that_has_several_formats_is_offered_the_others() -> None:
 def test_lines_are_added_where_they_count_for_everybody_and_change_nothing_else() -> None:
     reserved = '[{"location": "/", "tdm-reservation": 1}]'
     of = "/.well-known/tdmrep.json"
-    draft = offered(of, {of: reserved, "/robots.txt": "User-agent: *\nDisallow: /private"})["no-training Content-Usage"]
+    draft = offered(of, {of: reserved, "/robots.txt": "User-agent: *\nDisallow: /private"})[
+        "no-training Content-Usage"
+    ]
     assert draft.added == {"/robots.txt": "\n\n" + AIPREF}
     own_group = {of: reserved, "/robots.txt": "User-agent: x\nDisallow: /private\n"}
     assert "no-training Content-Usage" not in offered(of, own_group)
-    half = {of: reserved, "/robots.txt": "User-agent: x\n"}  # which would take what is added for its own
+    half = {
+        of: reserved,
+        "/robots.txt": "User-agent: x\n",
+    }  # which would take what is added for its own
     assert "no-training robots.txt" not in offered(of, half)
 
 

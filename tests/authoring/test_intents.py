@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from comity.authoring.intents import ELEMENT, FIELD, FORMATS, INTENTS, TRAINING_CRAWLERS, Form, Intent, request_limit
+from comity.authoring.intents import (
+    ELEMENT,
+    FIELD,
+    FORMATS,
+    INTENTS,
+    TRAINING_CRAWLERS,
+    Form,
+    Intent,
+    request_limit,
+)
 from comity.policies import Agent, Page, Site, Verdict
 from comity.policies.answers.rates import RequestRate
 from comity.policies.vocabulary.known_crawlers import known
@@ -14,7 +23,18 @@ from tests.selection import one_in
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/a/page.html"
-USES = ("train-ai", "train-genai", "search", "index", "ai-input", "present-snippet", "present", "preserve", "tdm", "follow")
+USES = (
+    "train-ai",
+    "train-genai",
+    "search",
+    "index",
+    "ai-input",
+    "present-snippet",
+    "present",
+    "preserve",
+    "tdm",
+    "follow",
+)
 BY_NAME = {intent.name: intent for intent in INTENTS}
 
 # What is refused and what is permitted to everybody, of USES, by intent and format; nothing is said of the others. Where a format
@@ -51,7 +71,9 @@ STATED: dict[tuple[str, str], tuple[set[str], set[str]]] = {
     ("nobody-but", "automation-preferences.txt"): NOTHING,
 }
 FORMS = [
-    pytest.param(intent, form, id=f"{intent.name}-{form.format}-{form.artefacts[0].location}-{number}")
+    pytest.param(
+        intent, form, id=f"{intent.name}-{form.format}-{form.artefacts[0].location}-{number}"
+    )
     for intent in INTENTS
     for number, form in enumerate(intent.forms)
 ]
@@ -61,10 +83,19 @@ class Published:
     """A site that has what a form says, and nothing else."""
 
     def __init__(self, intent: Intent, form: Form, **parameters: str) -> None:
-        texts = [(artefact.location, artefact.text(intent.values(**parameters))) for artefact in form.artefacts]
-        self.site = Site.from_files(ORIGIN, {location: text.encode() for location, text in texts if location.startswith("/")})
+        texts = [
+            (artefact.location, artefact.text(intent.values(**parameters)))
+            for artefact in form.artefacts
+        ]
+        self.site = Site.from_files(
+            ORIGIN,
+            {location: text.encode() for location, text in texts if location.startswith("/")},
+        )
         fields = [text.strip().partition(": ") for location, text in texts if location == FIELD]
-        self.headers = [(b"Content-Type", b"text/html"), *((name.encode(), value.encode()) for name, _, value in fields)]
+        self.headers = [
+            (b"Content-Type", b"text/html"),
+            *((name.encode(), value.encode()) for name, _, value in fields),
+        ]
         head = "".join(text for location, text in texts if location == ELEMENT)
         self.body = f"<!DOCTYPE html><html><head>{head}<title>A page</title></head><body><p>Text</p></body></html>".encode()
 
@@ -108,13 +139,32 @@ def test_requests_are_refused_where_the_intent_is_about_them(intent: Intent, for
 
 
 @pytest.mark.parametrize("name", ["no-training", "no-training-but-search"])
-def test_the_robots_txt_against_training_refuses_the_crawlers_that_it_names_alone(name: str) -> None:
+def test_the_robots_txt_against_training_refuses_the_crawlers_that_it_names_alone(
+    name: str,
+) -> None:
     intent = BY_NAME[name]
-    published = Published(intent, next(form for form in intent.forms if form.format == "robots.txt"))
-    assert {token: published.access(token) for token in TRAINING_CRAWLERS} == dict.fromkeys(TRAINING_CRAWLERS, Verdict.DENY)
-    others = ("Googlebot", "bingbot", "OAI-SearchBot", "ChatGPT-User", "Claude-SearchBot", "Applebot")
-    assert {token: published.access(token) for token in others} == dict.fromkeys(others, Verdict.ALLOW)
-    assert [crawler for token in TRAINING_CRAWLERS if (crawler := known(token)) is None or crawler.retired] == []
+    published = Published(
+        intent, next(form for form in intent.forms if form.format == "robots.txt")
+    )
+    assert {token: published.access(token) for token in TRAINING_CRAWLERS} == dict.fromkeys(
+        TRAINING_CRAWLERS, Verdict.DENY
+    )
+    others = (
+        "Googlebot",
+        "bingbot",
+        "OAI-SearchBot",
+        "ChatGPT-User",
+        "Claude-SearchBot",
+        "Applebot",
+    )
+    assert {token: published.access(token) for token in others} == dict.fromkeys(
+        others, Verdict.ALLOW
+    )
+    assert [
+        crawler
+        for token in TRAINING_CRAWLERS
+        if (crawler := known(token)) is None or crawler.retired
+    ] == []
 
 
 def test_who_is_to_come_alone_may_use_what_acap_permits_and_others_nothing() -> None:
@@ -127,7 +177,9 @@ def test_who_is_to_come_alone_may_use_what_acap_permits_and_others_nothing() -> 
 @pytest.mark.parametrize("seconds", [1, 7, 10, 90])
 def test_who_is_to_come_slower_is_told_how_slow(seconds: int) -> None:
     intent = BY_NAME["slower"]
-    delay, rate, automation = (Published(intent, form, seconds=str(seconds)).site for form in intent.forms)
+    delay, rate, automation = (
+        Published(intent, form, seconds=str(seconds)).site for form in intent.forms
+    )
     for token in ("somebot", "Googlebot"):
         agent = Agent(token)
         assert (rates := delay.rates(agent))
@@ -142,7 +194,15 @@ def test_who_is_to_come_slower_is_told_how_slow(seconds: int) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "limit"),
-    [(1, "1/second"), (2, "30/minute"), (10, "6/minute"), (40, "1/minute"), (61, "59/hour"), (3600, "1/hour"), (86400, "1/day")],
+    [
+        (1, "1/second"),
+        (2, "30/minute"),
+        (10, "6/minute"),
+        (40, "1/minute"),
+        (61, "59/hour"),
+        (3600, "1/hour"),
+        (86400, "1/day"),
+    ],
 )
 def test_a_time_between_requests_is_a_request_limit(seconds: int, limit: str) -> None:
     assert request_limit(seconds) == limit
@@ -161,7 +221,10 @@ def test_parameters_that_there_are_not_are_told() -> None:
 
 @pytest.mark.parametrize("intent", INTENTS, ids=lambda intent: str(intent.name))
 def test_each_format_says_it_or_is_said_not_to(intent: Intent) -> None:
-    said, unsaid = {form.format for form in intent.forms}, {unsaid.format for unsaid in intent.unsaid}
+    said, unsaid = (
+        {form.format for form in intent.forms},
+        {unsaid.format for unsaid in intent.unsaid},
+    )
     assert said | unsaid == set(FORMATS)
     assert said & unsaid == set()
     assert all(form.remark for form in intent.forms)

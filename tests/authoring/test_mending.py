@@ -23,7 +23,9 @@ def robots(tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("IDE-6")
-def test_fix_writes_the_file_and_keeps_the_rest_of_it(robots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fix_writes_the_file_and_keeps_the_rest_of_it(
+    robots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     robots.chmod(0o640)
     assert main(["lint", "--fix", "--select", "robots.misspelled", str(robots)]) == 0
     assert robots.read_bytes() == MENDED
@@ -34,7 +36,9 @@ def test_fix_writes_the_file_and_keeps_the_rest_of_it(robots: Path, capsys: pyte
     assert list(robots.parent.iterdir()) == [robots]
 
 
-def test_diff_shows_what_would_be_written_and_writes_nothing(robots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_shows_what_would_be_written_and_writes_nothing(
+    robots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["lint", "--diff", "--select", "robots.misspelled", str(robots)]) == 1
     shown = capsys.readouterr().out.splitlines()
     assert shown[:2] == [f"--- {robots}", f"+++ {robots}"]
@@ -51,16 +55,22 @@ def test_a_folder_is_mended_file_by_file(robots: Path) -> None:
     (robots.parent / "notes.txt").write_bytes(b"Dissallow: /\n")
     main(["lint", "--fix", str(robots.parent)])
     assert b"Dissallow" not in robots.read_bytes()
-    assert (robots.parent / "notes.txt").read_bytes() == b"Dissallow: /\n"  # nothing says that it is a policy
+    assert (
+        robots.parent / "notes.txt"
+    ).read_bytes() == b"Dissallow: /\n"  # nothing says that it is a policy
 
 
-def test_standard_input_is_printed_mended(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_printed_mended(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(MISSPELLED)))
     assert main(["lint", "--fix", "--select", "robots.misspelled", "--as", "robots.txt", "-"]) == 0
     assert capsysbinary.readouterr().out == MENDED
 
 
-def test_a_file_that_cannot_be_written_is_named(robots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_written_is_named(
+    robots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (robots.parent / ".robots.txt.part").mkdir()
     assert main(["lint", "--fix", str(robots)]) == 2
     assert f"{robots} cannot be written" in capsys.readouterr().err
@@ -86,7 +96,9 @@ def fix(*edits: tuple[int, int, bytes]) -> Fix:
         ([fix((0, 10, b"")), fix((1, 2, b"x"))], b"", 1),
     ],
 )
-def test_of_fixes_that_touch_the_same_octets_the_first_is_made(fixes: list[Fix], expected: bytes, made: int) -> None:
+def test_of_fixes_that_touch_the_same_octets_the_first_is_made(
+    fixes: list[Fix], expected: bytes, made: int
+) -> None:
     body, done = apply(b"0123456789", fixes)
     assert (body, len(done)) == (expected, made)
 
@@ -105,9 +117,13 @@ def test_of_fixes_that_touch_the_same_octets_the_first_is_made(fixes: list[Fix],
 def test_lines_of_a_draft_are_those_of_the_readers(body: bytes, lines: list[bytes]) -> None:
     draft = Draft("https://example.com/robots.txt", body)
     assert [draft.line(number + 1) for number in range(draft.lines)] == lines
-    assert all(body[draft.start(number + 1) :].startswith(line) for number, line in enumerate(lines))
+    assert all(
+        body[draft.start(number + 1) :].startswith(line) for number, line in enumerate(lines)
+    )
     assert draft.has_places
 
 
 def test_places_in_utf_16_are_nowhere_in_the_octets() -> None:
-    assert not Draft("https://example.com/robots.txt", "User-agent: *\n".encode("utf-16")).has_places
+    assert not Draft(
+        "https://example.com/robots.txt", "User-agent: *\n".encode("utf-16")
+    ).has_places

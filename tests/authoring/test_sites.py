@@ -33,7 +33,9 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 # ---- folders
 
 
-def test_a_folder_has_its_policy_files_and_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_has_its_policy_files_and_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = {
         "ai.txt": "User-agent: *\n",
         "robots.txt": ROBOTS,
@@ -61,13 +63,20 @@ def test_a_folder_has_its_policy_files_and_pages(tmp_path: Path, monkeypatch: py
     ]
     assert source.pages[1].fetched.body == b"<p>second</p>"
     assert source.name_of("https://example.com/ai.txt") == "site/ai.txt"
-    assert source.site.access(Agent("somebot"), "https://example.com/private").verdict is Verdict.DENY
+    assert (
+        source.site.access(Agent("somebot"), "https://example.com/private").verdict is Verdict.DENY
+    )
 
 
 def test_files_that_the_files_refer_to_are_there(tmp_path: Path) -> None:
     robots = "License: https://site.example/license.xml\nLicense: https://other.example/terms.xml\n\nUser-agent: *\nDisallow:\n"
-    license_ = '<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license/></content></rsl>'
-    write(tmp_path, {"robots.txt": robots, "license.xml": license_, "other.example/terms.xml": license_})
+    license_ = (
+        '<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license/></content></rsl>'
+    )
+    write(
+        tmp_path,
+        {"robots.txt": robots, "license.xml": license_, "other.example/terms.xml": license_},
+    )
     source = load(str(tmp_path), origin="https://site.example")
     assert {file.name: file.url for file in source.files} == {
         str(tmp_path / "robots.txt"): "https://site.example/robots.txt",
@@ -86,7 +95,9 @@ def test_more_pages_than_are_read_are_told(tmp_path: Path) -> None:
     write(tmp_path, {f"{number}.html": "" for number in range(MAX_PAGES + 1)})
     source = load(str(tmp_path))
     assert len(source.pages) == MAX_PAGES
-    assert source.notes == (f"{tmp_path} has more pages than {MAX_PAGES}: the others were not read",)
+    assert source.notes == (
+        f"{tmp_path} has more pages than {MAX_PAGES}: the others were not read",
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +105,11 @@ def test_more_pages_than_are_read_are_told(tmp_path: Path) -> None:
     [
         ("nowhere", None, "`nowhere` is no folder, and no URL: write https:// before a host"),
         ("ftp://example.com/", None, "is no folder, and no URL"),
-        ("site/robots.txt", None, "`site/robots.txt` is a file: name the folder that it is in, or a URL"),
+        (
+            "site/robots.txt",
+            None,
+            "`site/robots.txt` is a file: name the folder that it is in, or a URL",
+        ),
         ("https://example.com/", "https://example.org", "a URL has its own"),
         ("site", "example.org", "is not an http or https URL"),
         ("mailto:x@y.z", None, "`mailto:x@y.z` is no folder, and no URL: write `https://y.z`"),
@@ -112,7 +127,9 @@ def test_what_cannot_be_read_is_told(
         load(target, origin=origin)
 
 
-@pytest.fixture(params=['COMITY_AGENT = "two words"\n', "import no_such_module_of_a_project\n", "(\n"])
+@pytest.fixture(
+    params=['COMITY_AGENT = "two words"\n', "import no_such_module_of_a_project\n", "(\n"]
+)
 def broken_project(project: Path, request: pytest.FixtureRequest) -> str:
     """Settings that cannot be used, and how a message begins that says so."""
     project.write_text(request.param, "utf-8")
@@ -121,7 +138,9 @@ def broken_project(project: Path, request: pytest.FixtureRequest) -> str:
     return "the settings of this project (explained_settings) cannot be used: "
 
 
-def test_a_folder_is_read_without_the_settings_of_the_project(tmp_path: Path, broken_project: str) -> None:
+def test_a_folder_is_read_without_the_settings_of_the_project(
+    tmp_path: Path, broken_project: str
+) -> None:
     write(tmp_path, {"robots.txt": ROBOTS, "index.html": ""})
     folder = str(tmp_path)
     assert len(load(folder).files) == 1
@@ -132,15 +151,22 @@ def test_a_folder_is_read_without_the_settings_of_the_project(tmp_path: Path, br
     assert desk_of(folder).folder is not None
 
 
-def test_a_scrapy_cfg_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scrapy_cfg_that_cannot_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE")
     monkeypatch.chdir(write(tmp_path, {"scrapy.cfg": "no section\n", "robots.txt": ROBOTS}))
-    with pytest.raises(PolicyError, match=r"the settings of this project \(scrapy.cfg\) cannot be used: MissingSection"):
+    with pytest.raises(
+        PolicyError,
+        match=r"the settings of this project \(scrapy.cfg\) cannot be used: MissingSection",
+    ):
         load("https://127.0.0.1:9/")
     assert len(load(".").files) == 1
 
 
-def test_a_site_is_not_asked_with_settings_that_cannot_be_used(broken_project: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_site_is_not_asked_with_settings_that_cannot_be_used(
+    broken_project: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     for command in ("lint", "explain"):
         assert main([command, "https://127.0.0.1:9/"]) == 2
         out, complaints = capsys.readouterr()
@@ -154,18 +180,25 @@ def test_a_site_is_not_asked_with_settings_that_cannot_be_used(broken_project: s
 # ---- sites
 
 
-def test_a_host_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_host_that_does_not_exist_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def no_name(host: str, *arguments: object, **named: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", no_name)
     for command in ("explain", "lint"):
         assert main([command, "https://nosuch.invalid/a"]) == 2
-        assert capsys.readouterr() == ("", f"comity {command}: there is no host nosuch.invalid (check the spelling)\n")
+        assert capsys.readouterr() == (
+            "",
+            f"comity {command}: there is no host nosuch.invalid (check the spelling)\n",
+        )
 
 
 def test_a_site_is_asked_as_a_crawler_asks_it(serve: Serve) -> None:
-    server = serve({"/robots.txt": ROBOTS, "/": "<p>first</p>", "/ai.txt": serve.Answer("gone", status=410)})
+    server = serve(
+        {"/robots.txt": ROBOTS, "/": "<p>first</p>", "/ai.txt": serve.Answer("gone", status=410)}
+    )
     source = load(server.origin)
     assert source.origin == server.origin
     assert [(file.url, file.fetched.status) for file in source.files] == [
@@ -199,17 +232,30 @@ def test_a_program_with_a_loop_asks_in_a_thread(serve: Serve) -> None:
 
 def test_files_are_asked_for_anew_each_time(serve: Serve) -> None:
     """However fresh the copy in the store is: who publishes has just changed it."""
-    server = serve({"/robots.txt": serve.Answer(ROBOTS, headers={"ETag": '"1"', "Cache-Control": "max-age=3600"}), "/": ""})
+    server = serve(
+        {
+            "/robots.txt": serve.Answer(
+                ROBOTS, headers={"ETag": '"1"', "Cache-Control": "max-age=3600"}
+            ),
+            "/": "",
+        }
+    )
     load(server.url("/"))
-    server.routes["/robots.txt"] = serve.Answer("User-agent: *\nDisallow:\n", headers={"ETag": '"2"'})
+    server.routes["/robots.txt"] = serve.Answer(
+        "User-agent: *\nDisallow:\n", headers={"ETag": '"2"'}
+    )
     source = load(server.url("/"))
-    assert [seen.headers.get("if-none-match") for seen in server.seen if seen.path == "/robots.txt"] == [None, '"1"']
+    assert [
+        seen.headers.get("if-none-match") for seen in server.seen if seen.path == "/robots.txt"
+    ] == [None, '"1"']
     assert source.files[0].fetched.body == b"User-agent: *\nDisallow:\n"
 
 
 def test_a_page_keeps_its_header_fields(serve: Serve) -> None:
     answer = serve.Answer(
-        "<p>page</p>", content_type="text/html", headers={"X-Robots-Tag": "noai", "Content-Usage": "train-ai=n"}
+        "<p>page</p>",
+        content_type="text/html",
+        headers={"X-Robots-Tag": "noai", "Content-Usage": "train-ai=n"},
     )
     server = serve({"/robots.txt": ROBOTS, "/page": answer})
     [page] = load(server.url("/page")).pages
@@ -220,10 +266,18 @@ def test_a_page_keeps_its_header_fields(serve: Serve) -> None:
 
 def test_a_page_that_moved_is_had_where_it_went(serve: Serve) -> None:
     server = serve(
-        {"/robots.txt": ROBOTS, "/old": serve.Answer("", status=301, headers={"Location": "/new"}), "/new": "<p>moved</p>"}
+        {
+            "/robots.txt": ROBOTS,
+            "/old": serve.Answer("", status=301, headers={"Location": "/new"}),
+            "/new": "<p>moved</p>",
+        }
     )
     [page] = load(server.url("/old")).pages
-    assert (page.url, page.fetched.url, page.fetched.status) == (server.url("/old"), server.url("/new"), 200)
+    assert (page.url, page.fetched.url, page.fetched.status) == (
+        server.url("/old"),
+        server.url("/new"),
+        200,
+    )
     assert page.fetched.body == b"<p>moved</p>"
 
 
@@ -247,7 +301,12 @@ def test_a_page_that_is_refused_is_not_asked_for(serve: Serve) -> None:
 
 
 def test_a_page_behind_a_redirect_that_is_refused_is_not_asked_for(serve: Serve) -> None:
-    server = serve({"/robots.txt": ROBOTS, "/old": serve.Answer("", status=302, headers={"Location": "/private"})})
+    server = serve(
+        {
+            "/robots.txt": ROBOTS,
+            "/old": serve.Answer("", status=302, headers={"Location": "/private"}),
+        }
+    )
     source = load(server.url("/old"))
     assert "/private" not in server.paths
     assert source.pages == ()
@@ -261,18 +320,28 @@ def test_a_site_whose_policies_cannot_be_had_is_asked_for_nothing_more(serve: Se
     server = serve({"/robots.txt": serve.Answer("", status=503), "/": "<p>page</p>"})
     source = load(server.url("/"))
     assert server.paths == ["/robots.txt"]
-    assert [(file.url, file.fetched.status) for file in source.files] == [(server.url("/robots.txt"), 503)]
+    assert [(file.url, file.fetched.status) for file in source.files] == [
+        (server.url("/robots.txt"), 503)
+    ]
     assert source.pages == ()
     assert source.site.access(Agent("somebot"), server.url("/")).verdict is Verdict.DENY
 
 
-def test_settings_that_are_about_items_change_nothing_of_the_page(serve: Serve, project: Path) -> None:
+def test_settings_that_are_about_items_change_nothing_of_the_page(
+    serve: Serve, project: Path
+) -> None:
     """A project that strips what it may not use, and skips what it may use for nothing, gets the page as it came."""
     with project.open("a", encoding="utf-8") as file:
-        file.write('COMITY_ELEMENTS = "strip"\nCOMITY_USES = "train"\nCOMITY_DEFAULTS = "train:deny"\n')
+        file.write(
+            'COMITY_ELEMENTS = "strip"\nCOMITY_USES = "train"\nCOMITY_DEFAULTS = "train:deny"\n'
+        )
     ai_txt = "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: *\n"
     server = serve(
-        {"/robots.txt": "User-agent: *\nContent-Signal: ai-train=no\nDisallow:\n", "/ai.txt": ai_txt, "/": "<p>text</p>"}
+        {
+            "/robots.txt": "User-agent: *\nContent-Signal: ai-train=no\nDisallow:\n",
+            "/ai.txt": ai_txt,
+            "/": "<p>text</p>",
+        }
     )
     [page] = load(server.url("/")).pages
     assert page.fetched.body == b"<p>text</p>"

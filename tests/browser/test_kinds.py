@@ -29,4 +29,6 @@ def test_what_is_new_is_judged_like_a_document() -> None:
 def test_the_table_is_documented() -> None:
     text = DOCS.read_text("utf-8")
     assert [resource_type for resource_type in KINDS if f"`{resource_type}`" not in text] == []
-    assert [kind.name for kind in (*KINDS.values(), SOCKET, UNTOLD) if f"`{kind.name}`" not in text] == []
+    assert [
+        kind.name for kind in (*KINDS.values(), SOCKET, UNTOLD) if f"`{kind.name}`" not in text
+    ] == []

@@ -18,14 +18,16 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from comity.browser.http1 import BrowserRequest
 from comity.browser.proxy import REFUSED, BrowserProxy, Route
-from comity.crawler.fetching.network import Destination, Network
-from comity.crawler.fetching.options import TLS, ClientOptions
-from comity.crawler.fetching.proxies import Proxies, Proxy
-from comity.crawler.fetching.reach import Reach
+from comity.gate.fetching.network import Destination, Network
+from comity.gate.fetching.options import TLS, ClientOptions
+from comity.gate.fetching.proxies import Proxies, Proxy
+from comity.gate.fetching.reach import Reach
 
 pytestmark = pytest.mark.requirement("WEB-1")
 
-NETWORK = Network(ClientOptions(user_agent="testbot", proxies=Proxies(), tls=TLS(), bind_address=None))
+NETWORK = Network(
+    ClientOptions(user_agent="testbot", proxies=Proxies(), tls=TLS(), bind_address=None)
+)
 PATIENCE = 30.0  # seconds for a test on a busy machine
 DIRECT = Route()
 
@@ -101,7 +103,9 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(script: Script, context: ssl.SSLContext | None = None) -> AsyncIterator[tuple[Server, int]]:
+async def serving(
+    script: Script, context: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[Server, int]]:
     """A server and its port."""
     server = Server(script)
     listener = await asyncio.start_server(server.follow, "127.0.0.1", ssl=context)
@@ -110,7 +114,9 @@ async def serving(script: Script, context: ssl.SSLContext | None = None) -> Asyn
 
 
 @asynccontextmanager
-async def proxied(judge: Judge, route: Route = DIRECT) -> AsyncIterator[tuple[BrowserProxy, Callable[[], Any]]]:
+async def proxied(
+    judge: Judge, route: Route = DIRECT
+) -> AsyncIterator[tuple[BrowserProxy, Callable[[], Any]]]:
     """A proxy, and a function that connects to it."""
     proxy = BrowserProxy(judge, lambda: NETWORK)
     port = urlsplit(proxy.listen(route)).port
@@ -170,7 +176,9 @@ def test_an_answer_passes_as_it_is_and_the_connection_stays(name: str) -> None:
         async with serving(says(KEPT_OPEN[name])) as (server, port), proxied(judge) as (_, connect):
             browser = await connect()
             for _ in range(2):
-                await browser.ask(f"GET http://127.0.0.1:{port}/a HTTP/1.1", f"Host: 127.0.0.1:{port}")
+                await browser.ask(
+                    f"GET http://127.0.0.1:{port}/a HTTP/1.1", f"Host: 127.0.0.1:{port}"
+                )
                 assert await browser.reader.readexactly(len(KEPT_OPEN[name])) == KEPT_OPEN[name]
         assert list(map(len, server.heads)) == [2]
         assert len(judge.statuses) == 2
@@ -199,7 +207,9 @@ def test_an_answer_to_head_has_no_body() -> None:
         async with serving(says(answer)) as (server, port), proxied(Judge()) as (_, connect):
             browser = await connect()
             for _ in range(2):
-                await browser.ask(f"HEAD http://127.0.0.1:{port}/ HTTP/1.1", f"Host: 127.0.0.1:{port}")
+                await browser.ask(
+                    f"HEAD http://127.0.0.1:{port}/ HTTP/1.1", f"Host: 127.0.0.1:{port}"
+                )
                 assert await browser.reader.readexactly(len(answer)) == answer
         assert server.number_of_requests == 2
 
@@ -216,7 +226,9 @@ def test_an_answer_to_head_has_no_body() -> None:
         (Destination("http", "a.example", 80), "/", "http://a.example/"),
     ],
 )
-def test_the_url_of_a_request_is_that_of_the_browser(tunnel: Destination | None, target: str, url: str) -> None:
+def test_the_url_of_a_request_is_that_of_the_browser(
+    tunnel: Destination | None, target: str, url: str
+) -> None:
     assert BrowserRequest.read(f"GET {target} HTTP/1.1\r\n\r\n".encode(), tunnel).url == url
 
 
@@ -231,12 +243,29 @@ def test_a_server_gets_the_request_that_the_browser_made() -> None:
         judge = Judge()
         async with serving(script) as (server, port), proxied(judge) as (_, connect):
             browser = await connect()
-            fields = (f"Host: 127.0.0.1:{port}", "Content-Length: 100000", "A: 1", "a: 2", "Referer: http://a.example/")
+            fields = (
+                f"Host: 127.0.0.1:{port}",
+                "Content-Length: 100000",
+                "A: 1",
+                "a: 2",
+                "Referer: http://a.example/",
+            )
             own = ("Proxy-Connection: keep-alive", "Proxy-Authorization: Basic YTpi")
-            await browser.ask(f"POST http://127.0.0.1:{port}/%C3%A9?b HTTP/1.1", *fields, *own, body=b"b" * 100_000)
+            await browser.ask(
+                f"POST http://127.0.0.1:{port}/%C3%A9?b HTTP/1.1",
+                *fields,
+                *own,
+                body=b"b" * 100_000,
+            )
             await browser.reader.readexactly(len(OK))
         ((head,),) = server.heads
-        assert head.split("\r\n") == ["POST /%C3%A9?b HTTP/1.1", *fields, "Connection: keep-alive", "", ""]
+        assert head.split("\r\n") == [
+            "POST /%C3%A9?b HTTP/1.1",
+            *fields,
+            "Connection: keep-alive",
+            "",
+            "",
+        ]
         (asked,) = judge.asked
         assert (asked.method, asked.url) == ("POST", f"http://127.0.0.1:{port}/%C3%A9?b")
         assert asked.fields == {
@@ -309,7 +338,9 @@ def test_an_old_connection_that_the_server_has_ended_is_replaced(body: bytes) ->
             browser = await connect()
             await browser.ask(f"GET http://127.0.0.1:{port}/ HTTP/1.1")
             await browser.reader.readexactly(len(OK))
-            await browser.ask(f"POST http://127.0.0.1:{port}/ HTTP/1.1", f"Content-Length: {len(body)}", body=body)
+            await browser.ask(
+                f"POST http://127.0.0.1:{port}/ HTTP/1.1", f"Content-Length: {len(body)}", body=body
+            )
             if body:
                 assert await browser.reader.read() == b""
             else:
@@ -375,7 +406,9 @@ async def tunnel(browser: Peer, port: int, *, is_secure: bool = True) -> str:
     accepting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     accepting.check_hostname, accepting.verify_mode = False, ssl.CERT_NONE
     await browser.writer.start_tls(accepting)
-    shown = x509.load_der_x509_certificate(browser.writer.get_extra_info("ssl_object").getpeercert(binary_form=True))
+    shown = x509.load_der_x509_certificate(
+        browser.writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    )
     key = shown.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return base64.b64encode(hashlib.sha256(key).digest()).decode()
 
@@ -398,7 +431,9 @@ def test_a_request_in_a_tunnel_is_judged_before_the_server_is_connected_to(
             assert [request.url for request in judge.asked] == [
                 f"https://127.0.0.1:{port}/{path}" for path in ("private", "open")
             ]
-            assert [[head.partition("\r\n")[0] for head in heads] for heads in server.heads] == [["GET /open HTTP/1.1"]]
+            assert [[head.partition("\r\n")[0] for head in heads] for heads in server.heads] == [
+                ["GET /open HTTP/1.1"]
+            ]
 
     run(work())
 
@@ -424,7 +459,9 @@ def test_a_certificate_that_cannot_be_verified_is_not_vouched_for(
     run(work())
 
 
-def test_a_request_that_was_not_announced_goes_to_no_server_that_cannot_be_verified(context: ssl.SSLContext) -> None:
+def test_a_request_that_was_not_announced_goes_to_no_server_that_cannot_be_verified(
+    context: ssl.SSLContext,
+) -> None:
     async def work() -> None:
         judge = Judge()
         async with serving(says(OK), context) as (server, port), proxied(judge) as (_, connect):
@@ -439,7 +476,9 @@ def test_a_request_that_was_not_announced_goes_to_no_server_that_cannot_be_verif
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_a_tunnel_to_a_server_that_is_not_connected_to_is_not_opened(context: ssl.SSLContext, *, is_there: bool) -> None:
+def test_a_tunnel_to_a_server_that_is_not_connected_to_is_not_opened(
+    context: ssl.SSLContext, *, is_there: bool
+) -> None:
     """Because the server is not there, or cannot be verified and the browser would not mind."""
 
     async def work() -> None:
@@ -472,7 +511,9 @@ def test_no_site_leads_to_an_inner_address() -> None:
 @pytest.mark.parametrize("path", ["open", "private"])
 def test_a_websocket_is_judged_and_handed_on(path: str) -> None:
     async def script(peer: Peer) -> None:
-        await says(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello")(peer)
+        await says(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello"
+        )(peer)
         while data := await peer.reader.read(100):
             peer.writer.write(data.upper())
 
@@ -508,12 +549,16 @@ def test_the_operators_proxy_is_asked(bypass: str) -> None:
             route = Route(Proxy("127.0.0.1", other_port, "Basic YTpi"), bypass)
             async with proxied(judge, route) as (_, connect):
                 browser = await connect()
-                await browser.ask(f"GET http://127.0.0.1:{port}/a HTTP/1.1", f"Host: 127.0.0.1:{port}")
+                await browser.ask(
+                    f"GET http://127.0.0.1:{port}/a HTTP/1.1", f"Host: 127.0.0.1:{port}"
+                )
                 assert await browser.reader.readexactly(len(OK)) == OK
                 for is_secure in (False,) if bypass else (False, True):
                     browser = await connect()
                     await tunnel(browser, port, is_secure=is_secure)
-                    await browser.ask("GET / HTTP/1.1", *([] if is_secure else ["Upgrade: websocket"]))
+                    await browser.ask(
+                        "GET / HTTP/1.1", *([] if is_secure else ["Upgrade: websocket"])
+                    )
                     await browser.reader.read(1)
         lines = [head.partition("\r\n")[0] for heads in other.heads for head in heads]
         if bypass:
@@ -522,7 +567,9 @@ def test_the_operators_proxy_is_asked(bypass: str) -> None:
         else:
             tunnels = [f"CONNECT 127.0.0.1:{port} HTTP/1.1"] * 2
             assert lines == [f"GET http://127.0.0.1:{port}/a HTTP/1.1", *tunnels]
-            assert all("Proxy-Authorization: Basic YTpi" in head for heads in other.heads for head in heads)
+            assert all(
+                "Proxy-Authorization: Basic YTpi" in head for heads in other.heads for head in heads
+            )
             assert direct.heads == []
 
     run(work())

@@ -15,10 +15,18 @@ class Page:
 def test_the_list_is_bounded_and_says_so() -> None:
     refusals = PageRefusals()
     for number in range(MAX_LISTED):
-        refusals.add(Refusal(f"http://a.example/{number}", "image", refusal_of("http://a.example/", "a test")))
-    refusals.add(Refusal("http://a.example/0", "image", refusal_of("http://a.example/", "a test")))  # once more
+        refusals.add(
+            Refusal(
+                f"http://a.example/{number}", "image", refusal_of("http://a.example/", "a test")
+            )
+        )
+    refusals.add(
+        Refusal("http://a.example/0", "image", refusal_of("http://a.example/", "a test"))
+    )  # once more
     assert "more_refused" not in refusals.tag("http://a.example/")
-    refusals.add(Refusal("http://a.example/more", "image", refusal_of("http://a.example/", "a test")))
+    refusals.add(
+        Refusal("http://a.example/more", "image", refusal_of("http://a.example/", "a test"))
+    )
     tag = refusals.tag("http://a.example/")
     assert (len(tag["refused"]), tag["more_refused"]) == (MAX_LISTED, True)
     assert TAG.members["browser"].shape.is_valid(tag)
@@ -35,7 +43,9 @@ def test_a_failed_request_tells_whose_a_refusal_is() -> None:
 
 
 def test_control_characters_of_a_url_are_replaced() -> None:
-    refusal = Refusal("http://a.example/\x1b[2J", "image", refusal_of("http://a.example/", "a test"))
+    refusal = Refusal(
+        "http://a.example/\x1b[2J", "image", refusal_of("http://a.example/", "a test")
+    )
     assert "\x1b" not in refusal.tag["url"]
 
 
@@ -45,10 +55,17 @@ def test_the_tag_of_what_came_from_two_pages_has_the_refusals_of_both() -> None:
     for name in "ab":
         page = site.page(agent, f"http://a.example/{name}", status=200, headers=[], body=b"")
         page.browsed = PageRefusals()
-        page.browsed.add(Refusal(f"http://a.example/{name}.png", "image", refusal_of("http://a.example/", "a test")))
+        page.browsed.add(
+            Refusal(
+                f"http://a.example/{name}.png", "image", refusal_of("http://a.example/", "a test")
+            )
+        )
         tags.append(page.permissions)
     joined = join_tags(agent, *tags)
-    assert [refusal["url"] for refusal in joined["browser"]["refused"]] == ["http://a.example/a.png", "http://a.example/b.png"]
+    assert [refusal["url"] for refusal in joined["browser"]["refused"]] == [
+        "http://a.example/a.png",
+        "http://a.example/b.png",
+    ]
     assert joined["browser"]["url"] == "http://a.example/a"
     assert read_tag(joined).raw is joined
     plain = site.page(agent, "http://a.example/c", status=200, headers=[], body=b"").permissions

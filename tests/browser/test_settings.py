@@ -10,25 +10,32 @@ from scrapy.settings import Settings
 
 from comity.browser.guard import route_of
 from comity.crawler.addon import Addon
-from comity.crawler.fetching.proxies import Proxy
-from comity.crawler.options import SettingsError
+from comity.gate.fetching.proxies import Proxy
+from comity.gate.options import SettingsError
 
 HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
 
 
 def settings(**others: object) -> Settings:
-    return Settings({"DOWNLOAD_HANDLERS": {"https": HANDLER}, "COMITY_STORE": "policies.sqlite", **others})
+    return Settings(
+        {"DOWNLOAD_HANDLERS": {"https": HANDLER}, "COMITY_STORE": "policies.sqlite", **others}
+    )
 
 
 def test_browsers_that_do_not_tell_all_requests_are_not_started() -> None:
-    with pytest.raises(SettingsError, match=r"PLAYWRIGHT_BROWSER_TYPE `firefox`.*set it to chromium"):
+    with pytest.raises(
+        SettingsError, match=r"PLAYWRIGHT_BROWSER_TYPE `firefox`.*set it to chromium"
+    ):
         Addon().update_settings(settings(PLAYWRIGHT_BROWSER_TYPE="firefox"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL"])
 def test_a_browser_on_another_machine_is_not_used(name: str) -> None:
-    with pytest.raises(SettingsError, match=rf"{name} `farm\.example` is another machine.*Start the browser on this machine"):
+    with pytest.raises(
+        SettingsError,
+        match=rf"{name} `farm\.example` is another machine.*Start the browser on this machine",
+    ):
         Addon().update_settings(settings(**{name: "ws://farm.example:3000/devtools"}))
     for host in ("127.0.0.1", "localhost", "[::1]"):
         Addon().update_settings(settings(**{name: f"http://{host}:9222"}))
@@ -38,15 +45,28 @@ def test_a_browser_on_another_machine_is_not_used(name: str) -> None:
 @pytest.mark.parametrize("server", ["socks5://127.0.0.1:1080", "https://proxy.example", "http://"])
 def test_a_proxy_of_another_kind_is_not_used(server: str) -> None:
     options = {"proxy": {"server": server}}
-    for changed in ({"PLAYWRIGHT_LAUNCH_OPTIONS": options}, {"PLAYWRIGHT_CONTEXTS": {"default": options}}):
-        with pytest.raises(SettingsError, match=r"the proxy of a browser .* is no HTTP proxy: write http://host:port$"):
+    for changed in (
+        {"PLAYWRIGHT_LAUNCH_OPTIONS": options},
+        {"PLAYWRIGHT_CONTEXTS": {"default": options}},
+    ):
+        with pytest.raises(
+            SettingsError,
+            match=r"the proxy of a browser .* is no HTTP proxy: write http://host:port$",
+        ):
             Addon().update_settings(settings(**changed))
 
 
 def test_the_proxy_of_a_browser_becomes_that_of_the_guard() -> None:
-    proxy = {"server": "proxy.example:3128", "username": "a:b", "password": "c@d", "bypass": ".local, direct.example"}
+    proxy = {
+        "server": "proxy.example:3128",
+        "username": "a:b",
+        "password": "c@d",
+        "bypass": ".local, direct.example",
+    }
     route = route_of(proxy)
-    assert route.proxy == Proxy("proxy.example", 3128, "Basic " + base64.b64encode(b"a:b:c@d").decode())
+    assert route.proxy == Proxy(
+        "proxy.example", 3128, "Basic " + base64.b64encode(b"a:b:c@d").decode()
+    )
     assert route.proxy_for("www.example") == route.proxy
     assert (route.proxy_for("a.local"), route.proxy_for("direct.example")) == (None, None)
     assert route_of(None).proxy_for("www.example") is None
@@ -56,7 +76,9 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("scrapy_playwright", "scrapy_playwright.handler"):
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.delitem(sys.modules, "comity.browser.handler", raising=False)
-    with pytest.raises(SettingsError, match=r"scrapy_playwright.*: pip install 'comity\[playwright\]'"):
+    with pytest.raises(
+        SettingsError, match=r"scrapy_playwright.*: pip install 'comity\[playwright\]'"
+    ):
         Addon().update_settings(settings())
 
 

@@ -42,10 +42,17 @@ async def over_httpx(client: Client) -> AsyncIterator[Callable[..., Any]]:
     async with httpx.AsyncClient(transport=through_httpx.Transport(client, transport)) as http:
 
         async def ask(
-            method: str, url: str, *, said: dict[str, Any] | None = None, follows: bool = True, **arguments: Any
+            method: str,
+            url: str,
+            *,
+            said: dict[str, Any] | None = None,
+            follows: bool = True,
+            **arguments: Any,
         ) -> Got:
             extensions = {"comity": said} if said else None
-            response = await http.request(method, url, extensions=extensions, follow_redirects=follows, **arguments)
+            response = await http.request(
+                method, url, extensions=extensions, follow_redirects=follows, **arguments
+            )
             page = await through_httpx.page_of(response)
             return Got(response.status_code, str(response.url), response.content, page, response)
 
@@ -57,17 +64,29 @@ async def over_aiohttp(client: Client) -> AsyncIterator[Callable[..., Any]]:
     async with aiohttp.ClientSession(middlewares=(through_aiohttp.middleware(client),)) as session:
 
         async def ask(
-            method: str, url: str, *, said: dict[str, Any] | None = None, follows: bool = True, **arguments: Any
+            method: str,
+            url: str,
+            *,
+            said: dict[str, Any] | None = None,
+            follows: bool = True,
+            **arguments: Any,
         ) -> Got:
             with through_aiohttp.saying(**(said or {})):
-                async with session.request(method, url, allow_redirects=follows, **arguments) as response:
+                async with session.request(
+                    method, url, allow_redirects=follows, **arguments
+                ) as response:
                     page = await through_aiohttp.page_of(response)
-                    return Got(response.status, str(response.url), await response.read(), page, response)
+                    return Got(
+                        response.status, str(response.url), await response.read(), page, response
+                    )
 
         yield ask
 
 
-LIBRARIES = (Library("httpx", over_httpx, httpx.RequestError), Library("aiohttp", over_aiohttp, aiohttp.ClientError))
+LIBRARIES = (
+    Library("httpx", over_httpx, httpx.RequestError),
+    Library("aiohttp", over_aiohttp, aiohttp.ClientError),
+)
 
 
 @pytest.fixture(params=LIBRARIES, ids=lambda library: library.name)

@@ -26,7 +26,10 @@ def test_a_web_socket_is_refused(serve: Serve) -> None:
     server = serve({"/robots.txt": ROBOTS})
 
     async def run() -> None:
-        async with Client("testbot", store=None) as client, aiohttp.ClientSession(middlewares=(middleware(client),)) as session:
+        async with (
+            Client("testbot", store=None) as client,
+            aiohttp.ClientSession(middlewares=(middleware(client),)) as session,
+        ):
             with pytest.raises(RefusedError) as refused:
                 await session.ws_connect(server.url("/").replace("http", "ws"))
             assert refused.value.decision.reasons[0].rule == "comity.scheme"
@@ -39,7 +42,10 @@ def test_a_wait_that_is_too_long_for_the_timeout_gives_its_turn_back(serve: Serv
     server = serve({"/robots.txt": ROBOTS, "/": "<p>page</p>"})
 
     async def run() -> None:
-        client, timeout = Client("testbot", store=None, min_delay=0, per_host=1), aiohttp.ClientTimeout(total=0.1)
+        client, timeout = (
+            Client("testbot", store=None, min_delay=0, per_host=1),
+            aiohttp.ClientTimeout(total=0.1),
+        )
         async with client, aiohttp.ClientSession(middlewares=(middleware(client),)) as session:
             admission = await client.admit(server.url("/"))
             with pytest.raises(TimeoutError):
@@ -54,7 +60,12 @@ def test_a_wait_that_is_too_long_for_the_timeout_gives_its_turn_back(serve: Serv
 def test_a_refusal_after_a_redirect_leaves_the_next_request_to_the_operator(serve: Serve) -> None:
     """What is asked for in the same task later is not led to by what was refused before."""
     other = serve({"/robots.txt": ROBOTS})
-    site = serve({"/robots.txt": ROBOTS, "/": serve.Answer(status=302, headers={"Location": other.url("/no")})})
+    site = serve(
+        {
+            "/robots.txt": ROBOTS,
+            "/": serve.Answer(status=302, headers={"Location": other.url("/no")}),
+        }
+    )
 
     async def run() -> None:
         async with (
@@ -71,12 +82,16 @@ def test_a_refusal_after_a_redirect_leaves_the_next_request_to_the_operator(serv
     asyncio.run(run())
 
 
-async def in_another_task(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+async def in_another_task(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
     """As time limits of before Python 3.12 do it, and whatever shields or races."""
     return await asyncio.ensure_future(handler(request))
 
 
-async def once_more(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+async def once_more(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
     """As middlewares for credentials do it."""
     response = await handler(request)
     if response.status != 401:
@@ -102,7 +117,11 @@ def test_a_redirect_leads_however_it_is_spelt_and_followed(
 ) -> None:
     inner = serve({"/robots.txt": ROBOTS})
     site = serve(
-        {"/robots.txt": ROBOTS, "/": serve.Answer(status=302, headers={"Location": f"http://{host}:{inner.port}/"})}, "127.0.0.2"
+        {
+            "/robots.txt": ROBOTS,
+            "/": serve.Answer(status=302, headers={"Location": f"http://{host}:{inner.port}/"}),
+        },
+        "127.0.0.2",
     )
 
     async def run() -> None:
@@ -110,7 +129,9 @@ def test_a_redirect_leads_however_it_is_spelt_and_followed(
             assert client._parts
             client._parts.client.network = Outside(client._parts.options.client)
             middlewares = (*others, middleware(client))
-            async with aiohttp.ClientSession(middlewares=middlewares, requote_redirect_url=is_requoted) as session:
+            async with aiohttp.ClientSession(
+                middlewares=middlewares, requote_redirect_url=is_requoted
+            ) as session:
                 with pytest.raises(RefusedError) as refused:
                     await session.get(site.url("/"))
             assert refused.value.decision.reasons[0].rule == "comity.inner-address"
@@ -123,7 +144,9 @@ def test_what_is_sent_again_behind_a_redirect_is_led_to_as_before(serve: Serve) 
     """What a site has led to once is not what the operator has chosen."""
     statuses = iter((401, 200))
     other = serve({"/robots.txt": ROBOTS, "/": lambda _: serve.Answer(status=next(statuses))})
-    site = serve({"/robots.txt": ROBOTS, "/": serve.Answer(status=302, headers={"Location": other.url("/")})})
+    site = serve(
+        {"/robots.txt": ROBOTS, "/": serve.Answer(status=302, headers={"Location": other.url("/")})}
+    )
 
     async def run() -> None:
         async with (

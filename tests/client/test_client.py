@@ -20,8 +20,8 @@ import pytest
 from scrapy.settings import BaseSettings
 
 from comity.client import Admission, Client, ClosedError, RefusedError, Session
-from comity.crawler.fetching.fetcher import Sites
-from comity.crawler.options import Options
+from comity.gate.fetching.fetcher import Sites
+from comity.gate.options import Options
 from comity.policies import PolicyError, Verdict
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def test_policies_are_asked_for_once_by_many_tasks(serve: Serve) -> None:
 
     async def run() -> None:
         async with alone() as client:
-            admissions = await asyncio.gather(*(ended(client, server.url(f"/{number}")) for number in range(50)))
+            admissions = await asyncio.gather(
+                *(ended(client, server.url(f"/{number}")) for number in range(50))
+            )
             assert len(admissions) == client.counts.asked == 50
 
     asyncio.run(run())
@@ -104,21 +106,45 @@ READ_ONLY = "scope: /\nallowed-methods: GET, POST\nallow-xhr: read-only\n"
         ("scope: /\nallowed-methods: GET\n", {"method": "POST"}, "automation.method"),
         ("scope: /\nallowed-methods: GET\n", {}, ""),
         (READ_ONLY, {"kind": "xhr", "referer": "https://a.test/"}, ""),
-        (READ_ONLY, {"kind": "xhr", "method": "POST", "referer": "https://a.test/"}, "automation.xhr"),
+        (
+            READ_ONLY,
+            {"kind": "xhr", "method": "POST", "referer": "https://a.test/"},
+            "automation.xhr",
+        ),
         (READ_ONLY, {"kind": ("document", "xhr"), "method": "POST"}, "automation.xhr"),
         (READ_ONLY, {"headers": {"X-Requested-With": "x"}, "method": "POST"}, "automation.xhr"),
         (READ_ONLY, {"kind": "api"}, "automation.api"),
         (READ_ONLY, {"kind": "document", "headers": {"Accept": "application/json"}}, ""),
-        (READ_ONLY, {"kind": "resource", "headers": [("Accept", "application/json")]}, "automation.api"),
+        (
+            READ_ONLY,
+            {"kind": "resource", "headers": [("Accept", "application/json")]},
+            "automation.api",
+        ),
         (READ_ONLY, {"kind": "resource", "headers": [(b"Accept", b"image/*")]}, ""),
         (READ_ONLY, {"automations": ("cdp", "headless")}, "automation.mechanism"),
-        (f"{READ_ONLY}allowed-automations: cdp, headless\n", {"automations": ("cdp", "headless")}, ""),
+        (
+            f"{READ_ONLY}allowed-automations: cdp, headless\n",
+            {"automations": ("cdp", "headless")},
+            "",
+        ),
         (f"{READ_ONLY}api-automation: with-key-only\n", {"kind": "api"}, "automation.key"),
-        (f"{READ_ONLY}api-automation: with-key-only\n", {"kind": "api", "headers": {"Authorization": "Bearer x"}}, ""),
+        (
+            f"{READ_ONLY}api-automation: with-key-only\n",
+            {"kind": "api", "headers": {"Authorization": "Bearer x"}},
+            "",
+        ),
         (f"{READ_ONLY}allowed-purposes: search\n", {}, "automation.purpose"),
         (f"{READ_ONLY}allowed-purposes: search\n", {"purposes": ["search"]}, ""),
-        (f"{READ_ONLY}require-human-initiated-session: true\n", {"headers": {"Cookie": "sid=1"}}, "automation.session"),
-        (f"{READ_ONLY}require-human-initiated-session: true\n", {"session": Session(human_initiated=True)}, ""),
+        (
+            f"{READ_ONLY}require-human-initiated-session: true\n",
+            {"headers": {"Cookie": "sid=1"}},
+            "automation.session",
+        ),
+        (
+            f"{READ_ONLY}require-human-initiated-session: true\n",
+            {"session": Session(human_initiated=True)},
+            "",
+        ),
         (
             f"{READ_ONLY}require-human-initiated-session: true\nsession-validation: cookie-based\n",
             {"session": Session(human_initiated=True)},
@@ -131,7 +157,9 @@ READ_ONLY = "scope: /\nallowed-methods: GET, POST\nallow-xhr: read-only\n"
         ),
     ],
 )
-def test_a_request_is_judged_as_what_it_is(serve: Serve, preferences: str, arguments: Any, expected: str) -> None:
+def test_a_request_is_judged_as_what_it_is(
+    serve: Serve, preferences: str, arguments: Any, expected: str
+) -> None:
     server = serve({"/robots.txt": ROBOTS, FILE: preferences})
 
     async def run() -> str:
@@ -147,13 +175,23 @@ def test_a_request_is_judged_as_what_it_is(serve: Serve, preferences: str, argum
 
 @pytest.mark.requirement("WEB-3")
 def test_lists_may_be_texts(serve: Serve) -> None:
-    server = serve({"/robots.txt": ROBOTS, FILE: f"{READ_ONLY}allowed-automations: cdp, headless\nallowed-purposes: news\n"})
+    server = serve(
+        {
+            "/robots.txt": ROBOTS,
+            FILE: f"{READ_ONLY}allowed-automations: cdp, headless\nallowed-purposes: news\n",
+        }
+    )
 
     async def run() -> None:
         async with alone(uses="search,train-ai", purposes="news, ads") as client:
-            assert (client.agent.uses, client.agent.purposes) == (("search", "train-ai"), ("news", "ads"))
+            assert (client.agent.uses, client.agent.purposes) == (
+                ("search", "train-ai"),
+                ("news", "ads"),
+            )
             said: dict[str, Any] = {"automations": "cdp,headless", "purposes": "news"}
-            assert (await client.admit(server.url("/"), **said)).fields == {"Automation-Purpose": "news"}
+            assert (await client.admit(server.url("/"), **said)).fields == {
+                "Automation-Purpose": "news"
+            }
 
     asyncio.run(run())
 
@@ -164,8 +202,12 @@ def test_purposes_go_out(serve: Serve) -> None:
 
     async def run() -> None:
         async with alone(purposes=("news", "research")) as client:
-            assert (await client.admit(server.url("/1"))).fields == {"Automation-Purpose": "news, research"}
-            assert (await client.admit(server.url("/2"), purposes=["a"])).fields == {"Automation-Purpose": "a"}
+            assert (await client.admit(server.url("/1"))).fields == {
+                "Automation-Purpose": "news, research"
+            }
+            assert (await client.admit(server.url("/2"), purposes=["a"])).fields == {
+                "Automation-Purpose": "a"
+            }
             assert (await client.admit(server.url("/3"), purposes=[])).fields == {}
         async with alone(purposes=("news",), purpose_header="") as client:
             assert (await client.admit(server.url("/"))).fields == {}
@@ -206,33 +248,46 @@ def test_a_start_counts_from_the_headers_of_its_answer(serve: Serve) -> None:
 @pytest.mark.requirement("WEB-3")
 def test_the_store_is_that_of_all_crawls_or_is_dropped(tmp_path: Path) -> None:
     assert Client("testbot")._options.store == Options.from_settings(BaseSettings()).store
-    assert Client("testbot", store=str(tmp_path / "a.sqlite"))._options.store == tmp_path / "a.sqlite"
+    assert (
+        Client("testbot", store=str(tmp_path / "a.sqlite"))._options.store == tmp_path / "a.sqlite"
+    )
 
     async def run() -> None:
         async with alone() as client:
             folder = client._options.store.parent
-            assert sorted(path.name for path in folder.glob("*.sqlite")) == ["pace.sqlite", "policies.sqlite"]
+            assert sorted(path.name for path in folder.glob("*.sqlite")) == [
+                "pace.sqlite",
+                "policies.sqlite",
+            ]
         assert not folder.exists()
 
     asyncio.run(run())
 
 
 @pytest.mark.requirement("WEB-3", "RATE-1", "RATE-2")
-def test_tasks_and_clients_with_one_store_keep_the_pace_together(serve: Serve, tmp_path: Path) -> None:
+def test_tasks_and_clients_with_one_store_keep_the_pace_together(
+    serve: Serve, tmp_path: Path
+) -> None:
     """Two clients are to each other as two processes are: what they share is the files."""
     server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n"})
     starts: list[float] = []
 
     async def ask(client: Client, number: int) -> None:
         admission = await client.admit(server.url(f"/{number}"))
-        starts.append(asyncio.get_running_loop().time())  # the delay is counted from the answer, which comes later
+        starts.append(
+            asyncio.get_running_loop().time()
+        )  # the delay is counted from the answer, which comes later
         admission.answered(200)
 
     async def run() -> None:
         async with AsyncExitStack() as stack:
             options: dict[str, Any] = {"store": tmp_path / "policies.sqlite", "min_delay": 0}
-            clients = [await stack.enter_async_context(Client("testbot", **options)) for _ in range(2)]
-            await asyncio.gather(*(ask(client, number) for client in clients for number in range(3)))
+            clients = [
+                await stack.enter_async_context(Client("testbot", **options)) for _ in range(2)
+            ]
+            await asyncio.gather(
+                *(ask(client, number) for client in clients for number in range(3))
+            )
 
     asyncio.run(run())
     assert all(later - earlier >= 0.199 for earlier, later in pairwise(starts))
@@ -241,7 +296,9 @@ def test_tasks_and_clients_with_one_store_keep_the_pace_together(serve: Serve, t
 
 @pytest.mark.requirement("WEB-3", "RATE-1")
 @pytest.mark.parametrize("status", [429, 503])
-def test_retry_after_holds_the_host_for_every_client(serve: Serve, tmp_path: Path, status: int) -> None:
+def test_retry_after_holds_the_host_for_every_client(
+    serve: Serve, tmp_path: Path, status: int
+) -> None:
     server = serve({"/robots.txt": ROBOTS})
 
     async def run() -> None:
@@ -250,7 +307,9 @@ def test_retry_after_holds_the_host_for_every_client(serve: Serve, tmp_path: Pat
             admission = await client.admit(server.url("/"))
             assert admission.answered(status, {"Retry-After": "3600"}) is None
             await refused_until(client)
-        async with Client("testbot", store=store, min_delay=0) as client:  # also after the end of the one that was told
+        async with Client(
+            "testbot", store=store, min_delay=0
+        ) as client:  # also after the end of the one that was told
             await refused_until(client)
 
     async def refused_until(client: Client) -> None:
@@ -275,7 +334,10 @@ def test_outside_of_visiting_hours_the_moment_is_named(serve: Serve) -> None:
             with pytest.raises(RefusedError) as refused:
                 await client.admit(server.url("/"))
             decision = refused.value.decision
-            assert [reason.rule for reason in decision.reasons] == ["comity.max-delay", "robots.visit-time"]
+            assert [reason.rule for reason in decision.reasons] == [
+                "comity.max-delay",
+                "robots.visit-time",
+            ]
             assert decision.not_before
             assert f"{decision.not_before:%H%M}" == hours[0]
             assert f"{server.url('/robots.txt')}:2: 'Visit-time" in str(refused.value)
@@ -303,13 +365,17 @@ def test_behind_an_answer_that_is_still_read_nobody_waits_for_ever(serve: Serve)
 
 @pytest.mark.requirement("WEB-3", "RATE-1")
 def test_no_more_are_out_at_a_time_than_may_be(serve: Serve) -> None:
-    server = serve({"/robots.txt": ROBOTS, FILE: "scope: /two\nallowed-methods: GET\nconcurrent-limit: 2\n"})
+    server = serve(
+        {"/robots.txt": ROBOTS, FILE: "scope: /two\nallowed-methods: GET\nconcurrent-limit: 2\n"}
+    )
 
     async def run() -> None:
         async with alone(per_host=3) as client:
             for path, most in (("/", 3), ("/two", 2)):
                 out = [await client.admit(server.url(path)) for _ in range(most)]
-                assert [admission.answered(200, body_follows=True) for admission in out] == [None] * most
+                assert [admission.answered(200, body_follows=True) for admission in out] == [
+                    None
+                ] * most
                 waiting = asyncio.create_task(client.admit(server.url(path)))
                 assert not await done_soon(waiting)
                 out[0].ended()
@@ -347,10 +413,12 @@ def test_who_waits_no_more_gives_the_turn_back(serve: Serve) -> None:
 
 
 @pytest.mark.requirement("WEB-3")
-def test_who_is_cancelled_after_a_long_wait_gives_the_turn_back(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_cancelled_after_a_long_wait_gives_the_turn_back(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After a long wait the policies are asked again, with the turn in hand."""
     server = serve({"/robots.txt": ROBOTS})
-    monkeypatch.setattr("comity.crawler.pace.gate.TICK", 0.0)
+    monkeypatch.setattr("comity.gate.pace.gate.TICK", 0.0)
 
     async def run() -> None:
         async with alone(per_host=1) as client:
@@ -379,9 +447,11 @@ def test_who_is_cancelled_after_a_long_wait_gives_the_turn_back(serve: Serve, mo
 
 
 @pytest.mark.requirement("WEB-3")
-def test_who_waits_when_the_client_is_closed_is_told(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_waits_when_the_client_is_closed_is_told(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At once, not when it looks next."""
-    monkeypatch.setattr("comity.crawler.pace.pace.TICK", 120.0)
+    monkeypatch.setattr("comity.gate.pace.pace.TICK", 120.0)
     server = serve({"/robots.txt": ROBOTS})
 
     async def run() -> None:
@@ -416,7 +486,10 @@ def test_what_was_admitted_does_not_go_out_after_the_client_was_closed(serve: Se
             await asyncio.to_thread(urlopen, server.url("/sent"))
 
         async with alone() as client:
-            late, sending = await client.admit(server.url("/1")), await client.admit(server.url("/2"))
+            late, sending = (
+                await client.admit(server.url("/1")),
+                await client.admit(server.url("/2")),
+            )
             task = asyncio.create_task(sending.sent(send))
             await begun.wait()
         with pytest.raises(ClosedError, match="the client was closed"):
@@ -454,10 +527,12 @@ def test_who_waits_for_policies_when_the_client_is_closed_is_told(serve: Serve) 
 
 
 @pytest.mark.requirement("WEB-3")
-def test_who_is_refused_after_a_long_wait_gives_the_turn_back(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_refused_after_a_long_wait_gives_the_turn_back(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The site has other policies by then."""
     server = serve({"/robots.txt": ROBOTS})
-    monkeypatch.setattr("comity.crawler.pace.gate.TICK", 0.0)
+    monkeypatch.setattr("comity.gate.pace.gate.TICK", 0.0)
 
     async def run() -> None:
         async with alone(per_host=1) as client:
@@ -487,13 +562,17 @@ def test_who_is_refused_after_a_long_wait_gives_the_turn_back(serve: Serve, monk
 
 
 @pytest.mark.requirement("WEB-3", "SEC-7")
-def test_a_public_site_does_not_lead_to_an_inner_address(serve: Serve, outside: Callable[..., Any]) -> None:
+def test_a_public_site_does_not_lead_to_an_inner_address(
+    serve: Serve, outside: Callable[..., Any]
+) -> None:
     inner, site = serve({"/robots.txt": ROBOTS}), serve({"/robots.txt": ROBOTS}, "127.0.0.2")
 
     async def run() -> None:
         async with outside() as client:
             led_from = await client.admit(site.url("/"))
-            with pytest.raises(RefusedError) as refused:  # it is not known yet where the page came from
+            with pytest.raises(
+                RefusedError
+            ) as refused:  # it is not known yet where the page came from
                 await client.admit(inner.url("/1"), led_by=led_from)
             assert rule(refused) == "comity.inner-address"
             led_from.answered(200)
@@ -527,7 +606,9 @@ def test_where_the_answer_came_from_counts(serve: Serve, outside: Callable[..., 
                 ("nonsense", False),
                 (None, False),
             ):
-                admission = await client.admit(f"http://outside.test:{other.port}/", led_by=led_from)
+                admission = await client.admit(
+                    f"http://outside.test:{other.port}/", led_by=led_from
+                )
                 assert (admission.answered(200, address=address) is not None) is refused
             assert client.counts.refused == {"comity.inner-address": 2}
 
@@ -542,7 +623,9 @@ def test_the_address_of_a_proxy_is_not_that_of_the_server(serve: Serve) -> None:
         async with alone(proxy=proxy.origin) as client:
             led_from = await client.admit("http://site.test/")
             assert led_from.answered(200, address=proxy.host) is None
-            assert (await client.admit("http://other.test/", led_by=led_from)).answered(200, address=proxy.host) is None
+            assert (await client.admit("http://other.test/", led_by=led_from)).answered(
+                200, address=proxy.host
+            ) is None
 
     asyncio.run(run())
     assert [path for path in proxy.paths if path.endswith("/robots.txt")] == [*proxy.routes]
@@ -573,12 +656,21 @@ def test_the_page_says_what_may_be_done_with_it(serve: Serve) -> None:
     async def run() -> None:
         async with alone(uses=("search", "train-ai")) as client:
             admission = await client.admit(server.url("/"))
-            headers = [("Content-Type", "text/html"), ("X-Robots-Tag", "noai"), ("X-Robots-Tag", "nofollow")]
+            headers = [
+                ("Content-Type", "text/html"),
+                ("X-Robots-Tag", "noai"),
+                ("X-Robots-Tag", "nofollow"),
+            ]
             admission.answered(200, headers)
             page = await client.page(admission, 200, headers, b"<p>text</p>")
-            assert [page.uses[use].verdict for use in ("search", "train-ai")] == [Verdict.ALLOW, Verdict.DENY]
+            assert [page.uses[use].verdict for use in ("search", "train-ai")] == [
+                Verdict.ALLOW,
+                Verdict.DENY,
+            ]
             assert page.follow.verdict is Verdict.DENY
-            same = await client.page(server.url("/"), 200, headers, b"<p>text</p>")  # that came by another way
+            same = await client.page(
+                server.url("/"), 200, headers, b"<p>text</p>"
+            )  # that came by another way
             assert same.uses["train-ai"].verdict is Verdict.DENY
             with pytest.raises(PolicyError, match="is at no site"):
                 await client.page("data:,x", 200, {}, b"")
@@ -592,7 +684,9 @@ def test_days_from_the_first_taking_are_counted_in_the_store(serve: Serve, tmp_p
     server = serve({"/robots.txt": robots})
 
     async def until() -> datetime | None:
-        async with Client("testbot", uses=("index",), store=tmp_path / "policies.sqlite", min_delay=0) as client:
+        async with Client(
+            "testbot", uses=("index",), store=tmp_path / "policies.sqlite", min_delay=0
+        ) as client:
             admission = await client.admit(server.url("/"))
             page = await client.page(admission, 200, {"Content-Type": "text/html"}, b"<p>text</p>")
             return page.uses["index"].until
@@ -658,7 +752,9 @@ def test_an_answer_that_refuses_every_use_is_not_to_be_read(serve: Serve) -> Non
         ({"proxy": "ftp://a.test/"}, "proxy `ftp://a.test/` is no HTTP proxy"),
     ],
 )
-def test_what_makes_no_sense_is_said_in_its_own_words(options: dict[str, Any], message: str) -> None:
+def test_what_makes_no_sense_is_said_in_its_own_words(
+    options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(PolicyError, match=message):
         Client(**{"agent": "testbot", **options})
 
@@ -690,7 +786,9 @@ def test_a_store_that_is_none_is_named(tmp_path: Path) -> None:
         ({"automations": ["a b"]}, "is no list for `automations`"),
     ],
 )
-def test_a_request_that_makes_no_sense_is_no_request(arguments: dict[str, Any], message: str) -> None:
+def test_a_request_that_makes_no_sense_is_no_request(
+    arguments: dict[str, Any], message: str
+) -> None:
     async def run() -> None:
         async with alone() as client:
             await client.admit(**{"url": "http://a.test/", **arguments})
@@ -726,5 +824,7 @@ print("twisted.internet.reactor" in sys.modules, "httpx" in sys.modules)
 @pytest.mark.requirement("WEB-3")
 @pytest.mark.slow
 def test_it_needs_no_reactor() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT_REACTOR], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_REACTOR], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "False False\n"

@@ -19,7 +19,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.mark.requirement("WEB-3")
 @pytest.mark.parametrize("name", ["agent_httpx.py", "agent_aiohttp.py"])
 def test_the_agents_say_what_they_may_do(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+    serve: Serve,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    name: str,
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))  # the store is that of the user
     monkeypatch.setenv("SSL_CERT_FILE", certifi.where())

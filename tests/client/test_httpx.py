@@ -32,7 +32,10 @@ def test_streams_take_their_place_until_they_are_closed(serve: Serve) -> None:
     server = serve({"/robots.txt": ROBOTS, "/": "x" * 1_000_000})
 
     async def run() -> None:
-        async with Client("testbot", store=None, min_delay=0, per_host=1) as client, over(client) as http:
+        async with (
+            Client("testbot", store=None, min_delay=0, per_host=1) as client,
+            over(client) as http,
+        ):
             async with http.stream("GET", server.url("/")) as response:
                 waiting = asyncio.create_task(http.get(server.url("/")))
                 await asyncio.wait([waiting], timeout=0.05)
@@ -46,7 +49,9 @@ def test_streams_take_their_place_until_they_are_closed(serve: Serve) -> None:
 
 def test_a_redirect_that_the_script_follows_is_one(serve: Serve) -> None:
     other = serve({"/robots.txt": ROBOTS})
-    site = serve({"/robots.txt": ROBOTS, "/": serve.Answer(status=302, headers={"Location": other.url("/")})})
+    site = serve(
+        {"/robots.txt": ROBOTS, "/": serve.Answer(status=302, headers={"Location": other.url("/")})}
+    )
 
     async def run() -> None:
         async with Client("testbot", store=None, min_delay=0) as client, over(client) as http:
@@ -88,7 +93,9 @@ def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.requirement("MEET-1", "MEET-6")
 def test_over_http2_what_was_judged_goes_out(authority: Authority) -> None:
-    server = Http2Server(authority.issue("127.0.0.1"), {"/robots.txt": f"{ROBOTS}Disallow: /x;1/b$\n"})
+    server = Http2Server(
+        authority.issue("127.0.0.1"), {"/robots.txt": f"{ROBOTS}Disallow: /x;1/b$\n"}
+    )
     context = ssl.create_default_context(cafile=authority.certificates)
     targets = ("/a;b", "/a;", "/a%2Fb", "/?q=%2F", "/a?", "/a?x=/../b", "/a!$&()*+,=", "/x;1/a;2")
     refused = ("/no", "/no;a", "//no", "/a/../no", "/..;/no", "/%6eo", "/x;1/b", "/x;1/b;2")
@@ -121,4 +128,6 @@ def test_over_http2_what_was_judged_goes_out(authority: Authority) -> None:
         asyncio.run(run())
     server.close()
     assert [stream.field(":path") for stream in server.streams] == list(targets)
-    assert {stream.field(":authority") for stream in server.streams} == {server.origin.removeprefix("https://")}
+    assert {stream.field(":authority") for stream in server.streams} == {
+        server.origin.removeprefix("https://")
+    }

@@ -57,7 +57,9 @@ async def rule(library: Library, asking: Any) -> str:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_what_is_refused_never_arrives_on_no_hop(serve: Serve, library: Library, status: int) -> None:
+def test_what_is_refused_never_arrives_on_no_hop(
+    serve: Serve, library: Library, status: int
+) -> None:
     """Neither a redirect into a refused path nor one to another host, whose robots.txt was not read before."""
     other = serve({"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/open": "<p>open</p>"})
     site = serve(
@@ -86,7 +88,9 @@ def test_what_is_refused_never_arrives_on_no_hop(serve: Serve, library: Library,
     assert other.paths.count("/robots.txt") == 1
 
 
-def test_hops_that_are_not_followed_are_judged_when_they_are(serve: Serve, library: Library) -> None:
+def test_hops_that_are_not_followed_are_judged_when_they_are(
+    serve: Serve, library: Library
+) -> None:
     site = serve({"/robots.txt": ROBOTS, "/in": redirect(serve, "/no")})
 
     async def run() -> None:
@@ -107,7 +111,9 @@ def test_a_request_whose_turn_is_over_is_not_sent(serve: Serve, library: Library
         async with alone() as client, library.opened(client) as ask:
             assert client._parts
             client._parts.pace.stood_still = lambda request: True  # type: ignore[method-assign]
-            with pytest.raises(library.error, match="was not sent in its turn: this process stood still"):
+            with pytest.raises(
+                library.error, match="was not sent in its turn: this process stood still"
+            ):
                 await ask("GET", site.url("/late"))
             del client._parts.pace.stood_still
             assert (await ask("GET", site.url("/again"))).status == 200
@@ -133,7 +139,12 @@ READ_ONLY = "scope: /\nallowed-methods: GET, POST\nallow-xhr: read-only\n"
             (READ_ONLY, "GET", {"said": {"kind": "xhr", "referer": "http://a.test/"}}, ""),
             (READ_ONLY, "POST", {"said": {"kind": "xhr"}}, "automation.xhr"),
             (READ_ONLY, "POST", {"headers": {"X-Requested-With": "x"}}, "automation.xhr"),
-            (f"{READ_ONLY}disallow-fetch-from: /cart\n", "GET", {"said": {"kind": "xhr"}}, "automation.fetch-from"),
+            (
+                f"{READ_ONLY}disallow-fetch-from: /cart\n",
+                "GET",
+                {"said": {"kind": "xhr"}},
+                "automation.fetch-from",
+            ),
             (
                 f"{READ_ONLY}disallow-fetch-from: /cart\n",
                 "GET",
@@ -146,14 +157,24 @@ READ_ONLY = "scope: /\nallowed-methods: GET, POST\nallow-xhr: read-only\n"
                 {"headers": {"X-Requested-With": "x", "Referer": "{origin}/"}},
                 "",
             ),
-            (f"{READ_ONLY}api-automation: with-key-only\n", "GET", {"said": {"kind": "api"}}, "automation.key"),
+            (
+                f"{READ_ONLY}api-automation: with-key-only\n",
+                "GET",
+                {"said": {"kind": "api"}},
+                "automation.key",
+            ),
             (
                 f"{READ_ONLY}api-automation: with-key-only\n",
                 "GET",
                 {"said": {"kind": "api"}, "headers": {"Authorization": "Bearer x"}},
                 "",
             ),
-            (f"{READ_ONLY}api-automation: with-key-only\n", "GET", {"said": {"kind": "api"}, "headers": {"X-API-Key": "x"}}, ""),
+            (
+                f"{READ_ONLY}api-automation: with-key-only\n",
+                "GET",
+                {"said": {"kind": "api"}, "headers": {"X-API-Key": "x"}},
+                "",
+            ),
             (
                 f"{READ_ONLY}require-human-initiated-session: true\n",
                 "GET",
@@ -163,11 +184,19 @@ READ_ONLY = "scope: /\nallowed-methods: GET, POST\nallow-xhr: read-only\n"
             (
                 f"{READ_ONLY}require-human-initiated-session: true\n",
                 "GET",
-                {"headers": {"Cookie": "sid=1"}, "said": {"session": Session(human_initiated=True)}},
+                {
+                    "headers": {"Cookie": "sid=1"},
+                    "said": {"session": Session(human_initiated=True)},
+                },
                 "",
             ),
             (READ_ONLY, "GET", {"said": {"automations": ["cdp"]}}, "automation.mechanism"),
-            (f"{READ_ONLY}allowed-purposes: search\n", "GET", {"said": {"purposes": ["search"]}}, ""),
+            (
+                f"{READ_ONLY}allowed-purposes: search\n",
+                "GET",
+                {"said": {"purposes": ["search"]}},
+                "",
+            ),
         ],
     ),
 )
@@ -175,11 +204,16 @@ def test_a_request_is_judged_as_what_goes_out(
     serve: Serve, library: Library, preferences: str, method: str, arguments: Any, expected: str
 ) -> None:
     server = serve({"/robots.txt": ROBOTS, FILE: preferences, "/": "<p>page</p>"})
-    headers = {name: value.format(origin=server.origin) for name, value in arguments.get("headers", {}).items()}
+    headers = {
+        name: value.format(origin=server.origin)
+        for name, value in arguments.get("headers", {}).items()
+    }
 
     async def run() -> str:
         async with alone() as client, library.opened(client) as ask:
-            return await rule(library, ask(method, server.url("/"), **{**arguments, "headers": headers}))
+            return await rule(
+                library, ask(method, server.url("/"), **{**arguments, "headers": headers})
+            )
 
     assert asyncio.run(run()) == expected
     assert pages(server) == ([] if expected else [(method, "/")])
@@ -187,15 +221,24 @@ def test_a_request_is_judged_as_what_goes_out(
 
 def test_a_session_is_that_of_one_host(serve: Serve, library: Library) -> None:
     """The libraries leave credentials behind where a redirect goes to another origin."""
-    wants = {"/robots.txt": ROBOTS, FILE: f"{READ_ONLY}require-human-initiated-session: true\n", "/": "<p>page</p>"}
+    wants = {
+        "/robots.txt": ROBOTS,
+        FILE: f"{READ_ONLY}require-human-initiated-session: true\n",
+        "/": "<p>page</p>",
+    }
     other = serve(dict(wants))
-    site = serve({**wants, "/here": redirect(serve, "/"), "/there": redirect(serve, other.url("/"))})
+    site = serve(
+        {**wants, "/here": redirect(serve, "/"), "/there": redirect(serve, other.url("/"))}
+    )
 
     async def run() -> None:
         async with alone() as client, library.opened(client) as ask:
             said = {"session": Session(human_initiated=True)}
             assert await rule(library, ask("GET", site.url("/here"), said=said)) == ""
-            assert await rule(library, ask("GET", site.url("/there"), said=said)) == "automation.session"
+            assert (
+                await rule(library, ask("GET", site.url("/there"), said=said))
+                == "automation.session"
+            )
 
     asyncio.run(run())
     assert pages(other) == []
@@ -204,7 +247,14 @@ def test_a_session_is_that_of_one_host(serve: Serve, library: Library) -> None:
 def test_a_session_does_not_come_back_on_the_way(serve: Serve, library: Library) -> None:
     """Of two hops at another origin the second has no session either."""
     wants = f"{READ_ONLY.replace('/', '/closed', 1)}require-human-initiated-session: true\n"
-    other = serve({"/robots.txt": ROBOTS, FILE: wants, "/open": redirect(serve, "/closed"), "/closed": "<p>page</p>"})
+    other = serve(
+        {
+            "/robots.txt": ROBOTS,
+            FILE: wants,
+            "/open": redirect(serve, "/closed"),
+            "/closed": "<p>page</p>",
+        }
+    )
     site = serve({"/robots.txt": ROBOTS, "/": redirect(serve, other.url("/open"))})
 
     async def run() -> None:
@@ -217,7 +267,9 @@ def test_a_session_does_not_come_back_on_the_way(serve: Serve, library: Library)
 
 
 @pytest.mark.parametrize("host", ["other.test", "127.0.0.1", "127.0.0.1:1", ""])
-def test_what_is_asked_for_is_the_host_of_the_url(serve: Serve, library: Library, host: str) -> None:
+def test_what_is_asked_for_is_the_host_of_the_url(
+    serve: Serve, library: Library, host: str
+) -> None:
     """By the Host field a server tells its sites apart (RFC 9110 section-7.2): the files of this one say nothing of others."""
     server = serve({"/robots.txt": ROBOTS, "/": "<p>page</p>"})
 
@@ -225,7 +277,11 @@ def test_what_is_asked_for_is_the_host_of_the_url(serve: Serve, library: Library
         async with alone() as client, library.opened(client) as ask:
             with pytest.raises(PolicyError, match="asks for another site than the URL"):
                 await ask("GET", server.url("/"), headers={"Host": host})
-            assert (await ask("GET", server.url("/"), headers={"host": server.url("/").split("/")[2].upper()})).status == 200
+            assert (
+                await ask(
+                    "GET", server.url("/"), headers={"host": server.url("/").split("/")[2].upper()}
+                )
+            ).status == 200
             with pytest.raises(PolicyError, match="asks for another site than the URL"):
                 await client.admit(server.url("/"), headers={"host": host})
 
@@ -234,14 +290,18 @@ def test_what_is_asked_for_is_the_host_of_the_url(serve: Serve, library: Library
 
 
 @pytest.mark.parametrize("target", ["/a?", "/a[", "/a?q='", "/a|", "/a\\b", "/é|", "/?"])
-def test_what_is_judged_is_the_url_that_goes_out(serve: Serve, library: Library, target: str) -> None:
+def test_what_is_judged_is_the_url_that_goes_out(
+    serve: Serve, library: Library, target: str
+) -> None:
     """Not as Scrapy would write it: `Disallow: /*?` is about a query that is empty, too."""
     server = serve({"/robots.txt": f"User-agent: *\nDisallow: {target}\n"})
 
     async def run() -> None:
         async with alone() as client, library.opened(client) as ask:
             is_httpx = library.name == "httpx"
-            url: Any = server.origin + target if is_httpx else URL(server.origin + target, encoded=True)
+            url: Any = (
+                server.origin + target if is_httpx else URL(server.origin + target, encoded=True)
+            )
             goes_out = not is_httpx and target.endswith("?")  # aiohttp leaves an empty query out
             assert await rule(library, ask("GET", url)) == ("" if goes_out else "robots.disallow")
             await ask("GET", server.url("/b?"))
@@ -256,19 +316,40 @@ def test_the_server_is_told_who_asks_and_for_what(serve: Serve, library: Library
     name = "testbot/1.0 (+https://example.org/bot)"
 
     async def run() -> None:
-        async with alone(user_agent=name, purposes=("news",)) as client, library.opened(client) as ask:
+        async with (
+            alone(user_agent=name, purposes=("news",)) as client,
+            library.opened(client) as ask,
+        ):
             await ask("GET", server.url("/1"))
             await ask(
-                "GET", server.url("/2"), headers={"User-Agent": "Mozilla/5.0 (compatible; TestBot/2)"}, said={"purposes": []}
+                "GET",
+                server.url("/2"),
+                headers={"User-Agent": "Mozilla/5.0 (compatible; TestBot/2)"},
+                said={"purposes": []},
             )
-            await ask("GET", server.url("/2"), headers={"Automation-Purpose": "ads"}, said={"purposes": []})
+            await ask(
+                "GET",
+                server.url("/2"),
+                headers={"Automation-Purpose": "ads"},
+                said={"purposes": []},
+            )
             for other in ("Mozilla/5.0", "testbots/1.0", "nottestbot"):
-                with pytest.raises(PolicyError, match=f"User-Agent `{other}` does not name `testbot`"):
+                with pytest.raises(
+                    PolicyError, match=f"User-Agent `{other}` does not name `testbot`"
+                ):
                     await ask("GET", server.url("/2"), headers={"User-Agent": other})
 
     asyncio.run(run())
-    sent = [(seen.headers["user-agent"], seen.headers.get("automation-purpose")) for seen in server.seen]
-    assert sent == [(name, None), (name, "news"), (name, "news"), ("Mozilla/5.0 (compatible; TestBot/2)", None), (name, None)]
+    sent = [
+        (seen.headers["user-agent"], seen.headers.get("automation-purpose")) for seen in server.seen
+    ]
+    assert sent == [
+        (name, None),
+        (name, "news"),
+        (name, "news"),
+        ("Mozilla/5.0 (compatible; TestBot/2)", None),
+        (name, None),
+    ]
 
 
 def test_without_robots_txt_nothing_is_asked_for(serve: Serve, library: Library) -> None:
@@ -276,7 +357,9 @@ def test_without_robots_txt_nothing_is_asked_for(serve: Serve, library: Library)
 
     async def run() -> None:
         async with alone() as client, library.opened(client) as ask:
-            assert (await rule(library, ask("GET", server.url("/")))).startswith("robots.unreachable")
+            assert (await rule(library, ask("GET", server.url("/")))).startswith(
+                "robots.unreachable"
+            )
 
     asyncio.run(run())
     assert pages(server) == []
@@ -288,10 +371,15 @@ def test_without_robots_txt_nothing_is_asked_for(serve: Serve, library: Library)
 def test_the_server_sees_the_pace(serve: Serve, library: Library, tmp_path: Path) -> None:
     """Over tasks, over clients with one store, and over the hops of a redirect."""
     routes = {f"/{number}": "<p>page</p>" for number in range(3)}
-    server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n", **routes, "/3": redirect(serve, "/0")})
+    server = serve(
+        {"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n", **routes, "/3": redirect(serve, "/0")}
+    )
 
     async def asks() -> None:
-        async with Client("testbot", store=tmp_path / "policies.sqlite", min_delay=0) as client, library.opened(client) as ask:
+        async with (
+            Client("testbot", store=tmp_path / "policies.sqlite", min_delay=0) as client,
+            library.opened(client) as ask,
+        ):
             await asyncio.gather(*(ask("GET", server.url(f"/{number}")) for number in range(4)))
 
     async def run() -> None:
@@ -305,7 +393,11 @@ def test_the_server_sees_the_pace(serve: Serve, library: Library, tmp_path: Path
 
 def test_a_host_that_is_asked_too_often_is_left_alone(serve: Serve, library: Library) -> None:
     server = serve(
-        {"/robots.txt": ROBOTS, "/busy": serve.Answer(status=429, headers={"Retry-After": "3600"}), "/": "<p>page</p>"}
+        {
+            "/robots.txt": ROBOTS,
+            "/busy": serve.Answer(status=429, headers={"Retry-After": "3600"}),
+            "/": "<p>page</p>",
+        }
     )
 
     async def run() -> None:
@@ -317,7 +409,9 @@ def test_a_host_that_is_asked_too_often_is_left_alone(serve: Serve, library: Lib
     assert pages(server) == [("GET", "/busy")]
 
 
-def test_a_request_takes_its_place_until_its_body_is_through(serve: Serve, library: Library) -> None:
+def test_a_request_takes_its_place_until_its_body_is_through(
+    serve: Serve, library: Library
+) -> None:
     """Also where it fails, is cancelled, or is closed unread."""
     may_end = Event()
 
@@ -356,7 +450,9 @@ def test_a_request_takes_its_place_until_its_body_is_through(serve: Serve, libra
         may_end.set()
 
 
-def test_a_server_that_is_gone_takes_no_place(serve: Serve, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_gone_takes_no_place(
+    serve: Serve, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = serve({"/robots.txt": ROBOTS})
 
     async def run() -> None:
@@ -390,7 +486,9 @@ def outside(library: Library) -> Callable[..., Any]:
 
 
 @pytest.mark.requirement("SEC-7")
-def test_no_public_site_leads_to_an_inner_one(serve: Serve, library: Library, outside: Callable[..., Any]) -> None:
+def test_no_public_site_leads_to_an_inner_one(
+    serve: Serve, library: Library, outside: Callable[..., Any]
+) -> None:
     inner = serve({"/robots.txt": ROBOTS, "/": "<p>inner</p>"})
     other = serve({"/robots.txt": ROBOTS, "/": redirect(serve, inner.url("/"))}, "127.0.0.2")
     site = serve(
@@ -410,10 +508,14 @@ def test_no_public_site_leads_to_an_inner_one(serve: Serve, library: Library, ou
             assert (await ask("GET", site.url("/in"), follows=False)).status == 302
             page = await ask("GET", site.url("/page"))
             said = {"led_by": page.response}
-            assert await rule(library, ask("GET", inner.url("/"), said=said)) == "comity.inner-address"
+            assert (
+                await rule(library, ask("GET", inner.url("/"), said=said)) == "comity.inner-address"
+            )
             assert inner.seen == []
             assert await rule(library, ask("GET", inner.url("/"))) == ""  # the operator may
-            assert (await ask("GET", site.url("/in"))).body == b"<p>inner</p>"  # what is wanted anyway
+            assert (
+                await ask("GET", site.url("/in"))
+            ).body == b"<p>inner</p>"  # what is wanted anyway
             assert client.counts.refused == {"comity.inner-address": 3}
 
     asyncio.run(run())
@@ -427,7 +529,10 @@ def test_a_name_that_has_moved_inside_is_not_read(
     """comity finds `localhost` at a public address, and the library at this machine's own."""
     inner = serve({"/": body})
     files = serve({"/robots.txt": ROBOTS}, "127.0.0.2", inner.port)
-    site = serve({"/robots.txt": ROBOTS, "/": redirect(serve, f"http://localhost:{inner.port}/")}, "127.0.0.2")
+    site = serve(
+        {"/robots.txt": ROBOTS, "/": redirect(serve, f"http://localhost:{inner.port}/")},
+        "127.0.0.2",
+    )
     monkeypatch.setattr(Outside, "NAMES", {"localhost": "127.0.0.2"})
 
     async def run() -> None:
@@ -443,7 +548,9 @@ def test_a_name_that_has_moved_inside_is_not_read(
 
 
 @pytest.mark.requirement("SEC-7")
-def test_a_second_try_is_led_to_as_the_first_was(serve: Serve, library: Library, outside: Callable[..., Any]) -> None:
+def test_a_second_try_is_led_to_as_the_first_was(
+    serve: Serve, library: Library, outside: Callable[..., Any]
+) -> None:
     """aiohttp makes a request once more, by itself, where a connection that was kept ends; so do transports of httpx."""
     hits: Iterator[int] = iter(range(10))
 
@@ -460,7 +567,9 @@ def test_a_second_try_is_led_to_as_the_first_was(serve: Serve, library: Library,
                 with pytest.raises(library.error):
                     await ask("GET", site.url("/"))
             assert await rule(library, ask("GET", site.url("/"))) == "comity.inner-address"
-            assert other.origin not in client._parts.referrals._origins  # the operator has never asked for it
+            assert (
+                other.origin not in client._parts.referrals._origins
+            )  # the operator has never asked for it
 
     asyncio.run(run())
     assert inner.seen == []
@@ -477,7 +586,9 @@ def test_a_second_try_is_led_to_as_the_first_was(serve: Serve, library: Library,
         ({"led_by": "http://a.test/"}, "this is no response that came through comity"),
     ],
 )
-def test_what_is_said_and_makes_no_sense_stops_the_request(serve: Serve, library: Library, said: Any, message: str) -> None:
+def test_what_is_said_and_makes_no_sense_stops_the_request(
+    serve: Serve, library: Library, said: Any, message: str
+) -> None:
     server = serve({"/robots.txt": ROBOTS})
 
     async def run() -> None:
@@ -491,22 +602,35 @@ def test_what_is_said_and_makes_no_sense_stops_the_request(serve: Serve, library
 
 def test_the_page_has_the_tag(serve: Serve, library: Library) -> None:
     server = serve(
-        {"/robots.txt": f"{ROBOTS}Content-Signal: search=yes\n", "/": "<meta name='robots' content='noai'><p>page</p>"}
+        {
+            "/robots.txt": f"{ROBOTS}Content-Signal: search=yes\n",
+            "/": "<meta name='robots' content='noai'><p>page</p>",
+        }
     )
 
     async def run() -> None:
         async with alone(uses=("search", "train-ai")) as client, library.opened(client) as ask:
             page = (await ask("GET", server.url("/"))).page
-            assert [page.uses[use].verdict for use in ("search", "train-ai")] == [Verdict.ALLOW, Verdict.DENY]
+            assert [page.uses[use].verdict for use in ("search", "train-ai")] == [
+                Verdict.ALLOW,
+                Verdict.DENY,
+            ]
             assert server.url("/robots.txt") in page.permissions["policies"]
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize("more", [{}, {"Location": "/there"}], ids=["plain", "location"])
-def test_an_answer_that_refuses_every_use_is_not_read(serve: Serve, library: Library, more: dict[str, str]) -> None:
+def test_an_answer_that_refuses_every_use_is_not_read(
+    serve: Serve, library: Library, more: dict[str, str]
+) -> None:
     """A Location makes a redirect of none but those statuses."""
-    server = serve({"/robots.txt": ROBOTS, "/": serve.Answer("<p>page</p>", headers={"X-Robots-Tag": "noai", **more})})
+    server = serve(
+        {
+            "/robots.txt": ROBOTS,
+            "/": serve.Answer("<p>page</p>", headers={"X-Robots-Tag": "noai", **more}),
+        }
+    )
 
     async def run() -> None:
         async with alone(uses=("train-ai",), per_host=1) as client, library.opened(client) as ask:
@@ -526,7 +650,9 @@ def test_a_library_that_asks_again_waits_for_another_turn(serve: Serve, library:
         return "page" if vars(handler)["pages"] == 1 else None
 
     paths = [f"/{number}" for number in range(5)]
-    site = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n", **dict.fromkeys(paths, answers_once)})
+    site = serve(
+        {"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n", **dict.fromkeys(paths, answers_once)}
+    )
 
     async def run() -> None:
         async with alone() as client, library.opened(client) as ask:

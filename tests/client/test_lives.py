@@ -61,10 +61,15 @@ def page_routes(serve: Serve, chance: random.Random) -> dict[str, Any]:
         """It ends the connection instead of answering."""
 
     def half(handler: BaseHTTPRequestHandler) -> None:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 20000\r\n\r\n" + PAGE[:5000])
+        handler.wfile.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 20000\r\n\r\n"
+            + PAGE[:5000]
+        )
 
     def drips(handler: BaseHTTPRequestHandler) -> None:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 20000\r\n\r\n")
+        handler.wfile.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 20000\r\n\r\n"
+        )
         for start in range(0, len(PAGE), 2000):
             handler.wfile.write(PAGE[start : start + 2000])
             time.sleep(chance.random() * 0.02)  # it takes its time
@@ -73,7 +78,11 @@ def page_routes(serve: Serve, chance: random.Random) -> dict[str, Any]:
         handler.wfile.write(b"\x00 garbage\r\n\r\n")
 
     def redirect(handler: BaseHTTPRequestHandler) -> Any:
-        return serve.Answer("", status=302, headers={"Location": handler.path.partition("?")[2].replace("@", "://", 1)})
+        return serve.Answer(
+            "",
+            status=302,
+            headers={"Location": handler.path.partition("?")[2].replace("@", "://", 1)},
+        )
 
     return {
         "/page": PAGE,
@@ -89,7 +98,21 @@ def page_routes(serve: Serve, chance: random.Random) -> dict[str, Any]:
     }
 
 
-KINDS = ("page", "page", "page", "slow", "silent", "half", "drips", "garbage", "last", "no", "no", "to", "to")
+KINDS = (
+    "page",
+    "page",
+    "page",
+    "slow",
+    "silent",
+    "half",
+    "drips",
+    "garbage",
+    "last",
+    "no",
+    "no",
+    "to",
+    "to",
+)
 
 
 class Driver:
@@ -116,7 +139,13 @@ class Driver:
     async def _request(self, ask: Ask) -> None:
         chance, number = self._chance, next(self._numbers)
         url = chance.choice(self._sites).server.origin + self._target(number)
-        task = asyncio.create_task(ask(chance.choice(("GET", "GET", "GET", "HEAD", "POST")), url, follows=chance.random() < 0.9))
+        task = asyncio.create_task(
+            ask(
+                chance.choice(("GET", "GET", "GET", "HEAD", "POST")),
+                url,
+                follows=chance.random() < 0.9,
+            )
+        )
         how = chance.random()
         try:
             if how < 0.2:
@@ -140,7 +169,13 @@ class Driver:
 
     async def _live(self) -> None:
         chance = self._chance
-        async with Client("testbot", store=self._store, min_delay=0, max_delay=3, per_host=chance.choice((1, 2, 8))) as client:
+        async with Client(
+            "testbot",
+            store=self._store,
+            min_delay=0,
+            max_delay=3,
+            per_host=chance.choice((1, 2, 8)),
+        ) as client:
             async with over_httpx(client) as first, over_aiohttp(client) as second:
                 workers = [asyncio.create_task(self._work([first, second])) for _ in range(WORKERS)]
                 if chance.random() < 0.3:
@@ -150,7 +185,11 @@ class Driver:
             assert client._parts
             pace = client._parts.pace
             assert not pace._flights
-            assert not [limiter.name for limiter in pace._limiters.values() if limiter.in_flight or limiter.awaited]
+            assert not [
+                limiter.name
+                for limiter in pace._limiters.values()
+                if limiter.in_flight or limiter.awaited
+            ]
 
     async def run(self) -> None:
         async def lives() -> None:
@@ -165,12 +204,19 @@ class Driver:
 
 @pytest.mark.requirement("WEB-3", "MEET-1", "RATE-2")
 @pytest.mark.parametrize("seed", one_in(6, range(12)))
-def test_however_clients_live_nothing_refused_goes_out_and_the_pace_is_kept(serve: Serve, tmp_path: Path, seed: int) -> None:
+def test_however_clients_live_nothing_refused_goes_out_and_the_pace_is_kept(
+    serve: Serve, tmp_path: Path, seed: int
+) -> None:
     chance = random.Random(seed)
     sites = []
     for number, delay in enumerate(DELAYS, 1):
         robots = f"User-agent: *\nDisallow: /no\nCrawl-delay: {delay}\n"
-        sites.append(Site(serve({"/robots.txt": robots, **page_routes(serve, chance)}, f"127.0.5.{number}"), delay))
+        sites.append(
+            Site(
+                serve({"/robots.txt": robots, **page_routes(serve, chance)}, f"127.0.5.{number}"),
+                delay,
+            )
+        )
     driver = Driver(seed, sites, tmp_path / "store.sqlite")
     asyncio.run(driver.run())
     assert driver.outcomes["whole"] > 10

@@ -56,12 +56,19 @@ def test_what_else_servers_may_take_a_path_for_contradicts_no_case() -> None:
     for case in (case for case in cases() if case["rfc9309"]):
         origin, target = "https://example.com", target_of(case["url"])
         site = Site.from_files(origin, {"/robots.txt": body_of(case)})
-        if (site.access(Agent(case["agent"]), origin + target).verdict is Verdict.DENY) is case["allowed"]:
+        if (site.access(Agent(case["agent"]), origin + target).verdict is Verdict.DENY) is case[
+            "allowed"
+        ]:
             found.append(case["id"])
     assert found == []
 
 
-KINDS = ["contradicts RFC 9309", "without an absolute path", "agent matched by prefix", "agent is not a product token"]
+KINDS = [
+    "contradicts RFC 9309",
+    "without an absolute path",
+    "agent matched by prefix",
+    "agent is not a product token",
+]
 
 # kind -> how many are answered as the case's source does, and how many otherwise. The reasons stand in docs/robots.md.
 OTHERS = {

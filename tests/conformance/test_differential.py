@@ -30,7 +30,9 @@ class Question(NamedTuple):
 
     @property
     def allowed(self) -> bool:
-        return self.target == "/robots.txt" or self.line is None or self.line.verdict is Verdict.ALLOW
+        return (
+            self.target == "/robots.txt" or self.line is None or self.line.verdict is Verdict.ALLOW
+        )
 
 
 def records(body: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -45,9 +47,17 @@ def questions(body: bytes, seed: str) -> Iterator[Question]:
     """Some of the file's own agents and paths, and others near them."""
     chance = random.Random(seed)
     agents = sorted(
-        {match[0].decode() for name, value in records(body) if name == b"user-agent" and (match := TOKEN.match(value))}
+        {
+            match[0].decode()
+            for name, value in records(body)
+            if name == b"user-agent" and (match := TOKEN.match(value))
+        }
     )
-    paths = [value for name, value in records(body) if name in (b"allow", b"disallow") and value.startswith(b"/")]
+    paths = [
+        value
+        for name, value in records(body)
+        if name in (b"allow", b"disallow") and value.startswith(b"/")
+    ]
     targets = {"/"}
     for path in chance.sample(paths, min(10, len(paths))):
         target = path.decode("utf-8", "replace").replace("*", "x").rstrip("$")
@@ -75,20 +85,32 @@ def generated(files: int) -> Iterator[Question]:
         chance = random.Random(seed)
         lines = []
         for _ in range(chance.randint(1, 4)):
-            lines += [f"User-agent: {chance.choice(['*', 'alpha', 'beta', 'ALPHA'])}" for _ in range(chance.randint(1, 2))]
+            lines += [
+                f"User-agent: {chance.choice(['*', 'alpha', 'beta', 'ALPHA'])}"
+                for _ in range(chance.randint(1, 2))
+            ]
             for _ in range(chance.randint(1, 6)):
-                path = "/" + "".join(chance.choice(["a", "b", "/", "*", "%41", "c?d", "."]) for _ in range(chance.randint(0, 6)))
-                lines.append(f"{chance.choice(['Allow', 'Disallow'])}: {path}{chance.choice(['', '', '$'])}")
+                path = "/" + "".join(
+                    chance.choice(["a", "b", "/", "*", "%41", "c?d", "."])
+                    for _ in range(chance.randint(0, 6))
+                )
+                lines.append(
+                    f"{chance.choice(['Allow', 'Disallow'])}: {path}{chance.choice(['', '', '$'])}"
+                )
         body = "\n".join(lines).encode()
         parsed = robots.parse(body)
         for agent in ("alpha", "beta", "gamma"):
             rules = parsed.for_agent(agent)
             for _ in range(10):
-                target = "/" + "".join(chance.choice("abA/c?d.") for _ in range(chance.randint(0, 8)))
+                target = "/" + "".join(
+                    chance.choice("abA/c?d.") for _ in range(chance.randint(0, 8))
+                )
                 yield Question(body, agent, target, rules.decide(target))
 
 
-_read: dict[str, tuple[bytes, Allows]] = {}  # by module: the body that was read last, and what was made of it
+_read: dict[
+    str, tuple[bytes, Allows]
+] = {}  # by module: the body that was read last, and what was made of it
 
 
 def answer_of(module: str, question: Question) -> bool:
@@ -122,13 +144,20 @@ def asks_for_robots_txt(question: Question) -> bool:
 
 def cuts_the_token(question: Question) -> bool:
     """Google ends a token before its first digit, so that another group, or none, is this agent's."""
-    cut = {re.match(rb"[A-Za-z_-]*", value)[0].lower() for name, value in records(question.body) if name == b"user-agent"}  # type: ignore[index]  # it always matches
+    cut = {
+        re.match(rb"[A-Za-z_-]*", value)[0].lower()  # type: ignore[index]  # it always matches
+        for name, value in records(question.body)
+        if name == b"user-agent"
+    }
     return question.agent.lower().encode() in cut
 
 
 def has_more_behind_any(question: Question) -> bool:
     """Google takes `*` for everybody where nothing but white space stands behind it, such as no no-break space."""
-    return any(name == b"user-agent" and re.match(rb"\*[^\s\w*-]", value) is not None for name, value in records(question.body))
+    return any(
+        name == b"user-agent" and re.match(rb"\*[^\s\w*-]", value) is not None
+        for name, value in records(question.body)
+    )
 
 
 def decoded(match: re.Match[bytes]) -> bytes:
@@ -140,14 +169,18 @@ def compares_escapes_as_written(question: Question) -> bool:
     """Google compares escapes as they are written; RFC 9309 section-2.2.2 decodes them before. Then it agrees."""
     escape = re.compile(rb"%([0-9A-Fa-f]{2})")
     target = escape.sub(decoded, question.target.encode()).decode()
-    return by_google(question._replace(body=escape.sub(decoded, question.body), target=target)) == question.allowed
+    return (
+        by_google(question._replace(body=escape.sub(decoded, question.body), target=target))
+        == question.allowed
+    )
 
 
 def names_more_than_a_token(question: Question) -> bool:
     """Protego takes the whole value for the token: `examplebot/1.0` or `examplebot crawler` names nobody there."""
     agent = question.agent.lower().encode()
     return any(
-        name == b"user-agent" and value.lower() != agent and agent in value.lower() for name, value in records(question.body)
+        name == b"user-agent" and value.lower() != agent and agent in value.lower()
+        for name, value in records(question.body)
     )
 
 
@@ -204,10 +237,14 @@ PROTEGO: list[Callable[[Question], bool]] = [
 ]
 
 
-def differing(asked: Iterator[Question], answer: Callable[[Question], bool]) -> tuple[int, list[Question]]:
+def differing(
+    asked: Iterator[Question], answer: Callable[[Question], bool]
+) -> tuple[int, list[Question]]:
     """How many questions there were, and those that are answered differently."""
     questions_asked = list(asked)
-    return len(questions_asked), [question for question in questions_asked if answer(question) != question.allowed]
+    return len(questions_asked), [
+        question for question in questions_asked if answer(question) != question.allowed
+    ]
 
 
 def unexplained(found: list[Question], reasons: list[Callable[[Question], bool]]) -> list[str]:
@@ -217,8 +254,12 @@ def unexplained(found: list[Question], reasons: list[Callable[[Question], bool]]
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the real files are not here")
 @pytest.mark.requirement("RFC-2", "RFC-3", "RFC-12")
-@pytest.mark.parametrize(("answer", "reasons"), [(by_google, GOOGLE), (by_protego, PROTEGO)], ids=["google", "protego"])
-def test_real_files(answer: Callable[[Question], bool], reasons: list[Callable[[Question], bool]], *, in_full: bool) -> None:
+@pytest.mark.parametrize(
+    ("answer", "reasons"), [(by_google, GOOGLE), (by_protego, PROTEGO)], ids=["google", "protego"]
+)
+def test_real_files(
+    answer: Callable[[Question], bool], reasons: list[Callable[[Question], bool]], *, in_full: bool
+) -> None:
     count, found = differing(real(in_full=in_full), answer)
     assert count > (15_000 if in_full else 1_500)
     assert unexplained(found, reasons) == []
@@ -234,7 +275,9 @@ def test_real_files(answer: Callable[[Question], bool], reasons: list[Callable[[
     [(by_google, [compares_escapes_as_written]), (by_protego, [adds_the_end_twice])],
     ids=["google", "protego"],
 )
-def test_generated_files(answer: Callable[[Question], bool], reasons: list[Callable[[Question], bool]], *, in_full: bool) -> None:
+def test_generated_files(
+    answer: Callable[[Question], bool], reasons: list[Callable[[Question], bool]], *, in_full: bool
+) -> None:
     files = 400 if in_full else 100
     count, found = differing(generated(files), answer)
     assert count == 30 * files

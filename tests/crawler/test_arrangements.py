@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from comity.crawler.options import Options
+from comity.gate.options import Options
 from comity.policies import Agent, PolicyError
 
 
@@ -31,12 +31,19 @@ BOTH = {"example.com": ["take-down", "must-use-resource"], "127.0.0.1:8080": ["r
         json.dumps(BOTH),
         "example.com:take-down,example.com:must-use-resource,127.0.0.1:8080:re-crawl",
         " Example.COM:Take-Down , example.com : must-use-resource,,127.0.0.1:08080:re-crawl,",
-        {"EXAMPLE.com": {"take-down"}, " example.com": ("must-use-resource",), "127.0.0.1:8080": "re-crawl"},
+        {
+            "EXAMPLE.com": {"take-down"},
+            " example.com": ("must-use-resource",),
+            "127.0.0.1:8080": "re-crawl",
+        },
         '{"example.com": ["take-down"], "example.com": "must-use-resource", "127.0.0.1:8080": ["re-crawl", "re-crawl"]}',
     ],
 )
 def test_forms(value: Any) -> None:
-    assert arranged(value) == {"example.com": ["must-use-resource", "take-down"], "127.0.0.1:8080": ["re-crawl"]}
+    assert arranged(value) == {
+        "example.com": ["must-use-resource", "take-down"],
+        "127.0.0.1:8080": ["re-crawl"],
+    }
 
 
 @pytest.mark.parametrize("value", [None, "", {}, "{}", ","])
@@ -116,7 +123,10 @@ def test_host_patterns(host: str, url: str, holds: bool) -> None:
     ("value", "says"),
     [
         ("example.com", "`example.com` is not a mapping of hosts: write host:feature"),
-        ("take-down:example.com", "`example.com` cannot be arranged: write must-use-resource, must-include-resource"),
+        (
+            "take-down:example.com",
+            "`example.com` cannot be arranged: write must-use-resource, must-include-resource",
+        ),
         ("example.com:takedown", "`takedown` cannot be arranged"),
         ("example.com:8080", "`8080` cannot be arranged"),
         (":take-down", "`` is not a host"),
@@ -135,7 +145,10 @@ def test_host_patterns(host: str, url: str, holds: bool) -> None:
         ({"example.com": {"uses": "train;index"}}, "names no uses"),
         ({"example.com": [{"uses": ["train", None, ""]}]}, "names no uses"),
         ({"example.com": {"uses": {"train": True}}}, "names no uses"),
-        ({"example.com": {"uses": ["train"], "reference": "a\nb"}}, "is no reference of at most 200 printable characters"),
+        (
+            {"example.com": {"uses": ["train"], "reference": "a\nb"}},
+            "is no reference of at most 200 printable characters",
+        ),
         ({"example.com": {"uses": ["train"], "reference": "7" * 201}}, "is no reference"),
         ({"example.com": {"uses": ["train"], "reference": 7}}, "`7` is no reference"),
         ({"*.": {"uses": ["train"]}}, "`*.` is not a host"),

@@ -13,9 +13,9 @@ import time_machine
 
 from comity.crawler.captures import open_captures
 from comity.crawler.commands.policy_history import as_json, history
-from comity.crawler.fetching import store as store_module
-from comity.crawler.fetching.policy_copy import PolicyFile
-from comity.crawler.fetching.store import PolicyStore
+from comity.gate.fetching import store as store_module
+from comity.gate.fetching.policy_copy import PolicyFile
+from comity.gate.fetching.store import PolicyStore
 from comity.policies import Agent, Fetched, PolicyError, Verdict
 from comity.policies.answers.request import PLAIN
 from comity.policies.formats import WELL_KNOWN
@@ -33,7 +33,10 @@ def store(tmp_path: Path) -> Path:
     path = tmp_path / "policies.sqlite"
     failing = PolicyFile(due=0.0, copy=OPEN, failure=FAILURE, failing_since=NOW - DAY, failures=3)
     never = PolicyFile(due=0.0, failure=FAILURE, failing_since=NOW - DAY, failures=1)
-    others = {path: PolicyFile(due=0.0, copy=replace(OPEN, status=404, body=b"")) for path in WELL_KNOWN[1:]}
+    others = {
+        path: PolicyFile(due=0.0, copy=replace(OPEN, status=404, body=b""))
+        for path in WELL_KNOWN[1:]
+    }
     with closing(PolicyStore(path)) as opened:
         opened.save_sites(
             {
@@ -55,7 +58,9 @@ def test_a_store_says_what_sites_said_last_and_that_they_fail_now(store: Path) -
     assert verdict(store, "https://had.example", NOW) is Verdict.ALLOW
     assert verdict(store, "https://had.example", NOW - 21 * DAY) is None
     assert verdict(store, "https://fails.example", NOW) is Verdict.ALLOW  # the good copy stands in
-    assert verdict(store, "https://fails.example", NOW + 11 * DAY) is Verdict.DENY  # thirty days after it was confirmed
+    assert (
+        verdict(store, "https://fails.example", NOW + 11 * DAY) is Verdict.DENY
+    )  # thirty days after it was confirmed
     assert verdict(store, "https://never.example", NOW) is Verdict.DENY
     assert verdict(store, "https://nobody.example", NOW) is None
 
@@ -63,12 +68,16 @@ def test_a_store_says_what_sites_said_last_and_that_they_fail_now(store: Path) -
 def test_each_page_of_a_large_store_is_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "PAGE", 1)
     with closing(PolicyStore(store)) as opened:
-        assert list(opened.origins()) == [f"https://{name}.example" for name in ("fails", "had", "never")]
+        assert list(opened.origins()) == [
+            f"https://{name}.example" for name in ("fails", "had", "never")
+        ]
 
 
 def test_a_damaged_row_is_counted_and_named(store: Path) -> None:
     with closing(sqlite3.connect(store, isolation_level=None)) as db:
-        db.execute("UPDATE file SET failures = 7 WHERE origin = 'https://fails.example' AND path = '/robots.txt'")
+        db.execute(
+            "UPDATE file SET failures = 7 WHERE origin = 'https://fails.example' AND path = '/robots.txt'"
+        )
     with open_captures([store], agent=AGENT, now=NOW) as captures:
         count, [unreadable] = captures.unreadable
         assert count == 1
@@ -79,7 +88,10 @@ def test_a_damaged_row_is_counted_and_named(store: Path) -> None:
 
 def test_a_store_that_has_changed_is_read_again(store: Path, tmp_path: Path) -> None:
     index = tmp_path / "index.sqlite"
-    for body, expected in ((OPEN.body, Verdict.ALLOW), (b"User-agent: *\nDisallow: /\n", Verdict.DENY)):
+    for body, expected in (
+        (OPEN.body, Verdict.ALLOW),
+        (b"User-agent: *\nDisallow: /\n", Verdict.DENY),
+    ):
         with closing(PolicyStore(store)) as opened:
             changed = PolicyFile(due=0.0, copy=replace(OPEN, body=body))
             opened.save("https://had.example", {"/robots.txt": changed})
@@ -114,11 +126,18 @@ def test_a_history_depends_on_the_captures_alone(tmp_path: Path, called: str) ->
     moments = [NOON, NOON + 30 * DAY, NOON + 60 * DAY]
     answers = [Answered("https://example.com/robots.txt", ACAP, at=moment) for moment in moments]
     path = write_warc(tmp_path / "robots.warc", answers)
-    with time_machine.travel(called), open_captures([path], agent=Agent("examplebot", uses=("preserve", "index"))) as captures:
+    with (
+        time_machine.travel(called),
+        open_captures([path], agent=Agent("examplebot", uses=("preserve", "index"))) as captures,
+    ):
         visits = history(captures, "https://example.com/", PLAIN)
         told = as_json(visits, "https://example.com/", captures.agent)
     assert [visit.answers["preserve"].summary for visit in visits] == ["allow (for 10 days)"] * 3
-    assert [date["answers"]["preserve"]["until"][:10] for date in told["dates"]] == ["2024-05-11", "2024-06-10", "2024-07-10"]
+    assert [date["answers"]["preserve"]["until"][:10] for date in told["dates"]] == [
+        "2024-05-11",
+        "2024-06-10",
+        "2024-07-10",
+    ]
     index = "allow (until 2024-06-15T23:59:59Z)"
     assert [visit.answers["index"].summary for visit in visits] == [index, index, "deny"]
     assert [visit.answers["access"].verdict for visit in visits] == [Verdict.DEFER] * 3

@@ -36,13 +36,21 @@ from comity.policies import Agent, Site
 
 URL = "http://a.example/"
 build: Any = build_from_crawler  # its types know no further arguments
-ALL = [*(component for components in COMPONENTS.values() for component in components), Scheduler, Progress]
+ALL = [
+    *(component for components in COMPONENTS.values() for component in components),
+    Scheduler,
+    Progress,
+]
 
 
 @pytest.fixture
 def crawler(tmp_path: Path) -> Crawler:
     made = get_crawler(
-        Spider, {"COMITY_STORE": str(tmp_path / "store" / "policies.sqlite"), "FEEDS": {"a.warc": {"format": "warc"}}}
+        Spider,
+        {
+            "COMITY_STORE": str(tmp_path / "store" / "policies.sqlite"),
+            "FEEDS": {"a.warc": {"format": "warc"}},
+        },
     )
     made.spider = Spider.from_crawler(made, "s")
     return made
@@ -72,8 +80,12 @@ def test_an_earlier_tag_permits_nothing_where_nobody_knows_what_it_refused(
     crawler: Crawler, altered: dict[str, Any] | None
 ) -> None:
     """It was written by a later version, say. None: the item comes from no page this time."""
-    crawler = get_crawler(Spider, {"COMITY_STORE": crawler.settings["COMITY_STORE"], "COMITY_DEFAULTS": "train:allow"})
-    page = Site.from_files(URL, {"/robots.txt": b"Content-Signal: ai-train=yes\n"}).page(Agent("a", uses=("train",)), URL)
+    crawler = get_crawler(
+        Spider, {"COMITY_STORE": crawler.settings["COMITY_STORE"], "COMITY_DEFAULTS": "train:allow"}
+    )
+    page = Site.from_files(URL, {"/robots.txt": b"Content-Signal: ai-train=yes\n"}).page(
+        Agent("a", uses=("train",)), URL
+    )
     pipeline = PermissionsPipeline.from_crawler(crawler)
     item = {"url": URL, "permissions": page.permissions | (altered or {})}
     if altered is not None:
@@ -81,7 +93,9 @@ def test_an_earlier_tag_permits_nothing_where_nobody_knows_what_it_refused(
     tag = read(pipeline.process_item(item))
     assert tag.uses["train"].is_allowed == (altered == {})
     reason = tag.reasons_of(tag.uses["train"])[0]["text"]
-    assert altered == {} or reason.startswith("it had a tag before: invalid-tag" if altered else "the item came from no page")
+    assert altered == {} or reason.startswith(
+        "it had a tag before: invalid-tag" if altered else "the item came from no page"
+    )
 
 
 class Prices:
@@ -93,7 +107,10 @@ class Prices:
 
 
 def test_the_pipelines_of_a_project(crawler: Crawler, caplog: pytest.LogCaptureFixture) -> None:
-    settings = {"ITEM_PIPELINES": {PermissionsPipeline: 0, Prices: 300}, "COMITY_STORE": crawler.settings["COMITY_STORE"]}
+    settings = {
+        "ITEM_PIPELINES": {PermissionsPipeline: 0, Prices: 300},
+        "COMITY_STORE": crawler.settings["COMITY_STORE"],
+    }
     tested = get_crawler(Spider, settings)
     tested.spider = Spider.from_crawler(tested, "s")
 
@@ -117,9 +134,14 @@ class Unopened:
 
 def test_a_pipeline_that_cannot_be_opened(crawler: Crawler) -> None:
     """Scrapy drops what pipelines before it have begun: of ours, with a warning that a coroutine was never awaited."""
-    settings = {"ITEM_PIPELINES": {PermissionsPipeline: 0, Unopened: 300}, "COMITY_STORE": crawler.settings["COMITY_STORE"]}
+    settings = {
+        "ITEM_PIPELINES": {PermissionsPipeline: 0, Unopened: 300},
+        "COMITY_STORE": crawler.settings["COMITY_STORE"],
+    }
     with pytest.raises(ConnectionError):
-        asyncio.run(ItemPipelineManager.from_crawler(get_crawler(Spider, settings)).open_spider_async())
+        asyncio.run(
+            ItemPipelineManager.from_crawler(get_crawler(Spider, settings)).open_spider_async()
+        )
     gc.collect()  # pytest fails where it was warned
 
 
@@ -140,7 +162,9 @@ def test_requests_to_nobodys_site_pass(crawler: Crawler) -> None:
 
 def test_other_middlewares(crawler: Crawler) -> None:
     request, response = Request(URL), Response(URL, status=503)
-    assert RateMiddleware.from_crawler(crawler).process_response(request, Response(URL)).status == 200  # type: ignore[union-attr]
+    assert (
+        RateMiddleware.from_crawler(crawler).process_response(request, Response(URL)).status == 200  # type: ignore[union-attr]
+    )
     assert RateMiddleware.from_crawler(crawler).process_response(request, response) is response
     fields = FieldsMiddleware.from_crawler(crawler)
     assert fields.process_request(request) is None  # type: ignore[func-returns-value]
@@ -226,5 +250,12 @@ def test_a_crawler_of_a_test_with_the_addon(tmp_path: Path) -> None:
 
 def test_modules_are_imported_alone() -> None:
     """In whatever order a project does."""
-    for name in ("items.pipeline", "middlewares.access", "middlewares.page", "frontier.scheduler", "item_tags", "elements"):
+    for name in (
+        "items.pipeline",
+        "middlewares.access",
+        "middlewares.page",
+        "frontier.scheduler",
+        "item_tags",
+        "elements",
+    ):
         assert importlib.import_module(f"comity.crawler.{name}")

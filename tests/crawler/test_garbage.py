@@ -63,7 +63,9 @@ def test_what_others_have_frozen_stays_so() -> None:
     assert garbage.FEW < gc.get_freeze_count() <= frozen
 
 
-def test_a_crawl_that_ends_without_having_begun_sets_nothing(thresholds: tuple[int, int, int]) -> None:
+def test_a_crawl_that_ends_without_having_begun_sets_nothing(
+    thresholds: tuple[int, int, int],
+) -> None:
     """Scrapy says `spider_closed` of a crawl that another receiver of `spider_opened` has ended, before ours was called."""
     one = connected()
     one.signals.send_catch_log(signals.spider_closed)

@@ -140,7 +140,11 @@ def test_second_tag_takes_the_place_of_the_first(cls: Any) -> None:
 def test_tag_goes_with_a_copy_of_the_item(cls: Any, duplicate: Callable[[Any], Any]) -> None:
     duplicated = duplicate(tagged(cls(url="https://example.com/a"), TAG))
     assert isinstance(duplicated, cls)
-    assert ItemAdapter(duplicated).asdict() == {"url": "https://example.com/a", "permissions": TAG, **more(cls)}
+    assert ItemAdapter(duplicated).asdict() == {
+        "url": "https://example.com/a",
+        "permissions": TAG,
+        **more(cls),
+    }
 
 
 def more(cls: Any) -> dict[str, Any]:
@@ -182,7 +186,9 @@ def test_field_that_was_never_set_stays_unset() -> None:
 
 
 def test_items_of_one_class_share_the_generated_class() -> None:
-    one, other = (tagged(Data(url=url), TAG) for url in ("https://example.com/a", "https://example.com/b"))
+    one, other = (
+        tagged(Data(url=url), TAG) for url in ("https://example.com/a", "https://example.com/b")
+    )
     assert type(one) is type(other)
     assert (one.url, other.url) == ("https://example.com/a", "https://example.com/b")
 

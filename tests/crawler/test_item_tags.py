@@ -25,8 +25,8 @@ from comity.crawler.feeds import register
 from comity.crawler.item_pages import current_tag
 from comity.crawler.item_tags import SWEEP, ItemTags
 from comity.crawler.items.logformatter import shorten
-from comity.crawler.options import Options, SettingsError
 from comity.dataset.tags.setting import TagSetting
+from comity.gate.options import Options, SettingsError
 
 TAG: dict[str, Any] = {
     "schema": 1,
@@ -148,10 +148,16 @@ def test_items_that_carry_none_are_as_they_were(setting: str, cls: Any) -> None:
 @pytest.mark.parametrize("setting", ["off", "sidecar:tags.jsonl", "permissions", "json:rights"])
 def test_an_item_that_comes_again_has_its_earlier_tag(setting: str) -> None:
     own = tags(setting)
-    held = [own.write(cls(url=str(n)), TAG | {"agent": str(n)}) for n in range(SWEEP) for cls in (dict, OwnData, PlainItem)]
+    held = [
+        own.write(cls(url=str(n)), TAG | {"agent": str(n)})
+        for n in range(SWEEP)
+        for cls in (dict, OwnData, PlainItem)
+    ]
     for _ in range(5 * SWEEP):
         own.write({"url": "gone"}, TAG)
-    assert [tag["agent"] for item in held for tag in own.earlier(item)] == [values(item)["url"] for item in held]
+    assert [tag["agent"] for item in held for tag in own.earlier(item)] == [
+        values(item)["url"] for item in held
+    ]
     assert own.earlier({"url": "0"}) == []
 
 
@@ -166,8 +172,13 @@ def test_items_that_are_gone_are_forgotten() -> None:
 def test_a_tag_that_an_item_brings_along_counts(setting: str) -> None:
     own = tags(setting)
     assert own.earlier({setting: TAG}) == [TAG]
-    assert own.earlier({setting: TAG, "comity_permissions": TAG | {"agent": "b"}}) == [TAG, TAG | {"agent": "b"}]
-    assert own.field_of({setting: TAG, "comity_permissions": TAG}) == "comity_permissions"  # where readers look first
+    assert own.earlier({setting: TAG, "comity_permissions": TAG | {"agent": "b"}}) == [
+        TAG,
+        TAG | {"agent": "b"},
+    ]
+    assert (
+        own.field_of({setting: TAG, "comity_permissions": TAG}) == "comity_permissions"
+    )  # where readers look first
     assert own.earlier({setting: "rw-"}) == []
 
 
@@ -251,34 +262,56 @@ def test_log_formatter_of_the_project_is_kept() -> None:
     assert own.item_error(item, ValueError(), None, spider) is None
 
 
-@pytest.mark.parametrize("item", [{"url": "a"}, "no item", NoCopies(url="a", permissions=TAG), None])
+@pytest.mark.parametrize(
+    "item", [{"url": "a"}, "no item", NoCopies(url="a", permissions=TAG), None]
+)
 def test_lines_of_what_has_no_tag_or_cannot_be_shortened(item: Any) -> None:
     own, spider = formatter()
     assert str(item) in line(own.scraped(item, None, spider))
 
 
 def test_the_file_of_tags_is_no_feed_of_items() -> None:
-    settings = Settings({"COMITY_TAG": "sidecar:items.jsonl", "FEEDS": {Path("items.jsonl"): {"format": "jsonlines"}}})
-    with pytest.raises(SettingsError, match=r"COMITY_TAG `sidecar:items\.jsonl` is the file of a feed of items: name another"):
+    settings = Settings(
+        {
+            "COMITY_TAG": "sidecar:items.jsonl",
+            "FEEDS": {Path("items.jsonl"): {"format": "jsonlines"}},
+        }
+    )
+    with pytest.raises(
+        SettingsError,
+        match=r"COMITY_TAG `sidecar:items\.jsonl` is the file of a feed of items: name another",
+    ):
         register(settings, Options.from_settings(settings))
 
 
 def test_the_file_of_tags_is_no_folder(tmp_path: Path) -> None:
     settings = Settings({"COMITY_TAG": f"sidecar:{tmp_path}"})
-    with pytest.raises(SettingsError, match=r"COMITY_TAG `sidecar:.*` is a folder: name a file, as sidecar:permissions"):
+    with pytest.raises(
+        SettingsError,
+        match=r"COMITY_TAG `sidecar:.*` is a folder: name a file, as sidecar:permissions",
+    ):
         register(settings, Options.from_settings(settings))
 
 
 def test_a_name_that_is_too_long_for_a_file_is_no_folder() -> None:
     settings = Settings({"COMITY_TAG": f"sidecar:{'x' * 5000}"})
-    register(settings, Options.from_settings(settings))  # Scrapy says what it cannot open, as of any feed
+    register(
+        settings, Options.from_settings(settings)
+    )  # Scrapy says what it cannot open, as of any feed
     assert list(settings.getdict("FEEDS")) == ["x" * 5000]
 
 
 def test_the_feed_of_tags_comes_first_and_is_one_file() -> None:
     feeds = {"items-%(batch_id)d.jsonl": {"format": "jsonlines"}}
-    settings = Settings({"COMITY_TAG": "sidecar:tags.jsonl", "FEEDS": feeds, "FEED_EXPORT_BATCH_ITEM_COUNT": 10})
+    settings = Settings(
+        {"COMITY_TAG": "sidecar:tags.jsonl", "FEEDS": feeds, "FEED_EXPORT_BATCH_ITEM_COUNT": 10}
+    )
     register(settings, Options.from_settings(settings))
     [first, second] = settings.getdict("FEEDS").items()
-    assert (first[0], first[1]["format"], first[1]["overwrite"], first[1]["batch_item_count"]) == ("tags.jsonl", "tags", False, 0)
+    assert (first[0], first[1]["format"], first[1]["overwrite"], first[1]["batch_item_count"]) == (
+        "tags.jsonl",
+        "tags",
+        False,
+        0,
+    )
     assert dict([second]) == feeds

@@ -21,7 +21,11 @@ WHOLE = "User-agent: *\n  Path: /news/ html\n    Element: *\n      Disallow: Tra
 
 
 def response_of(
-    ai: str = "", *, kind: type[TextResponse] = HtmlResponse, media_type: str = "text/html", body: bytes = BODY
+    ai: str = "",
+    *,
+    kind: type[TextResponse] = HtmlResponse,
+    media_type: str = "text/html",
+    body: bytes = BODY,
 ) -> Any:
     """One that came through a crawl. `ai`: the site's ai.txt; "": it has none."""
     agent = Agent("testbot", uses=USES, defaults=dict.fromkeys(USES, Verdict.ALLOW))
@@ -54,7 +58,9 @@ def crawled(response: Any, page: Page | None) -> None:
         ("User-agent: otherbot\n" + QUOTED.partition("\n")[2], ".q", "train", True, []),
     ],
 )
-def test_what_may_be_used_of_a_page(ai: str, selector: str, use: str, is_permitted: bool, covering: list[str]) -> None:
+def test_what_may_be_used_of_a_page(
+    ai: str, selector: str, use: str, is_permitted: bool, covering: list[str]
+) -> None:
     response = response_of(ai)
     asked = elements.of(response)
     assert asked.permits(use, response.css(selector)) is is_permitted
@@ -107,9 +113,19 @@ def test_a_document_that_is_no_html_has_no_main_text() -> None:
     """Where a server calls HTML something else, it has, unless rules speak of it: nobody could tell where elements are in it."""
     for kind in (TextResponse, JsonResponse):
         for ai in (QUOTED.replace("html", "json").replace(".q", "q"), ""):
-            assert elements.text(response_of(ai, kind=kind, media_type="application/json", body=b'{"q": "quoted"}')) == ""
+            assert (
+                elements.text(
+                    response_of(
+                        ai, kind=kind, media_type="application/json", body=b'{"q": "quoted"}'
+                    )
+                )
+                == ""
+            )
     for ai, text in ((QUOTED.replace("html", "txt").replace(".q", "*"), ""), ("", "free")):
-        assert elements.text(response_of(ai, kind=TextResponse, media_type="text/plain", body=b"free")) == text
+        assert (
+            elements.text(response_of(ai, kind=TextResponse, media_type="text/plain", body=b"free"))
+            == text
+        )
 
 
 class Quote(Item):
@@ -120,5 +136,8 @@ class Quote(Item):
 
 @pytest.mark.requirement("AIT-7", "MEET-5")
 def test_fields_say_by_their_class_where_they_come_from() -> None:
-    assert elements.declared(Quote(text="x", title="y", nowhere="z")) == {"text": ".q", "nowhere": ""}
+    assert elements.declared(Quote(text="x", title="y", nowhere="z")) == {
+        "text": ".q",
+        "nowhere": "",
+    }
     assert elements.declared({"text": "x"}) == {}

@@ -24,8 +24,20 @@ DENY: dict[str, Any] = {"verdict": "deny", "stated": True, "because": [1]}
 BASIC = {"crawl": ALLOW, "follow": ALLOW, "index": DENY, "preserve": DENY, "present": DENY}
 ROBOTS = "https://example.com/robots.txt"
 REASONS = [
-    {"rule": "acap.allow", "spec": "ACAP 1.0 section-2.4.1", "url": ROBOTS, "line": 3, "text": "ACAP-allow-index: /"},
-    {"rule": "acap.disallow", "spec": "ACAP 1.0 section-2.4.2", "url": ROBOTS, "line": 4, "text": "ACAP-disallow-other: /"},
+    {
+        "rule": "acap.allow",
+        "spec": "ACAP 1.0 section-2.4.1",
+        "url": ROBOTS,
+        "line": 3,
+        "text": "ACAP-allow-index: /",
+    },
+    {
+        "rule": "acap.disallow",
+        "spec": "ACAP 1.0 section-2.4.2",
+        "url": ROBOTS,
+        "line": 4,
+        "text": "ACAP-disallow-other: /",
+    },
     {
         "rule": "ait.disallow",
         "spec": "ai.txt paper section-3.2",
@@ -33,7 +45,13 @@ REASONS = [
         "line": 4,
         "text": "Disallow",
     },
-    {"rule": "rsl.permits", "spec": "RSL 1.0", "url": "https://example.com/license.xml", "line": 2, "text": "permits"},
+    {
+        "rule": "rsl.permits",
+        "spec": "RSL 1.0",
+        "url": "https://example.com/license.xml",
+        "line": 2,
+        "text": "permits",
+    },
     {
         "rule": "comity.arrangement",
         "spec": "comity, docs/uses.md",
@@ -57,16 +75,40 @@ def make_record() -> MakeRecord:
         fields: dict[str, Any] | None = None,
         **uses: dict[str, Any] | None,
     ) -> dict[str, Any]:
-        stated = {name.replace("_", "-"): DENY if use is None else ALLOW | use for name, use in uses.items()}
-        element = {"selector": "p", "type": "html", "deny": ["train"], "guide": [], "spans": [], "because": [2]}
+        stated = {
+            name.replace("_", "-"): DENY if use is None else ALLOW | use
+            for name, use in uses.items()
+        }
+        element = {
+            "selector": "p",
+            "type": "html",
+            "deny": ["train"],
+            "guide": [],
+            "spans": [],
+            "because": [2],
+        }
         tag = {
             "schema": 1,
             "agent": "testbot",
             "uses": BASIC | stated,
-            **({"embedded": {name: DENY if use is None else ALLOW | use for name, use in embedded.items()}} if embedded else {}),
+            **(
+                {
+                    "embedded": {
+                        name: DENY if use is None else ALLOW | use for name, use in embedded.items()
+                    }
+                }
+                if embedded
+                else {}
+            ),
             "elements": [element | one for one in elements],
             "reasons": REASONS,
-            "policies": {ROBOTS: {"status": 200, "sha256": "0" * 64, "fetched_at": "2026-11-21T03:00:00+00:00"}},
+            "policies": {
+                ROBOTS: {
+                    "status": 200,
+                    "sha256": "0" * 64,
+                    "fetched_at": "2026-11-21T03:00:00+00:00",
+                }
+            },
         }
         page = {
             "url": "https://example.com/a",
@@ -92,13 +134,17 @@ def make_record() -> MakeRecord:
 def _forks() -> BaseContext:
     """Has a server that was started with the environment of all tests, and has imported what all passes need."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["comity.dataset.expire", "comity.dataset.export.folder_export", "comity.dataset.stats"])
+    context.set_forkserver_preload(
+        ["comity.dataset.expire", "comity.dataset.export.folder_export", "comity.dataset.stats"]
+    )
     forkserver.ensure_running()
     return context
 
 
 @pytest.fixture
-def processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, *, in_full: bool) -> None:
+def processes(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, *, in_full: bool
+) -> None:
     """The processes of a pass are forked, or new ones as ever. Both get all that they do pickled, and no memory of this one; but
     to import takes new ones longer than the work of most tests."""
     if not in_full:
@@ -147,7 +193,9 @@ def tasks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def started(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tasks: Any) -> Iterator[str]:
+def started(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tasks: Any
+) -> Iterator[str]:
     """An engine that is there before the jobs are: they use it, and leave it."""
     name = request.param
     with ExitStack() as stack:
@@ -155,7 +203,12 @@ def started(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tas
             monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
             import ray
 
-            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+            ray.init(
+                num_cpus=2,
+                include_dashboard=False,
+                log_to_driver=False,
+                _node_ip_address="127.0.0.1",
+            )
             stack.callback(ray.shutdown)
         yield name
         assert name != "ray" or ray.is_initialized()

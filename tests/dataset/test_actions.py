@@ -13,7 +13,18 @@ from comity.policies.answers.element_rule import ACTIONS
 
 MakeRecord = Callable[..., dict[str, Any]]
 
-USES = ("train", "train-ai", "genai", "index", "search", "present", "present-snippet", "present-link", "ai-input", "preserve")
+USES = (
+    "train",
+    "train-ai",
+    "genai",
+    "index",
+    "search",
+    "present",
+    "present-snippet",
+    "present-link",
+    "ai-input",
+    "preserve",
+)
 OWN = tuple(action.lower() for action in ACTIONS)
 
 # The uses of USES whose exports have the element no more, besides the use that has the name of the action.
@@ -40,10 +51,15 @@ CUT = {
 def test_each_action(make_record: MakeRecord, action: str) -> None:
     allowed: dict[str, Any] = {use.replace("-", "_"): {} for use in (*USES, *OWN)}
     elements = [{"deny": [action.lower()], "spans": [["text", 4, 11], ["links", 0]]}]
-    fields = {"text": "one covered two", "links": ["https://example.com/covered", "https://example.com/free"]}
+    fields = {
+        "text": "one covered two",
+        "links": ["https://example.com/covered", "https://example.com/free"],
+    }
     record = make_record(**allowed, fields=fields, elements=elements)
     for use in (*USES, *OWN):
-        exported = apply_terms(record, Terms.of([use], now=datetime(2026, 11, 21, tzinfo=UTC))).record
+        exported = apply_terms(
+            record, Terms.of([use], now=datetime(2026, 11, 21, tzinfo=UTC))
+        ).record
         assert exported
         is_cut = use == action.lower() or use in CUT[action].split()
         assert exported["text"] == ("one  two" if is_cut else "one covered two"), use
@@ -54,11 +70,21 @@ def test_each_action(make_record: MakeRecord, action: str) -> None:
 @pytest.mark.requirement("MEET-5")
 def test_files_that_were_stored_from_within_it(make_record: MakeRecord) -> None:
     """Media pipelines say so after the tag was written."""
-    inside, outside = ({"url": f"https://example.com/{name}.png", "path": f"full/{name}.png"} for name in ("in", "out"))
+    inside, outside = (
+        {"url": f"https://example.com/{name}.png", "path": f"full/{name}.png"}
+        for name in ("in", "out")
+    )
     elements = [{"deny": ["train"], "urls": [inside["url"]]}]
-    record = make_record(train={}, index={}, fields={"images": [inside, outside], "files": [inside]}, elements=elements)
+    record = make_record(
+        train={},
+        index={},
+        fields={"images": [inside, outside], "files": [inside]},
+        elements=elements,
+    )
     now = datetime(2026, 11, 21, tzinfo=UTC)
-    trained, indexed = (apply_terms(record, Terms.of([use], now=now)).record for use in ("train", "index"))
+    trained, indexed = (
+        apply_terms(record, Terms.of([use], now=now)).record for use in ("train", "index")
+    )
     assert trained
     assert (trained["images"], trained["files"]) == ([outside], [])
     assert indexed == record
@@ -75,7 +101,11 @@ def test_what_is_not_to_be_clipped_is_whole_or_not_there(make_record: MakeRecord
     elements = [{"deny": ["clip"], "spans": [["text", 4, 11]]}]
     now = datetime(2026, 11, 21, tzinfo=UTC)
     for words, text in ((9, "one covered two"), (2, "one covered"), (1, "one")):
-        record = make_record(present_snippet={"max_words": words}, fields={"text": "one covered two"}, elements=elements)
+        record = make_record(
+            present_snippet={"max_words": words},
+            fields={"text": "one covered two"},
+            elements=elements,
+        )
         exported = apply_terms(record, Terms.of(["present-snippet"], now=now)).record
         assert exported
         assert exported["text"] == text

@@ -29,19 +29,28 @@ TRAIN = Terms.of(["train"], now=NOW)
 def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
     """Some records are refused, of some a part is cut out, some have to be shown with something, one has no tag."""
     covered = {"selector": "p", "deny": ["train"], "spans": [["text", 0, 5]]}
-    kinds: list[dict[str, Any]] = [{}, {"train": None}, {"train": {"max_words": 2}}, {"elements": [covered]}]
+    kinds: list[dict[str, Any]] = [
+        {},
+        {"train": None},
+        {"train": {"max_words": 2}},
+        {"elements": [covered]},
+    ]
     path = tmp_path / "crawled.jsonl"
     with path.open("w") as file:
         for number in range(60):
             fields = {"url": f"https://example.com/{number}", "number": number}
-            file.write(json.dumps(make_record(**({"train": {}} | kinds[number % 4]), fields=fields)) + "\n")
+            file.write(
+                json.dumps(make_record(**({"train": {}} | kinds[number % 4]), fields=fields)) + "\n"
+            )
         file.write('{"url": "https://example.com/", "number": 60}\n')
     return path
 
 
 @pytest.fixture
 def table(tmp_path: Path, crawled: Path) -> pa.Table:
-    return pa.Table.from_batches([encode([json.loads(line) for line in crawled.read_text().splitlines()])])
+    return pa.Table.from_batches(
+        [encode([json.loads(line) for line in crawled.read_text().splitlines()])]
+    )
 
 
 def records(path: Path) -> list[dict[str, Any]]:
@@ -50,7 +59,9 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.requirement("REACH-5", "MEET-3")
 @pytest.mark.parametrize("rows", [7, 1000])
-def test_batches_are_what_an_export_has(tmp_path: Path, crawled: Path, table: pa.Table, rows: int) -> None:
+def test_batches_are_what_an_export_has(
+    tmp_path: Path, crawled: Path, table: pa.Table, rows: int
+) -> None:
     exported = export([crawled], tmp_path / "out.jsonl", TRAIN)
     usable = pickle.loads(pickle.dumps(UsableBatches(TRAIN)))
     found, kept = [], 0
@@ -77,9 +88,14 @@ def test_what_ends_when_a_page_is_fetched_again(tmp_path: Path, make_record: Mak
     """Nobody knows of it in a batch: it is refused, unless somebody has looked."""
     made = [
         make_record(
-            train={"until_recrawled": True}, fields={"url": url, "final_url": url, "fetched_at": f"2026-11-{day}T12:00:00+00:00"}
+            train={"until_recrawled": True},
+            fields={"url": url, "final_url": url, "fetched_at": f"2026-11-{day}T12:00:00+00:00"},
         )
-        for url, day in (("https://example.com/a", 20), ("https://example.com/a", 21), ("https://example.com/b", 20))
+        for url, day in (
+            ("https://example.com/a", 20),
+            ("https://example.com/a", 21),
+            ("https://example.com/b", 20),
+        )
     ]
     path = tmp_path / "crawled.parquet"
     pq.write_table(pa.Table.from_batches([encode(made)]), path)
@@ -89,11 +105,15 @@ def test_what_ends_when_a_page_is_fetched_again(tmp_path: Path, make_record: Mak
     judged, summary = UsableBatches(TRAIN, recrawled_in([path], TRAIN)).counted(batch)
     assert (judged.num_rows, summary.counts.causes) == (2, {"superseded:train": 1})
     current = Terms.of(["present-snippet"], now=NOW)
-    with pytest.raises(DatasetError, match=r"present-snippet is of the most recent fetch.*recrawled_in"):
+    with pytest.raises(
+        DatasetError, match=r"present-snippet is of the most recent fetch.*recrawled_in"
+    ):
         UsableBatches(current)
     UsableBatches(current, recrawled_in([str(path)], current))
     last = Terms.of(["train"], now=NOW, last_fetch=True)
-    with pytest.raises(DatasetError, match=r"the last fetch of each page is asked for.*recrawled_in"):
+    with pytest.raises(
+        DatasetError, match=r"the last fetch of each page is asked for.*recrawled_in"
+    ):
         UsableBatches(last)
     judged, summary = UsableBatches(last, recrawled_in([path], last)).counted(batch)
     assert (judged.num_rows, summary.counts.causes) == (2, {"superseded": 1})

@@ -34,7 +34,12 @@ def described(request: pytest.FixtureRequest, tmp_path: Path, make_record: MakeR
     crawled.mkdir()
     for part in ("a.jsonl", "b.jsonl"):
         lines = (
-            json.dumps(make_record(train={}, preserve=limit, fields={"url": f"https://example.com/{part}/{number}"})) + "\n"
+            json.dumps(
+                make_record(
+                    train={}, preserve=limit, fields={"url": f"https://example.com/{part}/{number}"}
+                )
+            )
+            + "\n"
             for number, limit in enumerate(({}, {"until": "2026-11-23T00:00:00+00:00"}, {}))
         )
         (crawled / part).write_text("".join(lines))
@@ -49,7 +54,13 @@ def described(request: pytest.FixtureRequest, tmp_path: Path, make_record: MakeR
 def damage(path: Path) -> None:
     """Change one octet, which no reader sees."""
     octets = bytearray(path.read_bytes())
-    position = octets.find(b"Some words") if path.suffix == ".jsonl" else 4 if path.suffix == ".gz" else octets.rindex(b"comity")
+    position = (
+        octets.find(b"Some words")
+        if path.suffix == ".jsonl"
+        else 4
+        if path.suffix == ".gz"
+        else octets.rindex(b"comity")
+    )
     octets[position] ^= 1
     path.write_bytes(octets)
 
@@ -60,7 +71,9 @@ def change(path: Path) -> None:
 
 def complaints(path: Path) -> list[str]:
     heard: list[str] = []
-    assert bool(changed_outside([path])) == bool(changed_outside([path], JobOptions(complain=heard.append)))
+    assert bool(changed_outside([path])) == bool(
+        changed_outside([path], JobOptions(complain=heard.append))
+    )
     return heard
 
 
@@ -79,7 +92,9 @@ def test_a_change_is_seen_and_nothing_is_taken_over(tmp_path: Path, described: P
     change(described)
     assert complaints(described) == [f"{described} {MESSAGE}"]
     output, heard = tmp_path / f"again-{described.name}", list[str]()
-    (export if described.suffix else export_folder)([described], output, TRAIN, JobOptions(complain=heard.append))
+    (export if described.suffix else export_folder)(
+        [described], output, TRAIN, JobOptions(complain=heard.append)
+    )
     assert heard == [f"{described} {MESSAGE}"]
     assert "comity:tagged" not in (manifest.read(output) or {})
 
@@ -125,7 +140,12 @@ def test_a_file_in_a_folder_without_a_manifest(tmp_path: Path, described: Path) 
 @pytest.mark.parametrize("described", ["out.jsonl"], indirect=True)
 @pytest.mark.parametrize(
     "told",
-    [None, {}, {"distribution": None}, {"distribution": [{"@type": "cr:FileObject", "name": "out.jsonl", "md5": "ab"}, "x"]}],
+    [
+        None,
+        {},
+        {"distribution": None},
+        {"distribution": [{"@type": "cr:FileObject", "name": "out.jsonl", "md5": "ab"}, "x"]},
+    ],
 )
 def test_what_no_manifest_describes(described: Path, told: dict[str, Any] | None) -> None:
     """Also where a killed process has left the last manifest, and where it is of another program."""

@@ -25,7 +25,8 @@ MakeRecord = Callable[..., dict[str, Any]]
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 TRAIN = Terms.of(["train"], now=NOW)
 ENGINES = [
-    pytest.param(name, marks=[pytest.mark.slow, pytest.mark.filterwarnings("ignore")]) for name in ("dask", "ray", "spark")
+    pytest.param(name, marks=[pytest.mark.slow, pytest.mark.filterwarnings("ignore")])
+    for name in ("dask", "ray", "spark")
 ]
 
 
@@ -40,22 +41,38 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
                 until = {"until": "2026-11-21T23:59:59Z"} if number % 5 == 0 else {}
                 url = f"https://example.com/{number}"
                 fields = {"url": url, "final_url": url, "number": number}
-                file.write(json.dumps(make_record(train=None if number % 3 == 0 else until, fields=fields)) + "\n")
+                file.write(
+                    json.dumps(make_record(train=None if number % 3 == 0 else until, fields=fields))
+                    + "\n"
+                )
             file.write("no record\n")
     return folder
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.requirement("REACH-5")
 @pytest.mark.parametrize("started", [PROCESSES, *ENGINES], indirect=True)
 @pytest.mark.usefixtures("processes")
-def test_the_outcome_is_that_of_one_process(tmp_path: Path, tasks: Any, crawled: Path, started: str) -> None:
+def test_the_outcome_is_that_of_one_process(
+    tmp_path: Path, tasks: Any, crawled: Path, started: str
+) -> None:
     """One test for all: some engines take long to start."""
     # Of a process that is killed another one does the task.
-    assert list(in_order(tasks.KilledOnce(str(tmp_path)), range(6), started, 2)) == [0, 1, 4, 9, 16, 25]
+    assert list(in_order(tasks.KilledOnce(str(tmp_path)), range(6), started, 2)) == [
+        0,
+        1,
+        4,
+        9,
+        16,
+        25,
+    ]
     assert (tmp_path / "killed").exists()
     with pytest.raises(DatasetError, match=r"^0 cannot be used$"):
         list(in_order(tasks.fails, range(6), started, 2))
@@ -67,7 +84,9 @@ def test_the_outcome_is_that_of_one_process(tmp_path: Path, tasks: Any, crawled:
         assert (exported.counts.kept, exported.counts.unreadable) == (107, 4)
         export([crawled], tmp_path / name / "out.jsonl", TRAIN, options)
         later = tmp_path / name / "later"
-        export_folder([crawled], later, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)), options)
+        export_folder(
+            [crawled], later, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)), options
+        )
         went: list[Any] = []
         expire([later], NOW, options=options._replace(removed=went.append))
         assert len(went) == 26
@@ -79,7 +98,10 @@ def test_the_outcome_is_that_of_one_process(tmp_path: Path, tasks: Any, crawled:
 def test_an_engine_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
     for module in ("ray", "distributed", "pyspark"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(DatasetError, match=rf"--executor {executor}: .* is not installed: pip install 'comity\[{executor}\]'"):
+    with pytest.raises(
+        DatasetError,
+        match=rf"--executor {executor}: .* is not installed: pip install 'comity\[{executor}\]'",
+    ):
         next(in_order(abs, [1], executor))
 
 

@@ -39,7 +39,10 @@ def made(make_record: MakeRecord, number: int) -> dict[str, Any]:
     """Every third refuses train, and every fifth permits it until yesterday."""
     until = {"until": "2026-11-21T23:59:59Z"} if number % 5 == 0 else {}
     url = f"https://example.com/{number}"
-    return make_record(train=None if number % 3 == 0 else until, fields={"url": url, "final_url": url, "number": number})
+    return make_record(
+        train=None if number % 3 == 0 else until,
+        fields={"url": url, "final_url": url, "number": number},
+    )
 
 
 def folder_of(make_record: MakeRecord, folder: Path, ending: str = ".jsonl") -> Path:
@@ -47,7 +50,14 @@ def folder_of(make_record: MakeRecord, folder: Path, ending: str = ".jsonl") -> 
         path = folder / f"{name}{ending}"
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_writer(path) as writer:
-            writer.write(writer.encode([made(make_record, number) for number in range(place * EACH, (place + 1) * EACH)]))
+            writer.write(
+                writer.encode(
+                    [
+                        made(make_record, number)
+                        for number in range(place * EACH, (place + 1) * EACH)
+                    ]
+                )
+            )
     return folder
 
 
@@ -59,12 +69,20 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
 def numbers(path: Path) -> list[Any]:
     reader = open_reader(path)
     return [
-        record["number"] for part in reader.parts() for batch in reader.read(part) for record in batch if isinstance(record, dict)
+        record["number"]
+        for part in reader.parts()
+        for batch in reader.read(part)
+        for record in batch
+        if isinstance(record, dict)
     ]
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 PERMITTED = [number for number in range(3 * EACH) if number % 3 and number % 5]
@@ -100,7 +118,9 @@ def test_one_file_of_a_folder(tmp_path: Path, crawled: Path) -> None:
     ),
 )
 @pytest.mark.usefixtures("processes")
-def test_a_folder_of_a_folder(tmp_path: Path, make_record: MakeRecord, workers: int, had: str, ending: str) -> None:
+def test_a_folder_of_a_folder(
+    tmp_path: Path, make_record: MakeRecord, workers: int, had: str, ending: str
+) -> None:
     source, out = folder_of(make_record, tmp_path / "crawled", had), tmp_path / "out"
     exported = export_folder([source], out, TRAIN, JobOptions(workers), ending=ending)
     assert (exported.counts.records, exported.counts.kept) == (3 * EACH, len(PERMITTED))
@@ -120,7 +140,9 @@ def test_a_folder_of_a_folder(tmp_path: Path, make_record: MakeRecord, workers: 
 
 @pytest.mark.filterwarnings("ignore")  # pandas and others that mlcroissant reads with
 @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
-def test_the_manifest_has_every_file_and_loads_them(tmp_path: Path, crawled: Path, ending: str) -> None:
+def test_the_manifest_has_every_file_and_loads_them(
+    tmp_path: Path, crawled: Path, ending: str
+) -> None:
     import mlcroissant  # type: ignore[import-untyped]
 
     out = tmp_path / "out set"
@@ -130,8 +152,14 @@ def test_the_manifest_has_every_file_and_loads_them(tmp_path: Path, crawled: Pat
     assert together["@type"] == "cr:FileSet"
     for place, (file, name) in enumerate(zip(files, FILES, strict=True)):
         octets = (out / f"{name}{ending}").read_bytes()
-        assert (file["name"], file["sha256"]) == (f"{name}{ending}", hashlib.sha256(octets).hexdigest())
-        assert (file["contentSize"], file["comity:records"]) == (f"{len(octets)} B", len(of_file(place, PERMITTED)))
+        assert (file["name"], file["sha256"]) == (
+            f"{name}{ending}",
+            hashlib.sha256(octets).hexdigest(),
+        )
+        assert (file["contentSize"], file["comity:records"]) == (
+            f"{len(octets)} B",
+            len(of_file(place, PERMITTED)),
+        )
     dataset = mlcroissant.Dataset(croissant.path_of(out))
     assert not dataset.metadata.ctx.issues.errors
     loaded = sorted(int(record["records/number"]) for record in dataset.records("records"))
@@ -156,7 +184,9 @@ def test_files_of_others_are_not_replaced(tmp_path: Path, crawled: Path) -> None
     out = tmp_path / "out"
     out.mkdir()
     (out / "thesis.txt").write_text("mine")
-    with pytest.raises(DatasetError, match=r"out holds thesis\.txt, which nothing of comity has written"):
+    with pytest.raises(
+        DatasetError, match=r"out holds thesis\.txt, which nothing of comity has written"
+    ):
         export_folder([crawled], out, TRAIN)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crawled", "out"]
     (out / "thesis.txt").unlink()
@@ -214,7 +244,9 @@ def test_two_processes_do_not_write_one_folder(tmp_path: Path, crawled: Path) ->
     assert snapshot(tmp_path / "out") == {"a": b""}
 
 
-def test_a_folder_that_was_moved_away_when_a_process_was_killed_comes_back(tmp_path: Path, crawled: Path) -> None:
+def test_a_folder_that_was_moved_away_when_a_process_was_killed_comes_back(
+    tmp_path: Path, crawled: Path
+) -> None:
     out = tmp_path / "out"
     export_folder([crawled], out, TRAIN)
     before = snapshot(out)
@@ -228,10 +260,18 @@ def test_a_folder_that_was_moved_away_when_a_process_was_killed_comes_back(tmp_p
 
 
 def test_which_files_are_of_a_folder(tmp_path: Path, crawled: Path) -> None:
-    for name in (".hidden.jsonl", "_temporary/x.jsonl", "README.md", "a.jsonl.expired.jsonl", "b.jsonl.unreadable.jsonl"):
+    for name in (
+        ".hidden.jsonl",
+        "_temporary/x.jsonl",
+        "README.md",
+        "a.jsonl.expired.jsonl",
+        "b.jsonl.unreadable.jsonl",
+    ):
         (crawled / name).parent.mkdir(exist_ok=True)
         (crawled / name).write_text("{}\n")
-    assert [path.relative_to(crawled).as_posix() for path in open_dataset(crawled).files] == [f"{name}.jsonl" for name in FILES]
+    assert [path.relative_to(crawled).as_posix() for path in open_dataset(crawled).files] == [
+        f"{name}.jsonl" for name in FILES
+    ]
     (crawled / "gone.jsonl.expired.jsonl").write_text("{}\n")
     assert len(open_dataset(crawled).files) == 4
     (crawled / "d.parquet").touch()
@@ -245,11 +285,16 @@ def test_which_files_are_of_a_folder(tmp_path: Path, crawled: Path) -> None:
 # expire
 
 
-@pytest.mark.parametrize(("ending", "workers"), one_in(3, [(".jsonl", 2), (".jsonl", 1), (".parquet", 2), (".parquet", 1)]))
+@pytest.mark.parametrize(
+    ("ending", "workers"),
+    one_in(3, [(".jsonl", 2), (".jsonl", 1), (".parquet", 2), (".parquet", 1)]),
+)
 @pytest.mark.usefixtures("processes")
 def test_a_folder_expires(tmp_path: Path, crawled: Path, ending: str, workers: int) -> None:
     out = tmp_path / "out"
-    export_folder([crawled], out, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)), ending=ending)
+    export_folder(
+        [crawled], out, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)), ending=ending
+    )
     whys: list[Any] = []
     counts = expire([out], NOW, options=JobOptions(workers, removed=whys.append))
     went = [number for number in range(3 * EACH) if number % 3 and not number % 5]
@@ -283,13 +328,18 @@ def test_a_manifest_follows_after_a_run_that_was_killed(tmp_path: Path, crawled:
 
 def test_a_dry_run_of_a_folder_changes_nothing(tmp_path: Path, crawled: Path) -> None:
     before = snapshot(tmp_path)
-    assert expire([crawled], NOW, ["https://example.com/1"], dry_run=True).causes == {"expired:train": 16, "taken-down": 1}
+    assert expire([crawled], NOW, ["https://example.com/1"], dry_run=True).causes == {
+        "expired:train": 16,
+        "taken-down": 1,
+    }
     assert snapshot(tmp_path) == before
 
 
 def test_what_was_fetched_again_in_another_file(tmp_path: Path, make_record: MakeRecord) -> None:
     for name, day in (("a", 20), ("b", 21)):
-        record = make_record(train={"until_recrawled": True}, fields={"fetched_at": f"2026-11-{day}T12:00:00+00:00"})
+        record = make_record(
+            train={"until_recrawled": True}, fields={"fetched_at": f"2026-11-{day}T12:00:00+00:00"}
+        )
         path = tmp_path / "in" / f"{name}.jsonl"
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(record) + "\n")
@@ -299,7 +349,9 @@ def test_what_was_fetched_again_in_another_file(tmp_path: Path, make_record: Mak
     assert (tmp_path / "out/b.jsonl").read_bytes() != b""
 
 
-def test_the_task_of_a_file_can_be_done_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path) -> None:
+def test_the_task_of_a_file_can_be_done_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path
+) -> None:
     """As an engine does where it does not know that the file is written."""
     export_folder([crawled], tmp_path / "out", TRAIN)
     once = snapshot(tmp_path)
@@ -336,7 +388,9 @@ def test_a_manifest_follows_where_a_process_could_not_say_what_it_did(
 
 @pytest.mark.requirement("REACH-5")
 @pytest.mark.parametrize("form", [".jsonl", ".parquet"])
-def test_a_run_that_was_killed_before_its_manifest_was_there(tmp_path: Path, make_record: MakeRecord, form: str) -> None:
+def test_a_run_that_was_killed_before_its_manifest_was_there(
+    tmp_path: Path, make_record: MakeRecord, form: str
+) -> None:
     crawled, out = folder_of(make_record, tmp_path / "crawled", form), tmp_path / "out"
     export_folder([crawled], out, TRAIN)
     right, described = snapshot(out), croissant.read(out)
@@ -351,13 +405,21 @@ def test_a_run_that_was_killed_before_its_manifest_was_there(tmp_path: Path, mak
     assert not [*tmp_path.glob(".out*")]
 
 
-def test_an_expiry_that_was_killed_before_its_manifest_was_there(tmp_path: Path, make_record: MakeRecord) -> None:
+def test_an_expiry_that_was_killed_before_its_manifest_was_there(
+    tmp_path: Path, make_record: MakeRecord
+) -> None:
     path = tmp_path / "out.jsonl"
-    export([folder_of(make_record, tmp_path / "crawled")], path, TRAIN._replace(now=datetime(2026, 11, 21, tzinfo=UTC)))
+    export(
+        [folder_of(make_record, tmp_path / "crawled")],
+        path,
+        TRAIN._replace(now=datetime(2026, 11, 21, tzinfo=UTC)),
+    )
     expire([path], NOW)
     right = croissant.path_of(path)
     moved = right.replace(croissant.before(path))
-    moved.write_text(moved.read_text().replace(croissant.sha256_of(path), "0" * 64))  # that of the file before
+    moved.write_text(
+        moved.read_text().replace(croissant.sha256_of(path), "0" * 64)
+    )  # that of the file before
     assert expire([path], NOW, dry_run=True).causes == {}
     assert not right.exists()
     assert expire([path], NOW).causes == {}

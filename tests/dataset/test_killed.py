@@ -37,7 +37,13 @@ OLD, NOW = datetime(2026, 11, 21, tzinfo=UTC), datetime(2026, 11, 22, tzinfo=UTC
 EACH = 40  # records of each file of a folder
 NUMBER = 5 * EACH
 TIMES = 50  # in all; a fifth of it without --all
-WAYS = [("export", "jsonl"), ("export", "parquet"), ("expire", "jsonl"), ("expire", "parquet"), ("expire", "warc.gz")]
+WAYS = [
+    ("export", "jsonl"),
+    ("export", "parquet"),
+    ("expire", "jsonl"),
+    ("expire", "parquet"),
+    ("expire", "warc.gz"),
+]
 
 # Each line that it reads is a job for a process of its own: thus 50 of them need not start 50 times. That one kills itself at the
 # step that the line names, a call or a return, and else prints how many there were.
@@ -82,7 +88,9 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def starter() -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen([sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         yield process
 
 
@@ -93,7 +101,14 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
         for number in range(NUMBER):
             until = {"until": "2026-11-21T23:59:59Z"} if number % 5 == 0 else {}
             url = f"https://example.com/{number}"
-            file.write(json.dumps(make_record(train=until, fields={"url": url, "final_url": url, "number": number})) + "\n")
+            file.write(
+                json.dumps(
+                    make_record(
+                        train=until, fields={"url": url, "final_url": url, "number": number}
+                    )
+                )
+                + "\n"
+            )
     return path
 
 
@@ -120,14 +135,23 @@ def archive(crawled: Path, path: Path) -> None:
                 ("resource", "text/html", b"<p>", {"WARC-Record-ID": name}),
             ):
                 record = writer.create_warc_record(
-                    url, kind, BytesIO(body), len(body), warc_content_type=media_type, warc_headers_dict=fields
+                    url,
+                    kind,
+                    BytesIO(body),
+                    len(body),
+                    warc_content_type=media_type,
+                    warc_headers_dict=fields,
                 )
                 writer.write_record(record)
-        other = writer.create_warc_record("http://other.test/", "resource", BytesIO(UNTAGGED), len(UNTAGGED))
+        other = writer.create_warc_record(
+            "http://other.test/", "resource", BytesIO(UNTAGGED), len(UNTAGGED)
+        )
         writer.write_record(other)
 
 
-def steps(starter: subprocess.Popen[str], kind: str, source: Path, path: Path, last: int = 0) -> int | None:
+def steps(
+    starter: subprocess.Popen[str], kind: str, source: Path, path: Path, last: int = 0
+) -> int | None:
     """How many steps the job took. None: it was killed at the last one."""
     assert starter.stdin
     assert starter.stdout
@@ -177,7 +201,9 @@ def test_the_dataset_is_whole(
     for attempt in range(times):
         begin()
         # Every other time nearer to the end, where files take the places of others.
-        left = all_of_them * choice.random() if attempt % 2 else all_of_them ** choice.uniform(0.4, 1)
+        left = (
+            all_of_them * choice.random() if attempt % 2 else all_of_them ** choice.uniform(0.4, 1)
+        )
         last = max(1, all_of_them - int(left))
         killed += steps(starter, kind, crawled, path, last) is None
         found = numbers(path)
@@ -187,7 +213,9 @@ def test_the_dataset_is_whole(
             [file] = json.loads(place.read_bytes())["distribution"]
             assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
         assert bool(croissant.last(path)) == bool(croissant.last(before))
-        if kind == "export" and (told := croissant.read(path)):  # it is no other that says how this one came about
+        if kind == "export" and (
+            told := croissant.read(path)
+        ):  # it is no other that says how this one came about
             assert told["comity:exportedAt"] == (NOW if found == new else OLD).isoformat()
         if kind == "expire":
             expire([path], NOW)
@@ -218,7 +246,12 @@ def test_the_folder_is_whole(
     export_folder([source], before, Terms.of(["train"], now=OLD))
 
     def begin() -> None:
-        for folder in (path, tmp_path / ".out.before", tmp_path / ".out.part", tmp_path / "out.expired"):
+        for folder in (
+            path,
+            tmp_path / ".out.before",
+            tmp_path / ".out.part",
+            tmp_path / "out.expired",
+        ):
             shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(before, path)
         described = croissant.read(before)
@@ -226,7 +259,9 @@ def test_the_folder_is_whole(
         croissant.write(path, described)
 
     def of_files() -> list[list[int]]:
-        assert sorted(file.name for file in path.iterdir() if file.name[0] != ".") == [f"{place}.jsonl" for place in range(4)]
+        assert sorted(file.name for file in path.iterdir() if file.name[0] != ".") == [
+            f"{place}.jsonl" for place in range(4)
+        ]
         return [numbers(path / f"{place}.jsonl") for place in range(4)]
 
     old = [list(range(place * EACH, place * EACH + EACH)) for place in range(4)]
@@ -238,7 +273,9 @@ def test_the_folder_is_whole(
     choice, killed, times = random.Random(kind), 0, 20 if in_full else 4
     for attempt in range(times):
         begin()
-        left = all_of_them * choice.random() if attempt % 2 else all_of_them ** choice.uniform(0.3, 1)
+        left = (
+            all_of_them * choice.random() if attempt % 2 else all_of_them ** choice.uniform(0.3, 1)
+        )
         killed += steps(starter, kind, source, path, max(1, all_of_them - int(left))) is None
         if not path.exists():
             assert kind == "folder"
@@ -246,10 +283,15 @@ def test_the_folder_is_whole(
         elif kind == "folder":
             assert of_files() in (old, new)
         else:
-            assert all(found in (was, is_new) for found, was, is_new in zip(of_files(), old, new, strict=True))
+            assert all(
+                found in (was, is_new)
+                for found, was, is_new in zip(of_files(), old, new, strict=True)
+            )
         if croissant.path_of(path).exists() and path.exists():  # then it is that of the files
             for file in json.loads(croissant.path_of(path).read_bytes())["distribution"][1:]:
-                assert file["sha256"] == hashlib.sha256((path / file["name"]).read_bytes()).hexdigest()
+                assert (
+                    file["sha256"] == hashlib.sha256((path / file["name"]).read_bytes()).hexdigest()
+                )
         assert croissant.last(path)
         if kind == "folder" and (told := croissant.read(path)):
             assert told["comity:exportedAt"] == (NOW if of_files() == new else OLD).isoformat()
@@ -291,7 +333,9 @@ if __name__ == "__main__":
 def test_processes_end_with_the_one_that_gives_them_work(tmp_path: Path, crawled: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(WORKERS)
-    process = subprocess.Popen([sys.executable, script, crawled, tmp_path / "o.jsonl"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, script, crawled, tmp_path / "o.jsonl"], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout
     assert process.stdout.readline() == "part\n"
     children = _children(process.pid)
@@ -307,7 +351,11 @@ def test_processes_end_with_the_one_that_gives_them_work(tmp_path: Path, crawled
 
 
 def _children(parent: int) -> list[int]:
-    return [int(child) for task in Path(f"/proc/{parent}/task").iterdir() for child in (task / "children").read_text().split()]
+    return [
+        int(child)
+        for task in Path(f"/proc/{parent}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
 
 
 def _is_alive(process: int) -> bool:

@@ -89,7 +89,9 @@ class Jobs:
         assert int(status) in ((0, -signal.SIGKILL) if seconds >= 0 else (0,))
         return int(status) != 0, float(took)
 
-    def killed(self, kind: str, source: Path, output: Path, begin: Callable[[], None], times: int) -> Iterator[None]:
+    def killed(
+        self, kind: str, source: Path, output: Path, begin: Callable[[], None], times: int
+    ) -> Iterator[None]:
         """Begin anew and kill the job, so many times. Yield after each kill."""
         begin()
         took = max(self.run(kind, source, output)[1] for _ in range(2))
@@ -109,7 +111,9 @@ class Jobs:
 @pytest.fixture(scope="module")
 def jobs() -> Iterator[Jobs]:
     command, root = [sys.executable, "-c", STARTER], Path(__file__).parents[2]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
+    ) as process:
         yield Jobs(process)
 
 
@@ -149,7 +153,9 @@ def made(path: Path, records: list[Record]) -> Path:
                 )
                 writer.write_record(item)
             fields = {"WARC-Record-ID": name, "WARC-Date": "2026-11-21T12:00:00Z"}
-            answer = writer.create_warc_record(record["url"], "resource", BytesIO(b"<p>"), 3, warc_headers_dict=fields)
+            answer = writer.create_warc_record(
+                record["url"], "resource", BytesIO(b"<p>"), 3, warc_headers_dict=fields
+            )
             writer.write_record(answer)
     return path
 
@@ -205,7 +211,9 @@ def kept_aside(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_expire(tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, *, in_full: bool) -> None:
+def test_expire(
+    tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, *, in_full: bool
+) -> None:
     before = made(tmp_path / f"before{form}", numbered(make_record))
     path = tmp_path / "data" / f"d{form}"
 
@@ -213,7 +221,11 @@ def test_expire(tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, 
         shutil.rmtree(path.parent, ignore_errors=True)
         path.parent.mkdir()
         shutil.copy(before, path)
-        composed = {"distribution": [{"@type": "cr:FileObject", "name": path.name, "sha256": croissant.sha256_of(path)}]}
+        composed = {
+            "distribution": [
+                {"@type": "cr:FileObject", "name": path.name, "sha256": croissant.sha256_of(path)}
+            ]
+        }
         croissant.write(path, composed | {"comity:uses": ["train"]})
 
     begin()
@@ -224,7 +236,10 @@ def test_expire(tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, 
         found = urls(path)
         assert found in (everything, staying)
         described(path)
-        aside, told = kept_aside(path), {line.get("url") for line in lines(path.with_name(f"{path.name}.expired.jsonl"))}
+        aside, told = (
+            kept_aside(path),
+            {line.get("url") for line in lines(path.with_name(f"{path.name}.expired.jsonl"))},
+        )
         assert found | aside >= {url(number) for number in UNTAGGED}
         assert found | told >= {url(number) for number in GONE}
         jobs.run("expire", path, path)
@@ -237,7 +252,9 @@ def test_expire(tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, 
 
 
 @pytest.mark.parametrize("form", [".jsonl.zst", ".warc.gz"])
-def test_expire_a_folder(tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, *, in_full: bool) -> None:
+def test_expire_a_folder(
+    tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, *, in_full: bool
+) -> None:
     """Each file is the old one or the new one. What went from it stands beside the folder, or in the file."""
     folder, before = tmp_path / "data" / "d", tmp_path / "before"
     records = numbered(make_record)
@@ -248,7 +265,10 @@ def test_expire_a_folder(tmp_path: Path, make_record: MakeRecord, jobs: Jobs, fo
     def begin() -> None:
         shutil.rmtree(folder.parent, ignore_errors=True)
         shutil.copytree(before, folder)
-        files = [{"@type": "cr:FileObject", "name": name, "sha256": croissant.sha256_of(folder / name)} for name in names]
+        files = [
+            {"@type": "cr:FileObject", "name": name, "sha256": croissant.sha256_of(folder / name)}
+            for name in names
+        ]
         croissant.write(folder, {"distribution": files})
 
     begin()
@@ -280,13 +300,22 @@ def snapshot(path: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("output", ["out.parquet", "out.jsonl", "out.jsonl.zst", "out"])
-def test_tag(tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, output: str, *, in_full: bool) -> None:
+def test_tag(
+    tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, output: str, *, in_full: bool
+) -> None:
     if ".warc" in form:
-        pages = [page(url=f"https://{'b' if number % 7 == 0 else 'a'}.test/{number}") for number in range(NUMBER)]
+        pages = [
+            page(url=f"https://{'b' if number % 7 == 0 else 'a'}.test/{number}")
+            for number in range(NUMBER)
+        ]
         source = write(tmp_path / f"in{form}", *pages, page()[:-9])
     else:
         rows = [
-            {"url": f"https://{'b' if number % 7 == 0 else 'a'}.test/{number}", "date": "2024-05-18", "text": "a " * 99}
+            {
+                "url": f"https://{'b' if number % 7 == 0 else 'a'}.test/{number}",
+                "date": "2024-05-18",
+                "text": "a " * 99,
+            }
             for number in range(NUMBER)
         ]
         source = made(tmp_path / f"in{form}", rows)
@@ -307,8 +336,14 @@ def test_tag(tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, out
         described(path)
         if path.exists():
             found = snapshot(path)
-            assert {name: found[name] for name in right if name.startswith(f"{output}/") or name == output} == {
-                name: right[name] for name in right if name.startswith(f"{output}/") or name == output
+            assert {
+                name: found[name]
+                for name in right
+                if name.startswith(f"{output}/") or name == output
+            } == {
+                name: right[name]
+                for name in right
+                if name.startswith(f"{output}/") or name == output
             }
         jobs.run("tag", source, path)
         assert snapshot(path) == right

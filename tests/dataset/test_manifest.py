@@ -36,7 +36,11 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
         {"price": None, "published_at": "soon", "flag": True},
     ]
     made = [
-        make_record(train=None if number % 4 == 0 else {}, index={}, fields={"url": f"https://example.com/{number}", **more})
+        make_record(
+            train=None if number % 4 == 0 else {},
+            index={},
+            fields={"url": f"https://example.com/{number}", **more},
+        )
         for number, more in enumerate(further)
     ]
     # The third is permitted by an arrangement of the operator's.
@@ -55,9 +59,18 @@ def test_records_are_loaded_by_it(tmp_path: Path, crawled: Path, name: str) -> N
     dataset = mlcroissant.Dataset(croissant.path_of(out))
     assert not dataset.metadata.ctx.issues.errors
     loaded = list(dataset.records("records"))
-    assert [record["records/url"] for record in loaded] == [f"https://example.com/{number}".encode() for number in (1, 2, 3)]
-    assert [record["records/title"] for record in loaded] == ["Käse \u2028 <b>".encode(), b"A title", b"A title"]
-    assert [[*record["records/links"]] for record in loaded] == [[], *[[b"https://example.com/b"]] * 2]
+    assert [record["records/url"] for record in loaded] == [
+        f"https://example.com/{number}".encode() for number in (1, 2, 3)
+    ]
+    assert [record["records/title"] for record in loaded] == [
+        "Käse \u2028 <b>".encode(),
+        b"A title",
+        b"A title",
+    ]
+    assert [[*record["records/links"]] for record in loaded] == [
+        [],
+        *[[b"https://example.com/b"]] * 2,
+    ]
     assert [record["records/price"] for record in loaded] == [1.5, 2, None]
     assert loaded[0]["records/a%20field/with%20marks"] == b"x"
     tag = loaded[0]["records/permissions"]
@@ -74,7 +87,9 @@ def test_it_says_how_the_dataset_came_about(tmp_path: Path, crawled: Path) -> No
     described = json.loads(croissant.path_of(out).read_bytes())
     assert described["conformsTo"] == "http://mlcommons.org/croissant/1.0"
     assert described["comity:uses"] == ["train", "index"]
-    assert described["comity:exportedAt"] == described["datePublished"] == "2026-11-22T00:00:00+00:00"
+    assert (
+        described["comity:exportedAt"] == described["datePublished"] == "2026-11-22T00:00:00+00:00"
+    )
     assert described["comity:counts"] == {
         "read": 5,
         "exported": 3,
@@ -105,7 +120,10 @@ def test_of_no_records(tmp_path: Path, crawled: Path) -> None:
 
 def test_values_of_several_types(make_record: MakeRecord) -> None:
     fields, others = Fields(), Fields()
-    for record in ({"a": 1, "b": "x", "c": [1], "at": None}, {"a": 1.5, "b": 1, "c": [], "seen_at": "2026-11-22"}):
+    for record in (
+        {"a": 1, "b": "x", "c": [1], "at": None},
+        {"a": 1.5, "b": 1, "c": [], "seen_at": "2026-11-22"},
+    ):
         fields.note(record)
     others.note({"c": [1.5, 2], "seen_at": "2026-11-22T00:00:00+00:00", "d": [{}]})
     fields.merge(others)

@@ -68,7 +68,13 @@ def dataset(path: Path, records: list[Record]) -> Path:
             body = json.dumps(record).encode()
             media_type = "application/json"
             writer.write_record(
-                writer.create_warc_record(record["url"], "metadata", BytesIO(body), len(body), warc_content_type=media_type)
+                writer.create_warc_record(
+                    record["url"],
+                    "metadata",
+                    BytesIO(body),
+                    len(body),
+                    warc_content_type=media_type,
+                )
             )
     return path
 
@@ -132,7 +138,9 @@ def test_a_table_of_others_without_rows(tmp_path: Path) -> None:
 def test_ctrl_c_while_records_are_written(
     tmp_path: Path, make_record: MakeRecord, ignored: Callable[[], list[str]], output: str
 ) -> None:
-    inputs = [dataset(tmp_path / f"{place}.jsonl", [make_record(train={})] * EACH) for place in range(3)]
+    inputs = [
+        dataset(tmp_path / f"{place}.jsonl", [make_record(train={})] * EACH) for place in range(3)
+    ]
 
     def interrupt(_: int) -> None:
         if (part := tmp_path / f".{output}.part").exists():

@@ -41,7 +41,10 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
             until = {"until": "2026-11-21T23:59:59Z"} if number % 5 == 0 else {}
             url = f"https://example.com/{number}"
             fields = {"url": url, "final_url": url, "text": f"text {number}", "number": number}
-            file.write(json.dumps(make_record(train=None if number % 3 == 0 else until, fields=fields)) + "\n")
+            file.write(
+                json.dumps(make_record(train=None if number % 3 == 0 else until, fields=fields))
+                + "\n"
+            )
     return path
 
 
@@ -95,7 +98,10 @@ def test_what_cannot_be_read_is_counted_and_kept(
     assert (exported.counts.unreadable, exported.counts.kept) == (3, 160)
     half, binary, cut = records(side)
     assert (half["file"], half["place"], half["text"]) == (str(crawled), "line 8", '{"half": ')
-    assert (binary["place"], base64.b64decode(binary["base64"])) == ("line 201", b"\xff\xfe no text")
+    assert (binary["place"], base64.b64decode(binary["base64"])) == (
+        "line 201",
+        b"\xff\xfe no text",
+    )
     assert (cut["place"], cut["text"]) == ("line 303", '{"cut o')
     crawled.write_bytes(b"".join(line for line in lines if line.startswith(b'{"url"')))
     export([crawled], out, TRAIN)
@@ -153,7 +159,9 @@ def test_an_export_over_what_it_reads(tmp_path: Path, crawled: Path) -> None:
         ".out.jsonl.croissant.json.replaced",
     ],
 )
-def test_an_export_that_writes_beside_itself_what_it_reads(tmp_path: Path, crawled: Path, name: str) -> None:
+def test_an_export_that_writes_beside_itself_what_it_reads(
+    tmp_path: Path, crawled: Path, name: str
+) -> None:
     (tmp_path / name).write_bytes(crawled.read_bytes())
     (tmp_path / "link.jsonl").symlink_to(name)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
@@ -163,7 +171,9 @@ def test_an_export_that_writes_beside_itself_what_it_reads(tmp_path: Path, crawl
 
 
 @pytest.mark.parametrize("name", ["crawled.jsonl.unreadable.jsonl", "crawled.jsonl.expired.jsonl"])
-def test_a_dataset_that_is_written_to_while_it_expires(tmp_path: Path, crawled: Path, name: str) -> None:
+def test_a_dataset_that_is_written_to_while_it_expires(
+    tmp_path: Path, crawled: Path, name: str
+) -> None:
     (tmp_path / name).write_bytes(crawled.read_bytes())
     for path in (crawled, tmp_path / name):
         with path.open("a") as file:
@@ -206,18 +216,24 @@ class Kills:
 
 
 @pytest.mark.usefixtures("processes")
-def test_a_process_that_is_killed_is_an_error_and_no_wait(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path) -> None:
+def test_a_process_that_is_killed_is_an_error_and_no_wait(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path
+) -> None:
     """As the kernel does where memory runs out."""
     (tmp_path / "kills.py").write_text(KILLS)
     monkeypatch.syspath_prepend(tmp_path)
     import kills  # type: ignore[import-not-found]
 
-    with pytest.raises(DatasetError, match=r"a process ended before its work was done.*--workers 1"):
+    with pytest.raises(
+        DatasetError, match=r"a process ended before its work was done.*--workers 1"
+    ):
         run(kills.Kills(), [open_reader(crawled)], Sinks(lambda _: None), workers=2)
 
 
 @pytest.mark.usefixtures("processes")
-def test_an_error_in_another_process_is_the_same_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path) -> None:
+def test_an_error_in_another_process_is_the_same_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path
+) -> None:
     monkeypatch.setattr(jsonl, "PART", 1000)
     reader = open_reader(crawled)
     parts = list(reader.parts())
@@ -241,10 +257,21 @@ def test_progress_is_the_whole_file(monkeypatch: pytest.MonkeyPatch, crawled: Pa
 
 def test_exactly_what_is_past_its_limit_goes(tmp_path: Path, make_record: MakeRecord) -> None:
     path = tmp_path / "a.jsonl"
-    untils = {"noon": "2026-11-22T12:00:00Z", "one": "2026-11-22T13:00:00Z", "two": "2026-11-22T14:00:00Z"}
-    made = [make_record(train={"until": until}, fields={"url": f"https://a.test/{name}"}) for name, until in untils.items()]
+    untils = {
+        "noon": "2026-11-22T12:00:00Z",
+        "one": "2026-11-22T13:00:00Z",
+        "two": "2026-11-22T14:00:00Z",
+    }
+    made = [
+        make_record(train={"until": until}, fields={"url": f"https://a.test/{name}"})
+        for name, until in untils.items()
+    ]
     made.append(make_record(train={}, fields={"url": "https://a.test/always"}))
-    for hour, left in [(11, ["noon", "one", "two", "always"]), (13, ["two", "always"]), (15, ["always"])]:
+    for hour, left in [
+        (11, ["noon", "one", "two", "always"]),
+        (13, ["two", "always"]),
+        (15, ["always"]),
+    ]:
         path.write_text("".join(json.dumps(record) + "\n" for record in made))
         counts = expire([path], datetime(2026, 11, 22, hour, 30, tzinfo=UTC))
         assert [record["url"].rpartition("/")[2] for record in records(path)] == left
@@ -257,12 +284,20 @@ def test_what_went_is_recorded_and_a_dry_run_changes_nothing(tmp_path: Path, cra
     options = JobOptions(removed=lambda note: seen.append(dict(note)))
     counts = expire([crawled], NOW, ["https://example.com/1"], dry_run=True, options=options)
     assert counts.causes == {"expired:train": 40, "taken-down": 1}
-    assert (crawled.read_bytes(), [path.name for path in tmp_path.iterdir()]) == (before, ["crawled.jsonl"])
+    assert (crawled.read_bytes(), [path.name for path in tmp_path.iterdir()]) == (
+        before,
+        ["crawled.jsonl"],
+    )
     expire([crawled], NOW, ["https://example.com/1"])
     gone = records(tmp_path / "crawled.jsonl.expired.jsonl")
     assert [one["url"] for one in gone] == [one["url"] for one in seen]
     assert {one["when"] for one in gone} == {"2026-11-22T00:00:00+00:00"}
-    assert gone[0] == {"url": "https://example.com/1", "why": "taken-down", "because": [], "when": "2026-11-22T00:00:00+00:00"}
+    assert gone[0] == {
+        "url": "https://example.com/1",
+        "why": "taken-down",
+        "because": [],
+        "when": "2026-11-22T00:00:00+00:00",
+    }
     assert gone[1]["why"] == "expired:train"
     assert gone[1]["because"][0]["rule"] == "acap.allow"
     left = {record["url"] for record in records(crawled)}
@@ -272,16 +307,27 @@ def test_what_went_is_recorded_and_a_dry_run_changes_nothing(tmp_path: Path, cra
 
 def test_where_nothing_goes_the_file_is_not_touched(tmp_path: Path, crawled: Path) -> None:
     expire([crawled], NOW)
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) for path in tmp_path.iterdir()}
+    before = {
+        path: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino)
+        for path in tmp_path.iterdir()
+    }
     expire([crawled], NOW)
-    assert {path: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) for path in tmp_path.iterdir()} == before
+    assert {
+        path: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino)
+        for path in tmp_path.iterdir()
+    } == before
 
 
-def test_what_was_fetched_again_goes_where_its_permission_ends_then(tmp_path: Path, make_record: MakeRecord) -> None:
+def test_what_was_fetched_again_goes_where_its_permission_ends_then(
+    tmp_path: Path, make_record: MakeRecord
+) -> None:
     """Wherever the later record stands: the datasets that are given are looked at together."""
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     old = make_record(train={"until_recrawled": True})
-    other = make_record(train={"until_recrawled": True}, fields={"url": "https://b.test/", "final_url": "https://b.test/"})
+    other = make_record(
+        train={"until_recrawled": True},
+        fields={"url": "https://b.test/", "final_url": "https://b.test/"},
+    )
     first.write_text(json.dumps(old) + "\n" + json.dumps(other) + "\n")
     second.write_text(json.dumps(old | {"fetched_at": "2026-11-22T12:00:00+00:00"}) + "\n")
     expire([first], NOW)
@@ -298,7 +344,9 @@ def test_a_record_without_a_tag_moves_to_the_side_file(tmp_path: Path, crawled: 
     for _ in range(2):
         expire([crawled], NOW)
     untagged, unreadable = sorted(
-        records(tmp_path / "crawled.jsonl.unreadable.jsonl"), key=lambda one: str(one["why"]), reverse=True
+        records(tmp_path / "crawled.jsonl.unreadable.jsonl"),
+        key=lambda one: str(one["why"]),
+        reverse=True,
     )
     assert untagged["record"] == {"url": "https://example.com/untagged"}
     assert (untagged["why"], unreadable["text"]) == ("no-tag", "no record")
@@ -328,7 +376,9 @@ def test_the_manifest_follows(tmp_path: Path, crawled: Path) -> None:
 
 
 @pytest.mark.usefixtures("processes")
-def test_no_more_parts_are_read_than_are_needed_ahead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path) -> None:
+def test_no_more_parts_are_read_than_are_needed_ahead(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path
+) -> None:
     monkeypatch.setattr(jsonl, "PART", 1000)
     asked = taken = most = 0
     parts = jsonl.Reader.parts

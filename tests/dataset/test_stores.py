@@ -42,14 +42,21 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
                 until = {"until": "2026-11-21T23:59:59Z"} if number % 5 == 0 else {}
                 url = f"https://example.com/{number}"
                 fields = {"url": url, "final_url": url, "number": number}
-                file.write(json.dumps(make_record(train=None if number % 3 == 0 else until, fields=fields)) + "\n")
+                file.write(
+                    json.dumps(make_record(train=None if number % 3 == 0 else until, fields=fields))
+                    + "\n"
+                )
     with (folder / "a.jsonl").open("a") as file:
         file.write("no record\n")
     return folder
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    return {entry.relative_to(folder).as_posix(): entry.read_bytes() for entry in folder.rglob("*") if entry.is_file()}
+    return {
+        entry.relative_to(folder).as_posix(): entry.read_bytes()
+        for entry in folder.rglob("*")
+        if entry.is_file()
+    }
 
 
 def numbers(folder: Path) -> list[Any]:
@@ -83,7 +90,9 @@ def test_a_folder_in_a_store(tmp_path: Path, store: Path, crawled: Path, ending:
     assert numbers(out) == PERMITTED
     for file in json.loads(croissant.path_of(out).read_bytes())["distribution"][1:]:
         assert file["sha256"] == hashlib.sha256((out / file["name"]).read_bytes()).hexdigest()
-    assert sum(len(octets.splitlines()) for octets in snapshot(store / "out.expired").values()) == 16
+    assert (
+        sum(len(octets.splitlines()) for octets in snapshot(store / "out.expired").values()) == 16
+    )
     assert stats([out], NOW).records == len(PERMITTED)
 
 
@@ -93,7 +102,9 @@ def test_a_file_in_a_store(tmp_path: Path, store: Path, crawled: Path) -> None:
             export([crawled], folder / name, Terms.of(["train"], now=NOW))
         assert (store / name).read_bytes() == (tmp_path / name).read_bytes()
         assert croissant.read(store / name) == croissant.read(tmp_path / name)
-        assert (store / f"{name}.unreadable.jsonl").read_bytes() == (tmp_path / f"{name}.unreadable.jsonl").read_bytes()
+        assert (store / f"{name}.unreadable.jsonl").read_bytes() == (
+            tmp_path / f"{name}.unreadable.jsonl"
+        ).read_bytes()
     export([store / "out.parquet"], tmp_path / "again.jsonl", Terms.of(["follow"], now=NOW))
     assert len((tmp_path / "again.jsonl").read_bytes().splitlines()) == len(PERMITTED)
     with pytest.raises(DatasetError, match=r"s3://bucket/data/out\.jsonl is read from"):

@@ -25,7 +25,9 @@ from comity.policies.tag import TagError, no_page
 if TYPE_CHECKING:
     from tests.dataset.conftest import MakeRecord
 
-VALIDATOR = Draft202012Validator(json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text()))
+VALIDATOR = Draft202012Validator(
+    json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
+)
 AGENT = Agent("testbot", uses=("train", "present-snippet"))
 RESOURCE = {"role": "credit", "extract": "id:by", "url": "", "content": "A. Author"}
 
@@ -42,29 +44,71 @@ def full(make_record: MakeRecord) -> dict[str, Any]:
     """A tag with everything in it."""
     guide = [{"actions": ["cite"], "guidelines": [{"lang": "en", "text": "Do."}]}]
     spans = [["title"], ["links", 0], ["text", 0, 4]]
-    conditions = {"until": "2027-01-01T00:00:00Z", "until_recrawled": True, "max_chars": 5, "max_words": 2}
-    names = {"prohibited_modifications": ["any"], "prohibited_contexts": ["a"], "required_contexts": ["b"]}
+    conditions = {
+        "until": "2027-01-01T00:00:00Z",
+        "until_recrawled": True,
+        "max_chars": 5,
+        "max_words": 2,
+    }
+    names = {
+        "prohibited_modifications": ["any"],
+        "prohibited_contexts": ["a"],
+        "required_contexts": ["b"],
+    }
     return make_record(  # type: ignore[no-any-return]
-        elements=[{"guide": guide, "spans": spans, "urls": ["https://example.com/b"]}, {"whole": True}],
+        elements=[
+            {"guide": guide, "spans": spans, "urls": ["https://example.com/b"]},
+            {"whole": True},
+        ],
         embedded={"train": None},
         train=conditions | names | {"must_use": [RESOURCE], "must_include": [RESOURCE]},
     )["permissions"]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    members = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [path, *(place for key, member in members for place in places(member, (*path, key)))]
 
 
 JSON = st.sampled_from(
-    [None, True, False, 0, 1, -1, 5, 1.5, "", "x", "allow", "index", [], [0], ["a", "a"], [1, "a"], {}, {"a": 1}]
+    [
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        5,
+        1.5,
+        "",
+        "x",
+        "allow",
+        "index",
+        [],
+        [0],
+        ["a", "a"],
+        [1, "a"],
+        {},
+        {"a": 1},
+    ]
 )
 
 
 @pytest.mark.requirement("MEET-5", "SEC-6")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=4 * settings().max_examples)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=4 * settings().max_examples,
+)
 @given(st.data())
-def test_what_is_understood_is_valid_and_what_is_valid_is_understood(make_record: MakeRecord, data: st.DataObject) -> None:
+def test_what_is_understood_is_valid_and_what_is_valid_is_understood(
+    make_record: MakeRecord, data: st.DataObject
+) -> None:
     root = {"tag": full(make_record)}
     steps = ("tag", *data.draw(st.sampled_from(places(root["tag"]))))
     holder: Any = root
@@ -74,7 +118,9 @@ def test_what_is_understood_is_valid_and_what_is_valid_is_understood(make_record
     if how == "remove" and isinstance(holder, dict) and steps != ("tag",):
         del holder[steps[-1]]
     elif how == "add" and isinstance(holder[steps[-1]], dict):
-        holder[steps[-1]][data.draw(st.sampled_from(["new", "until", "whole", "schema", "index"]))] = data.draw(JSON)
+        holder[steps[-1]][
+            data.draw(st.sampled_from(["new", "until", "whole", "schema", "index"]))
+        ] = data.draw(JSON)
     else:
         holder[steps[-1]] = data.draw(JSON)
     valid = VALIDATOR.is_valid(root["tag"])
@@ -100,7 +146,9 @@ def test_everything_is_understood(make_record: MakeRecord) -> None:
 )
 def test_tags_that_comity_writes_are_understood(robots: bytes) -> None:
     headers = [(b"X-Robots-Tag", b"noarchive, max-snippet: 50, unavailable_after: 2040-01-01")]
-    page = Site.from_files("https://example.com", {"/robots.txt": robots}).page(AGENT, "https://example.com/a", headers=headers)
+    page = Site.from_files("https://example.com", {"/robots.txt": robots}).page(
+        AGENT, "https://example.com/a", headers=headers
+    )
     assert understood(page.permissions)
     assert understood(no_page(AGENT, "why"))
 
@@ -169,7 +217,9 @@ def test_a_use_that_is_not_understood(make_record: MakeRecord, said: dict[str, A
     assert not understood(make_record(train=said)["permissions"])
 
 
-def test_what_is_known_again_is_bounded(make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_known_again_is_bounded(
+    make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tag_module._USES, "_results", Bounded(3))
     for number in range(10):
         tag = read(make_record(train={"max_words": number}))

@@ -35,7 +35,11 @@ def differences(first: Any, second: Any, place: str = "") -> Iterator[tuple[str,
     """Places in two values, and what stands there; `_ABSENT` for nothing."""
     if isinstance(first, dict) and isinstance(second, dict):
         for name in {**first, **second}:
-            yield from differences(first.get(name, _ABSENT), second.get(name, _ABSENT), f"{place}.{name}" if place else name)
+            yield from differences(
+                first.get(name, _ABSENT),
+                second.get(name, _ABSENT),
+                f"{place}.{name}" if place else name,
+            )
         if first == second and [*first] != [*second]:
             yield f"{place} (order)", [*first], [*second]
     elif isinstance(first, list) and isinstance(second, list):
@@ -57,18 +61,31 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("first", type=Path, metavar="A")
     parser.add_argument("second", type=Path, metavar="B")
-    parser.add_argument("--first", dest="most", type=int, default=3, metavar="N", help="cases of each kind (default: 3)")
+    parser.add_argument(
+        "--first",
+        dest="most",
+        type=int,
+        default=3,
+        metavar="N",
+        help="cases of each kind (default: 3)",
+    )
     given = parser.parse_args()
     cases: Counter[str] = Counter()
     differing: Counter[str] = Counter()
     for number, pair in enumerate(itertools.zip_longest(lines(given.first), lines(given.second))):
         if None in pair:
             longer = given.second if pair[0] is None else given.first
-            print(f"{longer} has more than the {number} cases of the other: they are not compared", file=sys.stderr)
+            print(
+                f"{longer} has more than the {number} cases of the other: they are not compared",
+                file=sys.stderr,
+            )
             return OTHER_INPUTS
         first, second = map(json.loads, pair)
         if any(first[name] != second[name] for name in ("case", "kind", "inputs")):
-            print(f"Case {number} has other inputs: record both with the same script, seed and number of cases", file=sys.stderr)
+            print(
+                f"Case {number} has other inputs: record both with the same script, seed and number of cases",
+                file=sys.stderr,
+            )
             return OTHER_INPUTS
         kind = first["kind"]
         cases[kind] += 1
@@ -81,7 +98,11 @@ def main() -> int:
             for place, one, other in places[:MAX_PLACES]:
                 print(f"  {place}\n    - {shown(one)}\n    + {shown(other)}")
     for kind, total in cases.items():
-        print(f"{kind}: {differing[kind]} of {total} cases differ" if differing[kind] else f"{kind}: {total} cases are equal")
+        print(
+            f"{kind}: {differing[kind]} of {total} cases differ"
+            if differing[kind]
+            else f"{kind}: {total} cases are equal"
+        )
     return DIFFERENT if differing else EQUAL
 
 

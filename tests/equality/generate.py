@@ -121,7 +121,9 @@ def _acap(draw: Draw) -> str:
         if draw.chance(0.15):
             parts.append(draw.lines(grammar.ACAP_ODD, 1, 2))
     if draw.chance(0.15):
-        parts.append(draw.text("ACAP-crawler: {agent}\nACAP-permissions-reference: {acap-locator}\n"))
+        parts.append(
+            draw.text("ACAP-crawler: {agent}\nACAP-permissions-reference: {acap-locator}\n")
+        )
     return "".join(parts)
 
 
@@ -134,7 +136,11 @@ def _automation(draw: Draw) -> str:
         if draw.chance(0.7):
             parts.append("allowed-methods: GET, HEAD, POST\n")
         if draw.chance(0.12):
-            parts.append(draw.of(("concurrent-limit: 1\n", "allow-xhr: true\ndisallow-fetch-from: /private/\n")))
+            parts.append(
+                draw.of(
+                    ("concurrent-limit: 1\n", "allow-xhr: true\ndisallow-fetch-from: /private/\n")
+                )
+            )
         parts.append(draw.lines(grammar.AUTOMATION_LINES, 1, 4))
         if draw.chance(0.12):
             parts.append(draw.lines(grammar.AUTOMATION_ODD, 1, 2))
@@ -154,22 +160,34 @@ def _ai_txt(draw: Draw) -> str:
         return draw.lines(grammar.SPAWNING, 1, 6)
     parts = []
     for _ in range(draw.number(1, 2)):
-        parts.append(draw.text("User-agent: {agent}\n" if draw.chance(0.9) else "User-agent: {odd-agent}\n"))
+        parts.append(
+            draw.text("User-agent: {agent}\n" if draw.chance(0.9) else "User-agent: {odd-agent}\n")
+        )
         for _ in range(draw.of((1, 1, 1, 2))):
             file_type = draw.text("{file-type}") if draw.chance(0.6) else "html"
             parts.append(draw.text("  Path: {path} ").rstrip() + f" {file_type}".rstrip() + "\n")
             for _ in range(draw.of((1, 1, 2, 3))):
                 symbol = "{dotted}" if file_type in ("json", "xml") else "{selector}"
                 parts.append(draw.text(f"    Element: {symbol}\n"))
-                parts += [draw.text("      Disallow: {action}\n") for _ in range(draw.of((0, 1, 1, 2)))]
+                parts += [
+                    draw.text("      Disallow: {action}\n") for _ in range(draw.of((0, 1, 1, 2)))
+                ]
                 if draw.chance(0.4):
-                    parts.append(draw.text("      Guide: {action}\n        Lang: {lang}\n        Guideline: {guideline}\n"))
+                    parts.append(
+                        draw.text(
+                            "      Guide: {action}\n        Lang: {lang}\n        Guideline: {guideline}\n"
+                        )
+                    )
         if draw.chance(0.15):
             parts.append(draw.line(grammar.AI_ODD))
     if draw.chance(0.1):
         parts.append(draw.lines(grammar.SPAWNING, 1, 2))
     if draw.chance(0.005):
-        parts.append("User-agent: *\n  Path: /" + "a" * 9000 + " html\n    Element: p\n      Disallow: Train\n")
+        parts.append(
+            "User-agent: *\n  Path: /"
+            + "a" * 9000
+            + " html\n    Element: p\n      Disallow: Train\n"
+        )
     return "".join(parts)
 
 
@@ -184,7 +202,11 @@ def _ai_xml(draw: Draw) -> str:
     for _ in range(draw.number(0, 3)):
         guideline = f'<guideline lang="{quoted("{lang}")}">{quoted("{guideline}")}</guideline>'
         actions = f'actions="{quoted("{action}")}"'
-        parts.append(f"<disallow {actions}/>" if draw.chance(0.6) else f"<guide {actions}>{guideline}</guide>")
+        parts.append(
+            f"<disallow {actions}/>"
+            if draw.chance(0.6)
+            else f"<guide {actions}>{guideline}</guide>"
+        )
     element = f'<element name="{quoted("{selector}")}">{"".join(parts)}</element>'
     path = f'<path value="{quoted("{path}")}" file-type="{quoted("{file-type}")}">{element}</path>'
     root = draw.of(("ai-txt",) * 9 + ("ait",))
@@ -197,11 +219,20 @@ def _tdmrep(draw: Draw) -> str:
 
 
 def _license(draw: Draw) -> str:
-    many = '<content url="/a"><license><permits type="usage">search</permits></license></content>' * 1001
-    return draw.text("{rsl}") if draw.chance(0.99) else f'<rsl xmlns="https://rslstandard.org/rsl">{many}</rsl>'
+    many = (
+        '<content url="/a"><license><permits type="usage">search</permits></license></content>'
+        * 1001
+    )
+    return (
+        draw.text("{rsl}")
+        if draw.chance(0.99)
+        else f'<rsl xmlns="https://rslstandard.org/rsl">{many}</rsl>'
+    )
 
 
-FILES: dict[str, tuple[float, Callable[[Draw], str], str]] = {  # path -> share of sites that have it, what makes it, media type
+FILES: dict[
+    str, tuple[float, Callable[[Draw], str], str]
+] = {  # path -> share of sites that have it, what makes it, media type
     "/robots.txt": (0.88, _robots, "text/plain"),
     "/automation-preferences.txt": (0.35, _automation, "text/plain"),
     "/ai.txt": (0.4, _ai_txt, "text/plain"),
@@ -226,15 +257,24 @@ def fetched(draw: Draw, body: str, media_type: str) -> Json:
         case 4:
             return {"status": 0, "error": "connection refused"}
         case 5:
-            return made | {"headers": [["Content-Type", "text/html"]], "body": "<!doctype html><html><p>Not found</p></html>"}
+            return made | {
+                "headers": [["Content-Type", "text/html"]],
+                "body": "<!doctype html><html><p>Not found</p></html>",
+            }
         case 6:
             return made | {"oversized": True}
         case 7:
             return made | {"status": draw.of((301, 304, 204)), "body": ""}
         case 8:
-            since = {"unreachable_since": "2026-11-20T00:00:00+00:00", "fetched_at": "2026-11-19T00:00:00+00:00"}
+            since = {
+                "unreachable_since": "2026-11-20T00:00:00+00:00",
+                "fetched_at": "2026-11-19T00:00:00+00:00",
+            }
             return made | since
-    return made | {"url": f"https://www.{grammar.HOST}/moved", "body": "\xef\xbb\xbf" + made["body"]}
+    return made | {
+        "url": f"https://www.{grammar.HOST}/moved",
+        "body": "\xef\xbb\xbf" + made["body"],
+    }
 
 
 def files(draw: Draw) -> Json:
@@ -242,7 +282,9 @@ def files(draw: Draw) -> Json:
     made = {}
     for path, (share, make, media_type) in FILES.items():
         if draw.chance(share):
-            made[path] = fetched(draw, make(draw), media_type if draw.chance(0.97) else "application/octet-stream")
+            made[path] = fetched(
+                draw, make(draw), media_type if draw.chance(0.97) else "application/octet-stream"
+            )
     return made
 
 
@@ -267,11 +309,15 @@ def agent(draw: Draw) -> Json:
     token = draw.of(grammar.AGENTS if draw.chance(0.4) else grammar.AGENTS[:1])
     made: Json = {"token": token, "uses": draw.some(grammar.USES, 4)}
     if draw.chance(0.5):
-        made["user_agent"] = draw.of((f"{token}/1.0 (+https://example.org/bot)", "Mozilla/5.0 (compatible; ExampleBot/2.1)"))
+        made["user_agent"] = draw.of(
+            (f"{token}/1.0 (+https://example.org/bot)", "Mozilla/5.0 (compatible; ExampleBot/2.1)")
+        )
     if draw.chance(0.5):
         made["purposes"] = draw.some(("news", "archiving", "search", "x"), 2)
     if draw.chance(0.6):
-        made["defaults"] = {use: draw.of(("allow", "allow", "deny")) for use in draw.some(grammar.USES, 5)}
+        made["defaults"] = {
+            use: draw.of(("allow", "allow", "deny")) for use in draw.some(grammar.USES, 5)
+        }
     if draw.chance(0.4):
         made["arrangements"] = [_arrangement(draw) for _ in range(draw.number(1, 2))]
     if draw.chance(0.15):
@@ -288,7 +334,9 @@ def agent(draw: Draw) -> Json:
 def _arrangement(draw: Draw) -> Json:
     return {
         "host": draw.of(("example.com", "example.com", "*.example.com", "other.example")),
-        "features": draw.some(("must-use-resource", "must-include-resource", "take-down", "re-crawl"), 3),
+        "features": draw.some(
+            ("must-use-resource", "must-include-resource", "take-down", "re-crawl"), 3
+        ),
         "uses": draw.some(grammar.USES, 2) if draw.chance(0.4) else [],
         "reference": draw.of(("", "contract 7")),
     }
@@ -298,7 +346,12 @@ def url(draw: Draw) -> str:
     return draw.of((grammar.ORIGIN,) * 9 + ("https://EXAMPLE.com:443",)) + draw.of(grammar.PATHS)
 
 
-MOMENTS = ("2026-11-22T12:00:00+00:00", "2026-11-22T12:00:00+00:00", "2026-11-22T03:30:00+00:00", "2030-01-01T23:00:00+00:00")
+MOMENTS = (
+    "2026-11-22T12:00:00+00:00",
+    "2026-11-22T12:00:00+00:00",
+    "2026-11-22T03:30:00+00:00",
+    "2030-01-01T23:00:00+00:00",
+)
 
 
 def request(draw: Draw) -> Json:
@@ -316,12 +369,21 @@ def request(draw: Draw) -> Json:
     if draw.chance(0.4):
         made["headers"] = dict(draw.some(_HEADERS, 3))
     if draw.chance(0.3):
-        made["referer"] = draw.of((f"{grammar.ORIGIN}/private/x", f"{grammar.ORIGIN}/a", "https://other.example/", "x"))
+        made["referer"] = draw.of(
+            (f"{grammar.ORIGIN}/private/x", f"{grammar.ORIGIN}/a", "https://other.example/", "x")
+        )
     if draw.chance(0.3):
         made["session"] = {
             "human_initiated": draw.chance(0.5),
             "carries": draw.some(("cookie", "token", "bearer"), 2),
-            "started_at": draw.of((None, "2026-11-22T11:30:00+00:00", "2026-11-20T00:00:00+00:00", "2026-11-22T02:59:00+00:00")),
+            "started_at": draw.of(
+                (
+                    None,
+                    "2026-11-22T11:30:00+00:00",
+                    "2026-11-20T00:00:00+00:00",
+                    "2026-11-22T02:59:00+00:00",
+                )
+            ),
         }
     return made
 
@@ -343,7 +405,14 @@ _HEADERS = (
 
 # Pages and items
 
-TYPES = ("text/html; charset=utf-8",) * 8 + ("application/json", "text/xml", "image/gif", "text/plain", "", "application/pdf")
+TYPES = ("text/html; charset=utf-8",) * 8 + (
+    "application/json",
+    "text/xml",
+    "image/gif",
+    "text/plain",
+    "",
+    "application/pdf",
+)
 
 
 MUCH_IN_A_FIELD = (
@@ -365,7 +434,10 @@ def response(draw: Draw) -> Json:
     if draw.chance(0.06):
         return made | {"body": None}
     if "html" in media_type or not media_type:
-        head, body = (draw.some(grammar.HEAD, 3), [draw.of(grammar.BODY) for _ in range(draw.number(1, 6))])
+        head, body = (
+            draw.some(grammar.HEAD, 3),
+            [draw.of(grammar.BODY) for _ in range(draw.number(1, 6))],
+        )
         text = f"<html><head>{''.join(head)}</head><body>{''.join(body)}</body></html>"
     else:
         text = draw.of(grammar.JSON_BODIES if "json" in media_type else grammar.XML_BODIES)
@@ -388,11 +460,22 @@ TEXTS = (
 
 
 def item(draw: Draw) -> Json:
-    values: tuple[Any, ...] = (*TEXTS, [*TEXTS[:2]], {"people": {"name": "Ann"}}, 7, None, f"{grammar.ORIGIN}/x.gif")
+    values: tuple[Any, ...] = (
+        *TEXTS,
+        [*TEXTS[:2]],
+        {"people": {"name": "Ann"}},
+        7,
+        None,
+        f"{grammar.ORIGIN}/x.gif",
+    )
     names = ("title", "text", "people", "name", "links", "image_urls", "é")
     return {
         "fields": {name: draw.of(values) for name in draw.some(names, 4)},
-        "declared": dict(draw.some((("text", ".quote"), ("title", "h1"), ("name", "people.name"), ("text", "#a")), 2)),
+        "declared": dict(
+            draw.some(
+                (("text", ".quote"), ("title", "h1"), ("name", "people.name"), ("text", "#a")), 2
+            )
+        ),
     }
 
 
@@ -401,7 +484,10 @@ def item(draw: Draw) -> Json:
 
 def _site(draw: Draw) -> Json:
     requests = [[url(draw), request(draw)] for _ in range(draw.number(2, 4))]
-    header_fields = [[name, octets(draw.text(template).replace("\n", " "))] for name, template in draw.some(grammar.FIELDS, 2)]
+    header_fields = [
+        [name, octets(draw.text(template).replace("\n", " "))]
+        for name, template in draw.some(grammar.FIELDS, 2)
+    ]
     return {
         "files": files(draw),
         "agents": [agent(draw) for _ in range(draw.of((1, 1, 2)))],
@@ -416,7 +502,13 @@ def _rules_for(draw: Draw, media_type: str) -> str:
     names = grammar.PLAIN_NAMES if kind in ("json", "xml") else grammar.PLAIN_SELECTORS
     blocks = (
         draw.text(f"    Element: {draw.of(names)}\n      Disallow: {{action}}\n")
-        + (draw.text("      Guide: {action}\n        Lang: {lang}\n        Guideline: {guideline}\n") if draw.chance(0.3) else "")
+        + (
+            draw.text(
+                "      Guide: {action}\n        Lang: {lang}\n        Guideline: {guideline}\n"
+            )
+            if draw.chance(0.3)
+            else ""
+        )
         for _ in range(draw.number(1, 3))
     )
     return f"User-agent: *\n  Path: / {kind}\n{''.join(blocks)}"
@@ -431,7 +523,11 @@ def _page(draw: Draw) -> Json:
     made_files, came = files(draw), response(draw)
     if draw.chance(0.3):
         rules = _rules_for(draw, came["headers"][0][1] if came["headers"] else "html")
-        made_files["/ai.txt"] = {"status": 200, "headers": [["Content-Type", "text/plain"]], "body": octets(rules)}
+        made_files["/ai.txt"] = {
+            "status": 200,
+            "headers": [["Content-Type", "text/plain"]],
+            "body": octets(rules),
+        }
     return {
         "files": made_files,
         "agent": agent(draw),
@@ -440,11 +536,15 @@ def _page(draw: Draw) -> Json:
         "response": came,
         "resources": resources,
         "first_seen": {
-            use: draw.of(("2026-11-01T00:00:00+00:00", "2026-01-01T00:00:00+00:00")) for use in draw.some(grammar.USES, 3)
+            use: draw.of(("2026-11-01T00:00:00+00:00", "2026-01-01T00:00:00+00:00"))
+            for use in draw.some(grammar.USES, 3)
         },
         "item": item(draw),
         "uses": draw.some(grammar.USES, 2),
-        "actions": [draw.of(("Summarize", "train", "Cite", "index", "clip", "translate")), draw.of(("", "en", "de-CH"))],
+        "actions": [
+            draw.of(("Summarize", "train", "Cite", "index", "clip", "translate")),
+            draw.of(("", "en", "de-CH")),
+        ],
         "other_url": url(draw) if draw.chance(0.25) else None,
     }
 
@@ -461,7 +561,9 @@ USER_AGENTS = (
 
 
 def _incoming(draw: Draw, at: float) -> Json:
-    target = draw.of(grammar.PATHS).replace("é", "%C3%A9") if draw.chance(0.8) else draw.of(_TARGETS)
+    target = (
+        draw.of(grammar.PATHS).replace("é", "%C3%A9") if draw.chance(0.8) else draw.of(_TARGETS)
+    )
     fields = {name.lower(): value for name, value in draw.some((*_HEADERS, *_GUARD_FIELDS), 3)}
     if draw.chance(0.9):
         fields["user-agent"] = draw.of(USER_AGENTS)
@@ -477,7 +579,14 @@ def _incoming(draw: Draw, at: float) -> Json:
     }
 
 
-_TARGETS = ("//private/x", "/a/../private/x", "/%70rivate/x", "https://example.com/private/x", "/private%2Fx", "/robots.txt?x")
+_TARGETS = (
+    "//private/x",
+    "/a/../private/x",
+    "/%70rivate/x",
+    "https://example.com/private/x",
+    "/private%2Fx",
+    "/robots.txt?x",
+)
 _GUARD_FIELDS = (
     ("Automation-Purpose", "news"),
     ("Automation-Purpose", "archiving, search"),
@@ -488,7 +597,11 @@ _GUARD_FIELDS = (
 
 
 def _guard(draw: Draw) -> Json:
-    bodies = {path: octets(make(draw)) for path, (share, make, _) in FILES.items() if draw.chance(share + 0.1)}
+    bodies = {
+        path: octets(make(draw))
+        for path, (share, make, _) in FILES.items()
+        if draw.chance(share + 0.1)
+    }
     moment, requests = 1795348800.0, []
     for _ in range(draw.number(4, 8)):
         moment += draw.of((0.0, 0.1, 1.0, 20.0, 3600.0, 9 * 3600.0))
@@ -510,17 +623,37 @@ def _guard(draw: Draw) -> Json:
 
 
 def _xml(draw: Draw) -> Json:
-    return {"text": octets(_ai_txt(draw)), "document": octets(_ai_xml(draw)), "cut": draw.chance(0.1)}
+    return {
+        "text": octets(_ai_txt(draw)),
+        "document": octets(_ai_xml(draw)),
+        "cut": draw.chance(0.1),
+    }
 
 
 def _policy(draw: Draw) -> Json:
     made = files(draw)
     arguments = [
-        draw.of((["--json"], ["--json"], [], ["--xml"], ["--prompt", "Summarize"], ["--prompt", "train", "--lang", "de"]))
+        draw.of(
+            (
+                ["--json"],
+                ["--json"],
+                [],
+                ["--xml"],
+                ["--prompt", "Summarize"],
+                ["--prompt", "train", "--lang", "de"],
+            )
+        )
     ]
     arguments += [["--use", use] for use in draw.some(grammar.USES, 2)]
     arguments += draw.some(
-        (["--purpose", "news"], ["--method", "POST"], ["--kind", "api"], ["--automation", "cdp"], ["--key"]), 2
+        (
+            ["--purpose", "news"],
+            ["--method", "POST"],
+            ["--kind", "api"],
+            ["--automation", "cdp"],
+            ["--key"],
+        ),
+        2,
     )
     return {
         "files": {path: file["body"] for path, file in made.items() if file.get("status") == 200},
@@ -540,7 +673,10 @@ UNTIL = ("2099-12-31T00:00:00Z", "2020-01-01T00:00:00Z", "2026-11-30T00:00:00Z")
 
 def _dataset(draw: Draw) -> Json:
     asked = draw.some(grammar.USES, 2) or ["train"]
-    records = [_of_page(draw, asked) if draw.chance(0.6) else _with_own_tag(draw) for _ in range(draw.number(6, 14))]
+    records = [
+        _of_page(draw, asked) if draw.chance(0.6) else _with_own_tag(draw)
+        for _ in range(draw.number(6, 14))
+    ]
     return {
         "agent": agent(draw) | {"uses": asked},
         "sites": {host: files(draw) for host in HOSTS[: draw.number(1, 3)]},
@@ -551,7 +687,9 @@ def _dataset(draw: Draw) -> Json:
         "form": draw.of(("jsonl", "jsonl", "parquet")),
         "tags": draw.of(("", "", "", "sidecar:tags.jsonl", "rights")),
         "broken": draw.chance(0.15),
-        "taken_down": [f"https://{draw.of(HOSTS)}{draw.of(grammar.PATHS)}"] if draw.chance(0.3) else [],
+        "taken_down": [f"https://{draw.of(HOSTS)}{draw.of(grammar.PATHS)}"]
+        if draw.chance(0.3)
+        else [],
         "verify_for": draw.chance(0.4),
     }
 
@@ -579,7 +717,14 @@ def _with_own_tag(draw: Draw) -> Json:
     names = list(dict.fromkeys((*BASIC_USES, *grammar.USES[:2], *draw.some(grammar.USES, 4))))
     reasons = [_reason(draw) for _ in range(draw.number(1, 4))]
     uses = {name: _use(draw, len(reasons)) for name in names}
-    tag: Json = {"schema": 1, "agent": draw.of(grammar.AGENTS), "uses": uses, "elements": [], "reasons": reasons, "policies": {}}
+    tag: Json = {
+        "schema": 1,
+        "agent": draw.of(grammar.AGENTS),
+        "uses": uses,
+        "elements": [],
+        "reasons": reasons,
+        "policies": {},
+    }
     if draw.chance(0.2):
         tag["embedded"] = {name: _use(draw, len(reasons)) for name in names[:2]}
     if draw.chance(0.4):
@@ -593,7 +738,10 @@ def _with_own_tag(draw: Draw) -> Json:
         uses.pop(draw.of(names))
     if draw.chance(0.05):
         tag["schema"] = 2
-    record: Json = {"url": f"https://{draw.of(HOSTS)}{draw.of(grammar.PATHS)}", "fetched_at": draw.of(FIRST_SEEN)}
+    record: Json = {
+        "url": f"https://{draw.of(HOSTS)}{draw.of(grammar.PATHS)}",
+        "fetched_at": draw.of(FIRST_SEEN),
+    }
     record |= item(draw)["fields"] | {"text": draw.of(TEXTS)}
     if draw.chance(0.95):
         record["permissions"] = tag
@@ -612,12 +760,21 @@ def _reason(draw: Draw) -> Json:
             ("rsl.permits", "RSL 1.0", "https://example.com/license.xml", None),
             ("comity.default", "comity, docs/uses.md", "train: deny", "setting"),
             ("comity.default", "comity, docs/uses.md", "no default for index", "setting"),
-            ("comity.arrangement", "comity, docs/uses.md", "example.com: train, contract 7", "setting"),
+            (
+                "comity.arrangement",
+                "comity, docs/uses.md",
+                "example.com: train, contract 7",
+                "setting",
+            ),
         )
     )
-    return {"rule": rule, "spec": spec, "url": f"{grammar.ORIGIN}/robots.txt", "line": 2, "text": text} | (
-        {"part": part} if part else {}
-    )
+    return {
+        "rule": rule,
+        "spec": spec,
+        "url": f"{grammar.ORIGIN}/robots.txt",
+        "line": 2,
+        "text": text,
+    } | ({"part": part} if part else {})
 
 
 def _use(draw: Draw, reasons: int) -> Json:
@@ -633,7 +790,12 @@ def _use(draw: Draw, reasons: int) -> Json:
 
 
 _EXTRACT = {"role": "", "extract": "id:a", "url": "", "content": "<p id=a>The quick brown fox</p>"}
-_CREDIT = {"role": "credit", "extract": "", "url": f"{grammar.ORIGIN}/credit.txt", "content": "By Ann"}
+_CREDIT = {
+    "role": "credit",
+    "extract": "",
+    "url": f"{grammar.ORIGIN}/credit.txt",
+    "content": "By Ann",
+}
 _QUALIFIERS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("until", UNTIL),
     ("until_recrawled", (True,)),
@@ -652,7 +814,12 @@ def _element(draw: Draw, reasons: int) -> Json:
         "selector": draw.of((".quote", "p", "*", "people.name")),
         "type": draw.of(("html", "json", "")),
         "deny": draw.of((["train"], ["*"], ["summarize", "train"], [])),
-        "guide": draw.of(([], [{"actions": ["cite"], "guidelines": [{"lang": "en", "text": "Name the author."}]}])),
+        "guide": draw.of(
+            (
+                [],
+                [{"actions": ["cite"], "guidelines": [{"lang": "en", "text": "Name the author."}]}],
+            )
+        ),
         "spans": draw.of(([], [["text", 0, 5]], [["text"]], [["title"], ["text", 2, 9]])),
         "because": [draw.number(0, reasons - 1)],
     }

@@ -50,16 +50,33 @@ UNLISTED = {
     "PolicyStore": ("PolicyStore",),  # PolicyStore(path).save(origin, files)
     "PolicyFile": ("PolicyFile", "PolicyCopy"),  # what the store keeps: due, copy, failure
     "no_page": ("no_page",),  # the tag of what came from no page: (agent, why)
-    "redacted_fields": ("redacted_fields",),  # an item without what is refused: (rules, fields, selectors, uses, names=)
+    "redacted_fields": (
+        "redacted_fields",
+    ),  # an item without what is refused: (rules, fields, selectors, uses, names=)
     "item_id": ("item_id",),  # of an item in a file of tags
     "combined": ("combined", "join_tags"),  # the tag of what came from two pages: (agent, tag, tag)
 }
 # Attributes of values that have no public class. The first that is there counts.
-RATES = {"crawl_delay": ("crawl_delay",), "request_rates": ("request_rates",), "visit_time": ("visit_time", "visit_times")}
-LIMITS = {"key": ("key",), "windows": ("windows",), "concurrent": ("concurrent",), "unreadable": ("unreadable",)}
+RATES = {
+    "crawl_delay": ("crawl_delay",),
+    "request_rates": ("request_rates",),
+    "visit_time": ("visit_time", "visit_times"),
+}
+LIMITS = {
+    "key": ("key",),
+    "windows": ("windows",),
+    "concurrent": ("concurrent",),
+    "unreadable": ("unreadable",),
+}
 PAGE = {"wanted": ("required_resources", "wanted")}
 REDACTED = {"changed": ("changed",), "gone": ("removed", "gone")}
-ELEMENT = {"selector": ("selector",), "type": ("type",), "is_whole": ("is_whole",), "reasons": ("reasons",), "urls": ("urls",)}
+ELEMENT = {
+    "selector": ("selector",),
+    "type": ("type",),
+    "is_whole": ("is_whole",),
+    "reasons": ("reasons",),
+    "urls": ("urls",),
+}
 
 RARE = 10  # cases: a rule that is in fewer should be made likelier in generate.py or grammar.py
 NOW = datetime.fromisoformat("2026-11-22T12:00:00+00:00")
@@ -100,16 +117,25 @@ class Surface:
         return self._known[name]
 
     def _looked_up(self, name: str) -> Any:
-        sources = [(path, path.read_text("utf-8")) for path in sorted((self._tree / "comity").rglob("*.py"))]
+        sources = [
+            (path, path.read_text("utf-8"))
+            for path in sorted((self._tree / "comity").rglob("*.py"))
+        ]
         for alternative in UNLISTED[name]:
             defining = re.compile(rf"^(?:class|def) {alternative}\b", re.MULTILINE)
             places = [path for path, text in sources if defining.search(text)]
             if len(places) > 1:
-                raise SystemExit(f"`{alternative}` is defined in {' and '.join(map(str, places))}: name another in UNLISTED")
+                raise SystemExit(
+                    f"`{alternative}` is defined in {' and '.join(map(str, places))}: name another in UNLISTED"
+                )
             if places:
-                module = ".".join(places[0].relative_to(self._tree).with_suffix("").parts).removesuffix(".__init__")
+                module = ".".join(
+                    places[0].relative_to(self._tree).with_suffix("").parts
+                ).removesuffix(".__init__")
                 return getattr(importlib.import_module(module), alternative)
-        raise SystemExit(f"none of {', '.join(UNLISTED[name])} is in {self._tree}: add the name that it has now to UNLISTED")
+        raise SystemExit(
+            f"none of {', '.join(UNLISTED[name])} is in {self._tree}: add the name that it has now to UNLISTED"
+        )
 
 
 # Values of comity as JSON
@@ -150,13 +176,21 @@ def unlisted(value: Any, names: Mapping[str, Sequence[str]]) -> Json:
 
 
 _PLAIN: dict[str, Callable[[Any], Any]] = {
-    "Source": lambda source: attributes(source, ("url", "part", "line", "text", "sha256", "fetched_at")),
+    "Source": lambda source: attributes(
+        source, ("url", "part", "line", "text", "sha256", "fetched_at")
+    ),
     "Reason": lambda reason: attributes(reason, ("rule", "spec", "source")),
     "Decision": lambda decision: attributes(decision, ("verdict", "reasons", "not_before")),
-    "UseDecision": lambda use: {"stated": use.stated} | attributes(use, ("verdict", "reasons", *QUALIFIERS)),
+    "UseDecision": lambda use: (
+        {"stated": use.stated} | attributes(use, ("verdict", "reasons", *QUALIFIERS))
+    ),
     "Finding": lambda finding: attributes(finding, ("rule", "message", "url", "line", "column")),
-    "ActionRequest": lambda request: {"arranged": request.arranged} | attributes(request, ("action", "url", "reason")),
-    "Resource": lambda resource: attributes(resource, ("role", "uri", "content")) | {"extract": str(resource.extract or "")},
+    "ActionRequest": lambda request: (
+        {"arranged": request.arranged} | attributes(request, ("action", "url", "reason"))
+    ),
+    "Resource": lambda resource: (
+        attributes(resource, ("role", "uri", "content")) | {"extract": str(resource.extract or "")}
+    ),
     "VisitTime": lambda visit: attributes(visit, ("start", "end", "line", "text")),
 }
 
@@ -191,25 +225,37 @@ class Recorder:
     # What is made of inputs
 
     def _fetched(self, file: Json) -> Any:
-        made: Json = {name: file[name] for name in ("status", "url", "error", "oversized") if name in file}
-        made |= {name: moment(file[name]) for name in ("fetched_at", "unreachable_since") if name in file}
+        made: Json = {
+            name: file[name] for name in ("status", "url", "error", "oversized") if name in file
+        }
+        made |= {
+            name: moment(file[name]) for name in ("fetched_at", "unreachable_since") if name in file
+        }
         headers = tuple((octets(name), octets(value)) for name, value in file.get("headers", ()))
         return self._policies.Fetched(headers=headers, body=octets(file.get("body", "")), **made)
 
     def _site_of(self, files: Json, origin: str = grammar.ORIGIN) -> Any:
-        return self._policies.Site.from_files(origin, {path: self._fetched(file) for path, file in files.items()})
+        return self._policies.Site.from_files(
+            origin, {path: self._fetched(file) for path, file in files.items()}
+        )
 
     def _agent(self, agent: Json) -> Any:
         made = dict(agent)
         for name in ("uses", "purposes", "content_usage"):
             if name in made:
                 made[name] = tuple(made[name])
-        made["defaults"] = {use: self._policies.Verdict(verdict) for use, verdict in made.get("defaults", {}).items()}
+        made["defaults"] = {
+            use: self._policies.Verdict(verdict)
+            for use, verdict in made.get("defaults", {}).items()
+        }
         if "vocabulary" in made:
             made["vocabulary"] = self._vocabulary(made["vocabulary"])
         made["arrangements"] = tuple(
             self._policies.Arrangement(
-                one["host"], features=frozenset(one["features"]), uses=frozenset(one["uses"]), reference=one["reference"]
+                one["host"],
+                features=frozenset(one["features"]),
+                uses=frozenset(one["uses"]),
+                reference=one["reference"],
             )
             for one in made.get("arrangements", ())
         )
@@ -252,7 +298,9 @@ class Recorder:
                         "access": plain(site.access(agent, url, **self._request(request))),
                         "considered": plain(site.considered(agent, url)),
                         "limits": [unlisted(limits, LIMITS) for limits in site.limits(agent, url)],
-                        "refused_by_headers": plain(site.refused_by_headers(agent, url, fields, moment(request["now"]))),
+                        "refused_by_headers": plain(
+                            site.refused_by_headers(agent, url, fields, moment(request["now"]))
+                        ),
                     }
                 )
             rates = site.rates(agent)
@@ -287,7 +335,10 @@ class Recorder:
             is_read=response.get("is_read", True),
             now=moment(inputs["now"]),
             first_seen={use: moment(text) for use, text in inputs.get("first_seen", {}).items()},
-            resources={origin + path: self._fetched(file) for path, file in inputs.get("resources", {}).items()},
+            resources={
+                origin + path: self._fetched(file)
+                for path, file in inputs.get("resources", {}).items()
+            },
         )
 
     def _page(self, inputs: Json) -> Json:
@@ -297,8 +348,14 @@ class Recorder:
         if inputs["other_url"]:
             other = self._page_of(site, agent, inputs["other_url"], inputs)
             made["asked_as"] = self._of_page(page.asked_as(other), inputs)
-            tags = [other.permissions, self._comity.unlisted("no_page")(agent, "the item came from no page")]
-            made["combined"] = [plain(self._comity.unlisted("combined")(agent, page.permissions, tag)) for tag in tags]
+            tags = [
+                other.permissions,
+                self._comity.unlisted("no_page")(agent, "the item came from no page"),
+            ]
+            made["combined"] = [
+                plain(self._comity.unlisted("combined")(agent, page.permissions, tag))
+                for tag in tags
+            ]
         return made
 
     def _of_page(self, page: Any, inputs: Json) -> Json:
@@ -315,10 +372,15 @@ class Recorder:
             "permissions": plain(page.permissions),
             "tag_of": plain(page.tag_of(item["fields"], item["declared"], names=item["fields"])),
             "item": self._redacted(page, inputs),
-            "redacted": [plain(page.redacted(uses)) for uses in ((), inputs["uses"], inputs["agent"]["uses"])],
+            "redacted": [
+                plain(page.redacted(uses)) for uses in ((), inputs["uses"], inputs["agent"]["uses"])
+            ],
             "findings": plain(page.findings),
             "prompt": self._either(lambda: self._policies.instructions(page, action, lang)),
-            "snippets": [self._policies.snippet(generate.TEXTS[2], page.uses[use]) for use in ("present-snippet", "index")],
+            "snippets": [
+                self._policies.snippet(generate.TEXTS[2], page.uses[use])
+                for use in ("present-snippet", "index")
+            ],
         }
 
     def _redacted(self, page: Any, inputs: Json) -> Json | None:
@@ -327,7 +389,9 @@ class Recorder:
             return None
         item, uses = inputs["item"], page.refusable(inputs["uses"] or inputs["agent"]["uses"])
         redact = self._comity.unlisted("redacted_fields")
-        left = redact(page.element_rules, item["fields"], item["declared"], uses, names=item["fields"])
+        left = redact(
+            page.element_rules, item["fields"], item["declared"], uses, names=item["fields"]
+        )
         return unlisted(left, REDACTED) | {"tag": plain(page.tag_with(left.traced))}
 
     def _guard(self, inputs: Json) -> Json:
@@ -335,7 +399,13 @@ class Recorder:
         now = 0.0
         options = dict(inputs["options"], clock=lambda: now)
         if inputs["session"]:
-            session = self._session({"human_initiated": True, "carries": ["cookie"], "started_at": "2026-11-22T11:30:00+00:00"})
+            session = self._session(
+                {
+                    "human_initiated": True,
+                    "carries": ["cookie"],
+                    "started_at": "2026-11-22T11:30:00+00:00",
+                }
+            )
             options["session"] = lambda _: session
         folder = None
         if inputs["is_uncounted"]:
@@ -350,7 +420,9 @@ class Recorder:
         for request in inputs["requests"]:
             now = request["at"]
             answer = guard.check(
-                self._comity.guard.Incoming(request["method"], request["target"], request["fields"], request["peer"])
+                self._comity.guard.Incoming(
+                    request["method"], request["target"], request["fields"], request["peer"]
+                )
             )
             if isinstance(answer, self._comity.guard.Pass):
                 answers.append({"passes": answer.is_counted})
@@ -363,7 +435,9 @@ class Recorder:
                     {
                         "status": answer.status,
                         "headers": plain(answer.headers),
-                        "body": json.loads(body) if is_problem else hashlib.sha256(answer.body).hexdigest(),
+                        "body": json.loads(body)
+                        if is_problem
+                        else hashlib.sha256(answer.body).hexdigest(),
                         "close_code": answer.close_code,
                     }
                 )
@@ -391,15 +465,29 @@ class Recorder:
                 file.write_bytes(octets(body))
                 os.utime(file, (NOW.timestamp(), NOW.timestamp()))
             Path("site").mkdir(exist_ok=True)
-            words = ["policy", inputs["url"], "--offline", "site", "--agent", inputs["agent"], *inputs["arguments"]]
+            words = [
+                "policy",
+                inputs["url"],
+                "--offline",
+                "site",
+                "--agent",
+                inputs["agent"],
+                *inputs["arguments"],
+            ]
             return run(words)
 
     # Datasets
 
     def _dataset(self, inputs: Json) -> Json:
         agent = self._agent(inputs["agent"])
-        sites = {host: self._site_of(files, _origin(host)) for host, files in inputs["sites"].items()}
-        records = [record for one in inputs["records"] if (record := self._record(one, agent, sites)) is not None]
+        sites = {
+            host: self._site_of(files, _origin(host)) for host, files in inputs["sites"].items()
+        }
+        records = [
+            record
+            for one in inputs["records"]
+            if (record := self._record(one, agent, sites)) is not None
+        ]
         lines = [json.dumps(record) for record in records]
         if inputs["tags"]:
             lines = [json.dumps(self._elsewhere(record, inputs["tags"])) for record in records]
@@ -413,7 +501,18 @@ class Recorder:
             self._store(inputs)
             out, uses = f"out.{inputs['form']}", ",".join(inputs["uses"])
             tags = ["--tag", inputs["tags"]] if inputs["tags"] else []
-            export = ["dataset", "export", "in.jsonl", "--for", uses, "-o", out, "--workers", "1", *tags]
+            export = [
+                "dataset",
+                "export",
+                "in.jsonl",
+                "--for",
+                uses,
+                "-o",
+                out,
+                "--workers",
+                "1",
+                *tags,
+            ]
             if inputs["defaults"]:
                 export += ["--default", inputs["defaults"]]
             listed = ["--json", "--list", "listed.jsonl", "--workers", "1", "--store", "store"]
@@ -424,9 +523,25 @@ class Recorder:
                 "export": run(export),
                 "stats": run(["dataset", "stats", "in.jsonl", "--json", "--workers", "1", *tags]),
                 "verify": run([*verify, "-s", f"COMITY_AGENT={inputs['agent']['token']}"]),
-                "expire": run(["dataset", "expire", "kept.jsonl", "--store", "store", "--workers", "1", *tags]),
-                "again": run(["dataset", "export", out, "--for", "index", "-o", f"again-{out}", "--workers", "1"]),
-                "verify_again": run(["dataset", "verify", out, "--json", "--workers", "1", "--store", "store"]),
+                "expire": run(
+                    ["dataset", "expire", "kept.jsonl", "--store", "store", "--workers", "1", *tags]
+                ),
+                "again": run(
+                    [
+                        "dataset",
+                        "export",
+                        out,
+                        "--for",
+                        "index",
+                        "-o",
+                        f"again-{out}",
+                        "--workers",
+                        "1",
+                    ]
+                ),
+                "verify_again": run(
+                    ["dataset", "verify", out, "--json", "--workers", "1", "--store", "store"]
+                ),
                 "expire_again": run(["dataset", "expire", out, "--dry-run", "--workers", "1"]),
             }
             return {"records": records, **done, "files": dict(_written(out))}
@@ -439,7 +554,9 @@ class Recorder:
         if site is None:
             return None
         url = _origin(one["host"]) + one["path"]
-        page = self._page_of(site, agent, url, {"response": one["response"], "now": one["fetched_at"]})
+        page = self._page_of(
+            site, agent, url, {"response": one["response"], "now": one["fetched_at"]}
+        )
         fields = one["item"]["fields"]
         tag = page.tag_of(fields, one["item"]["declared"], names=fields)
         return {"url": url, "fetched_at": one["fetched_at"], **fields, "permissions": plain(tag)}
@@ -447,11 +564,19 @@ class Recorder:
     def _elsewhere(self, record: Json, place: str) -> Json:
         """A record whose tag stands in another field, or in a file beside it."""
         made = {name: value for name, value in record.items() if name != "permissions"}
-        return made if ":" in place or "permissions" not in record else made | {place: record["permissions"]}
+        return (
+            made
+            if ":" in place or "permissions" not in record
+            else made | {place: record["permissions"]}
+        )
 
     def _row(self, record: Json) -> str:
         item = {name: value for name, value in record.items() if name != "permissions"}
-        row = {"id": self._comity.unlisted("item_id")(item), "url": record["url"], "permissions": record["permissions"]}
+        row = {
+            "id": self._comity.unlisted("item_id")(item),
+            "url": record["url"],
+            "permissions": record["permissions"],
+        }
         return json.dumps(row, separators=(",", ":"))
 
     def _store(self, inputs: Json) -> None:
@@ -464,7 +589,11 @@ class Recorder:
                 fetched = self._fetched(files.get(path, {"status": 404}))
                 is_failure = fetched.status == 0 or fetched.status >= 500
                 due = NOW.timestamp() + 3600
-                saved[path] = keep(due=due, failure=fetched, failing_since=NOW) if is_failure else keep(due=due, copy=fetched)
+                saved[path] = (
+                    keep(due=due, failure=fetched, failing_since=NOW)
+                    if is_failure
+                    else keep(due=due, copy=fetched)
+                )
             store.save(_origin(host), saved)
         for url in inputs["taken_down"]:
             store.requests_action(url, "take-down", "0" * 64, NOW)
@@ -484,9 +613,15 @@ def _written(out: str) -> Iterator[tuple[str, Any]]:
             from pyarrow import parquet
 
             table = parquet.read_table(path)
-            yield path.name, {"columns": str(table.schema.remove_metadata()), "rows": plain(table.to_pylist())}
+            yield (
+                path.name,
+                {"columns": str(table.schema.remove_metadata()), "rows": plain(table.to_pylist())},
+            )
         elif path.suffix == ".jsonl":
-            yield path.name, [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+            yield (
+                path.name,
+                [json.loads(line) for line in path.read_text("utf-8").split("\n") if line],
+            )
         else:
             yield path.name, _manifest(path.read_text("utf-8"))
 
@@ -497,7 +632,9 @@ def _manifest(text: str) -> Any:
     except ValueError:
         return text
     for file in manifest.get("distribution", ()):
-        if file.get("name", "").endswith("parquet") or str(file.get("contentUrl", "")).endswith(".parquet"):
+        if file.get("name", "").endswith("parquet") or str(file.get("contentUrl", "")).endswith(
+            ".parquet"
+        ):
             file.pop("sha256", None)  # its octets depend on the version of pyarrow
             file.pop("contentSize", None)
     return manifest
@@ -520,7 +657,9 @@ def run(words: Sequence[str]) -> Json:
     from scrapy.cmdline import execute
     from scrapy.settings import Settings
 
-    printed = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)]
+    printed = [
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)
+    ]
     status: Any = 0
     with contextlib.redirect_stdout(printed[0]), contextlib.redirect_stderr(printed[1]):
         try:
@@ -565,7 +704,9 @@ def line(number: int) -> str:
 
 def lines(tree: Path, seed: int, cases: int, processes: int) -> Iterator[str]:
     """The cases in their order, whichever process makes them."""
-    os.environ.setdefault("PYTHONHASHSEED", "0")  # of the new processes; set it to look for what depends on the order of sets
+    os.environ.setdefault(
+        "PYTHONHASHSEED", "0"
+    )  # of the new processes; set it to look for what depends on the order of sets
     with multiprocessing.get_context("spawn").Pool(processes, _begin, (tree, seed)) as pool:
         yield from pool.imap(line, range(cases), chunksize=25)
 
@@ -592,8 +733,15 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--tree", type=Path, default=HERE.parent.parent, help="where the folder comity is (default: here)")
-    parser.add_argument("--show", type=int, metavar="NUMBER", help="print the inputs and the outcome of one case")
+    parser.add_argument(
+        "--tree",
+        type=Path,
+        default=HERE.parent.parent,
+        help="where the folder comity is (default: here)",
+    )
+    parser.add_argument(
+        "--show", type=int, metavar="NUMBER", help="print the inputs and the outcome of one case"
+    )
     given = parser.parse_args()
     tree = given.tree.resolve()
     if given.show is not None:
@@ -614,8 +762,14 @@ def main() -> int:
             file.write(text.encode("ascii") + b"\n")
             seen.update(set(word.findall(text)).intersection(known))
             failed += [number] if '"outcome":{"failed":' in text[:120] else []
-    rare = ", ".join(f"{rule} {seen[rule]}" for rule in sorted(known, key=seen.__getitem__) if 0 < seen[rule] < RARE)
-    print(f"{given.cases} cases in {time.monotonic() - began:.0f} s; {len([*filter(seen.get, known)])} of {len(known)} rules")
+    rare = ", ".join(
+        f"{rule} {seen[rule]}"
+        for rule in sorted(known, key=seen.__getitem__)
+        if 0 < seen[rule] < RARE
+    )
+    print(
+        f"{given.cases} cases in {time.monotonic() - began:.0f} s; {len([*filter(seen.get, known)])} of {len(known)} rules"
+    )
     print(f"In fewer than {RARE} cases: {rare or 'none'}")
     print(f"In no case: {', '.join(rule for rule in known if not seen[rule]) or 'none'}")
     if failed:

@@ -49,7 +49,9 @@ def seeds(raw: Callable[[str, bytes], bytes]) -> Iterator[bytes]:
     """What the targets begin with."""
     for folder in filter(None, (str(HERE / "seeds"), os.environ.get("FUZZ_SEEDS"))):
         for path in sorted(Path(folder).rglob("*")):
-            kind = next((kind for ending, kind in ENDINGS.items() if path.name.endswith(ending)), "")
+            kind = next(
+                (kind for ending, kind in ENDINGS.items() if path.name.endswith(ending)), ""
+            )
             if kind and path.is_file():
                 yield raw(kind, path.read_bytes()[:MOST_OCTETS])
 
@@ -57,10 +59,16 @@ def seeds(raw: Callable[[str, bytes], bytes]) -> Iterator[bytes]:
 def place_of(error: BaseException) -> str:
     """By which two failures are told apart: what was raised, and where."""
     frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if "comity" in frame.filename or "fuzz" in frame.filename
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "comity" in frame.filename or "fuzz" in frame.filename
     ]
     last = frames[-1] if frames else None
-    return f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}" if last else type(error).__name__
+    return (
+        f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
+        if last
+        else type(error).__name__
+    )
 
 
 class Recorded:
@@ -73,7 +81,9 @@ class Recorded:
         self._told = told
         self._tell_at = 0.0
         self._inputs = 0
-        self._failures: dict[str, tuple[int, Path]] = {}  # place -> length and file of the shortest input
+        self._failures: dict[
+            str, tuple[int, Path]
+        ] = {}  # place -> length and file of the shortest input
 
     def _tell(self) -> None:
         self._tell_at = time.monotonic() + 1
@@ -98,14 +108,18 @@ class Recorded:
                 self._tell()
 
 
-def by_chance(target: Recorded, corpus: Path, seconds: float, begin: list[bytes], seed: str) -> None:
+def by_chance(
+    target: Recorded, corpus: Path, seconds: float, begin: list[bytes], seed: str
+) -> None:
     """Without coverage: what is in the corpus, changed here and there, and what is new. `seed`: "" for other inputs each time."""
     chance = random.Random(seed or None)
     known = [*begin, *(path.read_bytes() for path in sorted(corpus.iterdir()))]
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         octets = bytearray(
-            chance.choice(known) if known and chance.random() < 0.5 else chance.randbytes(int(400 * chance.random() ** 2))
+            chance.choice(known)
+            if known and chance.random() < 0.5
+            else chance.randbytes(int(400 * chance.random() ** 2))
         )
         for _ in range(chance.randrange(4)):
             at = chance.randrange(len(octets) + 1)
@@ -120,7 +134,9 @@ def by_chance(target: Recorded, corpus: Path, seconds: float, begin: list[bytes]
         target(bytes(octets[:MOST_OCTETS]))
 
 
-def by_coverage(atheris: Any, target: Recorded, corpus: Path, seconds: float, begin: list[bytes]) -> None:
+def by_coverage(
+    atheris: Any, target: Recorded, corpus: Path, seconds: float, begin: list[bytes]
+) -> None:
     """libFuzzer does not return: it ends the process."""
     for octets in begin:
         (corpus / hashlib.sha256(octets).hexdigest()[:16]).write_bytes(octets)
@@ -165,7 +181,9 @@ class Total(NamedTuple):
     failures: dict[str, str]
 
 
-def run(names: list[str], corpus: Path, minutes: float, processes: int, seed: str) -> dict[str, Total]:
+def run(
+    names: list[str], corpus: Path, minutes: float, processes: int, seed: str
+) -> dict[str, Total]:
     """The targets take turns on each core: one to find inputs by coverage, which makes the code slow, and one to change many."""
     corpus.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + 60 * minutes
@@ -178,7 +196,16 @@ def run(names: list[str], corpus: Path, minutes: float, processes: int, seed: st
         while len(running) < processes and left > 1:
             name = names[turn % len(names)]
             turn += 1
-            command = [sys.executable, __file__, "--one", name, "--corpus", str(corpus), "--seconds", str(min(slice_, left))]
+            command = [
+                sys.executable,
+                __file__,
+                "--one",
+                name,
+                "--corpus",
+                str(corpus),
+                "--seconds",
+                str(min(slice_, left)),
+            ]
             if seed:
                 command += "--seed", f"{seed}-{turn}"
             if turn // len(names) % 2:
@@ -191,12 +218,17 @@ def run(names: list[str], corpus: Path, minutes: float, processes: int, seed: st
         for process in [process for process in running if process.poll() is not None]:
             name, began = running.pop(process)
             totals[name] = _with(
-                totals[name], corpus / f"{name}.{process.pid}.json", time.monotonic() - began, process.returncode
+                totals[name],
+                corpus / f"{name}.{process.pid}.json",
+                time.monotonic() - began,
+                process.returncode,
             )
 
 
 def _with(total: Total, told: Path, seconds: float, status: int) -> Total:
-    found: dict[str, Any] = json.loads(told.read_text()) if told.exists() else {"inputs": 0, "failures": {}}
+    found: dict[str, Any] = (
+        json.loads(told.read_text()) if told.exists() else {"inputs": 0, "failures": {}}
+    )
     told.unlink(missing_ok=True)
     failures = total.failures | found["failures"]
     if status:
@@ -216,13 +248,21 @@ def main() -> int:
     parser.add_argument("--with-coverage", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        fuzz_one(given.one, given.corpus / given.one, given.seconds, given.seed, with_coverage=given.with_coverage)
+        fuzz_one(
+            given.one,
+            given.corpus / given.one,
+            given.seconds,
+            given.seed,
+            with_coverage=given.with_coverage,
+        )
         return 0
     names = given.targets or [*runpy.run_path(str(HERE / "targets.py"))["TARGETS"]]
     totals = run(names, given.corpus, given.minutes, given.processes, given.seed)
     print(f"{'target':<12}{'inputs':>12}{'a second':>10}  failures")
     for name, total in totals.items():
-        print(f"{name:<12}{total.inputs:>12,}{total.inputs / max(1, total.seconds):>10,.0f}  {len(total.failures)}")
+        print(
+            f"{name:<12}{total.inputs:>12,}{total.inputs / max(1, total.seconds):>10,.0f}  {len(total.failures)}"
+        )
         for place, file in total.failures.items():
             print(f"    {place}: {file}")
     print(f"{'in all':<12}{sum(total.inputs for total in totals.values()):>12,}")

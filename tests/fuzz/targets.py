@@ -42,7 +42,17 @@ from comity.dataset.verify.today import Today
 from comity.guard import Guard
 from comity.guard.guard import Pass
 from comity.guard.incoming import Incoming
-from comity.policies import Agent, Fetched, Page, PolicyError, Site, Verdict, ai_txt_from_xml, ai_txt_to_xml, instructions
+from comity.policies import (
+    Agent,
+    Fetched,
+    Page,
+    PolicyError,
+    Site,
+    Verdict,
+    ai_txt_from_xml,
+    ai_txt_to_xml,
+    instructions,
+)
 from comity.policies.answers.rule import RULES
 from comity.policies.formats.authoring import Draft, apply
 from comity.policies.formats.robots.file import RobotsFile
@@ -56,7 +66,12 @@ T = TypeVar("T")
 ORIGIN = "https://example.com"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 USES = ("train", "index", "present-snippet")
-AGENT = Agent("examplebot", user_agent="examplebot/1.0 (+https://example.org/bot)", purposes=("news",), uses=USES)
+AGENT = Agent(
+    "examplebot",
+    user_agent="examplebot/1.0 (+https://example.org/bot)",
+    purposes=("news",),
+    uses=USES,
+)
 DENY = Verdict.DENY
 
 
@@ -83,8 +98,30 @@ class Choices:
 
 GRAMMAR: dict[str, tuple[str, ...]] = {
     "eol": ("\n", "\n", "\n", "\r\n", "\r", "\n\n", " # comment\n", "\n# comment\n"),
-    "agent": ("*", "examplebot", "ExampleBot/1.0", "otherbot", "example", "examplebot otherbot", "", "{junk}"),
-    "path": ("/", "/a", "/a/b.html", "/private/", "/a?b=c", "/%61", "/é", "", "a", "{junk}", "https://example.com/a", "//"),
+    "agent": (
+        "*",
+        "examplebot",
+        "ExampleBot/1.0",
+        "otherbot",
+        "example",
+        "examplebot otherbot",
+        "",
+        "{junk}",
+    ),
+    "path": (
+        "/",
+        "/a",
+        "/a/b.html",
+        "/private/",
+        "/a?b=c",
+        "/%61",
+        "/é",
+        "",
+        "a",
+        "{junk}",
+        "https://example.com/a",
+        "//",
+    ),
     "pattern": (
         "{path}",
         "{path}*",
@@ -115,8 +152,29 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
         "0100-2500",
     ),
     "yn": ("y", "n", "yes", "no", "Y", "?0", "1", '"n"', "n;a=1", "{junk}"),
-    "label": ("ai", "tdm", "search", "genai", "train-ai", "ai-train", "ai-input", "ai-use", "bots", "all", "use", "z", "{junk}"),
-    "preferences": ("{label}={yn}", "{label}={yn}, {preferences}", "{label}", "{path} {preferences}", ",", "{junk}"),
+    "label": (
+        "ai",
+        "tdm",
+        "search",
+        "genai",
+        "train-ai",
+        "ai-train",
+        "ai-input",
+        "ai-use",
+        "bots",
+        "all",
+        "use",
+        "z",
+        "{junk}",
+    ),
+    "preferences": (
+        "{label}={yn}",
+        "{label}={yn}, {preferences}",
+        "{label}",
+        "{path} {preferences}",
+        ",",
+        "{junk}",
+    ),
     "usage": (
         "index",
         "crawl",
@@ -175,7 +233,17 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
         "p, .quote",
         "{junk}",
     ),
-    "action": ("Train", "*", "Summarize", "Index", "Crop", "train index", "Clip", "{action} {action}", "{junk}"),
+    "action": (
+        "Train",
+        "*",
+        "Summarize",
+        "Index",
+        "Crop",
+        "train index",
+        "Clip",
+        "{action} {action}",
+        "{junk}",
+    ),
     "lang": ("en", "de-AT", "", "{junk}"),
     "directive": (
         "noindex",
@@ -231,7 +299,17 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
         "{content}",
         "{junk}",
     ),
-    "json": ("0", "1", '"1"', "null", "true", '"{junk}"', "[{json}]", '{"tdm-reservation": {json}}', "{number}"),
+    "json": (
+        "0",
+        "1",
+        '"1"',
+        "null",
+        "true",
+        '"{junk}"',
+        "[{json}]",
+        '{"tdm-reservation": {json}}',
+        "{number}",
+    ),
     "junk": (
         "x",
         "\x00",
@@ -375,7 +453,10 @@ def octets_of(text: str) -> bytes:
 
 
 def lines(templates: Sequence[str], choices: Choices) -> bytes:
-    written = (expanded(choices.of(templates) + "{eol}", choices) for _ in range(choices.number(MOST_LINES)))
+    written = (
+        expanded(choices.of(templates) + "{eol}", choices)
+        for _ in range(choices.number(MOST_LINES))
+    )
     return octets_of("".join(written))
 
 
@@ -392,7 +473,9 @@ KINDS = (*LINES, "/.well-known/tdmrep.json", "/license.xml", "page", "field")
 
 def site_files(choices: Choices) -> dict[str, bytes]:
     """The policy files of a site."""
-    made = {path: lines(templates, choices) for path, templates in LINES.items() if choices.number(4)}
+    made = {
+        path: lines(templates, choices) for path, templates in LINES.items() if choices.number(4)
+    }
     if not choices.number(3):
         made["/.well-known/tdmrep.json"] = octets_of(
             f"[{', '.join(expanded(choices.of(TDMREP), choices) for _ in range(choices.number(6)))}]"
@@ -412,7 +495,18 @@ def parted(octets: bytes) -> tuple[Choices, dict[str, bytes]]:
     return choices, site_files(choices)
 
 
-PATHS = ("/", "/a", "/a/b.html", "/private/x", "/a?b=c", "/%61", "/%2A", "/é\u2028", "/x.gif?a#b", "/" + "a" * 300)
+PATHS = (
+    "/",
+    "/a",
+    "/a/b.html",
+    "/private/x",
+    "/a?b=c",
+    "/%61",
+    "/%2A",
+    "/é\u2028",
+    "/x.gif?a#b",
+    "/" + "a" * 300,
+)
 
 
 def url_in(choices: Choices) -> str:
@@ -426,7 +520,9 @@ def request_in(choices: Choices) -> dict[str, Any]:
         "kind": choices.of((None, "document", "api", "xhr", ("api", "xhr"))),
         "automations": choices.of(((), ("headless",), ("cdp", "x"))),
         "purposes": choices.of((None, ("news",), (), ("\u2028",))),
-        "headers": choices.of(({}, {"Authorization": "Bearer x"}, {"X-Requested-With": "x"}, {"User-Agent": "y"})),
+        "headers": choices.of(
+            ({}, {"Authorization": "Bearer x"}, {"X-Requested-With": "x"}, {"User-Agent": "y"})
+        ),
         "referer": choices.of((None, ORIGIN, "x")),
         "now": NOW,
     }
@@ -447,7 +543,9 @@ def check_site(site: Site) -> None:
 
 @cache
 def _schema() -> Any:
-    schema = json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text("utf-8"))
+    schema = json.loads(
+        files("comity.policies").joinpath("permissions.schema.json").read_text("utf-8")
+    )
     return jsonschema.Draft202012Validator(schema)
 
 
@@ -472,7 +570,18 @@ def denied(uses: Iterable[str], page: Page) -> set[str]:
 
 # The targets
 
-ASKED = ("crawl", "follow", "index", "preserve", "present", "present-snippet", "train", "ai", "search", "summarize")
+ASKED = (
+    "crawl",
+    "follow",
+    "index",
+    "preserve",
+    "present",
+    "present-snippet",
+    "train",
+    "ai",
+    "search",
+    "summarize",
+)
 
 
 def fuzz_site(octets: bytes) -> None:
@@ -485,7 +594,13 @@ def fuzz_site(octets: bytes) -> None:
     check_site(site)
     check_page(site.page(AGENT, url, body=None, now=NOW), choices)
     site.considered(AGENT, url)
-    asked = (site.unusable(AGENT), site.sitemaps, site.references(AGENT), site.licenses(AGENT), site.requests(AGENT))
+    asked = (
+        site.unusable(AGENT),
+        site.sitemaps,
+        site.references(AGENT),
+        site.licenses(AGENT),
+        site.requests(AGENT),
+    )
     assert all(condition.words for condition in site.conditions(AGENT))
     assert all(request.url.isascii() for request in asked[-1])
     site.rates(AGENT)
@@ -514,7 +629,14 @@ def fuzz_explain(octets: bytes) -> None:
 
 
 MAX_ROUNDS = 10  # of fixes
-NAMES = ("", "a b/", "/a/", "a,b:c%/", "\u202e\n/", "\udcff/")  # folders of a file, as its user calls them
+NAMES = (
+    "",
+    "a b/",
+    "/a/",
+    "a,b:c%/",
+    "\u202e\n/",
+    "\udcff/",
+)  # folders of a file, as its user calls them
 MISSPELLED = (  # besides the lines that are well written, which have little to mend
     ("Disallow", ("Dissallow", "disallow ", "Disallow\t", "Disalow")),
     ("User-agent", ("Useragent", "USER AGENT", "user-agent", "User agent")),
@@ -533,7 +655,9 @@ def lint_body(kind: lint.Kind, choices: Choices) -> bytes:
     elif kind.name == "rsl.xml":
         body = octets_of(expanded("{rsl}", choices))
     elif kind.name == lint.PAGE:
-        body = octets_of("".join(expanded(choices.of(MARKUP), choices) for _ in range(choices.number(12))))
+        body = octets_of(
+            "".join(expanded(choices.of(MARKUP), choices) for _ in range(choices.number(12)))
+        )
     else:
         body = lines(LINES["/ai.txt"], choices)
         with contextlib.suppress(PolicyError):
@@ -571,19 +695,31 @@ def check_problems(problems: Sequence[Problem], bodies: Mapping[str, bytes]) -> 
         if one.fix:
             assert one.fix.edits
             assert is_shown(one.fix.title)
-            assert all(0 <= edit.start <= edit.end <= len(bodies[one.file]) for edit in one.fix.edits)
+            assert all(
+                0 <= edit.start <= edit.end <= len(bodies[one.file]) for edit in one.fix.edits
+            )
     told = {form: printed(problems, form) for form in FORMS}
-    assert [one["message"] for one in json.loads(told["json"])["problems"]] == [one.message for one in problems]
+    assert [one["message"] for one in json.loads(told["json"])["problems"]] == [
+        one.message for one in problems
+    ]
     (run,) = json.loads(told["sarif"])["runs"]
     assert [one["ruleId"] for one in run["results"]] == [one.rule for one in problems]
     commands = told["github"].splitlines()
     assert len(commands) == len(problems)
-    assert all(re.match(r"::(?:error|warning|notice) file=[^,:]*,title=[a-z.-]+(?:,[a-zA-Z]+=\d+)*::.", one) for one in commands)
+    assert all(
+        re.match(
+            r"::(?:error|warning|notice) file=[^,:]*,title=[a-z.-]+(?:,[a-zA-Z]+=\d+)*::.", one
+        )
+        for one in commands
+    )
 
 
 def printed(problems: Sequence[Problem], form: str) -> str:
     octets = io.BytesIO()
-    with io.TextIOWrapper(octets, encoding="utf-8", newline="\n") as output, contextlib.redirect_stdout(output):
+    with (
+        io.TextIOWrapper(octets, encoding="utf-8", newline="\n") as output,
+        contextlib.redirect_stdout(output),
+    ):
         FORMS[form](problems)
         output.flush()
         text = octets.getvalue().decode("utf-8")
@@ -609,7 +745,10 @@ def meanings(kind: lint.Kind, body: bytes) -> list[object]:
         for path in PATHS[:6]:
             decided.append(site.access(agent, ORIGIN + path, now=NOW).verdict)
             page = site.page(agent, ORIGIN + path, headers=[HTML], body=page_body, now=NOW)
-            decided += [(page.uses[use].verdict, page.uses[use].stated, page.uses[use].restrictions()) for use in ASKED]
+            decided += [
+                (page.uses[use].verdict, page.uses[use].stated, page.uses[use].restrictions())
+                for use in ASKED
+            ]
     return decided
 
 
@@ -641,7 +780,9 @@ def fuzz_lint_site(octets: bytes) -> None:
     fetched = {path: Fetched(status=200, body=octets_) for path, octets_ in given.items()}
     files_ = tuple(SourceFile(folder + path, ORIGIN + path, file) for path, file in fetched.items())
     page = SourceFile(
-        f"{folder}a.html", f"{ORIGIN}/a.html", Fetched(status=200, body=body if kind.name == lint.PAGE else b"<p>a")
+        f"{folder}a.html",
+        f"{ORIGIN}/a.html",
+        Fetched(status=200, body=body if kind.name == lint.PAGE else b"<p>a"),
     )
     source = Source(ORIGIN, Site.from_files(ORIGIN, dict(fetched)), files_, (page,))
     problems = lint.lint_site(source, [page] if choices.number(2) else [])
@@ -650,7 +791,10 @@ def fuzz_lint_site(octets: bytes) -> None:
 
 REFUSALS: dict[str, tuple[bytes, ...]] = {
     "/robots.txt": (b"Disallow: /\n", b"Disallow: /a\n", b"Disallow: *b\n"),
-    "/automation-preferences.txt": (b"\nscope: /\nallowed-methods:\n", b"\nscope: /a\nallowed-methods:\n"),
+    "/automation-preferences.txt": (
+        b"\nscope: /\nallowed-methods:\n",
+        b"\nscope: /a\nallowed-methods:\n",
+    ),
     "/ai.txt": (b"User-agent: *\n  Path: /\n    Element: *\n      Disallow: Train\n",),
 }
 
@@ -669,7 +813,9 @@ def fuzz_monotony(octets: bytes) -> None:
         is_named = read is not None and read.names(AGENT.token)
         refusal = b"User-agent: %s\n%s" % (AGENT.token.encode() if is_named else b"*", refusal)
     more = Site.from_files(ORIGIN, given | {path: before + b"\n" + refusal})
-    with_comment = Site.from_files(ORIGIN, given | {path: before + (b"\n# comment\n" if before else b"# comment\n")})
+    with_comment = Site.from_files(
+        ORIGIN, given | {path: before + (b"\n# comment\n" if before else b"# comment\n")}
+    )
     for number in range(4):
         url, request = ORIGIN + PATHS[number], request_in(choices)
         verdict = site.access(AGENT, url, **request).verdict
@@ -678,7 +824,9 @@ def fuzz_monotony(octets: bytes) -> None:
         page = site.page(AGENT, url, body=None, now=NOW)
         if path == "/ai.txt":
             assert denied(ASKED, page) <= denied(ASKED, more.page(AGENT, url, body=None, now=NOW))
-        assert denied(ASKED, page) == denied(ASKED, with_comment.page(AGENT, url, body=None, now=NOW))
+        assert denied(ASKED, page) == denied(
+            ASKED, with_comment.page(AGENT, url, body=None, now=NOW)
+        )
 
 
 MARK = "Zq7marked"
@@ -727,9 +875,15 @@ def nested_json(choices: Choices, depth: int = 0) -> Any:
         case 3:
             return [nested_json(choices, depth + 1) for _ in range(choices.number(4))]
         case 4:
-            return {"quote": [MARK, nested_json(choices, depth + 1)], "a": nested_json(choices, depth + 1)}
+            return {
+                "quote": [MARK, nested_json(choices, depth + 1)],
+                "a": nested_json(choices, depth + 1),
+            }
         case _:
-            return {choices.of(("a", "b", "quot", "é")): nested_json(choices, depth + 1) for _ in range(choices.number(4))}
+            return {
+                choices.of(("a", "b", "quot", "é")): nested_json(choices, depth + 1)
+                for _ in range(choices.number(4))
+            }
 
 
 def fuzz_page(octets: bytes) -> None:
@@ -740,12 +894,26 @@ def fuzz_page(octets: bytes) -> None:
             headers, body = [HTML, *((name, body) for name in FIELDS)], b""
     else:
         choices = Choices(octets)
-        body = octets_of("".join(expanded(choices.of(MARKUP), choices) for _ in range(choices.number(12))))
+        body = octets_of(
+            "".join(expanded(choices.of(MARKUP), choices) for _ in range(choices.number(12)))
+        )
         names = [choices.of([*FIELDS]) for _ in range(choices.number(4))]
         headers = [
-            choices.of((HTML, HTML, HTML, JSON, XML, (b"Content-Type", b"\xff"), (b"Content-Type", b"text/html; charset=utf-16")))
+            choices.of(
+                (
+                    HTML,
+                    HTML,
+                    HTML,
+                    JSON,
+                    XML,
+                    (b"Content-Type", b"\xff"),
+                    (b"Content-Type", b"text/html; charset=utf-16"),
+                )
+            )
         ]
-        headers += [(name, octets_of(expanded(FIELDS[name], choices)).replace(b"\n", b"")) for name in names]
+        headers += [
+            (name, octets_of(expanded(FIELDS[name], choices)).replace(b"\n", b"")) for name in names
+        ]
     site, url = Site.from_files(ORIGIN, PAGE_SITE), url_in(choices)
     page = site.page(AGENT, url, headers=headers, body=body, now=NOW)
     check_page(page, choices)
@@ -753,7 +921,9 @@ def fuzz_page(octets: bytes) -> None:
     page.tag_of({"text": body[:200].decode("utf-8", "replace"), "links": [url]}, {})
     refused = denied(ASKED, page)
     for field in ((b"X-Robots-Tag", b"none, noai"), (b"tdm-reservation", b"1")):
-        assert refused <= denied(ASKED, site.page(AGENT, url, headers=[*headers, field], body=body, now=NOW))
+        assert refused <= denied(
+            ASKED, site.page(AGENT, url, headers=[*headers, field], body=body, now=NOW)
+        )
     assert site.refused_by_headers(AGENT, url, headers, NOW) is None or refused >= set(USES)
 
 
@@ -768,11 +938,20 @@ def fuzz_redaction(octets: bytes) -> None:
     else:
         made = f"<r>{nested(choices).replace('<br>', '<br/>').replace('&amp;', '')}<quote>{MARK}</quote></r>"
     page = Site.from_files(ORIGIN, PAGE_SITE).page(
-        AGENT, f"{ORIGIN}/", headers=[(HTML, JSON, XML)[kind]], body=made.encode("utf-8", "surrogatepass"), now=NOW
+        AGENT,
+        f"{ORIGIN}/",
+        headers=[(HTML, JSON, XML)[kind]],
+        body=made.encode("utf-8", "surrogatepass"),
+        now=NOW,
     )
     left = page.redacted(("train",))
     assert MARK.encode() not in left
-    record = {"url": page.url, "html": made, "text": MARK + " a " + MARK, "permissions": page.tag_of({"html": made}, {})}
+    record = {
+        "url": page.url,
+        "html": made,
+        "text": MARK + " a " + MARK,
+        "permissions": page.tag_of({"html": made}, {}),
+    }
     if MARK in made:
         answer = apply_terms(record, Terms.of(["train"], now=NOW))
         assert answer.record is None or MARK not in str(answer.record.get("html") or "")
@@ -783,14 +962,20 @@ def fuzz_guard(octets: bytes) -> None:
     choices, given = parted(octets)
     given.setdefault("/robots.txt", b"")
     try:
-        guard = Guard(ORIGIN, {path: body for path, body in given.items() if path in LINES}, clock=NOW.timestamp)
+        guard = Guard(
+            ORIGIN,
+            {path: body for path, body in given.items() if path in LINES},
+            clock=NOW.timestamp,
+        )
     except PolicyError:
         return
     site = Site.from_files(ORIGIN, {path: body for path, body in given.items() if path in LINES})
     target = choices.of([path for path in PATHS if path.isascii()])
     method = choices.of(("GET", "POST", "HEAD"))
     agent = Agent("examplebot" if "examplebot" in site.crawler_names else "zznobody")
-    answer = guard.check(Incoming(method, target, {"user-agent": f"{agent.token}/1.0"}, "192.0.2.1"))
+    answer = guard.check(
+        Incoming(method, target, {"user-agent": f"{agent.token}/1.0"}, "192.0.2.1")
+    )
     decision = site.access(agent, ORIGIN + target, method=method, purposes=(), now=NOW)
     if decision.verdict is DENY:
         assert not isinstance(answer, Pass), decision
@@ -855,12 +1040,22 @@ def mutated(value: Any, choices: Choices, depth: int = 0) -> Any:
     if not choices.number(40):
         return choices.of(PARTS)
     if isinstance(value, dict):
-        made = {key: mutated(member, choices, depth + 1) for key, member in value.items() if choices.number(60)}
+        made = {
+            key: mutated(member, choices, depth + 1)
+            for key, member in value.items()
+            if choices.number(60)
+        }
         if not choices.number(30):
-            made[choices.of((*value, "x", "until", "whole", "urls", "max_words", "must_use", "part"))] = choices.of(PARTS)
+            made[
+                choices.of((*value, "x", "until", "whole", "urls", "max_words", "must_use", "part"))
+            ] = choices.of(PARTS)
         return made
     if isinstance(value, list):
-        return [mutated(member, choices, depth + 1) for member in value for _ in range(1 if choices.number(30) else 2)]
+        return [
+            mutated(member, choices, depth + 1)
+            for member in value
+            for _ in range(1 if choices.number(30) else 2)
+        ]
     return value
 
 
@@ -871,7 +1066,9 @@ def _tag() -> str:
         "/ai.txt": PAGE_SITE["/ai.txt"],
     }
     headers = [HTML, (b"X-Robots-Tag", b"max-snippet:9, noarchive")]
-    page = Site.from_files(ORIGIN, files_).page(AGENT, f"{ORIGIN}/a", headers=headers, body=b'<p class="quote">a b</p>c', now=NOW)
+    page = Site.from_files(ORIGIN, files_).page(
+        AGENT, f"{ORIGIN}/a", headers=headers, body=b'<p class="quote">a b</p>c', now=NOW
+    )
     return json.dumps(page.tag_of({"text": "a b c", "links": [f"{ORIGIN}/b"]}, {}))
 
 
@@ -954,7 +1151,11 @@ def _whole(name: str) -> bytes:
         block = json.dumps(record).encode()
         head = b"WARC/1.1\r\nWARC-Type: metadata\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
         octets = (head % len(block) + block + b"\r\n\r\n") * 2
-        return b"".join(gzip.compress(octets, mtime=0) for _ in range(2)) if name.endswith("gz") else octets
+        return (
+            b"".join(gzip.compress(octets, mtime=0) for _ in range(2))
+            if name.endswith("gz")
+            else octets
+        )
     module: Any = jsonl if "jsonl" in name else parquet
     with module.Writer(path) as writer:
         writer.write(writer.encode([record, record]))
@@ -994,9 +1195,13 @@ def fuzz_vocabulary(octets: bytes) -> None:
     for text in (table, octets.decode("utf-8", "replace")):
         with contextlib.suppress(PolicyError):
             vocabulary = Vocabulary.from_toml(text)
-            Site.from_files(ORIGIN, {}).page(Agent("a", uses=("b",), vocabulary=vocabulary), ORIGIN, body=b"", now=NOW).uses["b"]
+            Site.from_files(ORIGIN, {}).page(
+                Agent("a", uses=("b",), vocabulary=vocabulary), ORIGIN, body=b"", now=NOW
+            ).uses["b"]
 
 
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
-    name.removeprefix("fuzz_"): target for name, target in globals().items() if name.startswith("fuzz_")
+    name.removeprefix("fuzz_"): target
+    for name, target in globals().items()
+    if name.startswith("fuzz_")
 }

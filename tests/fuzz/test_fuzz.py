@@ -16,7 +16,9 @@ HERE = Path(__file__).parent
 MADE = runpy.run_path(str(HERE / "targets.py"))
 TARGETS: dict[str, Callable[[bytes], None]] = MADE["TARGETS"]
 SEEDS = list(runpy.run_path(str(HERE / "run.py"))["seeds"](MADE["raw"]))
-REGRESSIONS = sorted(path for path in (HERE / "regressions").iterdir() if path.name.partition("-")[0] in TARGETS)
+REGRESSIONS = sorted(
+    path for path in (HERE / "regressions").iterdir() if path.name.partition("-")[0] in TARGETS
+)
 
 
 @pytest.mark.requirement("SEC-1")

@@ -56,8 +56,12 @@ def answer(method: str, path: str, sent: str) -> bytes:
 
 
 def wsgi_site(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    body = answer(environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""), environ.get("RAW_URI", ""))
-    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+    body = answer(
+        environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""), environ.get("RAW_URI", "")
+    )
+    start_response(
+        "200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    )
     return [body] if environ["REQUEST_METHOD"] != "HEAD" else []
 
 

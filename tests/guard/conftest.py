@@ -163,9 +163,13 @@ class Client:
     address: str = "127.0.0.1"
     fields: dict[str, str] = field(default_factory=lambda: {"User-Agent": "testbot/1.0"})
 
-    def begin(self, target: str, method: str = "GET", body: str | None = None, **fields: str) -> http.client.HTTPConnection:
+    def begin(
+        self, target: str, method: str = "GET", body: str | None = None, **fields: str
+    ) -> http.client.HTTPConnection:
         """Sends a request. Names of fields are written with `_`."""
-        connection = http.client.HTTPConnection(urlsplit(self.origin).netloc, timeout=300, source_address=(self.address, 0))
+        connection = http.client.HTTPConnection(
+            urlsplit(self.origin).netloc, timeout=300, source_address=(self.address, 0)
+        )
         added = {name.replace("_", "-"): value for name, value in fields.items()}
         connection.request(method, target, body, self.fields | added)
         return connection
@@ -174,7 +178,11 @@ class Client:
         connection = self.begin(target, method, body, **fields)
         try:
             response = connection.getresponse()
-            return Got(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
+            return Got(
+                response.status,
+                {name.lower(): value for name, value in response.getheaders()},
+                response.read(),
+            )
         finally:
             connection.close()
 
@@ -217,7 +225,9 @@ def serving(server: str, app: str, folder: Path, **environment: str) -> Iterator
         str(folder),
         *options,
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | environment) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | environment
+    ) as process:
         assert process.stdout
         try:
             yield process.stdout.readline().strip()

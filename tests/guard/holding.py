@@ -97,7 +97,9 @@ async def site(scope: Scope, receive: Receive, send: Send) -> None:
     elif path == "/stream/":
         parts = [b"one", b"two", b"three"]
     else:
-        parts = [json.dumps({"method": scope["method"], "path": path, "worker": os.getpid()}).encode()]
+        parts = [
+            json.dumps({"method": scope["method"], "path": path, "worker": os.getpid()}).encode()
+        ]
     fields = [(name.lower().encode(), value.encode()) for name, value in PLAIN]
     await send({"type": "http.response.start", "status": 200, "headers": fields})
     for part in parts if scope["method"] != "HEAD" else ():
@@ -135,7 +137,11 @@ def wsgi_site(environ: WSGIEnvironment, start_response: StartResponse) -> Iterab
         start_response("200 OK", PLAIN)
         return (part for part in (b"one", b"two", b"three"))
     else:
-        parts = [json.dumps({"method": environ["REQUEST_METHOD"], "path": path, "worker": os.getpid()}).encode()]
+        parts = [
+            json.dumps(
+                {"method": environ["REQUEST_METHOD"], "path": path, "worker": os.getpid()}
+            ).encode()
+        ]
     start_response("200 OK", [*PLAIN, ("Content-Length", str(sum(map(len, parts))))])
     return parts if environ["REQUEST_METHOD"] != "HEAD" else []
 

@@ -25,9 +25,17 @@ guard = Guard(os.environ.get("ORIGIN", "http://127.0.0.1:8000"), FILES)
 async def site(scope: Scope, receive: Receive, send: Send) -> None:
     """It routes by the path below its root, as frameworks do."""
     root = scope.get("root_path", "")
-    path = scope["path"].removeprefix(root) if scope["path"].startswith(f"{root}/") else scope["path"]
+    path = (
+        scope["path"].removeprefix(root) if scope["path"].startswith(f"{root}/") else scope["path"]
+    )
     body = answer(scope["method"], path, "")
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send(
+        {
+            "type": "http.response.start",
+            "status": 200,
+            "headers": [(b"content-length", b"%d" % len(body))],
+        }
+    )
     await send({"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""})
 
 
@@ -39,10 +47,14 @@ def nothing(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable
 # Guards before the site, which hear of the path from the server or are told, and around all.
 asgi_inner = Starlette(routes=[Mount("/app", ASGIMiddleware(site, guard))])
 asgi_told = Starlette(routes=[Mount("/app", ASGIMiddleware(site, guard, root_path="/app"))])
-asgi_nested = Starlette(routes=[Mount("/app", Starlette(routes=[Mount("/", ASGIMiddleware(site, guard))]))])
+asgi_nested = Starlette(
+    routes=[Mount("/app", Starlette(routes=[Mount("/", ASGIMiddleware(site, guard))]))]
+)
 asgi_outer = ASGIMiddleware(Starlette(routes=[Mount("/app", site)]), guard)
 wsgi_inner = DispatcherMiddleware(nothing, {"/app": WSGIMiddleware(wsgi_site, guard)})
-wsgi_told = DispatcherMiddleware(nothing, {"/app": WSGIMiddleware(wsgi_site, guard, script_name="/app")})
+wsgi_told = DispatcherMiddleware(
+    nothing, {"/app": WSGIMiddleware(wsgi_site, guard, script_name="/app")}
+)
 wsgi_outer = WSGIMiddleware(DispatcherMiddleware(nothing, {"/app": wsgi_site}), guard)
 # A proxy takes /app away.
 asgi_stripped = ASGIMiddleware(site, guard, root_path="/app")

@@ -61,9 +61,16 @@ ACAP-crawler: *
 ACAP-permissions-reference: /more.txt
 """
 MORE = b"User-agent: referredbot\nDisallow: /robots/\n"
-AUTOMATION = b"scope: /\nallowed-methods: GET\n\nscope: /\nuser-agent: methodbot\nallowed-methods: POST\n"
+AUTOMATION = (
+    b"scope: /\nallowed-methods: GET\n\nscope: /\nuser-agent: methodbot\nallowed-methods: POST\n"
+)
 AI = b"User-Agent: Ai-Bot\nDisallow: /\n"
-FILES = {"/robots.txt": ROBOTS, "/more.txt": MORE, "/automation-preferences.txt": AUTOMATION, "/ai.txt": AI}
+FILES = {
+    "/robots.txt": ROBOTS,
+    "/more.txt": MORE,
+    "/automation-preferences.txt": AUTOMATION,
+    "/ai.txt": AI,
+}
 
 
 @pytest.fixture(scope="module")
@@ -127,14 +134,18 @@ def asked(guard: Guard, target: str, user_agent: str) -> str:
         ("K/1.0 (+https://example.com/)", "/browsers/", "robots.disallow"),
     ],
 )
-def test_whom_a_file_names_is_held_to_it(guard: Guard, user_agent: str, target: str, rule: str) -> None:
+def test_whom_a_file_names_is_held_to_it(
+    guard: Guard, user_agent: str, target: str, rule: str
+) -> None:
     assert asked(guard, target, user_agent) == rule
 
 
 @pytest.mark.requirement("GUARD-1")
 @pytest.mark.parametrize("user_agent", PEOPLE)
 @pytest.mark.parametrize("target", ["/browsers/", "/anybody/", "/wild/"])
-def test_people_pass_whatever_words_of_their_browsers_a_file_names(guard: Guard, user_agent: str, target: str) -> None:
+def test_people_pass_whatever_words_of_their_browsers_a_file_names(
+    guard: Guard, user_agent: str, target: str
+) -> None:
     assert asked(guard, target, user_agent) == "person"
 
 
@@ -142,9 +153,14 @@ def test_people_pass_whatever_words_of_their_browsers_a_file_names(guard: Guard,
 def test_people_with_long_fields_pass() -> None:
     """A browser with many additions, and all else that is long."""
     guard = Guard(ORIGIN, FILES)
-    long = dict.fromkeys(("cookie", "referer", "accept", "accept-language", "sec-fetch-dest", "x-requested-with"), "x, " * 20000)
+    long = dict.fromkeys(
+        ("cookie", "referer", "accept", "accept-language", "sec-fetch-dest", "x-requested-with"),
+        "x, " * 20000,
+    )
     user_agent = (
-        "Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; Trident/4.0" + "; .NET CLR 2.0.50727; Addition 1" * 2000 + ")"
+        "Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; Trident/4.0"
+        + "; .NET CLR 2.0.50727; Addition 1" * 2000
+        + ")"
     )
     for target in ("/anybody/", "/anybody/" + "x" * 60_000, "/a?" + "y/../" * 12_000):
         checked = guard.check(Incoming("GET", target, long | {"user-agent": user_agent}))
@@ -154,15 +170,31 @@ def test_people_with_long_fields_pass() -> None:
 
 
 @given(
-    st.lists(st.sampled_from(["GoogleOther", "008", "LaxBot", "prefixbot", "Two Words/2", "Mozilla", "x", "(", ";"]), max_size=12)
+    st.lists(
+        st.sampled_from(
+            ["GoogleOther", "008", "LaxBot", "prefixbot", "Two Words/2", "Mozilla", "x", "(", ";"]
+        ),
+        max_size=12,
+    )
 )
 def test_never_more_agents_than_names(words: list[str]) -> None:
-    agents = Agents({"googleother", "008", "laxbot", "mozilla", "prefix*", "two words/2"}, "X-API-Key")
+    agents = Agents(
+        {"googleother", "008", "laxbot", "mozilla", "prefix*", "two words/2"}, "X-API-Key"
+    )
     asking = agents.asking(" ".join(words))
     assert 1 <= len(asking.agents) <= MAX_NAMED
     assert asking == agents.asking(" ".join(words))
-    assert {agent.token for agent in asking.agents} <= {"googleother", "008", "laxbot", "mozilla", "_"}
-    assert all(own is other for own, other in zip(asking.agents, agents.asking(" ".join(words)).agents, strict=True))
+    assert {agent.token for agent in asking.agents} <= {
+        "googleother",
+        "008",
+        "laxbot",
+        "mozilla",
+        "_",
+    }
+    assert all(
+        own is other
+        for own, other in zip(asking.agents, agents.asking(" ".join(words)).agents, strict=True)
+    )
 
 
 def test_words_of_browsers_are_words() -> None:

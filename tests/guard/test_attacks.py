@@ -65,10 +65,20 @@ def send(client: Client, octets: bytes) -> Answered:
     return Answered([int(status) for status in STATUS.findall(answer)], seen, answer)
 
 
-def get(target: bytes, *fields: bytes, method: bytes = b"GET", version: bytes = b"HTTP/1.1") -> bytes:
+def get(
+    target: bytes, *fields: bytes, method: bytes = b"GET", version: bytes = b"HTTP/1.1"
+) -> bytes:
     """A request, with WHO for its User-Agent."""
     return b"\r\n".join(
-        [b"%s %s %s" % (method, target, version), b"Host: example.com", b"Connection: close", *fields, WHO, b"", b""]
+        [
+            b"%s %s %s" % (method, target, version),
+            b"Host: example.com",
+            b"Connection: close",
+            *fields,
+            WHO,
+            b"",
+            b"",
+        ]
     )
 
 
@@ -162,27 +172,54 @@ PRIVATE = {
     "octets in fields": get(b"/private/x", b"X-Octets: \xff\xfe\x80"),
     "names in capitals": get(b"/private/x").replace(b"User-Agent", b"USER-AGENT"),
     "many fields": get(b"/private/x", *(b"X-%d: y" % number for number in range(90))),
-    "chunked": get(b"/private/x", b"Transfer-Encoding: chunked", method=b"POST") + b"3\r\nabc\r\n0\r\n\r\n",
-    "chunked twice": get(b"/private/x", b"Transfer-Encoding: chunked", b"Content-Length: 3", method=b"POST") + b"0\r\n\r\n",
+    "chunked": get(b"/private/x", b"Transfer-Encoding: chunked", method=b"POST")
+    + b"3\r\nabc\r\n0\r\n\r\n",
+    "chunked twice": get(
+        b"/private/x", b"Transfer-Encoding: chunked", b"Content-Length: 3", method=b"POST"
+    )
+    + b"0\r\n\r\n",
     "body": get(b"/private/x", b"Content-Length: 3", method=b"POST") + b"abc",
-    "body that never comes": get(b"/private/x", b"Content-Length: 0", b"Content-Type: application/json", method=b"POST"),
-    "expects 100": get(b"/private/x", b"Expect: 100-continue", b"Content-Length: 3", method=b"POST") + b"abc",
+    "body that never comes": get(
+        b"/private/x", b"Content-Length: 0", b"Content-Type: application/json", method=b"POST"
+    ),
+    "expects 100": get(b"/private/x", b"Expect: 100-continue", b"Content-Length: 3", method=b"POST")
+    + b"abc",
     "after another": get(b"/open").replace(b"Connection: close\r\n", b"") + get(b"/private/x"),
-    "after a body": get(b"/private/y", b"Content-Length: 3", method=b"POST").replace(b"Connection: close\r\n", b"")
+    "after a body": get(b"/private/y", b"Content-Length: 3", method=b"POST").replace(
+        b"Connection: close\r\n", b""
+    )
     + b"abc"
     + get(b"/private/x"),
-    "after chunks": get(b"/private/y", b"Transfer-Encoding: chunked", method=b"POST").replace(b"Connection: close\r\n", b"")
+    "after chunks": get(b"/private/y", b"Transfer-Encoding: chunked", method=b"POST").replace(
+        b"Connection: close\r\n", b""
+    )
     + b"3\r\nabc\r\n0\r\n\r\n"
     + get(b"/private/x"),
-    "length and chunks": with_body(b"0\r\n\r\n" + INNER, b"Content-Length: LENGTH", b"Transfer-Encoding: chunked"),
-    "chunks and length": with_body(CHUNKED_INNER, b"Transfer-Encoding: chunked", b"Content-Length: 4"),
-    "chunks after a space": with_body(b"0\r\n\r\n" + INNER, b"Transfer-Encoding : chunked", b"Content-Length: LENGTH"),
-    "chunks after a tab": with_body(b"0\r\n\r\n" + INNER, b"Transfer-Encoding:\tchunked", b"Content-Length: LENGTH"),
-    "chunks by another name": with_body(b"0\r\n\r\n" + INNER, b"Transfer_Encoding: chunked", b"Content-Length: LENGTH"),
-    "chunks that are none": with_body(b"0\r\n\r\n" + INNER, b"Transfer-Encoding: xchunked", b"Content-Length: LENGTH"),
-    "chunks, folded": with_body(b"0\r\n\r\n" + INNER, b"Transfer-Encoding:\r\n chunked", b"Content-Length: LENGTH"),
+    "length and chunks": with_body(
+        b"0\r\n\r\n" + INNER, b"Content-Length: LENGTH", b"Transfer-Encoding: chunked"
+    ),
+    "chunks and length": with_body(
+        CHUNKED_INNER, b"Transfer-Encoding: chunked", b"Content-Length: 4"
+    ),
+    "chunks after a space": with_body(
+        b"0\r\n\r\n" + INNER, b"Transfer-Encoding : chunked", b"Content-Length: LENGTH"
+    ),
+    "chunks after a tab": with_body(
+        b"0\r\n\r\n" + INNER, b"Transfer-Encoding:\tchunked", b"Content-Length: LENGTH"
+    ),
+    "chunks by another name": with_body(
+        b"0\r\n\r\n" + INNER, b"Transfer_Encoding: chunked", b"Content-Length: LENGTH"
+    ),
+    "chunks that are none": with_body(
+        b"0\r\n\r\n" + INNER, b"Transfer-Encoding: xchunked", b"Content-Length: LENGTH"
+    ),
+    "chunks, folded": with_body(
+        b"0\r\n\r\n" + INNER, b"Transfer-Encoding:\r\n chunked", b"Content-Length: LENGTH"
+    ),
     "chunks of two codings": with_body(CHUNKED_INNER, b"Transfer-Encoding: identity, chunked"),
-    "chunks of two fields": with_body(CHUNKED_INNER, b"Transfer-Encoding: chunked", b"Transfer-Encoding: identity"),
+    "chunks of two fields": with_body(
+        CHUNKED_INNER, b"Transfer-Encoding: chunked", b"Transfer-Encoding: identity"
+    ),
     "chunk extension": with_body(b"1;a=b\r\nx\r\n" + CHUNKED_INNER, b"Transfer-Encoding: chunked"),
     "two lengths": with_body(INNER, b"Content-Length: 0", b"Content-Length: LENGTH"),
     "two lengths the other way": with_body(INNER, b"Content-Length: LENGTH", b"Content-Length: 0"),
@@ -195,7 +232,9 @@ PRIVATE = {
     "Connection takes User-Agent away": get(b"/private/x", b"Connection: close, User-Agent"),
     "folded User-Agent": get(b"/private/x").replace(WHO, BROWSER + b"\r\n " + WHO),
     "another User-Agent behind": get(b"/private/x").replace(WHO, WHO + b"\r\n" + BROWSER),
-    "h2c": get(b"/private/x", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABkAARAAAAA").replace(b"close", b"Upgrade, HTTP2-Settings")
+    "h2c": get(b"/private/x", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABkAARAAAAA").replace(
+        b"close", b"Upgrade, HTTP2-Settings"
+    )
     + get(b"/open"),
     "long": get(b"/private/" + b"x" * 5000),
     "longer than is looked at": get(b"/private/" + b"x" * 30_000),
@@ -207,13 +246,27 @@ REFUSED = {100, 101, 400, 403, 404, 405, 414, 431, 500, 501, 505}
 
 # What browsers reach of that, by which paths the application routes: so these are attacks.
 REACHED = {
-    "uvicorn-h11": {"as it is": "/private/x", "slashes": "//private/x", "escaped letter": "/private/x"},
+    "uvicorn-h11": {
+        "as it is": "/private/x",
+        "slashes": "//private/x",
+        "escaped letter": "/private/x",
+    },
     "uvicorn-httptools": {"dots": "/a/../private/x", "absolute": "/private/x"},
-    "hypercorn": {"escaped slashes": "/a/../private/x", "absolute, other scheme": "a+b://h/private/x"},
+    "hypercorn": {
+        "escaped slashes": "/a/../private/x",
+        "absolute, other scheme": "a+b://h/private/x",
+    },
     "gunicorn-sync": {"absolute, other scheme": "/private/x", "SCRIPT_NAME": "/private/y"},
-    "gunicorn-threads": {"SCRIPT_NAME of all": "/private/y", "dots to a policy file": "/private/../ai.txt"},
+    "gunicorn-threads": {
+        "SCRIPT_NAME of all": "/private/y",
+        "dots to a policy file": "/private/../ai.txt",
+    },
     "gunicorn-uvicorn": {"absolute": "/private/x"},
-    "werkzeug": {"control before": "/private/x", "mailto": "/private/x", "absolute, one slash": "/private/x"},
+    "werkzeug": {
+        "control before": "/private/x",
+        "mailto": "/private/x",
+        "absolute, one slash": "/private/x",
+    },
     "waitress": {"tab": "/private/x", "leading tab": "/private/x", "data": ",/private/x"},
     "wsgiref": {"escaped dots": "/a/../private/x", "no version": "/private/x"},
 }
@@ -224,20 +277,28 @@ REACHED = {
 def test_nothing_gets_to_what_is_refused(origin: str, servers: Servers, attack: str) -> None:
     person = servers.person(origin)
     answered = send(person, PRIVATE[attack].replace(WHO, ROBOT))
-    assert not [path for _, path in answered.seen if path.lstrip("/").startswith("private/")], answered
+    assert not [path for _, path in answered.seen if path.lstrip("/").startswith("private/")], (
+        answered
+    )
     assert answered.statuses.count(200) == len(answered.seen), answered
     assert set(answered.statuses) <= REFUSED | {200}, answered
-    assert send(person, get(b"/open").replace(WHO, ROBOT)).seen == [["GET", "/open"]]  # it serves on
+    assert send(person, get(b"/open").replace(WHO, ROBOT)).seen == [
+        ["GET", "/open"]
+    ]  # it serves on
 
 
 def test_people_get_there(origin: str, server: str, servers: Servers) -> None:
     person = servers.person(origin)
     for attack, path in REACHED[server].items():
-        assert [seen[1] for seen in send(person, PRIVATE[attack].replace(WHO, BROWSER)).seen] == [path]
+        assert [seen[1] for seen in send(person, PRIVATE[attack].replace(WHO, BROWSER)).seen] == [
+            path
+        ]
 
 
 @pytest.mark.requirement("GUARD-1", "AUTX-2")
-def test_no_way_of_asking_gets_more_than_is_permitted(origin: str, server: str, servers: Servers) -> None:
+def test_no_way_of_asking_gets_more_than_is_permitted(
+    origin: str, server: str, servers: Servers
+) -> None:
     """Three in a minute, of whatever method, by whatever name, one after the other or all at once."""
     addresses = iter(range(2, 9))
 
@@ -251,20 +312,38 @@ def test_no_way_of_asking_gets_more_than_is_permitted(origin: str, server: str, 
     one, last = get(b"/minute/x").replace(b"Connection: close\r\n", b""), get(b"/minute/x")
     assert passed(*[last] * 6) == 3
     assert passed(*[last, get(b"/minute/x", method=b"HEAD")] * 3) == 3
-    assert passed(*[last, get(b"/x/../minute/y"), get(b"/open/../minute/"), get(b"/%6dinute/z")] * 2) == 3
+    assert (
+        passed(*[last, get(b"/x/../minute/y"), get(b"/open/../minute/"), get(b"/%6dinute/z")] * 2)
+        == 3
+    )
     assert passed(*(last.replace(WHO, b"User-Agent: bot%d" % number) for number in range(6))) == 3
-    assert passed(*(get(b"/minute/x", version=version) for version in (b"HTTP/1.0", b"HTTP/1.1") * 3)) == 3
+    assert (
+        passed(*(get(b"/minute/x", version=version) for version in (b"HTTP/1.0", b"HTTP/1.1") * 3))
+        == 3
+    )
     assert passed(one * 5 + last) <= 3
     if "uvicorn" not in server:  # which believes it from this machine
-        assert passed(*(get(b"/minute/x", b"X-Forwarded-For: 192.0.2.%d" % number) for number in range(6))) == 3
+        assert (
+            passed(
+                *(get(b"/minute/x", b"X-Forwarded-For: 192.0.2.%d" % number) for number in range(6))
+            )
+            == 3
+        )
 
 
-def over_http_2(client: Client, pseudo: list[tuple[bytes, bytes]], *fields: tuple[bytes, bytes]) -> int:
+def over_http_2(
+    client: Client, pseudo: list[tuple[bytes, bytes]], *fields: tuple[bytes, bytes]
+) -> int:
     """The status of the answer; 0 where the server gives none and closes."""
-    connection = H2Connection(H2Configuration(validate_outbound_headers=False, normalize_outbound_headers=False))
+    connection = H2Connection(
+        H2Configuration(validate_outbound_headers=False, normalize_outbound_headers=False)
+    )
     connection.initiate_connection()
     connection.send_headers(1, [*pseudo, *fields], end_stream=True)
-    with socket.create_connection(urlsplit(client.origin).netloc.split(":"), timeout=300) as channel:  # type: ignore[arg-type]
+    with socket.create_connection(
+        urlsplit(client.origin).netloc.split(":"),  # type: ignore[arg-type]
+        timeout=300,
+    ) as channel:
         channel.sendall(connection.data_to_send())
         while octets := channel.recv(65536):
             for event in connection.receive_data(octets):
@@ -276,7 +355,12 @@ def over_http_2(client: Client, pseudo: list[tuple[bytes, bytes]], *fields: tupl
     return 0
 
 
-PSEUDO = {b":method": b"GET", b":scheme": b"http", b":authority": b"example.com", b":path": b"/private/x"}
+PSEUDO = {
+    b":method": b"GET",
+    b":scheme": b"http",
+    b":authority": b"example.com",
+    b":path": b"/private/x",
+}
 
 
 @pytest.mark.requirement("GUARD-1", "SEC-1")
@@ -306,7 +390,9 @@ PSEUDO = {b":method": b"GET", b":scheme": b"http", b":authority": b"example.com"
         ],
     ),
 )
-def test_nothing_gets_there_by_http_2(hypercorn: str, servers: Servers, pseudo: dict[bytes, bytes]) -> None:
+def test_nothing_gets_there_by_http_2(
+    hypercorn: str, servers: Servers, pseudo: dict[bytes, bytes]
+) -> None:
     person = servers.person(hypercorn)
     person.ask("/seen")
     robot, browser = (b"user-agent", b"testbot"), (b"user-agent", BROWSER.partition(b": ")[2])

@@ -15,17 +15,23 @@ from comity.policies.syntax.windows import Window, earliest
 START = datetime(2027, 3, 1, 12, tzinfo=UTC).timestamp()
 
 
-def limit(*windows: Window, concurrent: int | None = None, key: str = "k", tolerance: float = 0) -> Limit:
+def limit(
+    *windows: Window, concurrent: int | None = None, key: str = "k", tolerance: float = 0
+) -> Limit:
     return Limit(key, "/automation-preferences.txt", windows, concurrent, tolerance)
 
 
-def passes(clients: Clients, windows: list[Window], at: float, name: str = "c", tolerance: float = 0) -> bool:
+def passes(
+    clients: Clients, windows: list[Window], at: float, name: str = "c", tolerance: float = 0
+) -> bool:
     return clients.claim(name, [limit(*windows, tolerance=tolerance)], at) is None
 
 
 steps = st.lists(st.sampled_from([0.0, 0.125, 0.5, 1.0, 3.0, 10.0]), min_size=1, max_size=60)
 windows = st.lists(
-    st.tuples(st.integers(1, 5), st.sampled_from([1.0, 5.0, 20.0])).map(lambda pair: Window(*pair)), min_size=1, max_size=3
+    st.tuples(st.integers(1, 5), st.sampled_from([1.0, 5.0, 20.0])).map(lambda pair: Window(*pair)),
+    min_size=1,
+    max_size=3,
 )
 
 
@@ -36,7 +42,10 @@ def test_windows_hold_exactly_what_they_may(steps: list[float], windows: list[Wi
     clients, at, passed = Clients(10), START, list[float]()
     for step in steps:
         at += step
-        fits = all(sum(1 for one in passed if one > at - window.seconds) < window.requests for window in windows)
+        fits = all(
+            sum(1 for one in passed if one > at - window.seconds) < window.requests
+            for window in windows
+        )
         assert passes(clients, windows, at) == fits
         if fits:
             passed.append(at)
@@ -45,22 +54,27 @@ def test_windows_hold_exactly_what_they_may(steps: list[float], windows: list[Wi
 def most_in_any(seconds: float, passed: list[float]) -> int:
     """Requests in any period of this length, its end included."""
     passed = sorted(passed)
-    return max((bisect_right(passed, last) - bisect_right(passed, last - seconds) for last in passed), default=0)
+    return max(
+        (bisect_right(passed, last) - bisect_right(passed, last - seconds) for last in passed),
+        default=0,
+    )
 
 
 @pytest.mark.requirement("GUARD-1", "RATE-2", "AUTX-2")
 @given(
     st.lists(
-        st.tuples(st.integers(1, 40) | st.integers(250, 1200), st.sampled_from([1.0, 10.0, 200.0])).map(
-            lambda pair: Window(*pair)
-        ),
+        st.tuples(
+            st.integers(1, 40) | st.integers(250, 1200), st.sampled_from([1.0, 10.0, 200.0])
+        ).map(lambda pair: Window(*pair)),
         min_size=1,
         max_size=3,
         unique_by=lambda window: window.seconds,
     ),
     st.lists(st.tuples(st.floats(0, 1.3), st.integers(1, 400)), min_size=1, max_size=12),
 )
-def test_no_window_holds_more_than_the_tolerance_permits(windows: list[Window], bursts: list[tuple[float, int]]) -> None:
+def test_no_window_holds_more_than_the_tolerance_permits(
+    windows: list[Window], bursts: list[tuple[float, int]]
+) -> None:
     """Whatever the arrivals: bursts, each some share of the longest window after the one before. One in ten of a window may be
     too many, so of a window for fewer than ten requests none."""
     clients, at, passed = Clients(10), START, list[float]()
@@ -78,11 +92,17 @@ def test_no_window_holds_more_than_the_tolerance_permits(windows: list[Window], 
 @pytest.mark.requirement("GUARD-1", "RATE-2")
 @given(
     st.lists(
-        st.tuples(st.integers(1, 100), st.sampled_from([1.0, 5.0, 20.0])).map(lambda pair: Window(*pair)), min_size=1, max_size=3
+        st.tuples(st.integers(1, 100), st.sampled_from([1.0, 5.0, 20.0])).map(
+            lambda pair: Window(*pair)
+        ),
+        min_size=1,
+        max_size=3,
     ),
     st.lists(st.tuples(st.floats(0, 2), st.floats(0, 2), st.floats(0, 3)), min_size=1, max_size=60),
 )
-def test_who_keeps_the_pace_of_a_crawler_is_never_refused(windows: list[Window], ways: list[tuple[float, float, float]]) -> None:
+def test_who_keeps_the_pace_of_a_crawler_is_never_refused(
+    windows: list[Window], ways: list[tuple[float, float, float]]
+) -> None:
     """By `windows.earliest`, one request at a time, with any time on the way there, back, and in between."""
     clients, now, stamps = Clients(10), START, list[float]()
     for there, back, pause in ways:

@@ -35,9 +35,16 @@ class Everything(Spider):
         self.origin = origin
 
     async def start(self) -> AsyncIterator[Request]:
-        headless: dict[str, Any] = {"headers": {"User-Agent": HEADLESS}, "meta": {"comity": {"automations": ["headless"]}}}
+        headless: dict[str, Any] = {
+            "headers": {"User-Agent": HEADLESS},
+            "meta": {"comity": {"automations": ["headless"]}},
+        }
         requests = [
-            *(Request(self.origin + path) for path in PAGES if path not in ("/api/articles", "/news/latest")),
+            *(
+                Request(self.origin + path)
+                for path in PAGES
+                if path not in ("/api/articles", "/news/latest")
+            ),
             FormRequest(f"{self.origin}/forms/contact", formdata={"message": "hello"}),
             FormRequest(f"{self.origin}/account/settings", formdata={"name": "x"}),
             FormRequest(f"{self.origin}/about", formdata={"message": "hello"}),
@@ -45,12 +52,19 @@ class Everything(Spider):
             Request(f"{self.origin}/api/articles", headers=JSON),
             Request(f"{self.origin}/api/articles", headers=JSON | {"X-API-Key": "k"}),
             JsonRequest(f"{self.origin}/forms/contact", data={"message": "hello"}),
-            Request(f"{self.origin}/news/latest", headers=SCRIPT | {"Referer": f"{self.origin}/news/"}),
-            Request(f"{self.origin}/news/latest", headers=SCRIPT | {"Referer": f"{self.origin}/account/"}),
+            Request(
+                f"{self.origin}/news/latest", headers=SCRIPT | {"Referer": f"{self.origin}/news/"}
+            ),
+            Request(
+                f"{self.origin}/news/latest",
+                headers=SCRIPT | {"Referer": f"{self.origin}/account/"},
+            ),
             Request(f"{self.origin}/about", headers=SCRIPT | {"Referer": f"{self.origin}/"}),
             Request(f"{self.origin}/viewer/", **headless),
             Request(f"{self.origin}/news/", **headless),
-            Request(f"{self.origin}/research/notes.html", meta={"comity": {"purposes": ["research"]}}),
+            Request(
+                f"{self.origin}/research/notes.html", meta={"comity": {"purposes": ["research"]}}
+            ),
             *(Request(f"{self.origin}/archive/?page={number}") for number in range(4)),
         ]
         for request in requests:
@@ -73,13 +87,17 @@ def demo(servers: Servers) -> Iterator[str]:
 
 
 @pytest.mark.requirement("GUARD-1", "AUTO-15", "AUTO-17", "AUTX-13")
-def test_a_crawl_with_the_add_on_has_nothing_to_be_refused(crawl: Callable[..., Crawled], demo: str, servers: Servers) -> None:
+def test_a_crawl_with_the_add_on_has_nothing_to_be_refused(
+    crawl: Callable[..., Crawled], demo: str, servers: Servers
+) -> None:
     crawled = crawl(Everything, {"HTTPERROR_ALLOW_ALL": True}, origin=demo)
     told = counts(demo, servers)
     assert told["refused"] == {}, crawled.log
     assert told["passed"]["automation.allow"] >= 20
     assert {item["status"] for item in crawled.items} == {200}
-    refused = {key.rpartition("/")[2] for key in crawled.stats if key.startswith("comity/access/deny/")}
+    refused = {
+        key.rpartition("/")[2] for key in crawled.stats if key.startswith("comity/access/deny/")
+    }
     assert refused >= {
         "robots.disallow",
         "automation.method",
@@ -94,8 +112,15 @@ def test_a_crawl_with_the_add_on_has_nothing_to_be_refused(crawl: Callable[..., 
 
 
 @pytest.mark.requirement("GUARD-1", "AUTO-17", "AUTX-13")
-def test_the_same_crawl_without_the_add_on_is_refused(crawl: Callable[..., Crawled], demo: str, servers: Servers) -> None:
-    without = {"ADDONS": {}, "HTTPERROR_ALLOW_ALL": True, "RETRY_ENABLED": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
+def test_the_same_crawl_without_the_add_on_is_refused(
+    crawl: Callable[..., Crawled], demo: str, servers: Servers
+) -> None:
+    without = {
+        "ADDONS": {},
+        "HTTPERROR_ALLOW_ALL": True,
+        "RETRY_ENABLED": False,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+    }
     crawled = crawl(Everything, without, origin=demo)
     told = counts(demo, servers)
     assert set(told["refused"]) >= {
@@ -131,9 +156,13 @@ class Busy(Spider):
 
 
 @pytest.mark.requirement("GUARD-1", "AUTX-2", "AUTX-3")
-def test_a_crawl_that_uses_up_the_limits_is_within_them(crawl: Callable[..., Crawled], servers: Servers) -> None:
+def test_a_crawl_that_uses_up_the_limits_is_within_them(
+    crawl: Callable[..., Crawled], servers: Servers
+) -> None:
     """30 in a second and 2 at a time. The guard of this site knows no tolerance."""
     with servers.serving("uvicorn-h11", "holding:asgi", HERE) as origin:
-        crawled = crawl(Busy, {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}, origin=origin)
+        crawled = crawl(
+            Busy, {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}, origin=origin
+        )
         assert counts(origin, servers) == {"passed": {"automation.allow": 60}, "refused": {}}
         assert len(crawled.items) == 60

@@ -112,7 +112,9 @@ def sessions(incoming: Incoming) -> Session | None:
     if not minutes:
         return None
     began = NOW - timedelta(minutes=float(minutes))
-    return Session(human_initiated=name == "person", carries=credentials(incoming.fields), started_at=began)
+    return Session(
+        human_initiated=name == "person", carries=credentials(incoming.fields), started_at=began
+    )
 
 
 @pytest.fixture
@@ -125,7 +127,9 @@ def guard(clock: Clock) -> Guard:
     return Guard(ORIGIN, FILES, clock=clock, session=sessions)
 
 
-def ask(guard: Guard, target: str, method: str = "GET", *, peer: str = "192.0.2.1", **fields: str) -> Pass | Answer:
+def ask(
+    guard: Guard, target: str, method: str = "GET", *, peer: str = "192.0.2.1", **fields: str
+) -> Pass | Answer:
     named = {name.replace("_", "-").lower(): value for name, value in fields.items()}
     return guard.check(Incoming(method, target, {"user-agent": "examplebot/1.0", **named}, peer))
 
@@ -159,7 +163,12 @@ CASES: list[tuple[str, str, dict[str, str], tuple[int, str]]] = [
     ("GET", "/purposes/", {}, (403, "automation.purpose")),
     ("GET", "/purposes/", {"automation_purpose": "Research"}, PASSES),
     ("GET", "/purposes/", {"automation_purpose": "research, archiving"}, PASSES),
-    ("GET", "/purposes/", {"automation_purpose": "research, training"}, (403, "automation.purpose")),
+    (
+        "GET",
+        "/purposes/",
+        {"automation_purpose": "research, training"},
+        (403, "automation.purpose"),
+    ),
     # tools
     ("GET", "/", {"user_agent": HEADLESS}, (403, "automation.mechanism")),
     ("GET", "/tools/", {"user_agent": HEADLESS}, PASSES),
@@ -187,13 +196,23 @@ CASES: list[tuple[str, str, dict[str, str], tuple[int, str]]] = [
     # nothing at all
     ("GET", "/zero/", {}, (403, "automation.none")),
     # who asks
-    ("GET", "/slow/", {"user_agent": "Mozilla/5.0 (compatible; SlowBot/2.1; +https://bots.example)"}, (403, "robots.disallow")),
+    (
+        "GET",
+        "/slow/",
+        {"user_agent": "Mozilla/5.0 (compatible; SlowBot/2.1; +https://bots.example)"},
+        (403, "robots.disallow"),
+    ),
     ("PUT", "/slow/", {"user_agent": "other (via namedbot)"}, PASSES),
     ("PUT", "/slow/", {}, (403, "automation.method")),
     ("GET", "/", {"user_agent": "nightbot"}, (429, "robots.visit-time")),
     # people
     ("POST", "/private/report.pdf", {"user_agent": FIREFOX}, PASSES),
-    ("POST", "/private/", {"user_agent": FIREFOX, "automation_purpose": "research"}, (403, "robots.disallow")),
+    (
+        "POST",
+        "/private/",
+        {"user_agent": FIREFOX, "automation_purpose": "research"},
+        (403, "robots.disallow"),
+    ),
 ]
 
 
@@ -222,7 +241,11 @@ def test_a_problem_names_the_rule_and_its_line(guard: Guard) -> None:
         "detail": "deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt:2: 'Disallow: /private/'",
         "rule": "robots.disallow",
         "spec": "RFC 9309 section-2.2.2",
-        "source": {"url": "https://example.com/robots.txt", "line": 2, "text": "Disallow: /private/"},
+        "source": {
+            "url": "https://example.com/robots.txt",
+            "line": 2,
+            "text": "Disallow: /private/",
+        },
     }
 
 
@@ -269,7 +292,10 @@ def test_the_limits_of_every_spelling_hold(guard: Guard, target: str) -> None:
 @pytest.mark.requirement("GUARD-1")
 def test_the_crawl_delay_of_a_group_holds_for_it(guard: Guard, clock: Clock) -> None:
     slow = {"user_agent": "slowbot"}
-    assert [told(ask(guard, path, **slow)) for path in ("/a", "/b")] == [PASSES, (429, "comity.rate")]
+    assert [told(ask(guard, path, **slow)) for path in ("/a", "/b")] == [
+        PASSES,
+        (429, "comity.rate"),
+    ]
     assert [told(ask(guard, path, peer="192.0.2.9")) for path in ("/a", "/b")] == [PASSES, PASSES]
     clock.now += 9.5
     assert told(ask(guard, "/c", **slow)) == (429, "comity.rate")
@@ -318,7 +344,9 @@ def test_visit_time_says_when_to_come_back(guard: Guard) -> None:
     assert dict(answer.headers)["Retry-After"] == str(14 * 3600)
 
 
-LIMITED = {"/automation-preferences.txt": b"scope: /\nallowed-methods: GET, POST\nallowed-purposes: research\n"}
+LIMITED = {
+    "/automation-preferences.txt": b"scope: /\nallowed-methods: GET, POST\nallowed-purposes: research\n"
+}
 PURPOSE_LISTS = [
     ("research", PASSES),
     ("Research, research,, research", PASSES),
@@ -344,7 +372,10 @@ def test_no_purpose_is_left_out(user_agent: str, purposes: str, want: tuple[int,
 @pytest.mark.requirement("GUARD-1", "SEC-1")
 def test_targets_that_are_not_looked_at_are_refused() -> None:
     guard = Guard(
-        ORIGIN, {"/robots.txt": b"User-agent: *\nDisallow: /*private\n\nUser-agent: abot\nUser-agent: bbot\nDisallow:\n"}
+        ORIGIN,
+        {
+            "/robots.txt": b"User-agent: *\nDisallow: /*private\n\nUser-agent: abot\nUser-agent: bbot\nDisallow:\n"
+        },
     )
     long = "/" + "x" * (MAX_TARGET - 1)
     too_long = (414, "comity.long-target")
@@ -353,7 +384,9 @@ def test_targets_that_are_not_looked_at_are_refused() -> None:
     assert told(ask(guard, long + "x")) == too_long
     assert told(ask(guard, "/", x_original_url=long + "x")) == too_long
     assert told(ask(guard, long, user_agent="abot (bbot)")) == PASSES
-    assert told(ask(guard, long, user_agent="abot (bbot)", x_http_method_override="HEAD")) == too_long
+    assert (
+        told(ask(guard, long, user_agent="abot (bbot)", x_http_method_override="HEAD")) == too_long
+    )
     assert told(ask(guard, long, user_agent=FIREFOX)) == PASSES
     assert told(ask(guard, long + "x" * 100_000, user_agent=FIREFOX)) == PASSES
     assert dict(guard.refused) == {"robots.disallow": 1, "comity.long-target": 3}
@@ -362,16 +395,25 @@ def test_targets_that_are_not_looked_at_are_refused() -> None:
 @pytest.mark.requirement("GUARD-1", "SEC-1")
 @given(
     st.lists(
-        st.text("ab/.%2fFeE5cC?*#:\\;é", min_size=1, max_size=12).map(lambda text: "/" + text * 500), min_size=1, max_size=5
+        st.text("ab/.%2fFeE5cC?*#:\\;é", min_size=1, max_size=12).map(
+            lambda text: "/" + text * 500
+        ),
+        min_size=1,
+        max_size=5,
     ),
     st.lists(st.sampled_from(["abot", "bbot", "cbot", "dbot"]), max_size=5),
     st.text("ab, ", max_size=20),
     st.text("/a,#", max_size=200),
 )
-def test_what_a_request_costs_is_bounded(targets: list[str], bots: list[str], override: str, others: str) -> None:
+def test_what_a_request_costs_is_bounded(
+    targets: list[str], bots: list[str], override: str, others: str
+) -> None:
     """In characters that are judged, all spellings, crawlers and methods together."""
     guard = Guard(
-        ORIGIN, {"/robots.txt": b"User-agent: abot\nUser-agent: bbot\nUser-agent: cbot\nUser-agent: dbot\nDisallow: /x\n"}
+        ORIGIN,
+        {
+            "/robots.txt": b"User-agent: abot\nUser-agent: bbot\nUser-agent: cbot\nUser-agent: dbot\nDisallow: /x\n"
+        },
     )
     judged, judge = list[int](), guard._site.judge
 
@@ -413,16 +455,40 @@ def test_a_method_that_a_field_puts_in_place_is_judged_too(guard: Guard, field: 
 @pytest.mark.requirement("GUARD-1")
 @pytest.mark.parametrize("field", ["x_original_url", "x_rewrite_url"])
 def test_a_target_that_a_field_puts_in_place_is_judged_too(guard: Guard, field: str) -> None:
-    for value in ("/private/x", "/a/../private/x", "https://example.com/private/x", "private/x", "a+b:/private/x"):
+    for value in (
+        "/private/x",
+        "/a/../private/x",
+        "https://example.com/private/x",
+        "private/x",
+        "a+b:/private/x",
+    ):
         assert told(ask(guard, "/open/", **{field: value})) == (403, "robots.disallow")
     # Several fields of one name, joined: applications take the first, or the last. And without a fragment, as a server takes it.
-    for value in ("/open/, /private/x", "/open/,https://example.com/private/x", "/report.pdf, /open/", "/report.pdf#x"):
+    for value in (
+        "/open/, /private/x",
+        "/open/,https://example.com/private/x",
+        "/report.pdf, /open/",
+        "/report.pdf#x",
+    ):
         assert told(ask(guard, "/open/", **{field: value})) == (403, "robots.disallow")
-    many = [",".join(f"{number}{path}/open/{number}" for number in range(MAX_TARGETS)) for path in ("", ",")]
+    many = [
+        ",".join(f"{number}{path}/open/{number}" for number in range(MAX_TARGETS))
+        for path in ("", ",")
+    ]
     assert told(ask(guard, "/open/", **{field: many[0]})) == PASSES
-    assert told(ask(guard, "/open/", **{field: f"{many[0]},/private/x"})) == (403, "robots.disallow")
+    assert told(ask(guard, "/open/", **{field: f"{many[0]},/private/x"})) == (
+        403,
+        "robots.disallow",
+    )
     assert told(ask(guard, "/open/", **{field: many[1]})) == (414, "comity.long-target")
-    assert len(Incoming("GET", "/", {field.replace("_", "-"): ",/".join(map(str, range(10_000)))}).targets) <= 2 * MAX_TARGETS + 4
+    assert (
+        len(
+            Incoming(
+                "GET", "/", {field.replace("_", "-"): ",/".join(map(str, range(10_000)))}
+            ).targets
+        )
+        <= 2 * MAX_TARGETS + 4
+    )
     assert told(ask(guard, "/open/", **{field: "/open/?box=1,2,3,4"})) == PASSES
     assert told(ask(guard, "/private/x", **{field: "/open/"})) == (403, "robots.disallow")
     assert told(ask(guard, "/open/", **{field: "/open/x"})) == PASSES
@@ -452,7 +518,10 @@ def test_of_several_refusals_that_for_good_is_told() -> None:
     }
     guard = Guard(ORIGIN, files, clock=Clock())
     assert told(ask(guard, "/account/", user_agent="daybot")) == (401, "automation.session")
-    assert told(ask(guard, "/account/", user_agent="daybot", x_original_url="/private/")) == (403, "robots.disallow")
+    assert told(ask(guard, "/account/", user_agent="daybot", x_original_url="/private/")) == (
+        403,
+        "robots.disallow",
+    )
     assert told(ask(guard, "/private/", user_agent="nightbot")) == (429, "robots.visit-time")
     answer = ask(guard, "/private/", user_agent="nightbot daybot")
     assert told(answer) == (403, "robots.disallow")
@@ -461,7 +530,9 @@ def test_of_several_refusals_that_for_good_is_told() -> None:
 
 
 @pytest.mark.requirement("GUARD-1")
-@pytest.mark.parametrize("user_agent", ["slowbot", "otherbot slowbot", "slowbot (slowerbot)", "slowerbot slowbot"])
+@pytest.mark.parametrize(
+    "user_agent", ["slowbot", "otherbot slowbot", "slowbot (slowerbot)", "slowerbot slowbot"]
+)
 def test_the_limits_of_all_whom_a_client_names_hold(clock: Clock, user_agent: str) -> None:
     robots = b"User-agent: slowbot\nCrawl-delay: 10\nDisallow:\n\nUser-agent: slowerbot\nRequest-rate: 2/60\nDisallow:\n"
     guard = Guard(ORIGIN, {"/robots.txt": robots}, clock=clock)
@@ -469,10 +540,15 @@ def test_the_limits_of_all_whom_a_client_names_hold(clock: Clock, user_agent: st
     for _ in range(120):
         passed += [clock.now] if told(ask(guard, "/", user_agent=user_agent)) == PASSES else []
         clock.now += 1
-    assert [moment - passed[0] for moment in passed] == ([0, 10, 60, 70] if "slower" in user_agent else list(range(0, 120, 10)))
+    assert [moment - passed[0] for moment in passed] == (
+        [0, 10, 60, 70] if "slower" in user_agent else list(range(0, 120, 10))
+    )
 
 
-POLICY_FILES = {"/robots.txt": b"User-agent: *\nDisallow: /private/\n", "/automation-preferences.txt": AUTOMATION}
+POLICY_FILES = {
+    "/robots.txt": b"User-agent: *\nDisallow: /private/\n",
+    "/automation-preferences.txt": AUTOMATION,
+}
 
 
 @pytest.mark.requirement("GUARD-1")
@@ -505,7 +581,9 @@ POLICY_FILES = {"/robots.txt": b"User-agent: *\nDisallow: /private/\n", "/automa
         ("GET", "/AI.txt", {}, "automation.allow"),
     ],
 )
-def test_only_policy_files_are_exempt(method: str, target: str, fields: dict[str, str], want: int | str) -> None:
+def test_only_policy_files_are_exempt(
+    method: str, target: str, fields: dict[str, str], want: int | str
+) -> None:
     guard = Guard(ORIGIN, POLICY_FILES)
     checked = [ask(guard, target, method, **fields) for _ in range(3)]
     statuses = [one.status if isinstance(one, Answer) else 0 for one in checked]
@@ -527,7 +605,10 @@ def test_people_get_to_the_application_by_odd_ways_too(target: str) -> None:
 
 SERVED = {
     "/robots.txt": (b"User-agent: *\nDisallow:\n", "text/plain; charset=utf-8"),
-    "/automation-preferences.txt": (b"scope: /\nallowed-methods: POST\n", "text/plain; charset=utf-8"),
+    "/automation-preferences.txt": (
+        b"scope: /\nallowed-methods: POST\n",
+        "text/plain; charset=utf-8",
+    ),
     "/ai.txt": (b"User-Agent: *\nAllow: /\n", "text/plain; charset=utf-8"),
     "/.well-known/tdmrep.json": (b'[{"location": "/", "tdm-reservation": 1}]', "application/json"),
 }
@@ -549,7 +630,11 @@ def test_policy_files_are_served_to_everybody(path: str, user_agent: str) -> Non
     for held in (headers["ETag"], f'"other", W/{headers["ETag"]}', "*"):
         unchanged = ask(guard, path, if_none_match=held)
         assert isinstance(unchanged, Answer)
-        assert (unchanged.status, unchanged.body, dict(unchanged.headers)["ETag"]) == (304, b"", headers["ETag"])
+        assert (unchanged.status, unchanged.body, dict(unchanged.headers)["ETag"]) == (
+            304,
+            b"",
+            headers["ETag"],
+        )
     changed = ask(guard, path, if_none_match='"other"')
     assert isinstance(changed, Answer)
     assert changed.status == 200
@@ -562,7 +647,10 @@ def test_policy_files_are_served_to_everybody(path: str, user_agent: str) -> Non
 @pytest.mark.requirement("GUARD-1")
 def test_policy_files_that_the_site_has_not_may_be_asked_for_by_everybody() -> None:
     guard = Guard(ORIGIN, {"/automation-preferences.txt": b"scope: /\nrequest-limit: 1/day\n"})
-    asked = [guard.check(Incoming(method, "/robots.txt", {"user-agent": "bot"})) for method in ("GET", "HEAD", "GET")]
+    asked = [
+        guard.check(Incoming(method, "/robots.txt", {"user-agent": "bot"}))
+        for method in ("GET", "HEAD", "GET")
+    ]
     assert all(isinstance(answer, Pass) for answer in asked)
     assert isinstance(guard.check(Incoming("POST", "/robots.txt", {"user-agent": "bot"})), Answer)
     assert sum(guard.passed.values()) == 0
@@ -570,7 +658,9 @@ def test_policy_files_that_the_site_has_not_may_be_asked_for_by_everybody() -> N
 
 @pytest.mark.requirement("GUARD-1")
 def test_what_robots_txt_refers_to_is_served_and_obeyed(tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_bytes(b"ACAP-crawler: *\nACAP-permissions-reference: /more/acap.txt\n")
+    (tmp_path / "robots.txt").write_bytes(
+        b"ACAP-crawler: *\nACAP-permissions-reference: /more/acap.txt\n"
+    )
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "acap.txt").write_bytes(b"ACAP-disallow-crawl: /hidden/\n")
     guard = Guard(ORIGIN, tmp_path)
@@ -583,15 +673,30 @@ def test_what_robots_txt_refers_to_is_served_and_obeyed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"/robots.txt": Path("nowhere/robots.txt")}, "nowhere/robots.txt cannot be read.*create it, or leave /robots.txt out"),
-        (Path("nowhere"), "nowhere has no policy file: create one of robots.txt, automation-preferences.txt"),
-        ({"/robots.txt": b"<!doctype html><p>Not found"}, "https://example.com/robots.txt: an HTML page: .*correct the file"),
-        ({"/automation-preferences.txt": b"scope: /\n\x00"}, "automation-preferences.txt: line 2 has the control byte"),
+        (
+            {"/robots.txt": Path("nowhere/robots.txt")},
+            "nowhere/robots.txt cannot be read.*create it, or leave /robots.txt out",
+        ),
+        (
+            Path("nowhere"),
+            "nowhere has no policy file: create one of robots.txt, automation-preferences.txt",
+        ),
+        (
+            {"/robots.txt": b"<!doctype html><p>Not found"},
+            "https://example.com/robots.txt: an HTML page: .*correct the file",
+        ),
+        (
+            {"/automation-preferences.txt": b"scope: /\n\x00"},
+            "automation-preferences.txt: line 2 has the control byte",
+        ),
         (
             {"/robots.txt": b"ACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"},
             "https://example.com/more.txt is missing: https://example.com/robots.txt:2 refers to it, so add it",
         ),
-        ({"/robots.txt": b"ACAP-crawler: *\nACAP-permissions-reference: ftp://x/\n"}, "robots.txt:2 refers to nothing"),
+        (
+            {"/robots.txt": b"ACAP-crawler: *\nACAP-permissions-reference: ftp://x/\n"},
+            "robots.txt:2 refers to nothing",
+        ),
         ({"ftp://x/robots.txt": b""}, "`ftp://x/robots.txt` is neither a path nor a URL"),
     ],
 )
@@ -609,19 +714,29 @@ def test_a_file_that_is_missing_or_rejected_is_said_at_the_start(files: Any, mes
         ({"max_clients": 0}, "max_clients `0`"),
     ],
 )
-def test_arguments_that_make_no_sense_are_said_at_the_start(arguments: dict[str, Any], message: str) -> None:
+def test_arguments_that_make_no_sense_are_said_at_the_start(
+    arguments: dict[str, Any], message: str
+) -> None:
     with pytest.raises(PolicyError, match=message):
         Guard(**({"origin": ORIGIN, "files": FILES} | arguments))
 
 
 def test_findings_are_those_of_the_files() -> None:
-    guard = Guard(ORIGIN, {"/robots.txt": b"Disallow: /\n", "/automation-preferences.txt": b"scope: /\nrequest-limit: lots\n"})
+    guard = Guard(
+        ORIGIN,
+        {
+            "/robots.txt": b"Disallow: /\n",
+            "/automation-preferences.txt": b"scope: /\nrequest-limit: lots\n",
+        },
+    )
     assert {"robots.no-agent", "automation.value"} <= {finding.rule for finding in guard.findings}
 
 
 @pytest.mark.requirement("GUARD-1", "AIT-14")
 def test_findings_of_files_that_are_only_served() -> None:
-    guard = Guard(ORIGIN, {"/ai.txt": b"User-agent: *\n  Path: /\n    Element: p\n      Disallow: Crop\n"})
+    guard = Guard(
+        ORIGIN, {"/ai.txt": b"User-agent: *\n  Path: /\n    Element: p\n      Disallow: Crop\n"}
+    )
     assert [(one.rule, one.url, one.line) for one in guard.findings] == [
         ("ait.file-type", f"{ORIGIN}/ai.txt", 2),
         ("ait.action", f"{ORIGIN}/ai.txt", 4),
@@ -634,7 +749,10 @@ AI = b"User-agent: *\n  Path: / html\n    Element: *\n      Disallow: *\nUser-ag
 @pytest.mark.requirement("GUARD-1", "AIT-7", "SPAWN-2")
 @pytest.mark.parametrize("user_agent", ["examplebot/1.0", "Mozilla/5.0 (compatible; other)"])
 def test_what_speaks_of_uses_refuses_no_request(user_agent: str) -> None:
-    guard = Guard(ORIGIN, {"/ai.txt": AI, "/.well-known/tdmrep.json": b'[{"location": "/", "tdm-reservation": 1}]'})
+    guard = Guard(
+        ORIGIN,
+        {"/ai.txt": AI, "/.well-known/tdmrep.json": b'[{"location": "/", "tdm-reservation": 1}]'},
+    )
     assert told(ask(guard, "/", user_agent=user_agent)) == PASSES
     assert not guard.refused
 
@@ -664,8 +782,16 @@ def test_what_a_request_carries(fields: dict[str, str], carried: set[str]) -> No
 AUTOMATED: list[tuple[bool, dict[str, str]]] = [
     (False, {"user-agent": FIREFOX}),
     (False, {"user-agent": CHROME}),
-    (False, {"user-agent": "Mozilla/5.0 (Linux; Android 9; CUBOT NOTE 20) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/100"}),
-    (False, {"user-agent": "Mozilla/5.0 (Windows NT 10.0; WOW64; Trident/7.0; rv:11.0) like Gecko"}),
+    (
+        False,
+        {
+            "user-agent": "Mozilla/5.0 (Linux; Android 9; CUBOT NOTE 20) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/100"
+        },
+    ),
+    (
+        False,
+        {"user-agent": "Mozilla/5.0 (Windows NT 10.0; WOW64; Trident/7.0; rv:11.0) like Gecko"},
+    ),
     (False, {"user-agent": "Lynx/2.9.0 libwww-FM/2.14"}),
     (True, {}),
     (True, {"user-agent": ""}),
@@ -692,12 +818,18 @@ def test_the_owner_says_who_is_automated_and_by_which_tools(clock: Clock) -> Non
         FILES,
         clock=clock,
         is_automated=lambda incoming: "robot" in incoming.fields,
-        mechanisms=lambda incoming: (*mechanisms(incoming), *incoming.fields.get("tools", "").split()),
+        mechanisms=lambda incoming: (
+            *mechanisms(incoming),
+            *incoming.fields.get("tools", "").split(),
+        ),
         client=lambda incoming: incoming.fields.get("forwarded", ""),
     )
     assert told(ask(guard, "/private/")) == PASSES
     assert told(ask(guard, "/private/", robot="1")) == (403, "robots.disallow")
-    assert told(ask(guard, "/tools/", robot="1", tools="headless cdp")) == (403, "automation.mechanism")
+    assert told(ask(guard, "/tools/", robot="1", tools="headless cdp")) == (
+        403,
+        "automation.mechanism",
+    )
     assert told(ask(guard, "/tools/", robot="1", tools="headless")) == PASSES
     asked = [told(ask(guard, "/limited/", robot="1", forwarded=client)) for client in "aaab"]
     assert asked == [PASSES, PASSES, (429, "comity.rate"), PASSES]
@@ -737,7 +869,9 @@ def test_no_spelling_gets_by_as_a_policy_file(guard: Guard) -> None:
     assert told(ask(guard, "/ai.txt/../private/")) == (403, "robots.disallow")
 
 
-@pytest.mark.parametrize("target", ["/private", "/privat%25e/", "/public/private/", "/%2570rivate/", "/?/private/", "*"])
+@pytest.mark.parametrize(
+    "target", ["/private", "/privat%25e/", "/public/private/", "/%2570rivate/", "/?/private/", "*"]
+)
 def test_other_paths_are_not_mistaken_for_it(guard: Guard, target: str) -> None:
     assert told(ask(guard, target)) == PASSES
 
@@ -750,13 +884,25 @@ odd = st.text(max_size=60) | st.text("/%.\\*?\0\n\x1b[31m:@é", max_size=60) | s
     method=odd,
     target=odd,
     fields=st.dictionaries(
-        st.sampled_from(["user-agent", "cookie", "referer", "accept", "automation-purpose", "authorization", "sec-fetch-dest"])
+        st.sampled_from(
+            [
+                "user-agent",
+                "cookie",
+                "referer",
+                "accept",
+                "automation-purpose",
+                "authorization",
+                "sec-fetch-dest",
+            ]
+        )
         | odd,
         odd,
     ),
     peer=odd,
 )
-def test_whatever_comes_has_an_answer(method: str, target: str, fields: dict[str, str], peer: str) -> None:
+def test_whatever_comes_has_an_answer(
+    method: str, target: str, fields: dict[str, str], peer: str
+) -> None:
     checked = SHARED.check(Incoming(method, target, fields, peer))
     if isinstance(checked, Answer):
         assert checked.status in (200, 304, 401, 403, 405, 414, 429, 431)
@@ -771,7 +917,13 @@ SHARED = Guard(ORIGIN, FILES)
 @pytest.mark.requirement("GUARD-1", "SEC-1")
 def test_no_client_makes_the_guard_grow(guard: Guard) -> None:
     for number in range(3000):
-        ask(guard, f"/{number}", user_agent=f"bot{number}", automation_purpose=f"p{number}", peer=f"192.0.2.{number % 250}")
+        ask(
+            guard,
+            f"/{number}",
+            user_agent=f"bot{number}",
+            automation_purpose=f"p{number}",
+            peer=f"192.0.2.{number % 250}",
+        )
     assert len(guard._site._views) == 1
     assert set(guard.passed) == {"automation.allow"}
 
@@ -780,11 +932,24 @@ def test_no_client_makes_the_guard_grow(guard: Guard) -> None:
 def test_a_prohibition_for_one_purpose_is_for_it_alone() -> None:
     acap = b"ACAP-crawler: *\nACAP-usage-purpose: training\nACAP-disallow-crawl: /essays/\n"
     guard = Guard(ORIGIN, {"/robots.txt": acap})
-    asked = [told(ask(guard, "/essays/", automation_purpose=purpose)) for purpose in ("research", "training", "x, training")]
+    asked = [
+        told(ask(guard, "/essays/", automation_purpose=purpose))
+        for purpose in ("research", "training", "x, training")
+    ]
     assert asked == [PASSES, (403, "acap.disallow"), (403, "acap.disallow")]
     assert told(ask(guard, "/essays/")) == PASSES
     for number in range(300):
-        assert told(ask(guard, "/essays/", automation_purpose=f"purpose{number}", peer=f"192.0.2.{number % 250}")) == PASSES
+        assert (
+            told(
+                ask(
+                    guard,
+                    "/essays/",
+                    automation_purpose=f"purpose{number}",
+                    peer=f"192.0.2.{number % 250}",
+                )
+            )
+            == PASSES
+        )
     assert len(guard._site._views) == 1  # rules are compiled once for all of them
 
 
@@ -793,7 +958,9 @@ def test_refusals_are_logged_fit_to_show(guard: Guard, caplog: pytest.LogCapture
     with caplog.at_level(logging.INFO, "comity.guard.guard"):
         ask(guard, "/private/\x1b[31m\u202e")
     [record] = caplog.records
-    assert record.getMessage().startswith("Refused GET /private/\ufffd[31m\ufffd of 192.0.2.1: deny: robots.disallow (RFC 9309")
+    assert record.getMessage().startswith(
+        "Refused GET /private/\ufffd[31m\ufffd of 192.0.2.1: deny: robots.disallow (RFC 9309"
+    )
 
 
 class Collecting(Clients):
@@ -824,7 +991,14 @@ def test_what_ends_within_a_claim_waits_for_nobody() -> None:
 @pytest.mark.requirement("GUARD-1")
 def test_threads_share_a_guard(guard: Guard) -> None:
     def one(number: int) -> tuple[int, str]:
-        return told(ask(guard, "/limited/", user_agent=("slowbot", "namedbot", "x")[number % 3], peer=str(number % 5)))
+        return told(
+            ask(
+                guard,
+                "/limited/",
+                user_agent=("slowbot", "namedbot", "x")[number % 3],
+                peer=str(number % 5),
+            )
+        )
 
     with ThreadPoolExecutor(8) as threads:
         asked = list(threads.map(one, range(600)))

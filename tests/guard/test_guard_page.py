@@ -24,7 +24,9 @@ CODE = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 def rows(header: str) -> list[list[str]]:
     """Cells of the table with that header."""
     table = PAGE.split(header, 1)[1].split("\n\n", 1)[0]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]
+    ]
 
 
 @pytest.mark.requirement("GUARD-1")
@@ -45,7 +47,10 @@ def test_the_statuses_are_those_of_the_rules() -> None:
 @pytest.mark.requirement("GUARD-1")
 def test_the_example_is_what_is_answered() -> None:
     [example] = [json.loads(text) for language, text in CODE if language == "json"]
-    guard = Guard("https://example.com", {"/automation-preferences.txt": b"scope: /\nallowed-methods: GET, HEAD\n"})
+    guard = Guard(
+        "https://example.com",
+        {"/automation-preferences.txt": b"scope: /\nallowed-methods: GET, HEAD\n"},
+    )
     answer = guard.check(Incoming("POST", "/", {"user-agent": "testbot"}))
     assert isinstance(answer, Answer)
     assert json.loads(answer.body) == example
@@ -53,13 +58,23 @@ def test_the_example_is_what_is_answered() -> None:
 
 @pytest.mark.requirement("GUARD-1")
 def test_the_figures_are_those_of_the_code() -> None:
-    long, fields = (next(cells[1] for cells in rows("| status |") if cells[0] == status) for status in ("414", "431"))
-    assert [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*\d", long)] == [MAX_TARGET, MAX_JUDGED, MAX_TARGETS]
+    long, fields = (
+        next(cells[1] for cells in rows("| status |") if cells[0] == status)
+        for status in ("414", "431")
+    )
+    assert [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*\d", long)] == [
+        MAX_TARGET,
+        MAX_JUDGED,
+        MAX_TARGETS,
+    ]
     figures = [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*", fields)]
     assert figures == [MAX_PURPOSES, MAX_NAME, MAX_NAMED, MAX_REFERER]
     assert f"of up to {MAX_PARSED:,} characters" in PAGE
     assert f"Windows for more than {MAX_STAMPS} requests" in PAGE
-    defaults = {name: str(parameter.default) for name, parameter in inspect.signature(Guard).parameters.items()}
+    defaults = {
+        name: str(parameter.default)
+        for name, parameter in inspect.signature(Guard).parameters.items()
+    }
     for name, default, _ in rows("| argument |"):
         if default[:1].isdigit():
             assert default.replace(",", "").split()[0] == defaults[name.strip("`")]

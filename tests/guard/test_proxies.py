@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 FORWARDED = re.compile(rb"\r\nX-Forwarded-For:([^\r\n]*)", re.IGNORECASE)
 
-Rewrite = Callable[[bytes, str], bytes]  # the head of a request, and the address of its client -> the head that goes on
+Rewrite = Callable[
+    [bytes, str], bytes
+]  # the head of a request, and the address of its client -> the head that goes on
 
 
 class Proxy:
@@ -46,7 +48,11 @@ class Proxy:
                 threading.Thread(target=self._pass_on, args=(sock, address[0]), daemon=True).start()
 
     def _pass_on(self, sock: socket.socket, address: str) -> None:
-        with suppress(OSError), sock, socket.create_connection((self._to.hostname, self._to.port)) as onward:
+        with (
+            suppress(OSError),
+            sock,
+            socket.create_connection((self._to.hostname, self._to.port)) as onward,
+        ):
             received = b""
             while b"\r\n\r\n" not in received and (octets := sock.recv(65536)):
                 received += octets
@@ -91,15 +97,23 @@ FORGED = {
     "underscores": [b"X_Forwarded_For: 192.0.2.%d"],
     "underscores and dashes": [b"X_Forwarded-For: 192.0.2.%d", b"X-Forwarded_For: 192.0.2.%d"],
     "Forwarded": [b"Forwarded: for=192.0.2.%d;by=127.0.0.1"],
-    "other names": [b"X-Real-IP: 192.0.2.%d", b"True-Client-IP: 192.0.2.%d", b"X-Client-IP: 192.0.2.%d"],
+    "other names": [
+        b"X-Real-IP: 192.0.2.%d",
+        b"True-Client-IP: 192.0.2.%d",
+        b"X-Client-IP: 192.0.2.%d",
+    ],
     "with a port": [b"X-Forwarded-For: 192.0.2.9:%d"],
 }
 
 
 @pytest.mark.requirement("GUARD-1", "AUTX-2")
 @pytest.mark.parametrize("rewrite", [like_nginx, like_haproxy])
-@pytest.mark.parametrize("server", one_in(2, ["uvicorn-h11", "hypercorn", "gunicorn-threads", "werkzeug"]))
-def test_no_forged_field_makes_a_client_another_one(servers: Servers, server: str, rewrite: Rewrite) -> None:
+@pytest.mark.parametrize(
+    "server", one_in(2, ["uvicorn-h11", "hypercorn", "gunicorn-threads", "werkzeug"])
+)
+def test_no_forged_field_makes_a_client_another_one(
+    servers: Servers, server: str, rewrite: Rewrite
+) -> None:
     with servers.serving(server, f"proxied:{servers.SERVERS[server].kind}", HERE) as origin:
         proxy = Proxy(origin, rewrite)
         person = servers.person(origin)
@@ -163,7 +177,9 @@ def mounted(request: pytest.FixtureRequest, servers: Servers) -> Iterator[tuple[
 
 @pytest.mark.requirement("GUARD-1", "SEC-1")
 @pytest.mark.parametrize("attack", one_in(9, PRIVATE))
-def test_nothing_gets_to_what_is_refused_below_a_path(mounted: tuple[str, str], servers: Servers, attack: str) -> None:
+def test_nothing_gets_to_what_is_refused_below_a_path(
+    mounted: tuple[str, str], servers: Servers, attack: str
+) -> None:
     front, origin = mounted
     client, person = servers.person(front), servers.person(origin)
     seen = urlsplit(origin).path + "/seen"
@@ -175,7 +191,9 @@ def test_nothing_gets_to_what_is_refused_below_a_path(mounted: tuple[str, str], 
 
 
 @pytest.mark.requirement("GUARD-1")
-def test_people_and_what_is_permitted_get_below_a_path(mounted: tuple[str, str], servers: Servers) -> None:
+def test_people_and_what_is_permitted_get_below_a_path(
+    mounted: tuple[str, str], servers: Servers
+) -> None:
     front, origin = mounted
     client, person = servers.person(front), servers.person(origin)
     seen = urlsplit(origin).path + "/seen"

@@ -36,7 +36,9 @@ THREADED = [
 @pytest.fixture(scope="module", params=THREADED)
 def origin(request: pytest.FixtureRequest, servers: Servers) -> Iterator[str]:
     """Of servers that answer several requests at a time."""
-    with servers.serving(request.param, f"holding:{servers.SERVERS[request.param].kind}", HERE) as origin:
+    with servers.serving(
+        request.param, f"holding:{servers.SERVERS[request.param].kind}", HERE
+    ) as origin:
         yield origin
 
 
@@ -56,7 +58,11 @@ def test_what_a_client_gets(origin: str, robot: Client, servers: Servers) -> Non
 
     refused = robot.ask("/private/x")
     assert (refused.status, refused.problem["rule"]) == (403, "robots.disallow")
-    assert refused.problem["source"] == {"url": f"{origin}/robots.txt", "line": 2, "text": "Disallow: /private/"}
+    assert refused.problem["source"] == {
+        "url": f"{origin}/robots.txt",
+        "line": 2,
+        "text": "Disallow: /private/",
+    }
 
     posted = robot.ask("/pages/", "POST", "x" * 1000, Content_Type="text/plain")
     assert (posted.status, posted.problem["rule"]) == (403, "automation.method")
@@ -86,20 +92,34 @@ def test_policy_files_are_cacheable(robot: Client) -> None:
         assert (first.status, first.headers["content-type"]) == (200, "text/plain; charset=utf-8")
         assert first.headers["cache-control"] == "max-age=3600"
         again = robot.ask(path, If_None_Match=first.headers["etag"])
-        assert (again.status, again.body, again.headers["etag"]) == (304, b"", first.headers["etag"])
+        assert (again.status, again.body, again.headers["etag"]) == (
+            304,
+            b"",
+            first.headers["etag"],
+        )
         head = robot.ask(path, "HEAD")
-        assert (head.status, head.body, int(head.headers["content-length"])) == (200, b"", len(first.body))
+        assert (head.status, head.body, int(head.headers["content-length"])) == (
+            200,
+            b"",
+            len(first.body),
+        )
         deleted = robot.ask(path, "DELETE")
         assert (deleted.status, deleted.headers["allow"]) == (405, "GET, HEAD")
 
 
 @pytest.mark.requirement("GUARD-1", "AUTX-13", "AUTX-3")
-def test_requests_in_flight_are_counted_until_they_are_answered(origin: str, robot: Client, servers: Servers) -> None:
+def test_requests_in_flight_are_counted_until_they_are_answered(
+    origin: str, robot: Client, servers: Servers
+) -> None:
     person, neighbour = servers.person(origin), servers.Client(origin, "127.0.0.2")
     waiting = [robot.begin("/hold/1"), robot.begin("/hold/2")]
     person.ask("/held?2")
     refused = robot.ask("/hold/3")
-    assert (refused.status, refused.problem["rule"], refused.headers["retry-after"]) == (429, "comity.concurrent", "1")
+    assert (refused.status, refused.problem["rule"], refused.headers["retry-after"]) == (
+        429,
+        "comity.concurrent",
+        "1",
+    )
     assert robot.ask("/elsewhere").status == 200
     waiting.append(neighbour.begin("/hold/4"))
     person.ask("/held?3")
@@ -118,11 +138,15 @@ def test_requests_that_fail_are_over(robot: Client) -> None:
 
 @pytest.mark.requirement("GUARD-1")
 def test_one_after_the_other_is_never_two_at_a_time(robot: Client) -> None:
-    assert {(got.status, got.body) for got in (robot.ask("/stream/") for _ in range(50))} == {(200, b"onetwothree")}
+    assert {(got.status, got.body) for got in (robot.ask("/stream/") for _ in range(50))} == {
+        (200, b"onetwothree")
+    }
 
 
 @pytest.mark.requirement("GUARD-1")
-@pytest.mark.parametrize("server", ["uvicorn-h11", "uvicorn-httptools", "hypercorn", "gunicorn-uvicorn"])
+@pytest.mark.parametrize(
+    "server", ["uvicorn-h11", "uvicorn-httptools", "hypercorn", "gunicorn-uvicorn"]
+)
 def test_requests_whose_client_has_gone_are_over(server: str, servers: Servers) -> None:
     with servers.serving(server, "holding:asgi", HERE) as origin:
         robot, person = servers.Client(origin), servers.person(origin)
@@ -138,10 +162,15 @@ def test_requests_whose_client_has_gone_are_over(server: str, servers: Servers) 
 
 
 @pytest.mark.requirement("GUARD-1")
-@pytest.mark.parametrize("server", one_in(2, ["gunicorn-threads", "werkzeug", "waitress", "wsgiref"]))
+@pytest.mark.parametrize(
+    "server", one_in(2, ["gunicorn-threads", "werkzeug", "waitress", "wsgiref"])
+)
 def test_responses_whose_client_has_gone_are_over(server: str, servers: Servers) -> None:
     with servers.serving(server, "holding:wsgi", HERE) as origin:
-        robot, endless = servers.Client(origin), b"GET /endless/ HTTP/1.1\r\nHost: h\r\nUser-Agent: testbot\r\n\r\n"
+        robot, endless = (
+            servers.Client(origin),
+            b"GET /endless/ HTTP/1.1\r\nHost: h\r\nUser-Agent: testbot\r\n\r\n",
+        )
         for _ in range(3):  # one at a time, each of which is left alone
             assert any(robot.opens(endless) == 200 for _ in range(10_000))
 
@@ -166,7 +195,9 @@ RAW = [
 @pytest.mark.requirement("GUARD-1", "SEC-1")
 def test_odd_requests_get_through_nowhere_and_break_nothing(robot: Client) -> None:
     for request in RAW:
-        answer = robot.raw(request.replace(b"%s", b"private/x").replace(b"%%", b"%") + b"Connection: close\r\n\r\n")
+        answer = robot.raw(
+            request.replace(b"%s", b"private/x").replace(b"%%", b"%") + b"Connection: close\r\n\r\n"
+        )
         status = int(answer.split(b" ", 2)[1])
         assert status in (400, 403, 404, 405, 414, 431, 501), (request, answer)
     assert robot.ask("/pages/").status == 200
@@ -174,21 +205,39 @@ def test_odd_requests_get_through_nowhere_and_break_nothing(robot: Client) -> No
 
 def web_socket(target: str, *fields: str) -> bytes:
     """The request that opens one."""
-    lines = [f"GET {target} HTTP/1.1", "Host: example.com", "Connection: Upgrade", "Upgrade: websocket", "User-Agent: testbot"]
+    lines = [
+        f"GET {target} HTTP/1.1",
+        "Host: example.com",
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "User-Agent: testbot",
+    ]
     lines += ["Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: c29tZSBvY3RldHMgb3JuZQ=="]
     return "\r\n".join([*lines, *fields, "", ""]).encode()
 
 
 @pytest.mark.requirement("GUARD-1", "AUTX-13")
-@pytest.mark.parametrize("server", ["uvicorn-h11", "uvicorn-httptools", "hypercorn", "gunicorn-uvicorn"])
+@pytest.mark.parametrize(
+    "server", ["uvicorn-h11", "uvicorn-httptools", "hypercorn", "gunicorn-uvicorn"]
+)
 def test_web_sockets_are_refused_like_other_requests(server: str, servers: Servers) -> None:
     """By an HTTP response before they are opened (ASGI's extension "WebSocket Denial Response")."""
     with servers.serving(server, "attacked:asgi", HERE) as origin:
         robot, person = servers.Client(origin), servers.person(origin)
         for octets, status, rule, field in (
-            (web_socket("/private/x"), 403, "robots.disallow", b"content-type: application/problem+json"),
+            (
+                web_socket("/private/x"),
+                403,
+                "robots.disallow",
+                b"content-type: application/problem+json",
+            ),
             (web_socket("/a/../private/x"), 403, "robots.disallow", b"cache-control: no-store"),
-            (web_socket("/keyed/", "Accept: application/json"), 401, "automation.key", b"www-authenticate: bearer"),
+            (
+                web_socket("/keyed/", "Accept: application/json"),
+                401,
+                "automation.key",
+                b"www-authenticate: bearer",
+            ),
         ):
             head, _, body = robot.raw(octets).partition(b"\r\n\r\n")
             assert int(head.split()[1]) == status
@@ -228,7 +277,12 @@ request-limit: 1/minute
     }
     app = ASGIMiddleware(site, Guard("https://example.com", files))
     for path in ("/private/", "/account/", "/minute/", "/minute/", "/" + "x" * 10_000, "/socket"):
-        scope = {"type": "websocket", "path": path, "headers": [(b"User-Agent", b"testbot")], "extensions": None}
+        scope = {
+            "type": "websocket",
+            "path": path,
+            "headers": [(b"User-Agent", b"testbot")],
+            "extensions": None,
+        }
         asyncio.run(app(scope, nothing, send))
     assert opened == ["/minute/", "/socket"]
     assert sent == [{"type": "websocket.close", "code": code} for code in (3003, 3000, 1013, 1008)]
@@ -273,7 +327,9 @@ def wsgi_refuses(robots: bytes, environ: dict[str, str], script_name: str | None
         start_response("200 OK", [])
         return []
 
-    app = WSGIMiddleware(site, Guard("https://example.com", {"/robots.txt": robots}), script_name=script_name)
+    app = WSGIMiddleware(
+        site, Guard("https://example.com", {"/robots.txt": robots}), script_name=script_name
+    )
     app(environ, lambda status, headers, exc_info=None: answered.append(status))  # type: ignore[arg-type]
     assert answered in (["200 OK"], ["403 Forbidden"])
     return answered == ["403 Forbidden"]
@@ -289,7 +345,10 @@ def wsgi_refuses(robots: bytes, environ: dict[str, str], script_name: str | None
         ({"SCRIPT_NAME": "/app", "PATH_INFO": "/a", "REQUEST_URI": "/app/private/x"}, True),
         ({"PATH_INFO": "/app/private/x", "RAW_URI": "/a"}, True),
         ({"SCRIPT_NAME": "/x", "PATH_INFO": "/app/private/x", "RAW_URI": "/x/app/private/x"}, True),
-        ({"PATH_INFO": "/app/priv%61te/x"}, False),  # as it was decoded: the name has a percent sign
+        (
+            {"PATH_INFO": "/app/priv%61te/x"},
+            False,
+        ),  # as it was decoded: the name has a percent sign
         ({"PATH_INFO": "/app/a?b=1"}, True),
         ({"PATH_INFO": "/app/a", "QUERY_STRING": "b=1"}, False),
         ({"PATH_INFO": "/app/caf\xc3\xa9"}, True),
@@ -323,7 +382,9 @@ def test_wsgi_targets_are_put_together_again(environ: dict[str, str], is_refused
         ({"SCRIPT_NAME": "/y", "PATH_INFO": "/x", "RAW_URI": "/y/x"}, False),
     ],
 )
-def test_an_application_that_clients_know_under_a_path(script_name: str, environ: dict[str, str], is_refused: bool) -> None:
+def test_an_application_that_clients_know_under_a_path(
+    script_name: str, environ: dict[str, str], is_refused: bool
+) -> None:
     assert wsgi_refuses(ALL_BUT_APP, environ, script_name) is is_refused
 
 
@@ -333,7 +394,11 @@ def test_what_the_server_says_of_the_path_is_not_believed() -> None:
     assert wsgi_refuses(ALL_BUT_APP, environ)
     assert not wsgi_refuses(ALL_BUT_APP, environ, "/app")
     private = b"User-agent: *\nDisallow: /private/\n"
-    moved = {"SCRIPT_NAME": "/x", "PATH_INFO": "/private/y", "RAW_URI": "/x/private/y"}  # a header field, to gunicorn
+    moved = {
+        "SCRIPT_NAME": "/x",
+        "PATH_INFO": "/private/y",
+        "RAW_URI": "/x/private/y",
+    }  # a header field, to gunicorn
     assert wsgi_refuses(private, moved)
     assert wsgi_refuses(private, moved, "")
 
@@ -348,7 +413,9 @@ def asgi_refuses(robots: bytes, scope: dict[str, Any], root_path: str | None = N
     async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         seen.append(scope["path"])
 
-    app = ASGIMiddleware(site, Guard("https://example.com", {"/robots.txt": robots}), root_path=root_path)
+    app = ASGIMiddleware(
+        site, Guard("https://example.com", {"/robots.txt": robots}), root_path=root_path
+    )
     asyncio.run(app({"type": "http", "method": "GET", "headers": []} | scope, nothing, nothing))  # type: ignore[arg-type]
     return not seen
 
@@ -404,7 +471,9 @@ def test_asgi_targets_are_put_together_again(scope: dict[str, Any], is_refused: 
         ("/y/x", "/y", False),
     ],
 )
-def test_an_asgi_application_that_clients_know_under_a_path(root_path: str, path: str, said: str, is_refused: bool) -> None:
+def test_an_asgi_application_that_clients_know_under_a_path(
+    root_path: str, path: str, said: str, is_refused: bool
+) -> None:
     for raw_path in (path.encode(), None):
         scope = {"path": path, "raw_path": raw_path, "root_path": said}
         assert asgi_refuses(ALL_BUT_APP, scope, root_path) is is_refused
@@ -419,9 +488,13 @@ def test_what_the_server_says_of_the_root_is_not_believed() -> None:
     private = b"User-agent: *\nDisallow: /private/\n"
     for path in ("/x/private/y", "/private/y"):
         for root_path in (None, ""):
-            assert asgi_refuses(private, {"path": path, "raw_path": path.encode(), "root_path": "/x"}, root_path)
+            assert asgi_refuses(
+                private, {"path": path, "raw_path": path.encode(), "root_path": "/x"}, root_path
+            )
     spaces = b"User-agent: *\nDisallow: /a%20b/c\n"
-    assert asgi_refuses(spaces, {"path": "/a b/c", "raw_path": b"/a%20b/c", "root_path": "/a b"}, "/a b")
+    assert asgi_refuses(
+        spaces, {"path": "/a b/c", "raw_path": b"/a%20b/c", "root_path": "/a b"}, "/a b"
+    )
     assert asgi_refuses(spaces, {"path": "/c", "raw_path": b"/c", "root_path": "/a b"}, "/a b")
 
 
@@ -445,15 +518,26 @@ def test_the_names_of_fields_are_as_an_application_may_see_them(name: bytes) -> 
 def test_a_field_may_put_a_path_in_place_of_that_below_the_root() -> None:
     private = b"User-agent: *\nDisallow: /app/private/\n"
     for root_path, said in ((None, "/app/"), ("/app", ""), ("/app/", "/y")):
-        for target, is_refused in (("/private/y", True), ("https://example.com/private/y", True), ("/y", False)):
+        for target, is_refused in (
+            ("/private/y", True),
+            ("https://example.com/private/y", True),
+            ("/y", False),
+        ):
             headers = [(b"x-original-url", target.encode())]
-            assert asgi_refuses(private, {"path": "/app/x", "root_path": said, "headers": headers}, root_path) is is_refused
+            assert (
+                asgi_refuses(
+                    private, {"path": "/app/x", "root_path": said, "headers": headers}, root_path
+                )
+                is is_refused
+            )
             environ = {"SCRIPT_NAME": said, "PATH_INFO": "/x", "HTTP_X_ORIGINAL_URL": target}
             assert wsgi_refuses(private, environ, root_path) is is_refused
     below = b"User-agent: *\nDisallow: /app/app\n"  # a proxy says what clients know already
     for target in ("/app/y", "/app", "/app?y", "https://example.com/app/y"):
         headers = [(b"x-original-url", target.encode())]
-        assert not asgi_refuses(below, {"path": "/app/x", "root_path": "/app", "headers": headers}, "/app")
+        assert not asgi_refuses(
+            below, {"path": "/app/x", "root_path": "/app", "headers": headers}, "/app"
+        )
     headers = [(b"x-original-url", b"/apply")]
     assert asgi_refuses(below, {"path": "/app/x", "root_path": "/app", "headers": headers}, "/app")
 
@@ -466,7 +550,9 @@ def test_what_is_no_request_is_none_of_the_guard_s_business() -> None:
     async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         seen.append(scope["type"])
 
-    app = ASGIMiddleware(site, Guard("https://example.com", {"/robots.txt": b"User-agent: *\nDisallow: /\n"}))
+    app = ASGIMiddleware(
+        site, Guard("https://example.com", {"/robots.txt": b"User-agent: *\nDisallow: /\n"})
+    )
     for scope in (
         {"type": "lifespan"},
         {"type": "channel"},
@@ -478,8 +564,16 @@ def test_what_is_no_request_is_none_of_the_guard_s_business() -> None:
 
 
 def test_the_body_of_a_refused_request_is_read_where_it_is_small() -> None:
-    app = WSGIMiddleware(lambda *_: [], Guard("https://example.com", {"/robots.txt": b"User-agent: *\nDisallow: /\n"}))
-    for length, left in (("5", b"more"), ("1000000000", b"12345more"), ("-1", b"12345more"), ("", b"12345more")):
+    app = WSGIMiddleware(
+        lambda *_: [],
+        Guard("https://example.com", {"/robots.txt": b"User-agent: *\nDisallow: /\n"}),
+    )
+    for length, left in (
+        ("5", b"more"),
+        ("1000000000", b"12345more"),
+        ("-1", b"12345more"),
+        ("", b"12345more"),
+    ):
         body = io.BytesIO(b"12345more")
         environ = {"PATH_INFO": "/", "CONTENT_LENGTH": length, "wsgi.input": body}
         app(environ, lambda *_: None)  # type: ignore[arg-type]
@@ -487,7 +581,9 @@ def test_the_body_of_a_refused_request_is_read_where_it_is_small() -> None:
 
 
 @pytest.mark.requirement("GUARD-1")
-@pytest.mark.parametrize(("server", "app"), [("uvicorn-h11", "asgi_app:app"), ("wsgiref", "wsgi_app:app")])
+@pytest.mark.parametrize(
+    ("server", "app"), [("uvicorn-h11", "asgi_app:app"), ("wsgiref", "wsgi_app:app")]
+)
 def test_the_examples_work(server: str, app: str, servers: Servers) -> None:
     with servers.serving(server, app, EXAMPLES) as origin:
         robot = servers.Client(origin)

@@ -33,7 +33,9 @@ HERE = Path(__file__).parent
 START = 1_900_000_000.0
 
 
-def limit(*windows: Window, concurrent: int | None = None, key: str = "k", tolerance: float = 0) -> Limit:
+def limit(
+    *windows: Window, concurrent: int | None = None, key: str = "k", tolerance: float = 0
+) -> Limit:
     return Limit(key, "/automation-preferences.txt", windows, concurrent, tolerance)
 
 
@@ -59,7 +61,10 @@ def test_what_is_shared_is_counted_like_what_is_not(
         flights: list[tuple[str, list[Limit]]] = []
         for name, pause, window, requests, concurrent, ends in steps:
             now += pause
-            limits = [limit(Window(*window), concurrent=concurrent), limit(Window(2, 3), key="other", tolerance=0.5)]
+            limits = [
+                limit(Window(*window), concurrent=concurrent),
+                limit(Window(2, 3), key="other", tolerance=0.5),
+            ]
             for _ in range(requests):
                 refused = own.claim(name, limits, now)
                 assert shared.claim(name, limits, now) == refused
@@ -74,9 +79,16 @@ def test_what_is_shared_is_counted_like_what_is_not(
 def test_two_are_one(tmp_path: Path) -> None:
     one, other = (SharedClients(tmp_path / "new" / "counts.sqlite") for _ in range(2))
     rate, two = [limit(Window(3, 60))], [limit(concurrent=2, key="two")]
-    assert [counts.claim("c", rate, START) is None for counts in (one, other, one, other, one)] == [True] * 3 + [False] * 2
+    assert [counts.claim("c", rate, START) is None for counts in (one, other, one, other, one)] == [
+        True
+    ] * 3 + [False] * 2
     assert other.claim("d", rate, START) is None
-    assert [counts.claim("c", two, START) is None for counts in (one, other, one, other)] == [True, True, False, False]
+    assert [counts.claim("c", two, START) is None for counts in (one, other, one, other)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     other.release("c", two)
     assert [counts.claim("c", two, START) is None for counts in (one, other)] == [True, False]
     assert (tmp_path / "new" / "counts.sqlite").stat().st_mode & 0o077 == 0
@@ -99,7 +111,10 @@ def test_what_a_killed_process_had_in_flight_is_over(tmp_path: Path) -> None:
     counts = SharedClients(path)
     for number in range(2):
         with subprocess.Popen(
-            [sys.executable, "-c", CLAIM, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", CLAIM, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         ) as process:
             assert process.stdout
             assert process.stdout.readline().strip() == "[True, True, False]"
@@ -123,9 +138,14 @@ def test_a_forked_process_counts_for_itself(tmp_path: Path) -> None:
     assert counts.claim("c", two, START) is None
     child = os.fork()
     if not child:
-        os._exit(0 if [counts.claim("c", two, START) is None for _ in range(2)] == [True, False] else 1)
+        os._exit(
+            0 if [counts.claim("c", two, START) is None for _ in range(2)] == [True, False] else 1
+        )
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert [counts.claim("c", two, START) is None for _ in range(2)] == [True, False]  # the child is dead
+    assert [counts.claim("c", two, START) is None for _ in range(2)] == [
+        True,
+        False,
+    ]  # the child is dead
     counts.release("c", two)
     assert [counts.claim("c", two, START) is None for _ in range(2)] == [True, False]
 
@@ -146,7 +166,9 @@ def test_processes_that_begin_at_once_are_one(tmp_path: Path) -> None:
                 os.read(together, 1)
                 code = 2
                 try:
-                    code = int(SharedClients(path).claim("c", [limit(Window(3, 60))], START) is None)
+                    code = int(
+                        SharedClients(path).claim("c", [limit(Window(3, 60))], START) is None
+                    )
                 finally:
                     os._exit(code)
             children.append(child)
@@ -159,7 +181,11 @@ def test_processes_that_begin_at_once_are_one(tmp_path: Path) -> None:
 @pytest.mark.requirement("GUARD-1", "SEC-1")
 def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "counts.sqlite"
-    counts, minute, hour = SharedClients(path, max_clients=100), [limit(Window(2, 60))], [limit(Window(1, 3600), key="h")]
+    counts, minute, hour = (
+        SharedClients(path, max_clients=100),
+        [limit(Window(2, 60))],
+        [limit(Window(1, 3600), key="h")],
+    )
     assert counts.claim("long", hour, START) is None
     for number in range(2000):
         assert counts.claim(f"c{number}", minute, START + number * 0.01) is None
@@ -168,21 +194,27 @@ def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
         assert db.execute("SELECT count(*) FROM stamps").fetchone()[0] <= 100 + 256
         for number in range(300):
             counts.claim("busy", minute, START + 100 + number)
-        clients, longest = db.execute("SELECT count(*), max(length(moments)) FROM stamps").fetchone()
+        clients, longest = db.execute(
+            "SELECT count(*), max(length(moments)) FROM stamps"
+        ).fetchone()
         assert clients == 2
         assert longest <= 8 * 2 * (2 + 2)
 
 
 @pytest.mark.requirement("GUARD-1")
 @pytest.mark.parametrize("body", [b"no database" * 100, None])
-def test_a_file_that_cannot_be_used_is_said_at_the_start(tmp_path: Path, body: bytes | None) -> None:
+def test_a_file_that_cannot_be_used_is_said_at_the_start(
+    tmp_path: Path, body: bytes | None
+) -> None:
     path = tmp_path / "counts.sqlite"
     if body:
         path.write_bytes(body)
     else:
         with closing(sqlite3.connect(path)) as db:
             db.execute("CREATE TABLE own (x)")
-    with pytest.raises(PolicyError, match=r"counts `.*counts.sqlite` cannot be used: .*; write a path in a folder"):
+    with pytest.raises(
+        PolicyError, match=r"counts `.*counts.sqlite` cannot be used: .*; write a path in a folder"
+    ):
         SharedClients(path)
 
 
@@ -194,8 +226,14 @@ def test_what_cannot_be_counted_is_refused(
     monkeypatch.setattr("comity.guard.shared.BUSY", 0.01)
     path = tmp_path / "counts.sqlite"
     automation = b"scope: /\nallowed-methods: GET\n\nscope: /two/\nallowed-methods: GET\nconcurrent-limit: 2\n"
-    guard = Guard("https://example.com", {"/automation-preferences.txt": automation}, counts=SharedClients(path))
-    two, other = (Incoming("GET", target, {"user-agent": "testbot"}, "192.0.2.1") for target in ("/two/", "/"))
+    guard = Guard(
+        "https://example.com",
+        {"/automation-preferences.txt": automation},
+        counts=SharedClients(path),
+    )
+    two, other = (
+        Incoming("GET", target, {"user-agent": "testbot"}, "192.0.2.1") for target in ("/two/", "/")
+    )
     passed = guard.check(two)
     assert isinstance(passed, Pass)
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
@@ -209,11 +247,16 @@ def test_what_cannot_be_counted_is_refused(
         passed.end()
         db.execute("ROLLBACK")
     assert [isinstance(guard.check(two), Pass) for _ in range(3)] == [True, True, False]
-    assert [record.levelname for record in caplog.records if "counts `" in record.getMessage()] == ["ERROR"]
+    assert [record.levelname for record in caplog.records if "counts `" in record.getMessage()] == [
+        "ERROR"
+    ]
 
 
 @pytest.mark.requirement("GUARD-1")
-@pytest.mark.parametrize("damage", ["UPDATE stamps SET moments = x'00'", "UPDATE stamps SET moments = 'x'", "DROP TABLE stamps"])
+@pytest.mark.parametrize(
+    "damage",
+    ["UPDATE stamps SET moments = x'00'", "UPDATE stamps SET moments = 'x'", "DROP TABLE stamps"],
+)
 def test_what_is_damaged_permits_nothing(tmp_path: Path, damage: str) -> None:
     path, rate = tmp_path / "counts.sqlite", [limit(Window(5, 60))]
     counts = SharedClients(path)
@@ -232,7 +275,9 @@ LIMITED = one_in(3, ["gunicorn-2-workers", "gunicorn-preload", "uvicorn-2-worker
 @pytest.fixture(params=LIMITED)
 def origin(request: pytest.FixtureRequest, servers: Servers, tmp_path: Path) -> Iterator[str]:
     kind = servers.SERVERS[request.param].kind
-    with servers.serving(request.param, f"holding:{kind}", HERE, COUNTS=str(tmp_path / "counts.sqlite")) as origin:
+    with servers.serving(
+        request.param, f"holding:{kind}", HERE, COUNTS=str(tmp_path / "counts.sqlite")
+    ) as origin:
         yield origin
 
 
@@ -265,7 +310,9 @@ def with_two_in_flight(path: Path, dead: set[int]) -> set[int]:
     give_up = time.monotonic() + PATIENCE
     while time.monotonic() < give_up:
         with closing(sqlite3.connect(path)) as db:
-            rows = db.execute("SELECT process, sum(requests) FROM in_flight GROUP BY process").fetchall()
+            rows = db.execute(
+                "SELECT process, sum(requests) FROM in_flight GROUP BY process"
+            ).fetchall()
         alive = {process: requests for process, requests in rows if process not in dead}
         if sum(alive.values()) == 2:
             return set(alive)
@@ -274,7 +321,9 @@ def with_two_in_flight(path: Path, dead: set[int]) -> set[int]:
 
 
 @pytest.mark.requirement("GUARD-1", "AUTX-2", "AUTX-3")
-def test_all_workers_of_a_server_together_permit_no_more(origin: str, servers: Servers, tmp_path: Path) -> None:
+def test_all_workers_of_a_server_together_permit_no_more(
+    origin: str, servers: Servers, tmp_path: Path
+) -> None:
     robot, person = servers.Client(origin), servers.person(origin)
     with ThreadPoolExecutor(16) as threads:
         hourly = list(threads.map(lambda _: robot.ask("/hourly/"), range(40)))
@@ -286,7 +335,9 @@ def test_all_workers_of_a_server_together_permit_no_more(origin: str, servers: S
         waiting = [robot.begin("/hold/1"), robot.begin("/hold/2")]
         dead |= with_two_in_flight(path, dead)
         refused = [robot.ask("/hold/3") for _ in range(20)]
-        assert {(got.status, got.problem["rule"]) for got in refused} == {(429, "comity.concurrent")}
+        assert {(got.status, got.problem["rule"]) for got in refused} == {
+            (429, "comity.concurrent")
+        }
         killed = workers_of(person)  # the server starts others
         for worker in killed:
             os.kill(worker, signal.SIGKILL)

@@ -18,10 +18,15 @@ ROBOTS = "User-agent: *\nDisallow: /private/\n"
 OPEN, PRIVATE = "/open/", "/private/"
 PATIENCE = 200.0  # seconds that a page waits for what has to come; a browser on a busy machine
 
-PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 BODIES: dict[str, tuple[str, bytes]] = {
     "png": ("image/png", PNG),
-    "svg": ("image/svg+xml", b"<svg xmlns='http://www.w3.org/2000/svg' width='1' height='1'><g id='a'/></svg>"),
+    "svg": (
+        "image/svg+xml",
+        b"<svg xmlns='http://www.w3.org/2000/svg' width='1' height='1'><g id='a'/></svg>",
+    ),
     "css": ("text/css", b"a {}"),
     "js": ("text/javascript", b"0"),
     "html": ("text/html", b"<link rel=icon href=data:,><p>here"),
@@ -52,7 +57,12 @@ class Way(NamedTuple):
 
 
 def _frame(content: str) -> Way:
-    return Way("html", "<iframe src=¶></iframe>", help="html", content=f"<link rel=icon href=data:,>{content}")
+    return Way(
+        "html",
+        "<iframe src=¶></iframe>",
+        help="html",
+        content=f"<link rel=icon href=data:,>{content}",
+    )
 
 
 def _worker(ending: str, script: str, make: str = "new Worker('¶')") -> Way:
@@ -68,12 +78,20 @@ _CLICK = "querySelector('a').click()"
 
 def _frame_of_popup(script: str) -> Way:
     content = f"<iframe srcdoc='<a href=§ download>a</a>'></iframe><script>onload = () => {{ {script} }}</script>"
-    return Way("bin", script="window.open('¶')", help="html", content=f"<link rel=icon href=data:,>{content}")
+    return Way(
+        "bin",
+        script="window.open('¶')",
+        help="html",
+        content=f"<link rel=icon href=data:,>{content}",
+    )
 
 
 def _service_worker(ending: str, script: str, then: str = "") -> Way:
     return Way(
-        ending, script=f"navigator.serviceWorker.register('¶', {{scope: '¶'}}){then}.catch(() => 0)", help="js", content=script
+        ending,
+        script=f"navigator.serviceWorker.register('¶', {{scope: '¶'}}){then}.catch(() => 0)",
+        help="js",
+        content=script,
     )
 
 
@@ -101,7 +119,9 @@ WAYS: dict[str, Way] = {
     "video": Way("bin", "<video src=§ preload=auto></video>"),
     "audio": Way("bin", "<audio src=§ preload=auto></audio>"),
     "track": Way(
-        "bin", "<video><track src=§ default></video>", script="document.querySelectorAll('video').forEach(v => v.load())"
+        "bin",
+        "<video><track src=§ default></video>",
+        script="document.querySelectorAll('video').forEach(v => v.load())",
     ),
     "new-image": Way("png", script="new Image().src = '§'"),
     "stylesheet": Way("css", "<link rel=stylesheet href=§>"),
@@ -114,7 +134,9 @@ WAYS: dict[str, Way] = {
     "script": Way("js", "<script src=§></script>"),
     "async-script": Way("js", "<script async src=§></script>"),
     "module": Way("js", "<script type=module src=§></script>"),
-    "static-import": Way("js", "<script type=module src=¶></script>", help="js", content="import '§'"),
+    "static-import": Way(
+        "js", "<script type=module src=¶></script>", help="js", content="import '§'"
+    ),
     "dynamic-import": Way("js", script="import('§').catch(() => 0)"),
     "written-script": Way("js", "<script>document.write('<script src=§><\\/script>')</script>"),
     "iframe": Way("html", "<iframe src=§></iframe>"),
@@ -126,11 +148,18 @@ WAYS: dict[str, Way] = {
     "meta-refresh": _frame("<meta http-equiv=refresh content='0; url=§'>"),
     "location": _frame("<script>location = '§'</script>"),
     "form-get": _frame("<form action=§></form><script>document.forms[0].submit()</script>"),
-    "form-post": _frame("<form method=post action=§><input name=a></form><script>document.forms[0].submit()</script>"),
+    "form-post": _frame(
+        "<form method=post action=§><input name=a></form><script>document.forms[0].submit()</script>"
+    ),
     "click": _frame("<a href=§>a</a><script>document.querySelector('a').click()</script>"),
     "window-open": Way("html", script="window.open('§')"),
     "noopener": Way("html", script="window.open('§', '_blank', 'noopener,noreferrer')"),
-    "popup-image": Way("png", script="window.open('¶')", help="html", content="<link rel=icon href=data:,><img src=§>"),
+    "popup-image": Way(
+        "png",
+        script="window.open('¶')",
+        help="html",
+        content="<link rel=icon href=data:,><img src=§>",
+    ),
     "favicon": Way("png", script="window.open('¶')", help="html", content="<link rel=icon href=§>"),
     "redirect": Way("png", "<img src=/to/§>"),
     "redirects": Way("png", "<img src=/to//to/§>"),
@@ -143,7 +172,11 @@ WAYS: dict[str, Way] = {
     "fetch-later": Way("bin", script="self.fetchLater && fetchLater('§', {activateAfter: 100})"),
     "xhr": Way("bin", script="(x => {x.open('GET', '§'); x.send()})(new XMLHttpRequest())"),
     "beacon": Way("bin", script="navigator.sendBeacon('§', 'a')"),
-    "ping": Way("bin", "<a class=ping href=#a ping=§>a</a>", script="document.querySelectorAll('.ping').forEach(a => a.click())"),
+    "ping": Way(
+        "bin",
+        "<a class=ping href=#a ping=§>a</a>",
+        script="document.querySelectorAll('.ping').forEach(a => a.click())",
+    ),
     "unload-beacon": Way(
         "bin",
         "<iframe class=gone src=¶></iframe>",
@@ -152,9 +185,9 @@ WAYS: dict[str, Way] = {
     ),
     "eventsource": Way("events", script="new EventSource('§')"),
     "websocket": Way("bin", script="new WebSocket(location.origin.replace('http', 'ws') + '§')"),
-    "websocket-of-frame": _frame("<script>new WebSocket(location.origin.replace('http', 'ws') + '§')</script>")._replace(
-        ending="bin"
-    ),
+    "websocket-of-frame": _frame(
+        "<script>new WebSocket(location.origin.replace('http', 'ws') + '§')</script>"
+    )._replace(ending="bin"),
     "worker": Way("js", script="new Worker('§')"),
     "module-worker": Way("js", script="new Worker('§', {type: 'module'})"),
     "shared-worker": Way("js", script="new SharedWorker('§')"),
@@ -164,11 +197,25 @@ WAYS: dict[str, Way] = {
     "nested-worker": _worker("js", "new Worker('§')"),
     "module-worker-import": _worker("js", "import '§'", "new Worker('¶', {type: 'module'})"),
     "shared-worker-fetch": _worker("bin", "fetch('§').catch(() => 0)", "new SharedWorker('¶')"),
-    "blob-worker-fetch": Way("bin", script="new Worker(URL.createObjectURL(new Blob([`fetch('${location.origin}§')`])))"),
-    "paint-worklet": Way("js", script="CSS.paintWorklet && CSS.paintWorklet.addModule('§').catch(() => 0)"),
-    "audio-worklet": Way("js", script="new OfflineAudioContext(1, 1, 8000).audioWorklet.addModule('§').catch(() => 0)"),
-    "csp-report": Way("bin", "<iframe src=¶></iframe>", help="html", content="<link rel=icon href=data:,><script>0</script>"),
-    "link-header": Way("css", "<iframe src=¶></iframe>", help="html", content="<link rel=icon href=data:,>"),
+    "blob-worker-fetch": Way(
+        "bin", script="new Worker(URL.createObjectURL(new Blob([`fetch('${location.origin}§')`])))"
+    ),
+    "paint-worklet": Way(
+        "js", script="CSS.paintWorklet && CSS.paintWorklet.addModule('§').catch(() => 0)"
+    ),
+    "audio-worklet": Way(
+        "js",
+        script="new OfflineAudioContext(1, 1, 8000).audioWorklet.addModule('§').catch(() => 0)",
+    ),
+    "csp-report": Way(
+        "bin",
+        "<iframe src=¶></iframe>",
+        help="html",
+        content="<link rel=icon href=data:,><script>0</script>",
+    ),
+    "link-header": Way(
+        "css", "<iframe src=¶></iframe>", help="html", content="<link rel=icon href=data:,>"
+    ),
     "download": Way(
         "bin",
         script="window.open('¶')",
@@ -176,24 +223,39 @@ WAYS: dict[str, Way] = {
         content="<link rel=icon href=data:,><a href=§ download>a</a><script>document.querySelector('a').click()</script>",
     ),
     "frame-download": _frame_of_popup(f"frames[0].document.{_CLICK}"),
-    "gone-frame-download": _frame_of_popup(f"frames[0].document.{_CLICK}; document.querySelector('iframe').remove()"),
+    "gone-frame-download": _frame_of_popup(
+        f"frames[0].document.{_CLICK}; document.querySelector('iframe').remove()"
+    ),
     "closed-popup-download": Way(
         "bin",
         script="window.open('¶')",
         help="html",
         content=f"<link rel=icon href=data:,><a href=§ download>a</a><script>document.{_CLICK}; window.close()</script>",
     ),
-    "font-face": _css("bin", "@font-face {font-family: '§'; src: url(§)} [class='§'] {font-family: '§'}"),
+    "font-face": _css(
+        "bin", "@font-face {font-family: '§'; src: url(§)} [class='§'] {font-family: '§'}"
+    ),
     "mask": _css("svg", "[class='§'] {mask-image: url(§)}"),
     "filter": _css("svg", "[class='§'] {filter: url(§#a)}"),
     "form-blank": Way(
-        "html", "<form class=blank action=§ target=_blank></form>", script="document.querySelector('[action=\"§\"]').submit()"
+        "html",
+        "<form class=blank action=§ target=_blank></form>",
+        script="document.querySelector('[action=\"§\"]').submit()",
     ),
-    "foreign-frame": Way("png", "<iframe src=¤¶></iframe>", help="html", content="<link rel=icon href=data:,><img src=§>"),
+    "foreign-frame": Way(
+        "png",
+        "<iframe src=¤¶></iframe>",
+        help="html",
+        content="<link rel=icon href=data:,><img src=§>",
+    ),
     "preflight": Way("bin", script="fetch('¤§', {method: 'PUT'}).catch(() => 0)"),
-    "worker-xhr": _worker("bin", "(x => {x.open('GET', '§', false); x.send()})(new XMLHttpRequest())"),
+    "worker-xhr": _worker(
+        "bin", "(x => {x.open('GET', '§', false); x.send()})(new XMLHttpRequest())"
+    ),
     "attribution": Way("bin", "<img attributionsrc=§>"),
-    "service-worker": Way("js", script="navigator.serviceWorker.register('§', {scope: '§'}).catch(() => 0)"),
+    "service-worker": Way(
+        "js", script="navigator.serviceWorker.register('§', {scope: '§'}).catch(() => 0)"
+    ),
     "service-worker-import": _service_worker("js", "importScripts('§')"),
     "service-worker-fetch": _service_worker(
         "bin", "addEventListener('install', event => event.waitUntil(fetch('§').catch(() => 0)))"
@@ -205,24 +267,37 @@ WAYS: dict[str, Way] = {
         " await found.backgroundFetch.fetch('§', ['§']) })",
     ),
     "speculation-header": Way("rules"),  # the page's own
-    "worker-websocket": _worker("bin", "new WebSocket(location.origin.replace('http', 'ws') + '§')"),
+    "worker-websocket": _worker(
+        "bin", "new WebSocket(location.origin.replace('http', 'ws') + '§')"
+    ),
     "shared-worker-websocket": _worker(
         "bin", "new WebSocket(location.origin.replace('http', 'ws') + '§')", "new SharedWorker('¶')"
     ),
-    "payment": Way("html", script=f"new PaymentRequest([{{supportedMethods: location.origin + '§'}}], {TOTAL}).canMakePayment()"),
+    "payment": Way(
+        "html",
+        script=f"new PaymentRequest([{{supportedMethods: location.origin + '§'}}], {TOTAL}).canMakePayment()",
+    ),
     "payment-of-frame": _frame(
         "<iframe></iframe><script>frames[0].eval(`new PaymentRequest([{supportedMethods: parent.location.origin + '§'}],"
         f" {TOTAL}).canMakePayment()`)</script>"
     ),
     # No browser asks for it without its developer tools.
-    "source-map": Way("bin", "<script src=¶></script>", help="js", content="0\n//# sourceMappingURL=§", is_off=True),
+    "source-map": Way(
+        "bin",
+        "<script src=¶></script>",
+        help="js",
+        content="0\n//# sourceMappingURL=§",
+        is_off=True,
+    ),
 }
 
 
 class Site:
     """The site, on a server of its own."""
 
-    def __init__(self, serve: Serve, *, lost: Collection[str] = (), certificate: Path | None = None) -> None:
+    def __init__(
+        self, serve: Serve, *, lost: Collection[str] = (), certificate: Path | None = None
+    ) -> None:
         """`lost`: ways whose open requests may stay out. `certificate`: file of a certificate and its key, for https."""
         self._lost = lost
         self._answer = serve.Answer
@@ -232,7 +307,9 @@ class Site:
                 target = self.target(name, folder)
                 routes[target] = self._socket if "websocket" in name else self._body(way.ending)
                 routes[f"/to/{target}"] = serve.Answer(status=302, headers={"Location": target})
-                routes[f"/to//to/{target}"] = serve.Answer(status=302, headers={"Location": f"/to/{target}"})
+                routes[f"/to//to/{target}"] = serve.Answer(
+                    status=302, headers={"Location": f"/to/{target}"}
+                )
                 if way.help:
                     content_type, _ = BODIES[way.help]
                     content = way.content.replace("§", target)
@@ -253,7 +330,11 @@ class Site:
     @property
     def expected(self) -> set[str]:
         """The paths that a browser has to come to."""
-        return {self.target(name, OPEN) for name, way in WAYS.items() if not way.is_off and name not in self._lost}
+        return {
+            self.target(name, OPEN)
+            for name, way in WAYS.items()
+            if not way.is_off and name not in self._lost
+        }
 
     @property
     def refused(self) -> list[str]:
@@ -277,8 +358,12 @@ class Site:
         gone = "addEventListener('load', () => document.querySelectorAll('.gone').forEach(frame => frame.remove()))"
         icon = "<!doctype html><title>All ways</title><link rel=icon href=data:,>"
         text = "\n".join((icon, *markup, "<script>", *script, gone, "</script>"))
-        rules = ", ".join(f'"{self.target("speculation-header", folder)}"' for folder in (OPEN, PRIVATE))
-        return self._answer(text, content_type="text/html; charset=utf-8", headers={"Speculation-Rules": rules})
+        rules = ", ".join(
+            f'"{self.target("speculation-header", folder)}"' for folder in (OPEN, PRIVATE)
+        )
+        return self._answer(
+            text, content_type="text/html; charset=utf-8", headers={"Speculation-Rules": rules}
+        )
 
     def _filled(self, text: str, name: str, folder: str) -> str:
         return (
@@ -303,9 +388,15 @@ class Site:
     def _socket(self, handler: BaseHTTPRequestHandler) -> Any:
         """A WebSocket that says one thing."""
         key = handler.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-        accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()  # RFC 6455 section-4.2.2
+        accept = base64.b64encode(
+            hashlib.sha1(key.encode()).digest()
+        ).decode()  # RFC 6455 section-4.2.2
         handler.send_response(101)
-        for name, value in {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": accept}.items():
+        for name, value in {
+            "Upgrade": "websocket",
+            "Connection": "Upgrade",
+            "Sec-WebSocket-Accept": accept,
+        }.items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(b"\x81\x05hello\x88\x02\x03\xe8")

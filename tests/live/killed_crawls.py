@@ -54,7 +54,15 @@ class KilledCrawl:
     """A crawl of four hosts, whose processes are killed and started again."""
 
     def __init__(
-        self, folder: Path, serve: Serve, feed: str, tag: str, state: Server | None, *, pages: int = 100, delay: float = 0.2
+        self,
+        folder: Path,
+        serve: Serve,
+        feed: str,
+        tag: str,
+        state: Server | None,
+        *,
+        pages: int = 100,
+        delay: float = 0.2,
     ) -> None:
         """`feed`: one of FEEDS. `tag`: COMITY_TAG. `state`: None for a crawl with JOBDIR. `pages`: of each host. `delay`: seconds
         between two pages of a host."""
@@ -108,7 +116,9 @@ class KilledCrawl:
 
     def _begin(self, number: int) -> Running:
         feeds = {FEEDS[self._feed].format(number): {"format": self._feed}}
-        return self._project.begin(TwoItems, {**self._settings, "FEEDS": feeds}, url=self._servers[0].url("/0"))
+        return self._project.begin(
+            TwoItems, {**self._settings, "FEEDS": feeds}, url=self._servers[0].url("/0")
+        )
 
     def _judged(self, kills: int) -> Outcome:
         requests = self._requests
@@ -137,7 +147,9 @@ class KilledCrawl:
             for path in folder.glob("items-*.csv"):
                 yield from _rows(path)
             return
-        paths = folder.glob("items-*.parquet" if self._feed == "parquet" else f"items-*.{self._feed}")
+        paths = folder.glob(
+            "items-*.parquet" if self._feed == "parquet" else f"items-*.{self._feed}"
+        )
         for file in [file for path in paths for file in open_dataset(path).files]:
             reader = open_reader(file)
             try:
@@ -145,7 +157,9 @@ class KilledCrawl:
             except Exception:  # the file of a killed process may be of any shape
                 yield None
                 continue
-            for record in (record for part in parts for batch in reader.read(part) for record in batch):
+            for record in (
+                record for part in parts for batch in reader.read(part) for record in batch
+            ):
                 yield None if isinstance(record, Unreadable) else (record["url"], record["number"])
 
 
@@ -164,11 +178,16 @@ def _rows(path: Path) -> Iterator[tuple[str, int] | None]:
 
 def _site(serve: Serve, pages: int, delay: float) -> list[Loopback]:
     """Return the servers of the hosts. Each page leads to three pages of its host, and to one of the next host."""
-    servers = [serve({"/robots.txt": ROBOTS.format(delay)}, host=f"127.0.0.{place + 2}") for place in range(HOSTS)]
+    servers = [
+        serve({"/robots.txt": ROBOTS.format(delay)}, host=f"127.0.0.{place + 2}")
+        for place in range(HOSTS)
+    ]
     for place, server in enumerate(servers):
         other = servers[(place + 1) % HOSTS]
         for page in range(pages):
             children = [f"/{child}" for child in range(3 * page + 1, 3 * page + 4) if child < pages]
-            text = f'"page {page}", ' * (1 if page % 5 else 1000)  # small ones wait in buffers, large ones are torn
+            text = f'"page {page}", ' * (
+                1 if page % 5 else 1000
+            )  # small ones wait in buffers, large ones are torn
             server.routes[f"/{page}"] = f"<p>{text}</p>" + links(*children, other.url(f"/{page}"))
     return servers

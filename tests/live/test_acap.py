@@ -17,7 +17,7 @@ from scrapy import Spider
 from scrapy.http import Request, Response, TextResponse
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.fetching.store import PolicyStore
+from comity.gate.fetching.store import PolicyStore
 from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -26,7 +26,9 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
 Serve = Callable[..., "Loopback"]
 Crawl = Callable[..., "Crawled"]
 
-VALIDATOR = Draft202012Validator(json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text()))
+VALIDATOR = Draft202012Validator(
+    json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
+)
 
 ROBOTS = """##ACAP version=1.0
 User-agent: *
@@ -65,7 +67,14 @@ ACAP-allow-(readable): /shared/
 """
 
 LINKS = (
-    *("/news/1", "/archive/1", "/shared/1", "/members/open/1", "/dead-end", "/moved"),  # to be asked for
+    *(
+        "/news/1",
+        "/archive/1",
+        "/shared/1",
+        "/members/open/1",
+        "/dead-end",
+        "/moved",
+    ),  # to be asked for
     *("/members/1", "/members/data/1", "/private/1", "/conventional/1", "/elsewhere/1"),  # refused
 )
 REDIRECTED = "/private/2"
@@ -130,7 +139,9 @@ def by_path(crawled: Crawled, server: Loopback) -> dict[str, dict[str, Any]]:
 ARTICLES = "ACAP-allow-(readable): the-acap:resource-set:articles"
 SNIPPETS = "ACAP-allow-present-snippet: /news/ max-length=20-words time-limit=until-2100-12-31"
 COPIES = "ACAP-allow-present-currentcopy: /news/ prohibited-modification=style prohibited-modification=format"
-OLD_COPIES = "ACAP-allow-present-oldcopy: /news/ required-context=within-original-frame max-length=3-words"
+OLD_COPIES = (
+    "ACAP-allow-present-oldcopy: /news/ required-context=within-original-frame max-length=3-words"
+)
 REST = "ACAP-disallow-other: /"
 USES: dict[str, dict[str, dict[str, Any]]] = {
     "/": {
@@ -150,7 +161,11 @@ USES: dict[str, dict[str, dict[str, Any]]] = {
         "present-currentcopy": allowed(COPIES, prohibited_modifications=["format", "style"]),
         "present-oldcopy": refused(OLD_COPIES, "unusable"),
     },
-    "/archive/1": {"index": allowed(ARTICLES), "preserve": allowed(ARTICLES, until_recrawled=True), "present": refused(REST)},
+    "/archive/1": {
+        "index": allowed(ARTICLES),
+        "preserve": allowed(ARTICLES, until_recrawled=True),
+        "present": refused(REST),
+    },
     "/shared/1": {
         "index": allowed("ACAP-allow-(readable): /shared/"),
         "preserve": allowed("ACAP-allow-(readable): /shared/", until_recrawled=True),
@@ -159,14 +174,28 @@ USES: dict[str, dict[str, dict[str, Any]]] = {
         "crawl": allowed("ACAP-allow-crawl: /members/open/"),
         "index": refused("ACAP-disallow-index: /"),
     },
-    "/dead-end": {"crawl": allowed("ACAP-allow-crawl: /"), "follow": refused("ACAP-disallow-follow: /dead-end")},
+    "/dead-end": {
+        "crawl": allowed("ACAP-allow-crawl: /"),
+        "follow": refused("ACAP-disallow-follow: /dead-end"),
+    },
 }
 
 
 @pytest.mark.requirement(
-    "ACAP-11", "ACAP-12", "ACAP-13", "ACAP-22", "ACAP-27", "ACAP-28", "ACAP-30", "ACAP-40", "ACAP-41", "WHY-2"
+    "ACAP-11",
+    "ACAP-12",
+    "ACAP-13",
+    "ACAP-22",
+    "ACAP-27",
+    "ACAP-28",
+    "ACAP-30",
+    "ACAP-40",
+    "ACAP-41",
+    "WHY-2",
 )
-def test_what_the_file_says_is_seen_at_the_servers_and_in_the_items(serve: Serve, crawl: Crawl) -> None:
+def test_what_the_file_says_is_seen_at_the_servers_and_in_the_items(
+    serve: Serve, crawl: Crawl
+) -> None:
     server, other = site(serve)
     crawled = crawl(Follows, url=server.url())
     assert server.paths[:2] == ["/robots.txt", "/"]
@@ -175,17 +204,25 @@ def test_what_the_file_says_is_seen_at_the_servers_and_in_the_items(serve: Serve
 
     items = by_path(crawled, server)
     assert set(items) == {"/", *LINKS[:5]}
-    assert {path: {use: stated(items[path], use) for use in uses} for path, uses in USES.items()} == USES
+    assert {
+        path: {use: stated(items[path], use) for use in uses} for path, uses in USES.items()
+    } == USES
     robots, rules = server.url("/robots.txt"), other.url("/rules.txt")
     for path, item in items.items():
         tag = item["permissions"]
         assert set(tag["policies"]) == {rules, *map(server.url, WELL_KNOWN)}
-        places = {(reason["url"], reason["line"], reason["text"]) for reason in tag["reasons"] if reason["line"]}
+        places = {
+            (reason["url"], reason["line"], reason["text"])
+            for reason in tag["reasons"]
+            if reason["line"]
+        }
         lines = {robots: server.routes["/robots.txt"].splitlines(), rules: REFERENCED.splitlines()}  # type: ignore[union-attr]
         assert {(url, line, lines[url][line - 1]) for url, line, _ in places} == places, path
 
     assert crawled.stats["comity/links/not-followed"] == len(OF_DEAD_END)
-    assert crawled.stats["comity/access/deny/acap.disallow"] == 5  # and the one that the redirect leads to
+    assert (
+        crawled.stats["comity/access/deny/acap.disallow"] == 5
+    )  # and the one that the redirect leads to
     assert crawled.stats["comity/access/deny/robots.disallow"] == 1
     assert f"Refused <GET {server.url(REDIRECTED)}>" in crawled.log
     assert crawled.stats["comity/actions/take-down/not-arranged"] == 1
@@ -194,7 +231,9 @@ def test_what_the_file_says_is_seen_at_the_servers_and_in_the_items(serve: Serve
 
 @pytest.mark.requirement("ACAP-15", "ACAP-16", "ACAP-46")
 @pytest.mark.parametrize("purposes", ["research", "news,RESEARCH"])
-def test_a_purpose_opens_and_closes_what_its_sub_record_says(serve: Serve, crawl: Crawl, purposes: str) -> None:
+def test_a_purpose_opens_and_closes_what_its_sub_record_says(
+    serve: Serve, crawl: Crawl, purposes: str
+) -> None:
     server, _ = site(serve)
     crawled = crawl(Follows, {"COMITY_PURPOSES": purposes}, url=server.url())
     assert sorted(server.paths[2:]) == sorted((*LINKS[:6], "/members/data/1"))
@@ -208,9 +247,22 @@ def test_a_purpose_opens_and_closes_what_its_sub_record_says(serve: Serve, crawl
 def test_another_crawler_has_the_record_for_any(serve: Serve, crawl: Crawl) -> None:
     """And asks for no file that it does not name."""
     server, other = site(serve)
-    settings = {"COMITY_AGENT": "otherbot", "COMITY_PURPOSES": "research", "USER_AGENT": "otherbot/1.0"}
+    settings = {
+        "COMITY_AGENT": "otherbot",
+        "COMITY_PURPOSES": "research",
+        "USER_AGENT": "otherbot/1.0",
+    }
     items = by_path(crawl(Follows, settings, url=server.url()), server)
-    open_to_any = {"/news/1", "/archive/1", "/shared/1", "/private/1", "/private/2", "/private/3", "/elsewhere/1", "/dead-end"}
+    open_to_any = {
+        "/news/1",
+        "/archive/1",
+        "/shared/1",
+        "/private/1",
+        "/private/2",
+        "/private/3",
+        "/elsewhere/1",
+        "/dead-end",
+    }
     assert set(items) == {"/", "/news/2", "/news/3"} | open_to_any
     assert set(server.paths) == {"/robots.txt", "/moved"} | set(items)
     assert other.seen == []
@@ -246,13 +298,21 @@ def test_days_count_from_the_first_taking(serve: Serve, crawl: Crawl, tmp_path: 
 
 
 @pytest.mark.requirement("ACAP-32")
-def test_when_the_days_are_over_the_use_is_refused(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_when_the_days_are_over_the_use_is_refused(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     """Of this page alone."""
     server = serve({"/robots.txt": DAYS, "/a": linking("/b"), "/b": "page"})
     taken_before(tmp_path / "policies.sqlite", server.url("/a"), index=6, present=6)
     items = by_path(crawl(Follows, url=server.url("/a")), server)
-    assert stated(items["/a"], "index") == refused("ACAP-allow-index: / time-limit=5-days", "expired")
-    assert stated(items["/a"], "present")["verdict"] == stated(items["/b"], "index")["verdict"] == "allow"
+    assert stated(items["/a"], "index") == refused(
+        "ACAP-allow-index: / time-limit=5-days", "expired"
+    )
+    assert (
+        stated(items["/a"], "present")["verdict"]
+        == stated(items["/b"], "index")["verdict"]
+        == "allow"
+    )
 
 
 class Forgets(Follows):
@@ -272,8 +332,12 @@ def test_where_nobody_knows_the_first_taking_the_days_are_over(serve: Serve, cra
     server = serve({"/robots.txt": DAYS + "ACAP-allow-preserve: /\n", "/a": "page"})
     crawled = crawl(Forgets, url=server.url("/a"))
     item = by_path(crawled, server)["/a"]
-    assert [stated(item, use)["rule"] for use in ("index", "present", "preserve")] == ["expired", "expired", "allow"]
-    assert crawled.log.count("WARNING comity.crawler.fetching.files: ") == 1
+    assert [stated(item, use)["rule"] for use in ("index", "present", "preserve")] == [
+        "expired",
+        "expired",
+        "allow",
+    ]
+    assert crawled.log.count("WARNING comity.gate.fetching.files: ") == 1
 
 
 class ForPurposes(Spider):
@@ -284,7 +348,11 @@ class ForPurposes(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         for url, purposes in self.asked:
-            yield Request(url, meta={} if purposes is None else {"comity": {"purposes": purposes}}, dont_filter=True)
+            yield Request(
+                url,
+                meta={} if purposes is None else {"comity": {"purposes": purposes}},
+                dont_filter=True,
+            )
 
     def parse(self, response: Response) -> Any:
         yield {"url": response.url}
@@ -304,7 +372,9 @@ ACAP-allow-index: / time-limit=3-days
 @pytest.mark.requirement("ACAP-15", "ACAP-16", "ACAP-27", "AUTO-15")
 @pytest.mark.parametrize("settings", [{}, {"COMITY_PURPOSES": "research"}], ids=["", "research"])
 @pytest.mark.parametrize("skips", [{}, {"COMITY_USES": "index"}], ids=["", "skips"])
-def test_purposes_of_a_request_reach_acap(serve: Serve, crawl: Crawl, settings: dict[str, Any], skips: dict[str, Any]) -> None:
+def test_purposes_of_a_request_reach_acap(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any], skips: dict[str, Any]
+) -> None:
     """In access, in what the page may be used for, and where a site that permits nothing is skipped."""
     server = serve({"/robots.txt": PURPOSES})
     for path in ("/1", "/2", "/3", "/data/1", "/data/2", "/data/3"):
@@ -322,6 +392,12 @@ def test_purposes_of_a_request_reach_acap(serve: Serve, crawl: Crawl, settings: 
     for item in crawled.items:
         use = item["permissions"]["uses"]["index"]
         is_research = item["url"].rpartition("/")[2] in {path[1:] for path in of_research}
-        assert (use["verdict"], "until" in use) == (("allow", True) if is_research else ("deny", False))
-    sent = {seen.path: seen.headers.get("automation-purpose") for seen in server.seen if not seen.path.endswith(".txt")}
+        assert (use["verdict"], "until" in use) == (
+            ("allow", True) if is_research else ("deny", False)
+        )
+    sent = {
+        seen.path: seen.headers.get("automation-purpose")
+        for seen in server.seen
+        if not seen.path.endswith(".txt")
+    }
     assert sent["/2"] == "research"

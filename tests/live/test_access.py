@@ -29,7 +29,10 @@ ALONE: dict[str, Any] = {
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     },
 }
-FILES: dict[str, Any] = {"ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1}, "MEDIA_ALLOW_REDIRECTS": True}
+FILES: dict[str, Any] = {
+    "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+    "MEDIA_ALLOW_REDIRECTS": True,
+}
 
 
 def site(*paths: str, robots: Any = RULES, **redirects: str) -> dict[str, Any]:
@@ -37,7 +40,9 @@ def site(*paths: str, robots: Any = RULES, **redirects: str) -> dict[str, Any]:
     return {"/robots.txt": robots, **dict.fromkeys(paths, PAGE), **moved}
 
 
-def answer(body: str = "", status: int = 200, media_type: str = "text/plain; charset=utf-8", **headers: str) -> Any:
+def answer(
+    body: str = "", status: int = 200, media_type: str = "text/plain; charset=utf-8", **headers: str
+) -> Any:
     from tests.conftest import Answer
 
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -111,7 +116,9 @@ class Downloads(Spider):
     ],
     ids=["text", "pre", "br"],
 )
-def test_a_robots_txt_that_is_served_as_html_is_obeyed(serve: Serve, crawl: Crawl, settings: dict[str, Any], body: str) -> None:
+def test_a_robots_txt_that_is_served_as_html_is_obeyed(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any], body: str
+) -> None:
     robots = answer(body, media_type="text/html; charset=utf-8")
     server = serve(site("/private/1", "/open/1", robots=robots))
     crawled = crawl(Urls, settings, urls=[server.url("/private/1"), server.url("/open/1")])
@@ -121,18 +128,39 @@ def test_a_robots_txt_that_is_served_as_html_is_obeyed(serve: Serve, crawl: Craw
 
 @pytest.mark.requirement("MEET-6", "MEET-1")
 @pytest.mark.parametrize("settings", [{}, ALONE], ids=["scheduler", "middleware"])
-def test_no_other_spelling_of_a_path_is_asked_for(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+def test_no_other_spelling_of_a_path_is_asked_for(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any]
+) -> None:
     files = {
         "/robots.txt": "User-agent: *\nDisallow: /private/\nACAP-crawler: *\nACAP-disallow-crawl: /kept/\n",
         "/automation-preferences.txt": "scope: /\nallowed-methods: GET\n\nscope: /closed/\nallowed-methods: POST\n",
     }
     server = serve(files)
-    ways = ("/x/../{}/a", "/x/%2e%2e/{}/a", "/x/..%2f{}/a", "//{}/a", "/x/..;/{}/a", "/{};v=1/a", "/x/%252e%252e/{}/a")
-    refused = [server.url(way.format(folder)) for way in ways for folder in ("private", "kept", "closed")]
-    crawled = crawl(Urls, settings, urls=[*refused, server.url("/open/../a"), server.url("/open;v=1//a")])
+    ways = (
+        "/x/../{}/a",
+        "/x/%2e%2e/{}/a",
+        "/x/..%2f{}/a",
+        "//{}/a",
+        "/x/..;/{}/a",
+        "/{};v=1/a",
+        "/x/%252e%252e/{}/a",
+    )
+    refused = [
+        server.url(way.format(folder)) for way in ways for folder in ("private", "kept", "closed")
+    ]
+    crawled = crawl(
+        Urls, settings, urls=[*refused, server.url("/open/../a"), server.url("/open;v=1//a")]
+    )
     seen = sorted(path for path in server.paths if not path.endswith(".txt"))
-    assert seen in (["/open/../a", "/open;v=1//a"], ["/a", "/open;v=1//a"])  # some clients resolve dots themselves
-    assert {error for url, error in outcome(crawled).items() if url in refused and "deny: " not in str(error)} == set()
+    assert seen in (
+        ["/open/../a", "/open;v=1//a"],
+        ["/a", "/open;v=1//a"],
+    )  # some clients resolve dots themselves
+    assert {
+        error
+        for url, error in outcome(crawled).items()
+        if url in refused and "deny: " not in str(error)
+    } == set()
 
 
 @pytest.mark.requirement("RFC-3")
@@ -149,7 +177,9 @@ def test_each_hop_of_a_redirect_is_judged(serve: Serve, crawl: Crawl) -> None:
             away=other.url("/private"),
         )
     )
-    crawled = crawl(Urls, urls=[server.url(f"/{name}") for name in ("ok", "same", "first", "there", "away")])
+    crawled = crawl(
+        Urls, urls=[server.url(f"/{name}") for name in ("ok", "same", "first", "there", "away")]
+    )
     assert not [path for path in server.paths + other.paths if path.startswith("/private")]
     assert other.paths == ["/robots.txt", "/open"]
     assert {"/a", "/second"} < set(server.paths)
@@ -184,7 +214,9 @@ class PostedUrls(Urls):
     custom_settings = {"DOWNLOADER_MIDDLEWARES": {Posts: 50}, "CLOSESPIDER_TIMEOUT": 8}  # noqa: RUF012
 
 
-def test_request_that_was_changed_on_the_way_does_not_wait_for_itself(serve: Serve, crawl: Crawl) -> None:
+def test_request_that_was_changed_on_the_way_does_not_wait_for_itself(
+    serve: Serve, crawl: Crawl
+) -> None:
     server = serve(site("/a", "/b", robots="User-agent: *\nCrawl-delay: 0.2"))
     crawled = crawl(PostedUrls, urls=[server.url("/a"), server.url("/b")])
     pages = [seen for seen in server.seen if seen.path != "/robots.txt"]
@@ -227,7 +259,8 @@ def test_request_that_a_middleware_keeps_until_another_one_has_come_lets_that_go
 ) -> None:
     """The first of each host has its turn while the token, for which they all wait, is still to be asked for."""
     servers = [
-        serve(site("/a", "/b", "/token", robots="User-agent: *\nCrawl-delay: 0.1"), host) for host in ("127.0.0.1", "127.0.0.2")
+        serve(site("/a", "/b", "/token", robots="User-agent: *\nCrawl-delay: 0.1"), host)
+        for host in ("127.0.0.1", "127.0.0.2")
     ]
     urls = [server.url(path) for path in ("/a", "/b") for server in servers]
     crawled = crawl(spider, urls=urls, token_url=servers[1].url("/token"))
@@ -240,17 +273,33 @@ def test_request_that_a_middleware_keeps_until_another_one_has_come_lets_that_go
 
 
 @pytest.mark.requirement("RATE-1")
-def test_media_are_judged_on_each_hop_and_keep_the_delay(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_media_are_judged_on_each_hop_and_keep_the_delay(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     other = serve(site("/file", robots="User-agent: *\nDisallow: /file"), host="127.0.0.2")
-    server = serve(site("/", "/1", "/2", "/3", robots=RULES + "Crawl-delay: 0.2", moved="/private/2", away=other.url("/file")))
+    server = serve(
+        site(
+            "/",
+            "/1",
+            "/2",
+            "/3",
+            robots=RULES + "Crawl-delay: 0.2",
+            moved="/private/2",
+            away=other.url("/file"),
+        )
+    )
     files = [server.url(path) for path in ("/1", "/private/1", "/moved", "/2", "/away", "/3")]
-    crawled = crawl(Files, {**FILES, "FILES_STORE": str(tmp_path)}, page=server.url("/"), files=files)
+    crawled = crawl(
+        Files, {**FILES, "FILES_STORE": str(tmp_path)}, page=server.url("/"), files=files
+    )
     assert sorted(server.paths) == ["/", "/1", "/2", "/3", "/away", "/moved", "/robots.txt"]
     assert other.paths == ["/robots.txt"]
     hits = [seen.at for seen in server.seen if seen.path != "/robots.txt"]
     assert min(after - before for before, after in pairwise(hits)) >= 0.19
     (item,) = crawled.items
-    assert sorted(file["url"] for file in item["files"]) == [server.url(path) for path in ("/1", "/2", "/3")]
+    assert sorted(file["url"] for file in item["files"]) == [
+        server.url(path) for path in ("/1", "/2", "/3")
+    ]
     assert "Traceback" not in crawled.log
     assert crawled.finish_reason == "finished"
 
@@ -272,7 +321,13 @@ def test_media_that_wait_hold_up_no_other_host(serve: Serve, crawl: Crawl, tmp_p
     other = serve(site(*(f"/{n}" for n in range(19))) | {"/19": last}, host="127.0.0.2")
     settings = {**FILES, "FILES_STORE": str(tmp_path), "CONCURRENT_REQUESTS": 3}
     urls = [other.url(f"/{n}") for n in range(1, 20)]
-    crawled = crawl(FilesAndPages, settings, page=other.url("/0"), files=[slow.url(f"/{n}") for n in range(6)], urls=urls)
+    crawled = crawl(
+        FilesAndPages,
+        settings,
+        page=other.url("/0"),
+        files=[slow.url(f"/{n}") for n in range(6)],
+        urls=urls,
+    )
     assert len(slow.paths) == 2
     assert len(other.paths) == 21
     assert crawled.finish_reason == "enough"
@@ -295,9 +350,13 @@ class FilesAndPages(Files):
 
 
 @pytest.mark.parametrize("settings", [{}, ALONE])
-def test_download_async_is_judged_and_keeps_the_delay(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+def test_download_async_is_judged_and_keeps_the_delay(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any]
+) -> None:
     server = serve(site("/a", "/b", robots=RULES + "Crawl-delay: 0.2"))
-    crawled = crawl(Downloads, settings, urls=[server.url(path) for path in ("/a", "/private", "/b")])
+    crawled = crawl(
+        Downloads, settings, urls=[server.url(path) for path in ("/a", "/private", "/b")]
+    )
     assert server.paths == ["/robots.txt", *["/a"] * 5, *["/b"] * 2]
     hits = [seen.at for seen in server.seen if seen.path != "/robots.txt"]
     assert min(after - before for before, after in pairwise(hits)) >= 0.19
@@ -317,14 +376,18 @@ def test_what_cannot_wait_in_the_queue_is_refused_where_its_host_is_too_slow(
     assert slow.paths == ["/robots.txt"]
     errors = [item["error"] for item in crawled.items if "error" in item]
     assert len(errors) == 2
-    assert all("comity.max-delay" in error and "3600 s to wait, at most 300" in error for error in errors)
+    assert all(
+        "comity.max-delay" in error and "3600 s to wait, at most 300" in error for error in errors
+    )
     assert crawled.stats["comity/access/deny/comity.max-delay"] == 2
     assert "comity/scheduler/set-aside" not in crawled.stats
 
 
 @pytest.mark.requirement("RFC-3", "RATE-1", "RATE-3")
 def test_middleware_alone_with_the_scheduler_of_scrapy(serve: Serve, crawl: Crawl) -> None:
-    waiting = serve(site("/1", "/2", "/3", robots=RULES + "Crawl-delay: 2"))  # 4 s in all, for the 22 of the other
+    waiting = serve(
+        site("/1", "/2", "/3", robots=RULES + "Crawl-delay: 2")
+    )  # 4 s in all, for the 22 of the other
     other = serve(site(*(f"/{n}" for n in range(20)), moved="/private"), host="127.0.0.2")
     urls = (
         [waiting.url(path) for path in ("/1", "/2", "/3", "/private")]

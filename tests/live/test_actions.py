@@ -18,7 +18,7 @@ from scrapy import Spider
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.fetching.store import PolicyStore
+from comity.gate.fetching.store import PolicyStore
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
@@ -72,28 +72,45 @@ def take_downs(tmp_path: Path) -> dict[str, datetime]:
 
 
 @pytest.mark.requirement("ACAP-43", "WHY-2")
-@pytest.mark.parametrize("arrangements", ["", "127.0.0.2:take-down,127.0.0.2:re-crawl", "127.0.0.1:80:take-down"])
-def test_what_is_not_arranged_is_reported_and_not_done(serve: Serve, crawl: Crawl, tmp_path: Path, arrangements: str) -> None:
-    server = serve({"/robots.txt": asking("take-down: /b", "take-down: /c", "re-crawl: /a"), **PAGES})
-    crawled = crawl(Urls, {"COMITY_ARRANGEMENTS": arrangements}, urls=[server.url("/a"), server.url("/b")])
+@pytest.mark.parametrize(
+    "arrangements", ["", "127.0.0.2:take-down,127.0.0.2:re-crawl", "127.0.0.1:80:take-down"]
+)
+def test_what_is_not_arranged_is_reported_and_not_done(
+    serve: Serve, crawl: Crawl, tmp_path: Path, arrangements: str
+) -> None:
+    server = serve(
+        {"/robots.txt": asking("take-down: /b", "take-down: /c", "re-crawl: /a"), **PAGES}
+    )
+    crawled = crawl(
+        Urls, {"COMITY_ARRANGEMENTS": arrangements}, urls=[server.url("/a"), server.url("/b")]
+    )
     assert sorted(server.paths) == ["/a", "/b", "/robots.txt"]
     assert take_downs(tmp_path) == {}
-    actions = {name: number for name, number in crawled.stats.items() if name.startswith("comity/actions/")}
-    assert actions == {"comity/actions/take-down/not-arranged": 2, "comity/actions/re-crawl/not-arranged": 1}
+    actions = {
+        name: number for name, number in crawled.stats.items() if name.startswith("comity/actions/")
+    }
+    assert actions == {
+        "comity/actions/take-down/not-arranged": 2,
+        "comity/actions/re-crawl/not-arranged": 1,
+    }
     assert crawled.log.count(f"{server.origin} asks for take-down (2), acap.request") == 1
     assert crawled.log.count(f"{server.origin} asks for re-crawl (1), acap.request") == 1
     assert f"{server.url('/robots.txt')}:4: 'ACAP-request-take-down: /b'" in crawled.log
 
 
 @pytest.mark.requirement("ACAP-43")
-def test_an_arranged_take_down_is_kept_for_the_datasets(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_an_arranged_take_down_is_kept_for_the_datasets(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     """What is asked for is not fetched for it, and may well be refused."""
     server = serve({"/robots.txt": asking("take-down: /b", "take-down: /private/a"), **PAGES})
     began = datetime.now(UTC)
     runs = [crawl(Urls, ARRANGED, urls=[server.url("/a")]) for _ in range(2)]
     asked = take_downs(tmp_path)
     assert list(asked) == [server.url("/b"), server.url("/private/a")]
-    assert all(began - timedelta(seconds=1) <= moment <= datetime.now(UTC) for moment in asked.values())
+    assert all(
+        began - timedelta(seconds=1) <= moment <= datetime.now(UTC) for moment in asked.values()
+    )
     assert [run.stats.get("comity/actions/take-down") for run in runs] == [2, None]
     assert runs[0].log.count(f"take-down of {server.url('/b')}, as acap.request") == 1
     assert "comity/actions/take-down/not-arranged" not in runs[0].stats
@@ -101,7 +118,9 @@ def test_an_arranged_take_down_is_kept_for_the_datasets(serve: Serve, crawl: Cra
 
 
 @pytest.mark.requirement("ACAP-43")
-def test_an_arranged_re_crawl_comes_past_the_duplicate_filter(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_an_arranged_re_crawl_comes_past_the_duplicate_filter(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     """Once for every copy of the file that asks."""
     robots = asking("re-crawl: /a", "re-crawl: /c")
     server = serve({"/robots.txt": robots, **PAGES})
@@ -111,10 +130,17 @@ def test_an_arranged_re_crawl_comes_past_the_duplicate_filter(serve: Serve, craw
     with closing(sqlite3.connect(tmp_path / "policies.sqlite", isolation_level=None)) as db:
         db.execute("UPDATE file SET due = 0")
     third = crawl(Urls, ARRANGED, urls=urls)
-    asked = [sorted(item["url"].removeprefix(server.origin) for item in run.items) for run in (first, second, third)]
+    asked = [
+        sorted(item["url"].removeprefix(server.origin) for item in run.items)
+        for run in (first, second, third)
+    ]
     assert asked == [["/a", "/a", "/b", "/c"], ["/a", "/b"], ["/a", "/a", "/b", "/c"]]
     assert [path for path in server.paths if path != "/robots.txt"].count("/a") == 5
-    assert [run.stats.get("comity/actions/re-crawl") for run in (first, second, third)] == [2, None, 2]
+    assert [run.stats.get("comity/actions/re-crawl") for run in (first, second, third)] == [
+        2,
+        None,
+        2,
+    ]
 
 
 @pytest.mark.requirement("ACAP-43")
@@ -126,7 +152,9 @@ def test_what_is_refused_is_not_crawled_again(serve: Serve, crawl: Crawl) -> Non
 
 
 @pytest.mark.requirement("ACAP-43")
-def test_the_crawl_does_not_end_before_what_is_asked_for_is_done(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_the_crawl_does_not_end_before_what_is_asked_for_is_done(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     """Though it has nothing else to do: what it was asked for is refused."""
     taken_down = [f"/{number}" for number in range(300)]
     requests = [f"take-down: {path}" for path in taken_down]
@@ -139,9 +167,16 @@ def test_the_crawl_does_not_end_before_what_is_asked_for_is_done(serve: Serve, c
 
 
 @pytest.mark.requirement("ACAP-43", "SEC-6")
-def test_what_a_stopped_crawl_leaves_the_next_one_does(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_what_a_stopped_crawl_leaves_the_next_one_does(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     taken_down = [f"/{number}" for number in range(300)]
-    server = serve({"/robots.txt": asking(*(f"take-down: {path}" for path in taken_down), "re-crawl: /c"), **PAGES})
+    server = serve(
+        {
+            "/robots.txt": asking(*(f"take-down: {path}" for path in taken_down), "re-crawl: /c"),
+            **PAGES,
+        }
+    )
     stopped = crawl(Ends, ARRANGED, urls=[server.origin])
     assert (stopped.finish_reason, server.paths) == ("enough", ["/robots.txt"])
     assert set(take_downs(tmp_path)) == {server.url(path) for path in taken_down}
@@ -150,10 +185,20 @@ def test_what_a_stopped_crawl_leaves_the_next_one_does(serve: Serve, crawl: Craw
 
 
 def explained(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    settings = {"COMITY_ARRANGEMENTS": ARRANGED["COMITY_ARRANGEMENTS"], "COMITY_STORE": str(folder / "policies.sqlite")}
+    settings = {
+        "COMITY_ARRANGEMENTS": ARRANGED["COMITY_ARRANGEMENTS"],
+        "COMITY_STORE": str(folder / "policies.sqlite"),
+    }
     options = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
     command = [sys.executable, "-m", "scrapy", "policy", url, *options]
-    return subprocess.run(command, cwd=folder, env={**os.environ, "COLUMNS": "100"}, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 @pytest.mark.requirement("ACAP-43")

@@ -22,7 +22,7 @@ from comity.crawler.addon import Addon
 from comity.crawler.items.pipeline import PermissionsPipeline
 from comity.crawler.middlewares.access import AccessMiddleware
 from comity.crawler.middlewares.page import PageMiddleware
-from comity.crawler.options import SettingsError
+from comity.gate.options import SettingsError
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
@@ -31,7 +31,11 @@ Serve = Callable[..., "Loopback"]
 Crawl = Callable[..., "Crawled"]
 
 NAMED = {"COMITY_AGENT": "testbot", "USER_AGENT": "testbot/1 (+https://example.org/bot)"}
-SITE: dict[str, Any] = {"/robots.txt": "User-agent: *\nDisallow: /private\n", "/a": "<p>page</p>", "/private": "<p>no</p>"}
+SITE: dict[str, Any] = {
+    "/robots.txt": "User-agent: *\nDisallow: /private\n",
+    "/a": "<p>page</p>",
+    "/private": "<p>no</p>",
+}
 
 
 class Component:
@@ -49,14 +53,20 @@ def applied(settings: dict[str, Any], priority: str = "project") -> Settings:
 
 
 def places(settings: Settings, name: str) -> dict[Any, Any]:
-    return {load_object(component): place for component, place in settings.get_component_priority_dict_with_base(name).items()}
+    return {
+        load_object(component): place
+        for component, place in settings.get_component_priority_dict_with_base(name).items()
+    }
 
 
 def test_what_it_sets() -> None:
     settings = applied({"COMITY_AGENT": "examplebot"})
     assert settings["SCHEDULER"].__name__ == "Scheduler"
     assert settings["USER_AGENT"] == f"examplebot/{comity.__version__} (Scrapy; comity)"
-    assert [settings[name] for name in ("TELNETCONSOLE_ENABLED", "REMOTE_CONTROL_ENABLED")] == [False, False]
+    assert [settings[name] for name in ("TELNETCONSOLE_ENABLED", "REMOTE_CONTROL_ENABLED")] == [
+        False,
+        False,
+    ]
     assert settings["DOWNLOAD_VERIFY_CERTIFICATES"] is True
     assert settings["CONCURRENT_ITEMS"] == 8
     downloader = places(settings, "DOWNLOADER_MIDDLEWARES")
@@ -81,7 +91,9 @@ def test_what_the_project_sets_stays() -> None:
 
 @pytest.mark.parametrize("lowest", [-7, 0, 1, 300])
 def test_ours_stands_before_every_other_pipeline_and_spider_middleware(lowest: int) -> None:
-    settings = applied({name: {Component: lowest} for name in ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES")})
+    settings = applied(
+        {name: {Component: lowest} for name in ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES")}
+    )
     assert places(settings, "ITEM_PIPELINES")[PermissionsPipeline] == min(0, lowest - 1)
     assert places(settings, "SPIDER_MIDDLEWARES")[PageMiddleware] == min(10, lowest - 1)
 
@@ -97,7 +109,10 @@ PAGE = "comity.crawler.middlewares.page.PageMiddleware"
         ({"COMITY_AGENT": "comitybot"}, "COMITY_AGENT is the default `comitybot`"),
         ({"USER_AGENT": "otherbot (+https://example.org)"}, "does not name COMITY_AGENT `testbot`"),
         ({"USER_AGENT": "testbot/1.0"}, "has no way to reach you"),
-        ({"SCHEDULER": "scrapy.core.scheduler.Scheduler"}, "SCHEDULER is scrapy.core.scheduler.Scheduler"),
+        (
+            {"SCHEDULER": "scrapy.core.scheduler.Scheduler"},
+            "SCHEDULER is scrapy.core.scheduler.Scheduler",
+        ),
         ({"DOWNLOADER_MIDDLEWARES": {ACCESS: None}}, "AccessMiddleware: nothing is refused"),
         ({"DOWNLOADER_MIDDLEWARES": {ACCESS: 700}}, "AccessMiddleware at 700 instead of 100"),
         ({"DOWNLOADER_MIDDLEWARES": {OwnRobots: 100}}, "OwnRobots too"),
@@ -107,7 +122,10 @@ PAGE = "comity.crawler.middlewares.page.PageMiddleware"
         ({"ITEM_PIPELINES": {Component: 0, PIPELINE: 0}}, "Component before PermissionsPipeline"),
         ({"DOWNLOAD_VERIFY_CERTIFICATES": False}, "DOWNLOAD_VERIFY_CERTIFICATES is off"),
         ({"ROBOTSTXT_OBEY": False}, "comity obeys robots.txt all the same"),
-        ({"COMITY_USES_": "index"}, "COMITY_USES_ is no setting of comity: did you mean COMITY_USES?"),
+        (
+            {"COMITY_USES_": "index"},
+            "COMITY_USES_ is no setting of comity: did you mean COMITY_USES?",
+        ),
         ({"COMITY_0123456789": 1}, "COMITY_0123456789 is no setting of comity, it changes nothing"),
     ],
 )
@@ -128,11 +146,17 @@ def test_each_thing_that_is_switched_off_is_said(
         {"ROBOTSTXT_OBEY": True},
         {"ITEM_PIPELINES": {Component: 1}},
         {"DOWNLOADER_MIDDLEWARES": {Component: 1}},
-        {"DOWNLOADER_MIDDLEWARES": {ACCESS: 100}, "SPIDER_MIDDLEWARES": {PAGE: 10}, "ITEM_PIPELINES": {PIPELINE: 0}},
+        {
+            "DOWNLOADER_MIDDLEWARES": {ACCESS: 100},
+            "SPIDER_MIDDLEWARES": {PAGE: 10},
+            "ITEM_PIPELINES": {PIPELINE: 0},
+        },
         {"USER_AGENT": "Mozilla/5.0 (compatible; TestBot; bots@example.org)"},
     ],
 )
-def test_nothing_is_said_without_need(caplog: pytest.LogCaptureFixture, settings: dict[str, Any]) -> None:
+def test_nothing_is_said_without_need(
+    caplog: pytest.LogCaptureFixture, settings: dict[str, Any]
+) -> None:
     applied({**NAMED, **settings})
     assert caplog.records == []
 
@@ -154,7 +178,9 @@ def test_the_line_alone_makes_a_crawl_polite(serve: Serve, crawl: Crawl) -> None
     server = serve(SITE)
     crawled = crawl(Pages, urls=[server.url("/private"), server.url("/a")])
     assert server.paths == ["/robots.txt", "/a"]
-    assert {seen.headers["user-agent"] for seen in server.seen} == {f"testbot/{comity.__version__} (Scrapy; comity)"}
+    assert {seen.headers["user-agent"] for seen in server.seen} == {
+        f"testbot/{comity.__version__} (Scrapy; comity)"
+    }
     assert [item["url"] for item in crawled.items] == [server.url("/a")]
     assert crawled.log.count("Refused") == 1
 
@@ -175,7 +201,9 @@ class Pages(scrapy.Spider):
 
 
 @pytest.fixture
-def project(tmp_path: Path, serve: Serve) -> Callable[..., tuple[subprocess.CompletedProcess[str], Loopback]]:
+def project(
+    tmp_path: Path, serve: Serve
+) -> Callable[..., tuple[subprocess.CompletedProcess[str], Loopback]]:
     """`project(settings, custom, *arguments)`: `scrapy crawl` in a project of its own, and the server that it is to crawl."""
 
     def run(
@@ -183,13 +211,28 @@ def project(tmp_path: Path, serve: Serve) -> Callable[..., tuple[subprocess.Comp
     ) -> tuple[subprocess.CompletedProcess[str], Loopback]:
         server = serve(SITE)
         (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = own\n")
-        own = {"SPIDER_MODULES": ["spider"], "ADDONS": {"comity.crawler.addon.Addon": 100}, "LOG_LEVEL": "ERROR", **settings}
-        (tmp_path / "own.py").write_text("".join(f"{name} = {value!r}\n" for name, value in own.items()))
+        own = {
+            "SPIDER_MODULES": ["spider"],
+            "ADDONS": {"comity.crawler.addon.Addon": 100},
+            "LOG_LEVEL": "ERROR",
+            **settings,
+        }
+        (tmp_path / "own.py").write_text(
+            "".join(f"{name} = {value!r}\n" for name, value in own.items())
+        )
         (tmp_path / "spider.py").write_text(SPIDER.format(custom=custom, url=server.url("/a")))
         command = [sys.executable, "-m", "scrapy", "crawl", spider, *arguments]
-        environment = {name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"}
+        environment = {
+            name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"
+        }
         return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+            command,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
         ), server
 
     return run
@@ -204,8 +247,14 @@ BAD_STORE = "/dev/null/policies.sqlite"
     [
         ({"COMITY_MIN_DELAY": "soon"}, "COMITY_MIN_DELAY `soon` is not a number of seconds"),
         ({"COMITY_AGENT": "example bot"}, "COMITY_AGENT `example bot` is not a product token"),
-        ({"COMITY_DEFAULTS": {"index": "perhaps"}}, "COMITY_DEFAULTS `index:perhaps` is neither allow nor deny"),
-        ({"COMITY_PROXY": "socks5://proxy.test"}, "COMITY_PROXY `socks5://proxy.test` is no HTTP proxy: write http://host:port"),
+        (
+            {"COMITY_DEFAULTS": {"index": "perhaps"}},
+            "COMITY_DEFAULTS `index:perhaps` is neither allow nor deny",
+        ),
+        (
+            {"COMITY_PROXY": "socks5://proxy.test"},
+            "COMITY_PROXY `socks5://proxy.test` is no HTTP proxy: write http://host:port",
+        ),
     ],
 )
 @pytest.mark.parametrize("where", ["project", "command line", "spider"])
@@ -213,7 +262,9 @@ def test_bad_setting_ends_the_crawl_with_one_line(
     project: Any, mode: str, settings: dict[str, Any], message: str, where: str
 ) -> None:
     in_file = {"TWISTED_REACTOR_ENABLED": mode == "reactor"}
-    on_command_line = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+    on_command_line = [
+        part for name, value in settings.items() for part in ("-s", f"{name}={value}")
+    ]
     if where == "command line" and "COMITY_DEFAULTS" in settings:
         on_command_line = ["-s", "COMITY_DEFAULTS=index:perhaps"]
     done, server = project(
@@ -228,7 +279,14 @@ def test_bad_setting_ends_the_crawl_with_one_line(
 
 
 def test_store_that_cannot_be_opened_ends_the_crawl_with_one_line(project: Any, mode: str) -> None:
-    done, server = project({}, {}, "-s", f"TWISTED_REACTOR_ENABLED={mode == 'reactor'}", "-s", f"COMITY_STORE={BAD_STORE}")
+    done, server = project(
+        {},
+        {},
+        "-s",
+        f"TWISTED_REACTOR_ENABLED={mode == 'reactor'}",
+        "-s",
+        f"COMITY_STORE={BAD_STORE}",
+    )
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"comity: COMITY_STORE `{BAD_STORE}` cannot be opened")
     assert done.returncode == 1
@@ -237,7 +295,9 @@ def test_store_that_cannot_be_opened_ends_the_crawl_with_one_line(project: Any, 
 
 def test_store_of_a_spiders_own_ends_the_crawl_without_a_traceback(project: Any, mode: str) -> None:
     """Here Scrapy has built half of the crawl already."""
-    done, server = project({"TWISTED_REACTOR_ENABLED": mode == "reactor"}, {"COMITY_STORE": BAD_STORE})
+    done, server = project(
+        {"TWISTED_REACTOR_ENABLED": mode == "reactor"}, {"COMITY_STORE": BAD_STORE}
+    )
     assert f"comity: COMITY_STORE `{BAD_STORE}` cannot be opened" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.returncode == 1
@@ -245,7 +305,9 @@ def test_store_of_a_spiders_own_ends_the_crawl_without_a_traceback(project: Any,
 
 
 @pytest.mark.parametrize("argument", ["", "max_pages=few"])
-def test_bad_argument_of_a_ready_spider_ends_the_crawl_with_one_line(project: Any, mode: str, argument: str) -> None:
+def test_bad_argument_of_a_ready_spider_ends_the_crawl_with_one_line(
+    project: Any, mode: str, argument: str
+) -> None:
     """It is found while the loop runs: without a reactor asyncio would print a traceback besides."""
     spiders = {"SPIDER_MODULES": ["comity.spiders"], "TWISTED_REACTOR_ENABLED": mode == "reactor"}
     done, _ = project(spiders, {}, *(("-a", argument) if argument else ()), spider="site")
@@ -257,7 +319,10 @@ def test_bad_argument_of_a_ready_spider_ends_the_crawl_with_one_line(project: An
 def test_reactor_without_an_asyncio_loop_ends_the_crawl(project: Any) -> None:
     done, server = project({"TWISTED_REACTOR": SELECT}, {})
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
-    assert f"TWISTED_REACTOR `{SELECT}` has no asyncio loop: set it to twisted.internet.asyncioreactor" in done.stderr
+    assert (
+        f"TWISTED_REACTOR `{SELECT}` has no asyncio loop: set it to twisted.internet.asyncioreactor"
+        in done.stderr
+    )
     assert server.paths == []
 
 
@@ -276,17 +341,30 @@ from scrapy.utils.test import get_crawler
 get_crawler(settings_dict={settings})
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert f"The installed reactor ({SELECT}) does not match the requested one ({asyncio_reactor})" in done.stderr
+    assert (
+        f"The installed reactor ({SELECT}) does not match the requested one ({asyncio_reactor})"
+        in done.stderr
+    )
     assert done.returncode == 1
 
 
 @pytest.mark.parametrize(
-    ("name", "component"), [("DOWNLOADER_MIDDLEWARES", ACCESS), ("SPIDER_MIDDLEWARES", PAGE), ("ITEM_PIPELINES", PIPELINE)]
+    ("name", "component"),
+    [
+        ("DOWNLOADER_MIDDLEWARES", ACCESS),
+        ("SPIDER_MIDDLEWARES", PAGE),
+        ("ITEM_PIPELINES", PIPELINE),
+    ],
 )
-def test_component_alone_ends_the_crawl_without_an_asyncio_loop(project: Any, name: str, component: str) -> None:
+def test_component_alone_ends_the_crawl_without_an_asyncio_loop(
+    project: Any, name: str, component: str
+) -> None:
     done, server = project({"ADDONS": {}, "TWISTED_REACTOR": SELECT, name: {component: 100}}, {})
     assert done.returncode == 1
-    assert "there is no asyncio loop: set TWISTED_REACTOR to twisted.internet.asyncioreactor" in done.stderr
+    assert (
+        "there is no asyncio loop: set TWISTED_REACTOR to twisted.internet.asyncioreactor"
+        in done.stderr
+    )
     assert server.paths == []
 
 
@@ -309,10 +387,16 @@ def test_program_that_starts_crawls_can_catch_the_error() -> None:
 
 
 @pytest.mark.parametrize("place", [950, None])
-def test_a_component_of_earlier_versions_ends_the_crawl_with_one_line(project: Any, place: int | None) -> None:
-    done, server = project({"DOWNLOADER_MIDDLEWARES": {"comity.crawler.transfer.PolicyTransfer": place}}, {})
+def test_a_component_of_earlier_versions_ends_the_crawl_with_one_line(
+    project: Any, place: int | None
+) -> None:
+    done, server = project(
+        {"DOWNLOADER_MIDDLEWARES": {"comity.crawler.transfer.PolicyTransfer": place}}, {}
+    )
     (line,) = done.stderr.splitlines()
-    assert line.startswith("comity: DOWNLOADER_MIDDLEWARES names comity.crawler.transfer.PolicyTransfer, which there is no more")
+    assert line.startswith(
+        "comity: DOWNLOADER_MIDDLEWARES names comity.crawler.transfer.PolicyTransfer, which there is no more"
+    )
     assert (done.returncode, server.paths) == (1, [])
 
 
@@ -339,7 +423,9 @@ process.start()
 
 
 @pytest.mark.parametrize("is_added", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_a_cookie_makes_nobody_ask_for_the_public_suffix_list(serve: Serve, tmp_path: Path, *, is_added: bool) -> None:
+def test_a_cookie_makes_nobody_ask_for_the_public_suffix_list(
+    serve: Serve, tmp_path: Path, *, is_added: bool
+) -> None:
     """Whoever asks for it goes through the proxy. Without the add-on Scrapy does, so that this test can fail."""
     proxy = serve({})
     cookie = serve.Answer("", headers={"Set-Cookie": "id=1"})  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from scrapy import Spider
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import Policies
 from comity.policies import Site
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -72,7 +72,11 @@ def group(*lines: str, methods: str = "GET, HEAD, POST") -> str:
 
 
 def site(preferences: str, *paths: str) -> dict[str, Any]:
-    return {"/robots.txt": "User-agent: *\nDisallow:\n", FILE: preferences, **dict.fromkeys(paths, PAGE)}
+    return {
+        "/robots.txt": "User-agent: *\nDisallow:\n",
+        FILE: preferences,
+        **dict.fromkeys(paths, PAGE),
+    }
 
 
 def numbered(folder: str, number: int) -> list[str]:
@@ -118,9 +122,13 @@ class SlowPages:
             meets = self._meeting > 0
             self._meeting -= 1
         if handler.path.endswith("/cut"):
-            handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\ncut")
+            handler.wfile.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\ncut"
+            )
         else:
-            handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\n")
+            handler.wfile.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\n"
+            )
         handler.wfile.flush()
         if meets:
             self._pair.wait(PATIENCE)
@@ -133,7 +141,9 @@ class SlowPages:
 
 @BOTH
 @pytest.mark.requirement("AUTX-2", "RATE-1", "RATE-2")
-def test_no_window_of_a_scope_holds_more_than_it_may(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+def test_no_window_of_a_scope_holds_more_than_it_may(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any]
+) -> None:
     """Whatever the method."""
     paths = numbered("a", 17)
     server = serve(site(group("scope: /a", "request-limit: 5/second"), *paths))
@@ -145,7 +155,9 @@ def test_no_window_of_a_scope_holds_more_than_it_may(serve: Serve, crawl: Crawl,
 
 
 @pytest.mark.requirement("AUTX-2", "RATE-2")
-def test_crawls_that_share_a_store_share_the_windows_of_a_scope(serve: Serve, crawl_together: CrawlTogether) -> None:
+def test_crawls_that_share_a_store_share_the_windows_of_a_scope(
+    serve: Serve, crawl_together: CrawlTogether
+) -> None:
     folders = [numbered(f"a/{crawl}", 11) for crawl in (1, 2)]
     server = serve(site(group("scope: /a", "request-limit: 5/second"), *folders[0], *folders[1]))
     crawled = crawl_together(Urls, None, *({"urls": urls(server, paths)} for paths in folders))
@@ -155,10 +167,14 @@ def test_crawls_that_share_a_store_share_the_windows_of_a_scope(serve: Serve, cr
 
 @BOTH
 @pytest.mark.requirement("AUTX-3", "RATE-1")
-def test_no_more_requests_are_in_flight_than_may_be(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+def test_no_more_requests_are_in_flight_than_may_be(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any]
+) -> None:
     """Until the body is there; and one that fails makes room as well."""
     slow, paths = SlowPages(meeting=4), [*numbered("a", 7), "/a/cut", "/a/8", "/a/9"]
-    server = serve(site(group("scope: /a", "concurrent-limit: 2")) | dict.fromkeys(paths, slow.page))
+    server = serve(
+        site(group("scope: /a", "concurrent-limit: 2")) | dict.fromkeys(paths, slow.page)
+    )
     crawled = crawl(Urls, {"RETRY_ENABLED": False, **settings}, urls=urls(server, paths))
     assert len(crawled.items) == len(starts(server, "a")) == 10
     assert slow.most == 2
@@ -172,8 +188,13 @@ def test_crawls_that_share_a_store_share_what_may_be_in_flight(
 ) -> None:
     """The first page of each comes only while that of the other is under way."""
     slow, folders = SlowPages(meeting=2), [numbered(f"a/{crawl}", 8) for crawl in (1, 2)]
-    server = serve(site(group("scope: /a", "concurrent-limit: 2")) | dict.fromkeys((*folders[0], *folders[1]), slow.page))
-    arguments = [{"urls": urls(server, paths[:1]), "then": urls(server, paths[1:])} for paths in folders]
+    server = serve(
+        site(group("scope: /a", "concurrent-limit: 2"))
+        | dict.fromkeys((*folders[0], *folders[1]), slow.page)
+    )
+    arguments = [
+        {"urls": urls(server, paths[:1]), "then": urls(server, paths[1:])} for paths in folders
+    ]
     crawled = crawl_together(Urls, settings, *arguments)
     assert [len(each.items) for each in crawled] == [8, 8]
     assert [item for each in crawled for item in each.items if "error" in item] == []
@@ -189,22 +210,35 @@ TWO_SCOPES = (
 
 
 @pytest.mark.requirement("AUTX-2", "RATE-3", "RATE-4")
-def test_scope_that_is_used_up_holds_up_nothing_else_and_is_set_aside(serve: Serve, crawl: Crawl) -> None:
+def test_scope_that_is_used_up_holds_up_nothing_else_and_is_set_aside(
+    serve: Serve, crawl: Crawl
+) -> None:
     """Each group limits the requests that it decides, and no others."""
     folders = numbered("a", 6), numbered("b", 6), [f"{path}.html" for path in numbered("c", 6)]
     server = serve(site(TWO_SCOPES, *(path for paths in folders for path in paths)))
     crawled = crawl(Urls, {"COMITY_MAX_DELAY": 30}, urls=urls(server, *folders))
-    assert sorted(server.paths) == sorted(["/robots.txt", FILE, *folders[0][:2], *folders[1][:3], *folders[2]])
+    assert sorted(server.paths) == sorted(
+        ["/robots.txt", FILE, *folders[0][:2], *folders[1][:3], *folders[2]]
+    )
     assert crawled.stats["comity/scheduler/set-aside"] == 7
-    warnings = [line for line in crawled.log.splitlines() if "were set aside: its request-limit lets nothing out for " in line]
-    assert sorted(warning.partition(": ")[2].partition(" ")[0] for warning in warnings) == ["3", "4"]
+    warnings = [
+        line
+        for line in crawled.log.splitlines()
+        if "were set aside: its request-limit lets nothing out for " in line
+    ]
+    assert sorted(warning.partition(": ")[2].partition(" ")[0] for warning in warnings) == [
+        "3",
+        "4",
+    ]
     assert "comity/scheduler/left" not in crawled.stats
     assert crawled.finish_reason == "finished"
 
 
 @BOTH
 @pytest.mark.requirement("MEET-6", "AUTX-2", "RATE-2")
-def test_each_scope_that_a_server_may_see_a_request_in_is_used_up(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+def test_each_scope_that_a_server_may_see_a_request_in_is_used_up(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any]
+) -> None:
     """By whatever spelling of its path; and a request that is in two scopes needs room in both."""
     server = serve(site(TWO_SCOPES))
     odd = ["/a/../b/1", "/x/../a/2", "/b;v=1/3", "/a/%2e%2e/b/4", "/b/5", "/x/..;/b/6"]
@@ -215,7 +249,9 @@ def test_each_scope_that_a_server_may_see_a_request_in_is_used_up(serve: Serve, 
 
 
 @pytest.mark.requirement("AUTX-2", "RATE-3", "RATE-4")
-def test_what_waits_in_place_holds_up_nothing_else_and_is_refused(serve: Serve, crawl: Crawl) -> None:
+def test_what_waits_in_place_holds_up_nothing_else_and_is_refused(
+    serve: Serve, crawl: Crawl
+) -> None:
     folders = numbered("a", 6), numbered("b", 6), [f"{path}.html" for path in numbered("c", 6)]
     server = serve(site(TWO_SCOPES, *(path for paths in folders for path in paths)))
     crawled = crawl(Urls, {"COMITY_MAX_DELAY": 30, **ALONE}, urls=urls(server, *folders))
@@ -226,10 +262,14 @@ def test_what_waits_in_place_holds_up_nothing_else_and_is_refused(serve: Serve, 
 
 @BOTH
 @pytest.mark.requirement("AUTX-2", "RATE-3")
-def test_scope_that_waits_holds_up_nothing_else(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+def test_scope_that_waits_holds_up_nothing_else(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any]
+) -> None:
     """What comes after it goes before it, as fast as the host may be asked."""
     slow, quick = numbered("a", 3), numbered("b", 4)
-    server = serve(site(group("scope: /") + group("scope: /a", "request-limit: 1/second"), *slow, *quick))
+    server = serve(
+        site(group("scope: /") + group("scope: /a", "request-limit: 1/second"), *slow, *quick)
+    )
     server.routes["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.05\n"
     crawl(Urls, settings, urls=[*urls(server, slow), *urls(server, quick)])
     assert [len(starts(server, folder)) for folder in "ab"] == [3, 4]
@@ -241,24 +281,37 @@ def test_scope_that_waits_holds_up_nothing_else(serve: Serve, crawl: Crawl, sett
 @BOTH
 @pytest.mark.requirement("AUTX-14", "AUTX-2")
 @pytest.mark.parametrize(
-    "limit", ["fast", *(pytest.param(limit, marks=LEFT) for limit in ("", "1/s", "-1/second", "1.5/minute"))]
+    "limit",
+    [
+        "fast",
+        *(pytest.param(limit, marks=LEFT) for limit in ("", "1/s", "-1/second", "1.5/minute")),
+    ],
 )
 def test_unreadable_request_limit_is_the_slowest_pace_of_the_operator(
     serve: Serve, crawl: Crawl, limit: str, settings: dict[str, Any]
 ) -> None:
     paths = numbered("a", 3)
     server = serve(site(group("scope: /", f"request-limit: {limit}"), *paths))
-    crawled = crawl(Urls, {"COMITY_MAX_DELAY": 0.5, **settings}, urls=urls(server, paths[:1]), then=urls(server, paths[1:2]))
+    crawled = crawl(
+        Urls,
+        {"COMITY_MAX_DELAY": 0.5, **settings},
+        urls=urls(server, paths[:1]),
+        then=urls(server, paths[1:2]),
+    )
     assert len(starts(server, "a")) == len(crawled.items) == 2
     assert most_within(starts(server, "a"), 0.5) == 1
     assert crawled.finish_reason == "finished"
 
 
 @pytest.mark.requirement("AUTX-14", "AUTX-3")
-@pytest.mark.parametrize("limit", ["few", *(pytest.param(limit, marks=LEFT) for limit in ("", "2.5", "-2"))])
+@pytest.mark.parametrize(
+    "limit", ["few", *(pytest.param(limit, marks=LEFT) for limit in ("", "2.5", "-2"))]
+)
 def test_unreadable_concurrent_limit_is_one(serve: Serve, crawl: Crawl, limit: str) -> None:
     slow, paths = SlowPages(), numbered("a", 4)
-    server = serve(site(group("scope: /", f"concurrent-limit: {limit}")) | dict.fromkeys(paths, slow.page))
+    server = serve(
+        site(group("scope: /", f"concurrent-limit: {limit}")) | dict.fromkeys(paths, slow.page)
+    )
     assert len(crawl(Urls, urls=urls(server, paths)).items) == 4
     assert slow.most == 1
 
@@ -302,7 +355,9 @@ class Changing(Urls):
             assert known
             changed = group("scope: /", "request-limit: 2/day").encode()
             site = Site.from_files(origin, {"/robots.txt": b"", FILE: changed})
-            policies._sites.put(origin, Policies(site=site, fresh_until=known.fresh_until, unreachable=False))
+            policies._sites.put(
+                origin, Policies(site=site, fresh_until=known.fresh_until, unreachable=False)
+            )
         return super().parse(response)
 
 
@@ -310,6 +365,11 @@ class Changing(Urls):
 def test_limit_that_changes_holds_for_what_waits(serve: Serve, crawl: Crawl) -> None:
     paths = numbered("a", 6)
     server = serve(site(group("scope: /a", "request-limit: 1/second"), *paths))
-    crawled = crawl(Changing, {"COMITY_MAX_DELAY": 30}, urls=urls(server, paths[:5]), then=urls(server, paths[5:]))
+    crawled = crawl(
+        Changing,
+        {"COMITY_MAX_DELAY": 30},
+        urls=urls(server, paths[:5]),
+        then=urls(server, paths[5:]),
+    )
     assert sorted(server.paths) == sorted(["/robots.txt", FILE, paths[0], paths[1], paths[5]])
     assert crawled.stats["comity/scheduler/set-aside"] == 3

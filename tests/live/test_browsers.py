@@ -21,8 +21,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.fetching.network import Network
-from comity.crawler.fetching.reach import IPAddress, Reach
+from comity.gate.fetching.network import Network
+from comity.gate.fetching.reach import IPAddress, Reach
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from playwright.async_api import Browser
@@ -45,7 +45,9 @@ ICON = "<link rel=icon href=data:,>"
 
 
 def launch_options() -> dict[str, Any]:
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    chromium = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     if chromium is None:
         pytest.fail(INSTALL)
     return {"executable_path": chromium, "args": ["--no-sandbox"] if os.geteuid() == 0 else []}
@@ -67,7 +69,13 @@ class Browses(Spider):
 
     name = "browses"
 
-    def __init__(self, urls: list[str], script: str = "", meta: dict[str, Any] | None = None, **arguments: Any) -> None:
+    def __init__(
+        self,
+        urls: list[str],
+        script: str = "",
+        meta: dict[str, Any] | None = None,
+        **arguments: Any,
+    ) -> None:
         super().__init__(**arguments)
         self.urls, self.script, self.meta = urls, script, meta or {}
 
@@ -81,7 +89,12 @@ class Browses(Spider):
 
     def parse(self, response: Response) -> Any:
         texts = response.css("p::text").getall()
-        yield {"url": response.url, "status": response.status, "texts": texts, "address": str(response.ip_address)}
+        yield {
+            "url": response.url,
+            "status": response.status,
+            "texts": texts,
+            "address": str(response.ip_address),
+        }
 
     def failed(self, failure: Any) -> Any:
         yield {"failed": type(failure.value).__name__, "why": str(failure.value)}
@@ -91,7 +104,9 @@ class Outside(Network):
     """Takes 127.0.0.2 for a public address, and 127.0.0.3 for a private one."""
 
     def reach(self, address: IPAddress) -> Reach:
-        return {PUBLIC: Reach.PUBLIC, "127.0.0.3": Reach.PRIVATE}.get(str(address), super().reach(address))
+        return {PUBLIC: Reach.PUBLIC, "127.0.0.3": Reach.PRIVATE}.get(
+            str(address), super().reach(address)
+        )
 
 
 class EverywhereOutside(Network):
@@ -160,7 +175,10 @@ def test_nothing_that_a_file_refuses_and_all_that_none_does(crawl: Crawl, serve:
     (item,) = crawled.items
     refused = {refusal["url"] for refusal in item["permissions"]["browser"]["refused"]}
     assert len(names(refused)) > len(WAYS) - 20
-    assert {refusal["rule"] for refusal in item["permissions"]["browser"]["refused"]} <= {"robots.disallow", "comity.browser"}
+    assert {refusal["rule"] for refusal in item["permissions"]["browser"]["refused"]} <= {
+        "robots.disallow",
+        "comity.browser",
+    }
 
 
 def test_stock_scrapy_playwright_asks_for_what_files_refuse(crawl: Crawl, serve: Serve) -> None:
@@ -173,7 +191,9 @@ def test_stock_scrapy_playwright_asks_for_what_files_refuse(crawl: Crawl, serve:
 
 
 @pytest.fixture(params=["http", "https"])
-def site_certificate(request: pytest.FixtureRequest, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Path | None:
+def site_certificate(
+    request: pytest.FixtureRequest, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path | None:
     """None for http."""
     if request.param == "http":
         return None
@@ -182,7 +202,9 @@ def site_certificate(request: pytest.FixtureRequest, certificate: Path, monkeypa
 
 
 @asynccontextmanager
-async def guarded_browser(*, is_told: bool = True, **options: Any) -> AsyncIterator[tuple[Client, BrowserGuard, Browser]]:
+async def guarded_browser(
+    *, is_told: bool = True, **options: Any
+) -> AsyncIterator[tuple[Client, BrowserGuard, Browser]]:
     """A browser, its guard and the client. `is_told`: False: the protocol tells the guard nothing."""
     from playwright.async_api import async_playwright
 
@@ -223,7 +245,9 @@ def test_the_same_without_scrapy(serve: Serve, site_certificate: Path | None) ->
 
 
 @pytest.mark.requirement("WEB-1")
-def test_requests_that_the_protocol_does_not_tell_of_are_judged(serve: Serve, site_certificate: Path | None) -> None:
+def test_requests_that_the_protocol_does_not_tell_of_are_judged(
+    serve: Serve, site_certificate: Path | None
+) -> None:
     """Chromium tells the protocol of most of these ways, but not always of each.
 
     Only the protocol tells of which origins there are pages: without it, Background Fetch is taken for the browser's own."""
@@ -249,7 +273,9 @@ def test_downloads_of_many_popups_are_judged(serve: Serve, *, is_told: bool) -> 
     click = "document.querySelector('a').click()"
     routes: dict[str, Any] = {"/robots.txt": "User-agent: *\nDisallow: /private/\n"}
     for path in popups:
-        routes[f"/popup{path}"] = f"{ICON}<img src={path}.png><a href={path}.bin download>a</a><script>{click}</script>"
+        routes[f"/popup{path}"] = (
+            f"{ICON}<img src={path}.png><a href={path}.bin download>a</a><script>{click}</script>"
+        )
         routes[f"{path}.bin"] = serve.Answer(b"here", content_type="application/octet-stream")
         routes[f"{path}.png"] = serve.Answer(b"here", content_type="image/png")
     opened = "".join(f"open('/popup{path}');" for path in popups)
@@ -261,7 +287,10 @@ def test_downloads_of_many_popups_are_judged(serve: Serve, *, is_told: bool) -> 
         async with guarded_browser(is_told=is_told) as (client, _, browser):
             page = await browser.new_page()
             await page.goto(server.url(), timeout=0)
-            while not (free <= set(server.paths) and client.counts.refused.get("robots.disallow", 0) >= len(free)):
+            while not (
+                free <= set(server.paths)
+                and client.counts.refused.get("robots.disallow", 0) >= len(free)
+            ):
                 await page.wait_for_timeout(20)
             return client.counts.refused["robots.disallow"]
 
@@ -275,7 +304,9 @@ def test_the_browser_is_told_of_a_certificate_that_cannot_be_verified(
     crawl: Crawl, serve: Serve, certificate: Path, *, is_ignored: bool
 ) -> None:
     """It decides what to make of it, also for what the protocol does not tell of."""
-    script = "new Promise(done => new WebSocket(`wss://${location.host}/socket`).onerror = () => done())"
+    script = (
+        "new Promise(done => new WebSocket(`wss://${location.host}/socket`).onerror = () => done())"
+    )
     server = serve({"/": f"{ICON}<p>here"}, certificate=certificate)
     options = {"ignore_https_errors": is_ignored}
     crawled = crawl(
@@ -316,8 +347,15 @@ def parts(serve: Serve, origin: str = "", socket: str = "/open/b", **others: Any
         return "done"
 
     robots = "User-agent: *\nDisallow: /private/"
-    routes: dict[str, Any] = {"/robots.txt": robots, "/": PARTS, "/open/a.png": comes, "/done": done}
-    server: Loopback = serve({f"{origin}{path}": route for path, route in routes.items()} | {socket: comes}, **others)
+    routes: dict[str, Any] = {
+        "/robots.txt": robots,
+        "/": PARTS,
+        "/open/a.png": comes,
+        "/done": done,
+    }
+    server: Loopback = serve(
+        {f"{origin}{path}": route for path, route in routes.items()} | {socket: comes}, **others
+    )
     return server
 
 
@@ -329,14 +367,25 @@ def test_a_browser_that_was_started_elsewhere_is_guarded(
     """It is told to accept the proxy's certificate, and gets no other one that it would not accept."""
     server = parts(serve, certificate=certificate)
     options = launch_options()
-    arguments = [*options["args"], "--headless", "--remote-debugging-port=0", f"--user-data-dir={tmp_path / 'profile'}"]
+    arguments = [
+        *options["args"],
+        "--headless",
+        "--remote-debugging-port=0",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ]
     changed = settings(DOWNLOAD_VERIFY_CERTIFICATES=False)
     changed["PLAYWRIGHT_CONTEXTS"] = {"default": {"ignore_https_errors": is_ignored}}
-    with subprocess.Popen([options["executable_path"], *arguments], stderr=subprocess.PIPE, text=True) as browser:
+    with subprocess.Popen(
+        [options["executable_path"], *arguments], stderr=subprocess.PIPE, text=True
+    ) as browser:
         assert browser.stderr
-        url = next(line.split()[-1] for line in browser.stderr if line.startswith("DevTools listening on "))
+        url = next(
+            line.split()[-1] for line in browser.stderr if line.startswith("DevTools listening on ")
+        )
         try:
-            crawled = crawl(Browses, changed | {"PLAYWRIGHT_CDP_URL": url}, urls=[server.url()], script=DONE)
+            crawled = crawl(
+                Browses, changed | {"PLAYWRIGHT_CDP_URL": url}, urls=[server.url()], script=DONE
+            )
         finally:
             browser.terminate()
     assert [item.get("texts") for item in crawled.items] == [["here"] if is_ignored else None]
@@ -346,7 +395,9 @@ def test_a_browser_that_was_started_elsewhere_is_guarded(
 
 @pytest.mark.requirement("WEB-1")
 @pytest.mark.parametrize("is_of_context", [False, True])
-def test_the_proxy_of_a_browser_goes_on_to_be_used(crawl: Crawl, serve: Serve, *, is_of_context: bool) -> None:
+def test_the_proxy_of_a_browser_goes_on_to_be_used(
+    crawl: Crawl, serve: Serve, *, is_of_context: bool
+) -> None:
     origin = "http://a.example"
     server = parts(serve, origin, "a.example:80")
     proxy = {"proxy": {"server": server.origin, "username": "a", "password": "b"}}
@@ -359,12 +410,18 @@ def test_the_proxy_of_a_browser_goes_on_to_be_used(crawl: Crawl, serve: Serve, *
     assert [item.get("texts") for item in crawled.items] == [["here"]], crawled.log
     paths = {f"{origin}{path}" for path in ("/robots.txt", "/", "/open/a.png", "/done")}
     assert set(server.paths) == paths | {"a.example:80"}
-    fields = {seen.headers["proxy-authorization"] for seen in server.seen if not seen.path.endswith("robots.txt")}
+    fields = {
+        seen.headers["proxy-authorization"]
+        for seen in server.seen
+        if not seen.path.endswith("robots.txt")
+    }
     assert fields == {"Basic YTpi"}
 
 
 @pytest.mark.requirement("WEB-1")
-def test_hosts_are_asked_for_their_policies_first_and_in_their_turn(crawl: Crawl, serve: Serve) -> None:
+def test_hosts_are_asked_for_their_policies_first_and_in_their_turn(
+    crawl: Crawl, serve: Serve
+) -> None:
     """A host that refuses all, one with a delay, and one that answers that it is asked too often."""
     answers = iter((429,))
 
@@ -373,16 +430,21 @@ def test_hosts_are_asked_for_their_policies_first_and_in_their_turn(crawl: Crawl
         return serve.Answer(status=status, headers={"Retry-After": "2"} if status == 429 else {})
 
     closed = serve({"/robots.txt": "User-agent: *\nDisallow: /", "/a.png": b""}, "127.0.0.2")
-    slow = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.5", **{f"/{n}.png": b"" for n in range(5)}}, "127.0.0.3")
+    slow = serve(
+        {"/robots.txt": "User-agent: *\nCrawl-delay: 0.5", **{f"/{n}.png": b"" for n in range(5)}},
+        "127.0.0.3",
+    )
     full = serve({"/robots.txt": "", "/first.png": busy, "/second.png": busy}, "127.0.0.4")
-    images = [closed.url("/a.png"), *(slow.url(f"/{n}.png") for n in range(5)), full.url("/first.png")]
+    images = [
+        closed.url("/a.png"),
+        *(slow.url(f"/{n}.png") for n in range(5)),
+        full.url("/first.png"),
+    ]
     markup = "".join(f"<img src={url}>" for url in images)
     after = f"document.querySelector('img:last-of-type').onerror = () => new Image().src = '{full.url('/second.png')}'"
     page = f"{ICON}{markup}<script>{after}</script>"
     server = serve({"/": page})
-    second = (
-        f"new Promise(done => {{ const image = new Image(); image.onerror = done; image.src = '{full.url('/second.png?')}' }})"
-    )
+    second = f"new Promise(done => {{ const image = new Image(); image.onerror = done; image.src = '{full.url('/second.png?')}' }})"
     crawled = crawl(Browses, settings(), urls=[server.url()], script=second)
     assert closed.paths == ["/robots.txt"]
     starts = at(slow, *(f"/{n}.png" for n in range(5)))
@@ -405,10 +467,20 @@ def test_hosts_are_asked_for_their_policies_first_and_in_their_turn(crawl: Crawl
 @pytest.mark.requirement("WEB-1")
 def test_the_page_itself_is_asked_for_once_and_waits_once(crawl: Crawl, serve: Serve) -> None:
     """Its host has one request in flight at a time: what the page asks for would wait for the page for ever."""
-    server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.4", "/": f"{ICON}<img src=a.png>", "/é x": f"{ICON}<p>here"})
+    server = serve(
+        {
+            "/robots.txt": "User-agent: *\nCrawl-delay: 0.4",
+            "/": f"{ICON}<img src=a.png>",
+            "/é x": f"{ICON}<p>here",
+        }
+    )
     server.routes["/%C3%A9%20x"] = server.routes["/é x"]
     crawled = crawl(Browses, settings(), urls=[server.url(), server.url("/é x#part")])
-    assert sorted(path for path in server.paths if "txt" not in path) == ["/", "/%C3%A9%20x", "/a.png"]
+    assert sorted(path for path in server.paths if "txt" not in path) == [
+        "/",
+        "/%C3%A9%20x",
+        "/a.png",
+    ]
     assert crawled.stats["comity/access/allow"] == 3
     starts = sorted(seen.at for seen in server.seen if "txt" not in seen.path)
     assert min(later - earlier for earlier, later in pairwise(starts)) >= 0.4 - TOLERANCE
@@ -425,19 +497,33 @@ def test_scripts_do_what_their_kind_may_do(crawl: Crawl, serve: Serve) -> None:
     form = "<form method=post action=/form target=f></form><iframe name=f></iframe><script>document.forms[0].submit()</script>"
     paths = ("/get", "/post", "/beacon", "/form", "/drivers/a")
     server = serve(
-        {"/automation-preferences.txt": preferences, "/": f"{ICON}{form}<script>{calls}</script>", **dict.fromkeys(paths, ICON)}
+        {
+            "/automation-preferences.txt": preferences,
+            "/": f"{ICON}{form}<script>{calls}</script>",
+            **dict.fromkeys(paths, ICON),
+        }
     )
-    crawled = crawl(Browses, settings(), urls=[server.url()], script="fetch('/get?last').then(() => 0)")
+    crawled = crawl(
+        Browses, settings(), urls=[server.url()], script="fetch('/get?last').then(() => 0)"
+    )
     assert sorted(path for path in server.paths if path in paths) == ["/form", "/get"]
     refused = crawled.items[0]["permissions"]["browser"]["refused"]
-    assert {refusal["url"].removeprefix(server.origin) for refusal in refused} == {"/post", "/beacon", "/drivers/a"}
+    assert {refusal["url"].removeprefix(server.origin) for refusal in refused} == {
+        "/post",
+        "/beacon",
+        "/drivers/a",
+    }
 
 
 @pytest.mark.requirement("WEB-1", "WEB-2")
 def test_a_page_that_leads_to_what_is_refused_is_refused(crawl: Crawl, serve: Serve) -> None:
     robots = "User-agent: *\nDisallow: /private/"
     server = serve(
-        {"/robots.txt": robots, "/private/a": "secret", "/": serve.Answer(status=302, headers={"Location": "/private/a"})}
+        {
+            "/robots.txt": robots,
+            "/private/a": "secret",
+            "/": serve.Answer(status=302, headers={"Location": "/private/a"}),
+        }
     )
     crawled = crawl(Browses, settings(), urls=[server.url()])
     assert "/private/a" not in server.paths
@@ -447,16 +533,22 @@ def test_a_page_that_leads_to_what_is_refused_is_refused(crawl: Crawl, serve: Se
 
 
 @pytest.mark.requirement("WEB-2")
-def test_the_tag_speaks_of_where_the_browser_ended_and_of_what_it_shows(crawl: Crawl, serve: Serve) -> None:
+def test_the_tag_speaks_of_where_the_browser_ended_and_of_what_it_shows(
+    crawl: Crawl, serve: Serve
+) -> None:
     """A link is followed by a click; a script writes what an element rule covers, and what says that it may not be indexed."""
     ai_txt = "User-agent: *\n  Path: / html\n    Element: blockquote\n      Disallow: train\n"
     written = (
         "<script>document.body.insertAdjacentHTML('beforeend', '<blockquote><p>quoted</p></blockquote>');"
         "document.head.insertAdjacentHTML('beforeend', '<meta name=robots content=noindex>')</script>"
     )
-    elsewhere = serve({"/ai.txt": ai_txt, "/there": f"{ICON}<body><p>free</p>{written}</body>"}, "127.0.0.2")
+    elsewhere = serve(
+        {"/ai.txt": ai_txt, "/there": f"{ICON}<body><p>free</p>{written}</body>"}, "127.0.0.2"
+    )
     server = serve({"/": f"{ICON}<a href={elsewhere.url('/there')}>there</a>"})
-    crawled = crawl(Clicks, settings(COMITY_USES="train", COMITY_DEFAULTS="train:allow"), urls=[server.url()])
+    crawled = crawl(
+        Clicks, settings(COMITY_USES="train", COMITY_DEFAULTS="train:allow"), urls=[server.url()]
+    )
     (item,) = crawled.items
     tag = item["permissions"]
     assert (item["url"], item["texts"]) == (elsewhere.url("/there"), ["free", "quoted"])
@@ -474,14 +566,21 @@ def test_the_header_fields_of_where_the_browser_ended_count(crawl: Crawl, serve:
     """Scrapy learns those of the page that was asked for alone. What came with a frame says nothing of the page."""
     frame = serve.Answer(ICON, content_type="text/html", headers={"X-Robots-Tag": "noarchive"})
     there = serve.Answer(
-        f"{ICON}<iframe src=/frame></iframe><p>there", content_type="text/html", headers={"X-Robots-Tag": "noindex"}
+        f"{ICON}<iframe src=/frame></iframe><p>there",
+        content_type="text/html",
+        headers={"X-Robots-Tag": "noindex"},
     )
     server = serve({"/": f"{ICON}<a href=/there>there</a>", "/there": there, "/frame": frame})
-    crawled = crawl(Clicks, settings(COMITY_DEFAULTS="index:allow,preserve:allow"), urls=[server.url()])
+    crawled = crawl(
+        Clicks, settings(COMITY_DEFAULTS="index:allow,preserve:allow"), urls=[server.url()]
+    )
     (item,) = crawled.items
     assert (item["url"], item["texts"]) == (server.url("/there"), ["there"])
     uses = item["permissions"]["uses"]
-    assert {use: uses[use]["verdict"] for use in ("index", "preserve")} == {"index": "deny", "preserve": "allow"}
+    assert {use: uses[use]["verdict"] for use in ("index", "preserve")} == {
+        "index": "deny",
+        "preserve": "allow",
+    }
 
 
 @pytest.mark.requirement("WEB-2")
@@ -493,10 +592,15 @@ def test_a_page_that_is_used_again_speaks_of_what_it_shows_then(crawl: Crawl, se
         }
     )
     urls = [server.url("/1"), server.url("/2")]
-    crawled = crawl(UsesAPageAgain, settings(COMITY_DEFAULTS="index:allow,preserve:allow"), urls=urls)
+    crawled = crawl(
+        UsesAPageAgain, settings(COMITY_DEFAULTS="index:allow,preserve:allow"), urls=urls
+    )
     tags = [item["permissions"] for item in crawled.items]
     assert [tag["browser"]["url"] for tag in tags] == urls
-    refused = [[use for use in ("index", "preserve") if tag["uses"][use]["verdict"] == "deny"] for tag in tags]
+    refused = [
+        [use for use in ("index", "preserve") if tag["uses"][use]["verdict"] == "deny"]
+        for tag in tags
+    ]
     assert refused == [["index"], ["preserve"]]
 
 
@@ -505,9 +609,16 @@ def test_what_a_page_needs_to_be_shown_may_go_with_it(crawl: Crawl, serve: Serve
     robots = "User-agent: *\nDisallow: /private/"
     page = f"{ICON}<img src=/private/a.png><iframe src=/private/frame></iframe><script>fetch('/private/xhr')</script>"
     server = serve({"/robots.txt": robots, "/": page})
-    crawled = crawl(Browses, settings(COMITY_BROWSER="documents"), urls=[server.url()], script="fetch('/x').then(() => 0)")
+    crawled = crawl(
+        Browses,
+        settings(COMITY_BROWSER="documents"),
+        urls=[server.url()],
+        script="fetch('/x').then(() => 0)",
+    )
     assert [path for path in server.paths if "private" in path] == ["/private/a.png"]
-    assert {refusal["kind"] for refusal in crawled.items[0]["permissions"]["browser"]["refused"]} == {"document", "xhr"}
+    assert {
+        refusal["kind"] for refusal in crawled.items[0]["permissions"]["browser"]["refused"]
+    } == {"document", "xhr"}
     assert crawled.stats["comity/access/allow/comity.part"] == 1
 
 
@@ -519,7 +630,12 @@ def test_a_page_leads_no_browser_to_inner_addresses(crawl: Crawl, serve: Serve) 
     quiet = f"<img src={inner.url('/a?3')} referrerpolicy=no-referrer><iframe src={inner.url('/a?4')}></iframe>"
     server = serve({"/": f"{ICON}{quiet}<iframe src=/to></iframe>"}, PUBLIC)
     server.routes["/to"] = serve.Answer(status=302, headers={"Location": inner.url("/a?5")})
-    crawled = crawl(BrowsesFromOutside, settings(), urls=[server.url()], script=opened + "fetch('/x').then(() => 0)")
+    crawled = crawl(
+        BrowsesFromOutside,
+        settings(),
+        urls=[server.url()],
+        script=opened + "fetch('/x').then(() => 0)",
+    )
     assert inner.paths == []
     refused = crawled.items[0]["permissions"]["browser"]["refused"]
     assert {refusal["url"][-2:] for refusal in refused} == {"?1", "?2", "?3", "?4", "?5"}
@@ -540,7 +656,9 @@ class Rebinds(Outside):
 
 
 @pytest.mark.requirement("SEC-7")
-def test_a_name_that_leads_elsewhere_later_leads_no_browser_to_inner_addresses(serve: Serve) -> None:
+def test_a_name_that_leads_elsewhere_later_leads_no_browser_to_inner_addresses(
+    serve: Serve,
+) -> None:
     public = serve({"/robots.txt": "", "/": ICON}, PUBLIC)
     inner = serve({"/a.png": b""}, "127.0.0.3", public.port)
     image = f"http://rebinds.example:{public.port}/a.png"
@@ -562,7 +680,9 @@ def test_a_name_that_leads_elsewhere_later_leads_no_browser_to_inner_addresses(s
 @pytest.mark.requirement("WEB-1")
 def test_what_a_browser_asks_for_outside_its_pages_is_off(crawl: Crawl, serve: Serve) -> None:
     """Log-ins and payments are fetched for by the browser itself, which pauses none of that."""
-    server = serve({"/robots.txt": "User-agent: *\nDisallow: /.well-known/\nDisallow: /private/\n", "/": ICON})
+    server = serve(
+        {"/robots.txt": "User-agent: *\nDisallow: /.well-known/\nDisallow: /private/\n", "/": ICON}
+    )
     script = """async () => {
         const total = {label: 'a', amount: {currency: 'EUR', value: '1'}};
         const log_in = {identity: {providers: [{configURL: location.origin + '/private/a', clientId: 'a'}]}};
@@ -571,9 +691,13 @@ def test_what_a_browser_asks_for_outside_its_pages_is_off(crawl: Crawl, serve: S
         for (const ask of [async () => navigator.credentials.get(log_in), pay])
             await ask().catch(() => 0);
     }"""
-    crawled = crawl(Browses, settings(), urls=[server.url().replace("127.0.0.1", "localhost")], script=script)
+    crawled = crawl(
+        Browses, settings(), urls=[server.url().replace("127.0.0.1", "localhost")], script=script
+    )
     assert crawled.items
-    assert [path for path in server.paths if path.startswith(("/private/", "/.well-known/web"))] == []
+    assert [
+        path for path in server.paths if path.startswith(("/private/", "/.well-known/web"))
+    ] == []
 
 
 @pytest.mark.requirement("SEC-7", "WEB-3")
@@ -629,20 +753,46 @@ def test_credentials_stay_with_their_site(crawl: Crawl, serve: Serve, tmp_path: 
     other = serve({"/frame": ICON, "/hop": ICON}, "127.0.0.2")
     server = serve({"/": f"{ICON}<iframe src={other.url('/frame')}></iframe>"})
     server.routes["/led"] = serve.Answer(status=302, headers={"Location": other.url("/hop")})
-    session = {"token": f"file:{secret}", "bearer": f"file:{secret}", "cookies": f"file:{tmp_path / 'cookies'}"}
+    session = {
+        "token": f"file:{secret}",
+        "bearer": f"file:{secret}",
+        "cookies": f"file:{tmp_path / 'cookies'}",
+    }
     (tmp_path / "cookies").write_text("a=for-one-site")
-    crawl(Browses, settings(COMITY_SESSIONS={"127.0.0.1": session}), urls=[server.url(), server.url("/led")])
+    crawl(
+        Browses,
+        settings(COMITY_SESSIONS={"127.0.0.1": session}),
+        urls=[server.url(), server.url("/led")],
+    )
     assert {"/frame", "/hop"} <= set(other.paths)
-    assert [seen.headers for seen in server.seen if "for-one-site" in seen.headers.get("authorization", "")]
-    assert not [seen for seen in other.seen if any("for-one-site" in value for value in seen.headers.values())]
+    assert [
+        seen.headers
+        for seen in server.seen
+        if "for-one-site" in seen.headers.get("authorization", "")
+    ]
+    assert not [
+        seen
+        for seen in other.seen
+        if any("for-one-site" in value for value in seen.headers.values())
+    ]
 
 
 @pytest.mark.requirement("WEB-1")
 def test_a_persistent_context_is_guarded(crawl: Crawl, serve: Serve, tmp_path: Path) -> None:
-    server = serve({"/robots.txt": "User-agent: *\nDisallow: /private/", "/": f"{ICON}<img src=/private/a.png>"})
+    server = serve(
+        {
+            "/robots.txt": "User-agent: *\nDisallow: /private/",
+            "/": f"{ICON}<img src=/private/a.png>",
+        }
+    )
     options = launch_options()
     contexts = {"kept": {"user_data_dir": str(tmp_path / "profile"), **options}}
-    crawled = crawl(Browses, settings(PLAYWRIGHT_CONTEXTS=contexts), urls=[server.url()], meta={"playwright_context": "kept"})
+    crawled = crawl(
+        Browses,
+        settings(PLAYWRIGHT_CONTEXTS=contexts),
+        urls=[server.url()],
+        meta={"playwright_context": "kept"},
+    )
     (item,) = crawled.items
     assert (len(item["permissions"]["browser"]["refused"]), item["address"]) == (1, "127.0.0.1")
     assert "/private/a.png" not in server.paths
@@ -655,15 +805,22 @@ class BrowsesInTwoBrowsers(Browses):
 
     async def start(self) -> AsyncIterator[Request]:
         for url, context in zip(self.urls, ("default", "kept"), strict=True):
-            yield Request(url, meta={"playwright": True, "playwright_context": context}, errback=self.failed)
+            yield Request(
+                url, meta={"playwright": True, "playwright_context": context}, errback=self.failed
+            )
 
 
 @pytest.mark.requirement("WEB-1")
 def test_two_browsers_are_guarded(crawl: Crawl, serve: Serve, tmp_path: Path) -> None:
     page = f"{ICON}<img src=/a.png><img src=/private/a.png><p>here"
     robots = "User-agent: *\nDisallow: /private/"
-    servers = [serve({"/robots.txt": robots, "/": page}, host) for host in ("127.0.0.1", "127.0.0.2")]
-    contexts = {"default": {}, "kept": {"user_data_dir": str(tmp_path / "profile"), **launch_options()}}
+    servers = [
+        serve({"/robots.txt": robots, "/": page}, host) for host in ("127.0.0.1", "127.0.0.2")
+    ]
+    contexts = {
+        "default": {},
+        "kept": {"user_data_dir": str(tmp_path / "profile"), **launch_options()},
+    }
     crawled = crawl(
         BrowsesInTwoBrowsers,
         settings(PLAYWRIGHT_CONTEXTS=contexts, CONCURRENT_REQUESTS=1, COMITY_MAX_DELAY=20),
@@ -709,7 +866,9 @@ def test_a_page_that_is_closed_takes_nobodys_turn(serve: Serve) -> None:
     from comity.client import Client
 
     images = "".join(f"<img src=/{number}.png>" for number in range(60))
-    server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 1", "/": f"{ICON}{images}", "/next": ICON})
+    server = serve(
+        {"/robots.txt": "User-agent: *\nCrawl-delay: 1", "/": f"{ICON}{images}", "/next": ICON}
+    )
 
     async def browse() -> None:
         async with (

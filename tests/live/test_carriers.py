@@ -19,7 +19,9 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
 Serve = Callable[..., "Loopback"]
 Crawl = Callable[..., "Crawled"]
 
-VALIDATOR = Draft202012Validator(json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text()))
+VALIDATOR = Draft202012Validator(
+    json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
+)
 
 ROBOTS, LICENSE, TDMREP = "/robots.txt", "/license.xml", "/.well-known/tdmrep.json"
 RSL_TYPE = "application/rsl+xml"
@@ -57,16 +59,27 @@ class Stating(NamedTuple):
 
 def in_robots(line: str, stated: str, rule: str, *, text: str = "", **more: Any) -> Stating:
     name, _, value = line.partition(": ")
-    return Stating(stated, rule, ROBOTS, line=2, text=text or f"{name.title()}: {value}", robots=line, **more)
+    return Stating(
+        stated, rule, ROBOTS, line=2, text=text or f"{name.title()}: {value}", robots=line, **more
+    )
 
 
 def in_field(name: str, value: str, stated: str, rule: str = "", **more: Any) -> Stating:
-    said = {"path": "/page", "part": f"header {name}", "text": value} | more if rule else {"part": "setting"} | more
+    said = (
+        {"path": "/page", "part": f"header {name}", "text": value} | more
+        if rule
+        else {"part": "setting"} | more
+    )
     return Stating(stated, rule or "comity.default", fields={name: value}, **said)
 
 
 def in_markup(markup: str, stated: str, rule: str = "", **more: Any) -> Stating:
-    return Stating(stated, rule or "comity.default", markup=markup, **({"part": "setting"} if not rule else {}) | more)
+    return Stating(
+        stated,
+        rule or "comity.default",
+        markup=markup,
+        **({"part": "setting"} if not rule else {}) | more,
+    )
 
 
 def meta(name: str, content: str, stated: str, rule: str = "", **more: Any) -> Stating:
@@ -85,15 +98,25 @@ CARRIERS = {
     "usage": in_robots("usage: ai=n", "ai- train-", "usage.disallow"),
     "usage-permits": in_robots("usage: ai=y", "ai+ train+", "usage.allow"),
     "usage-general": in_robots("Usage: tdm=n, ai=y", "tdm- index- ai+ train+", "usage.allow"),
-    "usage-genai": in_robots("usage: genai=n, tdm=y", "tdm+ genai- index+ train-", "usage.disallow"),
+    "usage-genai": in_robots(
+        "usage: genai=n, tdm=y", "tdm+ genai- index+ train-", "usage.disallow"
+    ),
     "usage-pref": in_robots("usage-pref: ai=n", "ai- train-", "usage.disallow"),
-    "content-usage": in_robots("content-usage: train-ai=n", "train-ai- train-", "content-usage.disallow"),
-    "content-usage-path": in_robots("content-usage: /pa train-ai=n", "train-ai- train-", "content-usage.disallow"),
+    "content-usage": in_robots(
+        "content-usage: train-ai=n", "train-ai- train-", "content-usage.disallow"
+    ),
+    "content-usage-path": in_robots(
+        "content-usage: /pa train-ai=n", "train-ai- train-", "content-usage.disallow"
+    ),
     "content-usage-other-path": in_robots(
         "content-usage: /pages train-ai=n", "", "comity.default", text="no default for train"
     )._replace(path="", part="setting", line=0),
-    "content-signal": in_robots("content-signal: ai-train=no", "ai-train- train-", "content-signal.disallow"),
-    "content-signal-permits": in_robots("content-signal: ai-train=yes", "ai-train+ train+", "content-signal.allow"),
+    "content-signal": in_robots(
+        "content-signal: ai-train=no", "ai-train- train-", "content-signal.disallow"
+    ),
+    "content-signal-permits": in_robots(
+        "content-signal: ai-train=yes", "ai-train+ train+", "content-signal.allow"
+    ),
     "license": Stating(
         "ai-train- train-",
         "rsl.prohibits",
@@ -148,14 +171,32 @@ CARRIERS = {
         files={TDMREP: '[{"location": "/news/", "tdm-reservation": 1}]'},
     ),
     # Header fields
-    "Content-Usage": in_field("Content-Usage", "train-ai=n", "train-ai- train-", "content-usage.disallow"),
-    "Content-Usage-permits": in_field("Content-Usage", "train-ai=y", "train-ai+ train+", "content-usage.allow"),
+    "Content-Usage": in_field(
+        "Content-Usage", "train-ai=n", "train-ai- train-", "content-usage.disallow"
+    ),
+    "Content-Usage-permits": in_field(
+        "Content-Usage", "train-ai=y", "train-ai+ train+", "content-usage.allow"
+    ),
     "Usage-Pref": in_field("Usage-Pref", "ai=n", "ai- train-", "usage.disallow"),
-    "Content-Signal": in_field("Content-Signal", "ai-train=no", "ai-train- train-", "content-signal.disallow"),
-    "X-Robots-Tag": in_field("X-Robots-Tag", "noarchive, noai", "present- preserve- train-", "robots-meta.disallow", text="noai"),
-    "X-Robots-Tag-ours": in_field("X-Robots-Tag", "TestBot: noai", "train-", "robots-meta.disallow"),
-    "X-Robots-Tag-others": in_field("X-Robots-Tag", "otherbot: noai", "", path="", text="no default for train"),
-    "tdm-reservation": in_field("tdm-reservation", "1", "train-", "tdmrep.reserved", text="tdm-reservation: 1"),
+    "Content-Signal": in_field(
+        "Content-Signal", "ai-train=no", "ai-train- train-", "content-signal.disallow"
+    ),
+    "X-Robots-Tag": in_field(
+        "X-Robots-Tag",
+        "noarchive, noai",
+        "present- preserve- train-",
+        "robots-meta.disallow",
+        text="noai",
+    ),
+    "X-Robots-Tag-ours": in_field(
+        "X-Robots-Tag", "TestBot: noai", "train-", "robots-meta.disallow"
+    ),
+    "X-Robots-Tag-others": in_field(
+        "X-Robots-Tag", "otherbot: noai", "", path="", text="no default for train"
+    ),
+    "tdm-reservation": in_field(
+        "tdm-reservation", "1", "train-", "tdmrep.reserved", text="tdm-reservation: 1"
+    ),
     "Link": Stating(
         "ai-train- train-",
         "rsl.prohibits",
@@ -178,11 +219,20 @@ CARRIERS = {
     "meta-robots": meta("robots", "noai", "train-", "robots-meta.disallow"),
     "meta-agent": meta("TestBot", "noai", "train-", "robots-meta.disallow"),
     "meta-others": meta("otherbot", "noai", "", path="", text="no default for train"),
-    "meta-noindex": meta("robots", "noindex", "index- present-", path="", text="no default for train"),
+    "meta-noindex": meta(
+        "robots", "noindex", "index- present-", path="", text="no default for train"
+    ),
     "meta-nofollow": meta("robots", "nofollow", "follow-", path="", text="no default for train"),
-    "meta-tdm": meta("tdm-reservation", "1", "train-", "tdmrep.reserved", line=0, text="tdm-reservation: 1"),
+    "meta-tdm": meta(
+        "tdm-reservation", "1", "train-", "tdmrep.reserved", line=0, text="tdm-reservation: 1"
+    ),
     "meta-property": in_markup(
-        '<meta property="robots" content="noai">', "train-", "robots-meta.disallow", part="meta robots", line=3, text="noai"
+        '<meta property="robots" content="noai">',
+        "train-",
+        "robots-meta.disallow",
+        part="meta robots",
+        line=3,
+        text="noai",
     ),
     "meta-http-equiv": in_markup(
         '<meta http-equiv="X-Robots-Tag" content="noai">',
@@ -193,7 +243,10 @@ CARRIERS = {
         text="noai",
     ),
     "meta-http-equiv-permits": in_markup(
-        '<meta http-equiv="Content-Usage" content="train-ai=y">', "", path="", text="no default for train"
+        '<meta http-equiv="Content-Usage" content="train-ai=y">',
+        "",
+        path="",
+        text="no default for train",
     ),
     "link": in_markup(
         LINKED,
@@ -256,13 +309,17 @@ class Pages(Spider):
 
 
 def site(serve: Servers, stating: Stating, number: int) -> Loopback:
-    page = f"<!DOCTYPE html>\n<html><head>\n{stating.markup}\n</head><body><p>text</p></body></html>"
+    page = (
+        f"<!DOCTYPE html>\n<html><head>\n{stating.markup}\n</head><body><p>text</p></body></html>"
+    )
     routes: dict[str, Any] = {
         ROBOTS: f"User-agent: *\n{stating.robots}\n",
         "/page": serve.Answer(page, content_type="text/html", headers=stating.fields),
     }
     types = {LICENSE: RSL_TYPE, TDMREP: "application/json"}
-    routes |= {path: serve.Answer(body, content_type=types[path]) for path, body in stating.files.items()}
+    routes |= {
+        path: serve.Answer(body, content_type=types[path]) for path, body in stating.files.items()
+    }
     return serve(routes, host=f"127.0.0.{number}")
 
 
@@ -273,26 +330,58 @@ def told(item: dict[str, Any]) -> Stating:
     VALIDATOR.validate(tag)
     uses = {use: decision for use, decision in tag["uses"].items() if use != "crawl"}
     assert all(decision["because"] for decision in uses.values())
-    stated = [f"{use}{'+' if one['verdict'] == 'allow' else '-'}" for use, one in uses.items() if one["stated"]]
+    stated = [
+        f"{use}{'+' if one['verdict'] == 'allow' else '-'}"
+        for use, one in uses.items()
+        if one["stated"]
+    ]
     because = tag["reasons"][uses["train"]["because"][0]]
     path = because["url"].removeprefix(origin) if because["url"].startswith("http") else ""
     text = because["text"].replace(origin, "ORIGIN")
-    return Stating(" ".join(sorted(stated)), because["rule"], path, because.get("part", "body"), because["line"], text)
+    return Stating(
+        " ".join(sorted(stated)),
+        because["rule"],
+        path,
+        because.get("part", "body"),
+        because["line"],
+        text,
+    )
 
 
 @pytest.mark.requirement(
-    "USE-9", "USE-11", "USE-12", "PREF-2", "SIG-1", "META-1", "META-3", "META-5", "TDM-1", "TDM-2", "RSL-1", "WHY-2"
+    "USE-9",
+    "USE-11",
+    "USE-12",
+    "PREF-2",
+    "SIG-1",
+    "META-1",
+    "META-3",
+    "META-5",
+    "TDM-1",
+    "TDM-2",
+    "RSL-1",
+    "WHY-2",
 )
 def test_every_carrier_is_in_the_tag(serve: Servers, crawl: Crawl) -> None:
     """What the files of a site, the fields of a response and a page say, as far as it is one word of one carrier."""
-    servers = {name: site(serve, stating, number) for number, (name, stating) in enumerate(CARRIERS.items(), 1)}
-    settings = {"COMITY_USES": "train", "COMITY_DROP_UNUSABLE": False, "COMITY_SKIP_UNUSABLE": False, "CONCURRENT_REQUESTS": 32}
+    servers = {
+        name: site(serve, stating, number)
+        for number, (name, stating) in enumerate(CARRIERS.items(), 1)
+    }
+    settings = {
+        "COMITY_USES": "train",
+        "COMITY_DROP_UNUSABLE": False,
+        "COMITY_SKIP_UNUSABLE": False,
+        "CONCURRENT_REQUESTS": 32,
+    }
     crawled = crawl(Pages, settings, urls=[server.url("/page") for server in servers.values()])
     by_origin = {item["url"].removesuffix("/page"): told(item) for item in crawled.items}
     assert len(crawled.items) == len(by_origin) == len(servers)
     for name, server in servers.items():
         wanted = CARRIERS[name]
-        assert by_origin[server.origin] == Stating(" ".join(sorted(wanted.stated.split())), *wanted[1:6]), name
+        assert by_origin[server.origin] == Stating(
+            " ".join(sorted(wanted.stated.split())), *wanted[1:6]
+        ), name
         well_known = [path for path in (ROBOTS, TDMREP) if path in server.routes]
         assert sorted(server.paths) == sorted([*well_known, *wanted.asked, "/page"]), name
     assert "Traceback" not in crawled.log
@@ -328,24 +417,46 @@ class Follows(Pages):
 
 
 @pytest.mark.requirement("USE-14", "MEET-3")
-def test_who_refuses_every_declared_use_everywhere_is_asked_for_policy_files_alone(serve: Servers, crawl: Crawl) -> None:
+def test_who_refuses_every_declared_use_everywhere_is_asked_for_policy_files_alone(
+    serve: Servers, crawl: Crawl
+) -> None:
     """What a host has arranged is crawled, whatever it states; what refuses for a page alone costs an item alone."""
-    servers = {name: site(serve, stating, number) for number, (name, stating) in enumerate(CARRIERS.items(), 1)}
+    servers = {
+        name: site(serve, stating, number)
+        for number, (name, stating) in enumerate(CARRIERS.items(), 1)
+    }
     arranged = site(serve, CARRIERS["usage"], 200)
     settings = {
         "COMITY_USES": "train",
         "COMITY_DEFAULTS": "train:allow",
-        "COMITY_ARRANGEMENTS": json.dumps({arranged.host: {"uses": ["train"], "reference": "contract 7"}}),
+        "COMITY_ARRANGEMENTS": json.dumps(
+            {arranged.host: {"uses": ["train"], "reference": "contract 7"}}
+        ),
         "CONCURRENT_REQUESTS": 32,
     }
-    crawled = crawl(Follows, settings, urls=[server.url("/page") for server in (*servers.values(), arranged)])
-    wanted = {server.url("/page") for name, server in servers.items() if "train-" not in CARRIERS[name].stated.split()}
-    assert {item["url"] for item in crawled.items if item["url"].endswith("/page")} == {*wanted, arranged.url("/page")}
-    refusing = {name for name, server in servers.items() if not set(server.paths) & {"/page", "/pages", "/page/next"}}
+    crawled = crawl(
+        Follows, settings, urls=[server.url("/page") for server in (*servers.values(), arranged)]
+    )
+    wanted = {
+        server.url("/page")
+        for name, server in servers.items()
+        if "train-" not in CARRIERS[name].stated.split()
+    }
+    assert {item["url"] for item in crawled.items if item["url"].endswith("/page")} == {
+        *wanted,
+        arranged.url("/page"),
+    }
+    refusing = {
+        name
+        for name, server in servers.items()
+        if not set(server.paths) & {"/page", "/pages", "/page/next"}
+    }
     assert refusing == EVERYWHERE
     assert {path for name in refusing for path in servers[name].paths} == {ROBOTS, TDMREP, LICENSE}
     assert crawled.stats["comity/sites/unusable"] == len(EVERYWHERE)
-    first = next(item["permissions"] for item in crawled.items if item["url"] == arranged.url("/page"))
+    first = next(
+        item["permissions"] for item in crawled.items if item["url"] == arranged.url("/page")
+    )
     because = [first["reasons"][place] for place in first["uses"]["train"]["because"]]
     assert [(reason["rule"], reason["text"]) for reason in because] == [
         ("comity.arrangement", f"{arranged.host}: train, contract 7"),

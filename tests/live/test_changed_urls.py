@@ -46,7 +46,12 @@ class Pages(Spider):
         except LookupError:
             permits = []
         texts = response.css("p::text").getall()
-        yield {"url": response.url, "texts": texts, "text": text(response), "permits": " ".join("yn"[not one] for one in permits)}
+        yield {
+            "url": response.url,
+            "texts": texts,
+            "text": text(response),
+            "permits": " ".join("yn"[not one] for one in permits),
+        }
         yield Request(urljoin(self.asked, "/next"), callback=self.parse)
 
 
@@ -63,7 +68,11 @@ def refused(item: dict[str, Any]) -> list[str]:
     """The URLs of the rules because of which training is refused."""
     tag = item["permissions"]
     use = tag["uses"]["train"]
-    return [urlsplit(tag["reasons"][place]["url"]).netloc for place in use["because"]] if use["verdict"] == "deny" else []
+    return (
+        [urlsplit(tag["reasons"][place]["url"]).netloc for place in use["because"]]
+        if use["verdict"] == "deny"
+        else []
+    )
 
 
 @pytest.fixture(params=["same origin", "another origin"])
@@ -75,33 +84,50 @@ def sites(request: pytest.FixtureRequest, serve: Serve) -> Callable[..., tuple[A
         if request.param == "same origin":
             server = serve({"/ai.txt": first + final, **pages, **more})
             return server, server
-        return serve({"/ai.txt": first, **pages, **more}), serve({"/ai.txt": final, **pages, **more}, "127.0.0.2")
+        return serve({"/ai.txt": first, **pages, **more}), serve(
+            {"/ai.txt": final, **pages, **more}, "127.0.0.2"
+        )
 
     return make
 
 
 @pytest.mark.requirement("AIT-10", "MEET-3")
 @pytest.mark.parametrize("refusing", ["first", "final", "none"])
-def test_what_is_said_of_either_url_holds(sites: Callable[..., tuple[Any, Any]], crawl: Crawl, refusing: str) -> None:
-    first, final = sites(*(rules(f"/{name}", "*") if name == refusing else "" for name in ("first", "final")))
+def test_what_is_said_of_either_url_holds(
+    sites: Callable[..., tuple[Any, Any]], crawl: Crawl, refusing: str
+) -> None:
+    first, final = sites(
+        *(rules(f"/{name}", "*") if name == refusing else "" for name in ("first", "final"))
+    )
     item = first_item(crawl(Pages, DEFAULTS, asked=first.url("/first"), to=final.url("/final")))
     assert item["url"] == final.url("/final")
     where = {"first": first, "final": final}.get(refusing)
     assert refused(item) == ([urlsplit(where.origin).netloc] if where else [])
-    assert {f"{first.origin}/robots.txt", f"{final.origin}/robots.txt"} <= item["permissions"]["policies"].keys()
+    assert {f"{first.origin}/robots.txt", f"{final.origin}/robots.txt"} <= item["permissions"][
+        "policies"
+    ].keys()
 
 
 @pytest.mark.requirement("AIT-10", "MEET-5")
-@pytest.mark.parametrize("mode_of_elements", ["tag", "strip", pytest.param("redact", marks=pytest.mark.slow)])
-def test_elements_of_either_url_are_cut(sites: Callable[..., tuple[Any, Any]], crawl: Crawl, mode_of_elements: str) -> None:
+@pytest.mark.parametrize(
+    "mode_of_elements", ["tag", "strip", pytest.param("redact", marks=pytest.mark.slow)]
+)
+def test_elements_of_either_url_are_cut(
+    sites: Callable[..., tuple[Any, Any]], crawl: Crawl, mode_of_elements: str
+) -> None:
     first, final = sites(rules("/first", ".a"), rules("/final", ".b"))
     settings = DEFAULTS | {"COMITY_ELEMENTS": mode_of_elements}
     items = crawl(Pages, settings, asked=first.url("/first"), to=final.url("/final")).items
     elements = items[0]["permissions"]["elements"]
-    spans = {one["selector"]: [span for span in one["spans"] if span[0] != "permits"] for one in elements}
+    spans = {
+        one["selector"]: [span for span in one["spans"] if span[0] != "permits"] for one in elements
+    }
     if mode_of_elements == "tag":
         assert items[0]["texts"] == ["one first", "two second"]
-        assert spans == {".a": [["texts", 0], ["text", 0, 9]], ".b": [["texts", 1], ["text", 10, 20]]}
+        assert spans == {
+            ".a": [["texts", 0], ["text", 0, 9]],
+            ".b": [["texts", 1], ["text", 10, 20]],
+        }
         assert items[0]["permits"] == "n n"
     else:
         assert items[0]["texts"] == []
@@ -111,7 +137,9 @@ def test_elements_of_either_url_are_cut(sites: Callable[..., tuple[Any, Any]], c
 
 
 @pytest.mark.requirement("MEET-3")
-def test_the_robots_txt_of_the_final_url_is_asked(sites: Callable[..., tuple[Any, Any]], crawl: Crawl) -> None:
+def test_the_robots_txt_of_the_final_url_is_asked(
+    sites: Callable[..., tuple[Any, Any]], crawl: Crawl
+) -> None:
     first, final = sites("", "", **{"/robots.txt": "User-agent: *\nDisallow: /final\n"})
     item = first_item(crawl(Pages, DEFAULTS, asked=first.url("/first"), to=final.url("/final")))
     assert item["permissions"]["uses"]["crawl"]["verdict"] == "deny"
@@ -122,7 +150,10 @@ def test_the_robots_txt_of_the_final_url_is_asked(sites: Callable[..., tuple[Any
     ("asked", "to"),
     [
         ("/first#a", "/first#b"),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in (("/first#a", ""), ("/first", "/first#b"))),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (("/first#a", ""), ("/first", "/first#b"))
+        ),
     ],
 )
 def test_a_fragment_makes_no_other_page(serve: Serve, crawl: Crawl, asked: str, to: str) -> None:
@@ -133,7 +164,9 @@ def test_a_fragment_makes_no_other_page(serve: Serve, crawl: Crawl, asked: str, 
 
 
 @pytest.mark.requirement("MEET-3")
-def test_a_url_without_policies_of_its_own_has_those_of_the_first(serve: Serve, crawl: Crawl) -> None:
+def test_a_url_without_policies_of_its_own_has_those_of_the_first(
+    serve: Serve, crawl: Crawl
+) -> None:
     site = serve({"/ai.txt": rules("/first", "*"), "/first": PAGE, "/next": PAGE})
     item = first_item(crawl(Pages, DEFAULTS, asked=site.url("/first"), to="about:blank"))
     assert refused(item) == [urlsplit(site.origin).netloc]
@@ -181,13 +214,23 @@ class MendedPages(Pages):
 
 @pytest.mark.requirement("META-1", "MEET-3")
 @pytest.mark.parametrize("spider", [RenderedPages, MendedPages])
-def test_header_fields_that_a_middleware_drops_hold(serve: Serve, crawl: Crawl, spider: type[Pages]) -> None:
+def test_header_fields_that_a_middleware_drops_hold(
+    serve: Serve, crawl: Crawl, spider: type[Pages]
+) -> None:
     said = serve.Answer(PAGE, content_type="text/html", headers={"X-Robots-Tag": "noai"})
     server = serve({"/first": said, "/next": PAGE})
-    settings = {**DEFAULTS, "COMITY_USES": "train,index", "COMITY_DEFAULTS": "train:allow,index:allow"}
+    settings = {
+        **DEFAULTS,
+        "COMITY_USES": "train,index",
+        "COMITY_DEFAULTS": "train:allow,index:allow",
+    }
     crawled = crawl(spider, settings, asked=server.url("/first"), to="")
     verdicts = {urlsplit(item["url"]).path: item["permissions"]["uses"] for item in crawled.items}
-    assert {(path, use): uses[use]["verdict"] for path, uses in verdicts.items() for use in ("train", "index")} == {
+    assert {
+        (path, use): uses[use]["verdict"]
+        for path, uses in verdicts.items()
+        for use in ("train", "index")
+    } == {
         ("/first", "train"): "deny",
         ("/first", "index"): "allow",
         ("/next", "train"): "allow",

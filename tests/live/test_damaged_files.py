@@ -21,7 +21,11 @@ from tests.selection import one_in
 if TYPE_CHECKING:
     from tests.conftest import Loopback, Serve
 
-SITE: dict[str, Any] = {"/robots.txt": "User-agent: *\nDisallow: /private\n", "/": "<a href=/private>a</a>", "/private": "<p>no"}
+SITE: dict[str, Any] = {
+    "/robots.txt": "User-agent: *\nDisallow: /private\n",
+    "/": "<a href=/private>a</a>",
+    "/private": "<p>no",
+}
 
 PROGRAM = """
 import sys
@@ -121,7 +125,11 @@ def pages_swapped(path: Path) -> None:
     path.write_bytes(octets[:4096] + octets[8192:12288] + octets[4096:8192] + octets[12288:])
 
 
-FILES = {"store/policies.sqlite": "COMITY_STORE", "store/pace.sqlite": "pace file", "job/comity.sqlite": "JOBDIR"}
+FILES = {
+    "store/policies.sqlite": "COMITY_STORE",
+    "store/pace.sqlite": "pace file",
+    "job/comity.sqlite": "JOBDIR",
+}
 ENTRIES = [
     *((name, file) for name in (*CRAWLS, "crawl") for file in FILES),
     *((name, "store/policies.sqlite") for name in ("policy", "verify", "refresh", "expire")),
@@ -137,10 +145,21 @@ def site(serve: Serve) -> Loopback:
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize(
     ("name", "file", "damage"),
-    one_in(3, [(*entry, damage) for entry, damage in zip(ENTRIES, itertools.cycle(DAMAGES), strict=False)]),
+    one_in(
+        3,
+        [
+            (*entry, damage)
+            for entry, damage in zip(ENTRIES, itertools.cycle(DAMAGES), strict=False)
+        ],
+    ),
 )
 def test_a_damaged_file_ends_a_program_with_one_line(
-    site: Loopback, tmp_path: Path, whole: Path, name: str, file: str, damage: Callable[[Path], None]
+    site: Loopback,
+    tmp_path: Path,
+    whole: Path,
+    name: str,
+    file: str,
+    damage: Callable[[Path], None],
 ) -> None:
     for one in whole.rglob("*"):
         if one.is_file():
@@ -149,7 +168,9 @@ def test_a_damaged_file_ends_a_program_with_one_line(
     damage(tmp_path / file)
     done = Program(name, tmp_path, site).run()
     assert "Traceback" not in done.stderr
-    assert [line for line in done.stderr.splitlines() if FILES[file] in line and "is damaged" in line], done.stderr
+    assert [
+        line for line in done.stderr.splitlines() if FILES[file] in line and "is damaged" in line
+    ], done.stderr
     assert done.returncode == (1 if name in (*CRAWLS, "crawl") else 2)
     assert site.paths == []
 
@@ -174,7 +195,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("name", one_in(3, CRAWLS))
 @pytest.mark.parametrize("damage", ["copy = replace(copy, '200', '404')", "due = 'x'"])
-def test_a_row_that_is_damaged_permits_nothing(site: Loopback, tmp_path: Path, name: str, damage: str) -> None:
+def test_a_row_that_is_damaged_permits_nothing(
+    site: Loopback, tmp_path: Path, name: str, damage: str
+) -> None:
     """The site is asked instead, and the row is written anew."""
     program = Program(name, tmp_path, site)
     for number in (1, 2):
@@ -190,10 +213,15 @@ def test_a_row_that_is_damaged_permits_nothing(site: Loopback, tmp_path: Path, n
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("name", one_in(4, ["crawl", *CRAWLS]))
-def test_what_a_crawl_leaves_is_for_its_user_alone(site: Loopback, tmp_path: Path, name: str) -> None:
+def test_what_a_crawl_leaves_is_for_its_user_alone(
+    site: Loopback, tmp_path: Path, name: str
+) -> None:
     done = Program(name, tmp_path, site).run()
     assert done.returncode == 0, done.stderr
-    modes = {str(one.relative_to(tmp_path)): stat.S_IMODE(one.stat().st_mode) for one in tmp_path.rglob("*")}
+    modes = {
+        str(one.relative_to(tmp_path)): stat.S_IMODE(one.stat().st_mode)
+        for one in tmp_path.rglob("*")
+    }
     assert {name: modes[name] for name in ("store", "job")} == {"store": 0o700, "job": 0o700}
     assert {name: modes[name] for name in FILES} == dict.fromkeys(FILES, 0o600)
 
@@ -206,7 +234,9 @@ def test_files_are_opened_and_checked_once(site: Loopback, tmp_path: Path, name:
     done = program.run()
     assert done.returncode == 0, done.stderr
     opened = json.loads(done.stdout.splitlines()[-1])
-    assert sorted(each for each in opened if each != ":memory:") == sorted(Path(file).name for file in FILES)
+    assert sorted(each for each in opened if each != ":memory:") == sorted(
+        Path(file).name for file in FILES
+    )
 
 
 @pytest.mark.requirement("SEC-6")
@@ -218,5 +248,11 @@ def test_files_that_others_can_read_are_told_of(site: Loopback, tmp_path: Path, 
         (tmp_path / file).chmod(0o644)
     done = program.run("INFO")
     assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stderr.splitlines() if "is open to other users of this machine" in line]
-    assert [sum(Path(file).name in line for line in lines) for file in FILES] == [1] * len(FILES), lines
+    lines = [
+        line
+        for line in done.stderr.splitlines()
+        if "is open to other users of this machine" in line
+    ]
+    assert [sum(Path(file).name in line for line in lines) for file in FILES] == [1] * len(FILES), (
+        lines
+    )

@@ -41,7 +41,9 @@ SETTINGS = "from comity.crawler.settings import *\n"
 HOW = JobOptions(workers=1)
 
 
-def scrapy(folder: Path, *words: str, now: datetime | None = None) -> subprocess.CompletedProcess[str]:
+def scrapy(
+    folder: Path, *words: str, now: datetime | None = None
+) -> subprocess.CompletedProcess[str]:
     """The command line, in a project; with the clock at `now`."""
     (folder / "dataset_settings.py").write_text(SETTINGS)
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -52,7 +54,12 @@ def scrapy(folder: Path, *words: str, now: datetime | None = None) -> subprocess
     return subprocess.run(
         [sys.executable, *program, *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, "SCRAPY_SETTINGS_MODULE": "dataset_settings", "COLUMNS": "200"},
+        env={
+            **os.environ,
+            "PYTHONPATH": path,
+            "SCRAPY_SETTINGS_MODULE": "dataset_settings",
+            "COLUMNS": "200",
+        },
         capture_output=True,
         text=True,
         timeout=300,
@@ -62,7 +69,10 @@ def scrapy(folder: Path, *words: str, now: datetime | None = None) -> subprocess
 
 def lines(path: Path) -> list[dict[str, Any]]:
     octets = path.read_bytes()
-    return [json.loads(line) for line in (gzip.decompress(octets) if path.suffix == ".gz" else octets).splitlines()]
+    return [
+        json.loads(line)
+        for line in (gzip.decompress(octets) if path.suffix == ".gz" else octets).splitlines()
+    ]
 
 
 def read_back(path: Path) -> list[dict[str, Any]]:
@@ -73,7 +83,10 @@ def read_back(path: Path) -> list[dict[str, Any]]:
 
 
 def feeds(folder: Path) -> dict[str, Any]:
-    return {str(folder / name): {} if "warc" in name else {"format": name.rpartition(".")[2]} for name in INPUTS}
+    return {
+        str(folder / name): {} if "warc" in name else {"format": name.rpartition(".")[2]}
+        for name in INPUTS
+    }
 
 
 # The demonstration site
@@ -113,8 +126,12 @@ FREE = {  # what no file says anything of but that nothing is to be trained on
         "Write to us\nNotes for research\nFor browsers\nYour account",
         HOME,
     ),
-    "/news/": Shown("News", "News\nPacket arrives\nPort closes early", (*NAV, "/news/1.html", "/news/2.html")),
-    "/private/press.html": Shown("For the press", "For the press\nAllowed, in the middle of what is not.", NAV),
+    "/news/": Shown(
+        "News", "News\nPacket arrives\nPort closes early", (*NAV, "/news/1.html", "/news/2.html")
+    ),
+    "/private/press.html": Shown(
+        "For the press", "For the press\nAllowed, in the middle of what is not.", NAV
+    ),
     "/features/": Shown(
         "Features",
         "Features\nThe keeper of the lamp\nAll stories, as data\nThe feed",
@@ -133,37 +150,67 @@ FREE = {  # what no file says anything of but that nothing is to be trained on
     "/forms/contact": Shown("Write to us", "Write to us", NAV),
     "/viewer/": Shown("For browsers", "For browsers\nHeadless ones are welcome too.", NAV),
 }
-LAMP = "The keeper of the lamp\nThere is one lamp on this machine, and one person who keeps it lit.\n"
+LAMP = (
+    "The keeper of the lamp\nThere is one lamp on this machine, and one person who keeps it lit.\n"
+)
 QUOTE = "I light it at dusk. Nobody has asked me to.\n"
 BY_HAND: dict[str, dict[str, Shown]] = {
     "train": {},  # Content-Signal: ai-train=no, of every page
     "index": {  # ACAP-disallow-index: /news/archive.html; ai.txt: aside, figure, and .comments .reply, which denies everything
         **FREE,
-        "/news/1.html": Shown("Packet arrives", "Packet arrives\nIt had been sent from the same machine, a moment earlier.", NAV),
+        "/news/1.html": Shown(
+            "Packet arrives",
+            "Packet arrives\nIt had been sent from the same machine, a moment earlier.",
+            NAV,
+        ),
         "/news/2.html": Shown(
-            "Port closes early", "Port closes early\nThose who came late were refused.\nThey may try again.", NAV
+            "Port closes early",
+            "Port closes early\nThose who came late were refused.\nThey may try again.",
+            NAV,
         ),
         "/about": Shown("About", "About\nA site to try crawlers on.", NAV),
         "/features/lamp.html": Shown(
-            "The keeper of the lamp", f"{LAMP}{QUOTE}\nComments\nI have seen it.\nNobody has asked me to.\n", NAV
+            "The keeper of the lamp",
+            f"{LAMP}{QUOTE}\nComments\nI have seen it.\nNobody has asked me to.\n",
+            NAV,
         ),
     },
     "present-snippet": {  # of articles 12 words, links and all; of /about 50 characters; ai.txt: .comments deny Return
         **FREE,
-        "/news/1.html": Shown("Packet arrives", "Packet arrives\nIt had been sent from the same machine, a moment", ()),
-        "/news/2.html": Shown("Port closes early", "Port closes early\nThose who came late were refused.\nThey may try", ()),
-        "/news/archive.html": Shown("Archive", "Archive\nOnly the sitemap knows of this page.", NAV),
+        "/news/1.html": Shown(
+            "Packet arrives", "Packet arrives\nIt had been sent from the same machine, a moment", ()
+        ),
+        "/news/2.html": Shown(
+            "Port closes early",
+            "Port closes early\nThose who came late were refused.\nThey may try",
+            (),
+        ),
+        "/news/archive.html": Shown(
+            "Archive", "Archive\nOnly the sitemap knows of this page.", NAV
+        ),
         "/about": Shown("About", "About\nA site to try crawlers on.", ()),
         "/features/lamp.html": Shown(
-            "The keeper of the lamp", f"{LAMP}{QUOTE}The lamp takes up one pixel.\n", (*NAV, "/features/lamp.png")
+            "The keeper of the lamp",
+            f"{LAMP}{QUOTE}The lamp takes up one pixel.\n",
+            (*NAV, "/features/lamp.png"),
         ),
     },
 }
 # A WARC file has the source of pages, too: of those of which no parts are refused, and as far as there may be so much text.
 WITHOUT_SOURCE = {
-    "index": {"/features/lamp.html", "/features/stories.json", "/features/feed.xml", "/features/lamp.png"},
+    "index": {
+        "/features/lamp.html",
+        "/features/stories.json",
+        "/features/feed.xml",
+        "/features/lamp.png",
+    },
     "present-snippet": {
-        *("/features/lamp.html", "/features/stories.json", "/features/feed.xml", "/features/lamp.png"),
+        *(
+            "/features/lamp.html",
+            "/features/stories.json",
+            "/features/feed.xml",
+            "/features/lamp.png",
+        ),
         *("/news/1.html", "/news/2.html", "/news/archive.html", "/about"),
     },
 }
@@ -174,7 +221,11 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A crawl of the demonstration site, as a user begins it: the folder with the datasets, and the site's origin."""
     folder = tmp_path_factory.mktemp("demonstration")
     with demo.running() as server:
-        settings = {"COMITY_MIN_DELAY": 0, "COMITY_AGENT": "testbot", "COMITY_USES": "train,index,present-snippet"}
+        settings = {
+            "COMITY_MIN_DELAY": 0,
+            "COMITY_AGENT": "testbot",
+            "COMITY_USES": "train,index,present-snippet",
+        }
         words = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
         outputs = [word for name in INPUTS for word in ("-O", name)]
         done = scrapy(folder, "crawl", "site", "-a", f"url={server.url}", *words, *outputs)
@@ -185,7 +236,9 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 @pytest.mark.requirement("MEET-3", "MEET-5", "ACAP-34")
 @pytest.mark.parametrize("use", BY_HAND)
 @pytest.mark.parametrize("name", INPUTS)
-def test_what_the_demonstration_site_permits(name: str, use: str, demonstration: tuple[Path, str], tmp_path: Path) -> None:
+def test_what_the_demonstration_site_permits(
+    name: str, use: str, demonstration: tuple[Path, str], tmp_path: Path
+) -> None:
     folder, origin = demonstration
     for output in (tmp_path / "out.jsonl", tmp_path / "out.parquet"):
         export([folder / name], output, Terms.of([use]), HOW)
@@ -203,19 +256,34 @@ def test_what_the_demonstration_site_permits(name: str, use: str, demonstration:
 @pytest.mark.requirement("MEET-3")
 def test_the_command_says_what_it_kept(demonstration: tuple[Path, str], tmp_path: Path) -> None:
     folder, origin = demonstration
-    done = scrapy(tmp_path, "dataset", "export", str(folder / "pages.warc.gz"), "--for", "index", "-o", "out.parquet")
+    done = scrapy(
+        tmp_path,
+        "dataset",
+        "export",
+        str(folder / "pages.warc.gz"),
+        "--for",
+        "index",
+        "-o",
+        "out.parquet",
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert "16 of 17 records may be used for index: out.parquet" in done.stdout
     assert done.stdout.split()[-2:] == ["deny:acap.disallow", "1"]
-    counted = scrapy(tmp_path, "dataset", "stats", "out.parquet", "--by", "origin", "--for", "index", "--json")
+    counted = scrapy(
+        tmp_path, "dataset", "stats", "out.parquet", "--by", "origin", "--for", "index", "--json"
+    )
     [row] = json.loads(counted.stdout)["rows"]
     assert (row["origin"], row["allowed"]) == (origin, 16)
-    assert {record["url"].removeprefix(origin) for record in read_back(tmp_path / "out.parquet")} == BY_HAND["index"].keys()
+    assert {
+        record["url"].removeprefix(origin) for record in read_back(tmp_path / "out.parquet")
+    } == BY_HAND["index"].keys()
 
 
 @pytest.mark.requirement("MEET-3")
 def test_records_whose_tags_say_nothing_are_counted(tmp_path: Path) -> None:
-    (tmp_path / "items.jsonl").write_text('{"url": "http://127.0.0.1/"}\n{"permissions": {"schema": 2}}\nno record\n')
+    (tmp_path / "items.jsonl").write_text(
+        '{"url": "http://127.0.0.1/"}\n{"permissions": {"schema": 2}}\nno record\n'
+    )
     done = scrapy(tmp_path, "dataset", "stats", "items.jsonl")
     assert (done.returncode, done.stderr) == (0, "")
     told = [line.split() for line in done.stdout.splitlines()]
@@ -231,10 +299,23 @@ def test_a_licence_permits_what_it_names_and_nothing_else(tmp_path: Path) -> Non
             "COMITY_MIN_DELAY": 0,
             "COMITY_AGENT": "testbot",
             "COMITY_USES": "train",
-            "COMITY_ARRANGEMENTS": json.dumps({"127.0.0.1": [{"uses": ["train"], "reference": "contract 2026/14"}]}),
+            "COMITY_ARRANGEMENTS": json.dumps(
+                {"127.0.0.1": [{"uses": ["train"], "reference": "contract 2026/14"}]}
+            ),
         }
         words = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
-        done = scrapy(tmp_path, "crawl", "site", "-a", f"url={server.url}features/", "-a", "depth=1", *words, "-O", "items.jsonl")
+        done = scrapy(
+            tmp_path,
+            "crawl",
+            "site",
+            "-a",
+            f"url={server.url}features/",
+            "-a",
+            "depth=1",
+            *words,
+            "-O",
+            "items.jsonl",
+        )
         assert done.returncode == 0, done.stderr
         lamp = server.url + "features/lamp.html"
     texts = {}
@@ -252,7 +333,9 @@ def test_a_licence_permits_what_it_names_and_nothing_else(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("MEET-3")
-def test_a_tag_is_the_same_text_after_every_way(demonstration: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_tag_is_the_same_text_after_every_way(
+    demonstration: tuple[Path, str], tmp_path: Path
+) -> None:
     folder, _ = demonstration
     begun = lines(folder / "items.jsonl")
     terms = Terms.of(["crawl"])  # all that was fetched
@@ -270,8 +353,12 @@ def test_a_tag_is_the_same_text_after_every_way(demonstration: tuple[Path, str],
         found = lines(place)
         assert [record["url"] for record in found] == [record["url"] for record in begun], way
         for record, item in zip(found, begun, strict=True):
-            assert json.dumps(record["permissions"], sort_keys=True) == json.dumps(item["permissions"], sort_keys=True), way
-            different = {key for key in record.keys() | item.keys() if record.get(key) != item.get(key)}
+            assert json.dumps(record["permissions"], sort_keys=True) == json.dumps(
+                item["permissions"], sort_keys=True
+            ), way
+            different = {
+                key for key in record.keys() | item.keys() if record.get(key) != item.get(key)
+            }
             assert different <= ({"html"} if "WARC" in way else set()), way
 
 
@@ -347,7 +434,9 @@ FEED = marked("""<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"><chann
 
 def whole(letters: str, head: str = "") -> str:
     mark = "{" + letters + "}"
-    return marked(f'<!doctype html><title>{mark}</title>{head}<main><p title="{mark}">{mark} <a href="/{mark}">{mark}</a></main>')
+    return marked(
+        f'<!doctype html><title>{mark}</title>{head}<main><p title="{mark}">{mark} <a href="/{mark}">{mark}</a></main>'
+    )
 
 
 DOCUMENTS = {
@@ -367,8 +456,15 @@ DOCUMENTS = {
     "/reserved.html": whole("t", '<meta name="tdm-reservation" content="1">'),
     "/refused/a.html": whole("tip"),
 }
-FIELDS = {"/signal.html": {"Content-Signal": "ai-train=no, search=yes"}, "/field.html": {"X-Robots-Tag": "noindex"}}
-TYPES = {"html": "text/html; charset=utf-8", "json": "application/json", "xml": "application/rss+xml"}
+FIELDS = {
+    "/signal.html": {"Content-Signal": "ai-train=no, search=yes"},
+    "/field.html": {"X-Robots-Tag": "noindex"},
+}
+TYPES = {
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+    "xml": "application/rss+xml",
+}
 ROBOTS = """User-agent: *
 Disallow: /refused/
 Content-Usage: /usage/ train-ai=n
@@ -413,8 +509,12 @@ class Taking(Spider):
         if response.url.endswith("html"):
             taken |= {
                 "text": elements.text(response),
-                "links": [response.urljoin(link) for link in response.css("a::attr(href)").getall()],
-                "images": [response.urljoin(link) for link in response.css("img::attr(src)").getall()],
+                "links": [
+                    response.urljoin(link) for link in response.css("a::attr(href)").getall()
+                ],
+                "images": [
+                    response.urljoin(link) for link in response.css("img::attr(src)").getall()
+                ],
                 "parts": response.css("p, div, aside").getall(),
             }
         yield taken
@@ -423,10 +523,14 @@ class Taking(Spider):
 @pytest.fixture
 def planted(serve: Serve) -> Loopback:
     answers = {
-        path: serve.Answer(text, content_type=TYPES[path.rpartition(".")[2]], headers=FIELDS.get(path, {}))
+        path: serve.Answer(
+            text, content_type=TYPES[path.rpartition(".")[2]], headers=FIELDS.get(path, {})
+        )
         for path, text in DOCUMENTS.items()
     }
-    tdm = serve.Answer('[{"location": "/tdm/*", "tdm-reservation": 1}]', content_type="application/json")
+    tdm = serve.Answer(
+        '[{"location": "/tdm/*", "tdm-reservation": 1}]', content_type="application/json"
+    )
     return serve({"/robots.txt": ROBOTS, "/ai.txt": AI, "/.well-known/tdmrep.json": tdm, **answers})
 
 
@@ -442,21 +546,32 @@ def everything(path: Path) -> bytes:
         octets = json.dumps(table.to_pylist(), default=str).encode()
         octets += repr(table.schema.metadata).encode()
         with duckdb.connect() as db:
-            octets += repr(db.execute(f"SELECT CAST(record AS VARCHAR) FROM '{path}' AS record").fetchall()).encode()
             octets += repr(
-                db.execute(f"SELECT stats_min_value, stats_max_value FROM parquet_metadata('{path}')").fetchall()
+                db.execute(f"SELECT CAST(record AS VARCHAR) FROM '{path}' AS record").fetchall()
+            ).encode()
+            octets += repr(
+                db.execute(
+                    f"SELECT stats_min_value, stats_max_value FROM parquet_metadata('{path}')"
+                ).fetchall()
             ).encode()
     return octets
 
 
 @pytest.mark.requirement("MEET-3", "MEET-5", "AIT-5", "AIT-7", "AIT-16")
-def test_what_is_refused_is_in_no_file_that_comes_out(planted: Loopback, crawl: Crawl, tmp_path: Path, *, in_full: bool) -> None:
+def test_what_is_refused_is_in_no_file_that_comes_out(
+    planted: Loopback, crawl: Crawl, tmp_path: Path, *, in_full: bool
+) -> None:
     settings: dict[str, Any] = {"FEEDS": feeds(tmp_path), "COMITY_USES": ",".join(USES)}
     settings |= {"COMITY_DEFAULTS": ",".join(f"{use}:allow" for use in USES)}
     crawled = crawl(Taking, settings, urls=[planted.url(path) for path in DOCUMENTS])
     assert "Traceback" not in crawled.log
     assert "/refused/a.html" not in planted.paths
-    fetched = {mark for path, text in DOCUMENTS.items() if path != "/refused/a.html" for mark in marks(text)}
+    fetched = {
+        mark
+        for path, text in DOCUMENTS.items()
+        if path != "/refused/a.html"
+        for mark in marks(text)
+    }
     for asked in ("train", "index", "present-snippet", "train,index,present-snippet"):
         letters = {USES[use] for use in asked.split(",")}
         permitted = {mark for mark in fetched if not letters & set(mark)}
@@ -465,7 +580,10 @@ def test_what_is_refused_is_in_no_file_that_comes_out(planted: Loopback, crawl: 
                 folder = tmp_path / f"{asked} {name} {form}"
                 folder.mkdir()
                 export([tmp_path / name], folder / f"out.{form}", Terms.of(asked.split(",")), HOW)
-                written = {path.name: everything(path).decode("utf-8", "replace") for path in folder.iterdir()}
+                written = {
+                    path.name: everything(path).decode("utf-8", "replace")
+                    for path in folder.iterdir()
+                }
                 assert written.keys() == {f"out.{form}", f"out.{form}.croissant.json"}
                 for octets in written.values():
                     assert marks(octets) <= permitted, (asked, name, form)
@@ -482,12 +600,24 @@ class Dated(Taking):
 
     def parse(self, response: Response) -> Iterator[Any]:
         assert isinstance(response, TextResponse)
-        yield {"url": response.url, "fetched_at": datetime.now(UTC).isoformat(), "text": elements.text(response)}
+        yield {
+            "url": response.url,
+            "fetched_at": datetime.now(UTC).isoformat(),
+            "text": elements.text(response),
+        }
 
 
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
-LIMITED = ("/free.html", "/date.html", "/days.html", "/after.html", "/kept.html", "/recrawled.html", "/taken.html")
+LIMITED = (
+    "/free.html",
+    "/date.html",
+    "/days.html",
+    "/after.html",
+    "/kept.html",
+    "/recrawled.html",
+    "/taken.html",
+)
 INDEX = {"COMITY_USES": "index", "COMITY_ARRANGEMENTS": "127.0.0.1:take-down"}
 
 
@@ -518,7 +648,11 @@ class Limits(NamedTuple):
         )
 
     def paths(self, *datasets: Path) -> list[str]:
-        return [record["url"].removeprefix(self.site.origin) for path in datasets for record in read_back(path)]
+        return [
+            record["url"].removeprefix(self.site.origin)
+            for path in datasets
+            for record in read_back(path)
+        ]
 
 
 @pytest.fixture
@@ -532,7 +666,9 @@ def limits(serve: Serve) -> Limits:
     return made
 
 
-def exported(datasets: list[Path], now: datetime, limits: Limits, folder: Path, *forms: str) -> list[str]:
+def exported(
+    datasets: list[Path], now: datetime, limits: Limits, folder: Path, *forms: str
+) -> list[str]:
     found = set()
     for name in (f"now.{form}" for form in forms or ("jsonl", "parquet")):
         export(datasets, folder / name, Terms.of(["index"], now=now), HOW)
@@ -542,7 +678,9 @@ def exported(datasets: list[Path], now: datetime, limits: Limits, folder: Path, 
 
 
 @pytest.mark.requirement("ACAP-32", "META-2", "MEET-3", "SEC-6")
-def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Crawl, tmp_path: Path, *, in_full: bool) -> None:
+def test_what_is_past_its_limit_goes_and_nothing_else(
+    limits: Limits, crawl: Crawl, tmp_path: Path, *, in_full: bool
+) -> None:
     forms = () if in_full else ("jsonl",)
     began = datetime.now(UTC)
     crawl(Dated, INDEX | {"FEEDS": feeds(tmp_path)}, urls=limits.urls)
@@ -557,15 +695,22 @@ def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Cra
         "/kept.html": (began + 20 * DAY - SECOND, ended + 20 * DAY + SECOND, "expired:preserve"),
     }
     for path, (before, behind, why) in ends.items():
-        assert [sorted(exported([one], before, limits, tmp_path, *forms)) for one in datasets] == [left] * 3
+        assert [sorted(exported([one], before, limits, tmp_path, *forms)) for one in datasets] == [
+            left
+        ] * 3
         unchanged = [one.read_bytes() for one in datasets]
         assert not expire(datasets, before, options=HOW).causes
         assert [one.read_bytes() for one in datasets] == unchanged
 
         left.remove(path)
-        assert [sorted(exported([one], behind, limits, tmp_path, *forms)) for one in datasets] == [left] * 3
+        assert [sorted(exported([one], behind, limits, tmp_path, *forms)) for one in datasets] == [
+            left
+        ] * 3
         told: list[tuple[str, str]] = []
-        options = JobOptions(workers=1, removed=lambda note, told=told: told.append((note["url"], note["why"])))  # type: ignore[misc]
+        options = JobOptions(
+            workers=1,
+            removed=lambda note, told=told: told.append((note["url"], note["why"])),  # type: ignore[misc]
+        )
         assert expire(datasets, behind, dry_run=True, options=HOW).causes == {why: 3}
         assert [one.read_bytes() for one in datasets] == unchanged
         assert expire(datasets, behind, options=options).causes == {why: 3}
@@ -584,7 +729,9 @@ def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Cra
 
 
 @pytest.mark.requirement("ACAP-32", "ACAP-30")
-def test_a_page_that_was_fetched_again_takes_the_place_of_the_older(limits: Limits, crawl: Crawl, tmp_path: Path) -> None:
+def test_a_page_that_was_fetched_again_takes_the_place_of_the_older(
+    limits: Limits, crawl: Crawl, tmp_path: Path
+) -> None:
     """Of those whose permission lasts until then. Of others both stay, and both until the same moment."""
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
@@ -595,9 +742,19 @@ def test_a_page_that_was_fetched_again_takes_the_place_of_the_older(limits: Limi
         assert sorted(exported([first / name], now, limits, tmp_path)) == sorted(LIMITED)
         both = exported([first / name, second / name], now, limits, tmp_path)
         assert sorted(both) == sorted([*LIMITED, *LIMITED[:5], "/taken.html"])
-        export([second / name, first / name], tmp_path / "out.jsonl", Terms.of(["index"], now=now), HOW)
-        (left,) = (record for record in lines(tmp_path / "out.jsonl") if record["url"].endswith("/recrawled.html"))
-        (latest,) = (record for record in read_back(second / name) if record["url"].endswith("/recrawled.html"))
+        export(
+            [second / name, first / name], tmp_path / "out.jsonl", Terms.of(["index"], now=now), HOW
+        )
+        (left,) = (
+            record
+            for record in lines(tmp_path / "out.jsonl")
+            if record["url"].endswith("/recrawled.html")
+        )
+        (latest,) = (
+            record
+            for record in read_back(second / name)
+            if record["url"].endswith("/recrawled.html")
+        )
         assert left["fetched_at"] == latest["fetched_at"]
         ends = {
             record["permissions"]["uses"]["index"]["until"]
@@ -606,18 +763,25 @@ def test_a_page_that_was_fetched_again_takes_the_place_of_the_older(limits: Limi
         }
         assert len(ends) == 1  # counted from when the page was taken first
     for name in INPUTS:
-        assert expire([second / name, first / name], now, options=HOW).causes == {"superseded:index": 1}
+        assert expire([second / name, first / name], now, options=HOW).causes == {
+            "superseded:index": 1
+        }
         assert sorted(limits.paths(first / name)) == sorted(set(LIMITED) - {"/recrawled.html"})
         assert sorted(limits.paths(second / name)) == sorted(LIMITED)
 
 
 def actions(store: Path) -> list[tuple[str, bool]]:
     with closing(sqlite3.connect(store)) as db:
-        return [(url, done is not None) for url, done in db.execute("SELECT url, done FROM action ORDER BY requested")]
+        return [
+            (url, done is not None)
+            for url, done in db.execute("SELECT url, done FROM action ORDER BY requested")
+        ]
 
 
 @pytest.mark.requirement("ACAP-43", "MEET-3")
-@pytest.mark.parametrize("mode", ["no-reactor"], indirect=True)  # how it was crawled makes no difference to the command
+@pytest.mark.parametrize(
+    "mode", ["no-reactor"], indirect=True
+)  # how it was crawled makes no difference to the command
 @pytest.mark.slow
 def test_what_a_site_has_taken_down_goes_once(limits: Limits, crawl: Crawl, tmp_path: Path) -> None:
     store = tmp_path / "policies.sqlite"
@@ -627,7 +791,10 @@ def test_what_a_site_has_taken_down_goes_once(limits: Limits, crawl: Crawl, tmp_
     assert scrapy(tmp_path, *words).stdout == ""
 
     taken = limits.site.url("/taken.html")
-    for number in (1, 2):  # what is asked for again, by another copy of the file, is to be done again
+    for number in (
+        1,
+        2,
+    ):  # what is asked for again, by another copy of the file, is to be done again
         limits.ask("ACAP-request-take-down: /taken.html", f"# copy {number}")
         with closing(sqlite3.connect(store, isolation_level=None)) as db:
             db.execute("UPDATE file SET due = 0")
@@ -649,17 +816,33 @@ def test_what_a_site_has_taken_down_goes_once(limits: Limits, crawl: Crawl, tmp_
 
 
 @pytest.mark.requirement("ACAP-32", "META-2")
-@pytest.mark.parametrize("mode", ["no-reactor"], indirect=True)  # how it was crawled makes no difference to the command
+@pytest.mark.parametrize(
+    "mode", ["no-reactor"], indirect=True
+)  # how it was crawled makes no difference to the command
 def test_the_command_goes_by_the_clock(limits: Limits, crawl: Crawl, tmp_path: Path) -> None:
     crawl(Dated, INDEX | {"FEEDS": feeds(tmp_path)}, urls=limits.urls)
     went: list[str] = []
     for now in (limits.date - SECOND, limits.date, limits.after - SECOND, limits.after):
-        out = scrapy(tmp_path, "dataset", "export", "pages.warc.gz", "--for", "index", "-o", "out.parquet", now=now)
+        out = scrapy(
+            tmp_path,
+            "dataset",
+            "export",
+            "pages.warc.gz",
+            "--for",
+            "index",
+            "-o",
+            "out.parquet",
+            now=now,
+        )
         done = scrapy(tmp_path, "dataset", "expire", "items.jsonl", now=now)
         assert (out.returncode, out.stderr, done.returncode) == (0, "", 0)
         went += done.stdout.replace(limits.site.origin, "").splitlines()
-        assert sorted(limits.paths(tmp_path / "out.parquet")) == sorted(limits.paths(tmp_path / "items.jsonl"))
-    assert went == [f"expired:index\t{path}" for path in ("/date.html", "/days.html", "/after.html")]
+        assert sorted(limits.paths(tmp_path / "out.parquet")) == sorted(
+            limits.paths(tmp_path / "items.jsonl")
+        )
+    assert went == [
+        f"expired:index\t{path}" for path in ("/date.html", "/days.html", "/after.html")
+    ]
 
 
 # What is shown of it
@@ -686,13 +869,19 @@ def shown(folder: Path, name: str, use: str) -> dict[str, dict[str, Any]]:
     for form in ("jsonl", "parquet"):
         export([folder / name], folder / f"shown.{form}", Terms.of([use]), HOW)
     found = read_back(folder / "shown.jsonl")
-    kept = [{key: value for key, value in record.items() if value is not None} for record in read_back(folder / "shown.parquet")]
+    kept = [
+        {key: value for key, value in record.items() if value is not None}
+        for record in read_back(folder / "shown.parquet")
+    ]
     assert sorted(kept, key=repr) == sorted(
-        ({key: value for key, value in record.items() if value is not None} for record in found), key=repr
+        ({key: value for key, value in record.items() if value is not None} for record in found),
+        key=repr,
     )
     beside = ("url", "fetched_at", "final_url", "status", "content_type", "permissions")
     return {
-        "/" + record["url"].split("/", 3)[3]: {key: value for key, value in record.items() if value and key not in beside}
+        "/" + record["url"].split("/", 3)[3]: {
+            key: value for key, value in record.items() if value and key not in beside
+        }
         for record in found
     }
 
@@ -706,33 +895,62 @@ def test_snippets_are_as_long_as_is_permitted_and_say_whose_they_are(
     paths = [f"/{name}.html" for name in ("words", "chars", "instead", "licensed", "other")]
     pages: dict[str, Any] = {path: (INSTEAD if "instead" in path else "") + body for path in paths}
     license_xml = serve.Answer(LICENSED, content_type="application/rsl+xml")
-    site = serve({"/robots.txt": SNIPPETS, "/credit.txt": "By A. Author", "/license.xml": license_xml, **pages})
-    settings: dict[str, Any] = {"FEEDS": feeds(tmp_path), "COMITY_USES": "train,present-snippet", "COMITY_DROP_UNUSABLE": False}
-    crawl(Dated, settings | ({"COMITY_ARRANGEMENTS": RESOURCES} if arranged else {}), urls=[site.url(path) for path in paths])
-    credit = {"role": "credit", "extract": "", "url": site.url("/credit.txt"), "content": "By A. Author"}
+    site = serve(
+        {
+            "/robots.txt": SNIPPETS,
+            "/credit.txt": "By A. Author",
+            "/license.xml": license_xml,
+            **pages,
+        }
+    )
+    settings: dict[str, Any] = {
+        "FEEDS": feeds(tmp_path),
+        "COMITY_USES": "train,present-snippet",
+        "COMITY_DROP_UNUSABLE": False,
+    }
+    crawl(
+        Dated,
+        settings | ({"COMITY_ARRANGEMENTS": RESOURCES} if arranged else {}),
+        urls=[site.url(path) for path in paths],
+    )
+    credit = {
+        "role": "credit",
+        "extract": "",
+        "url": site.url("/credit.txt"),
+        "content": "By A. Author",
+    }
     instead = {"role": "", "extract": "meta:description", "url": "", "content": "In short"}
     text = {"text": "One two three four five six seven eight nine ten."}
     for name in INPUTS:
         source = {"html": body} if "warc" in name else {}
-        expected: dict[str, Any] = {"/chars.html": {"text": "One two"}, "/licensed.html": text | source}
+        expected: dict[str, Any] = {
+            "/chars.html": {"text": "One two"},
+            "/licensed.html": text | source,
+        }
         if arranged:
             expected["/words.html"] = {"text": "One two three four five", "attribution": [credit]}
             expected["/instead.html"] = {"must_use": [instead]}
         assert shown(tmp_path, name, "present-snippet") == expected
-        assert shown(tmp_path, name, "train") == {"/licensed.html": text | source | {"license": [site.url("/license.xml")]}}
+        assert shown(tmp_path, name, "train") == {
+            "/licensed.html": text | source | {"license": [site.url("/license.xml")]}
+        }
         counts = stats([tmp_path / name], datetime.now(UTC), HOW, by="origin")
         assert counts.groups[site.origin]["present-snippet"].allowed == len(expected)
 
 
 @pytest.mark.requirement("MEET-3", "ACAP-35")
-def test_a_page_that_is_not_to_be_translated_is_in_no_export_for_translation(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_a_page_that_is_not_to_be_translated_is_in_no_export_for_translation(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     robots = "ACAP-crawler: *\nACAP-allow-crawl: /\nACAP-allow-present: /acap.html prohibited-modification=translation\n"
     pages = {
         "/plain.html": "<p>plain",
         "/meta.html": '<meta name="robots" content="notranslate"><p>meta',
         "/acap.html": "<p>acap",
     }
-    field = serve.Answer("<p>field", content_type="text/html", headers={"X-Robots-Tag": "notranslate"})
+    field = serve.Answer(
+        "<p>field", content_type="text/html", headers={"X-Robots-Tag": "notranslate"}
+    )
     site = serve({"/robots.txt": robots, "/field.html": field, **pages})
     settings = {
         "FEEDS": feeds(tmp_path),
@@ -742,4 +960,8 @@ def test_a_page_that_is_not_to_be_translated_is_in_no_export_for_translation(ser
     crawl(Dated, settings, urls=[site.url(path) for path in ("/field.html", *pages)])
     for name in INPUTS:
         assert set(shown(tmp_path, name, "translate")) == {"/plain.html"}
-        assert set(shown(tmp_path, name, "train")) == set(shown(tmp_path, name, "present")) == {"/field.html", *pages}
+        assert (
+            set(shown(tmp_path, name, "train"))
+            == set(shown(tmp_path, name, "present"))
+            == {"/field.html", *pages}
+        )

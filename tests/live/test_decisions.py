@@ -55,12 +55,19 @@ class Counting(Spider):
 
 
 def pages(**files: str) -> dict[str, Any]:
-    return {"/robots.txt": ROBOTS, "/": "<p>first</p>", **{f"/{path}": "<p>page</p>" for path in range(10)}, **files}
+    return {
+        "/robots.txt": ROBOTS,
+        "/": "<p>first</p>",
+        **{f"/{path}": "<p>page</p>" for path in range(10)},
+        **files,
+    }
 
 
 @pytest.mark.requirement("RFC-2")
 @pytest.mark.parametrize("preferences", ["", "scope: /\nallowed-methods: GET\n"])
-def test_an_unchanged_request_of_a_known_site_is_judged_once(serve: Serve, crawl: Crawl, preferences: str) -> None:
+def test_an_unchanged_request_of_a_known_site_is_judged_once(
+    serve: Serve, crawl: Crawl, preferences: str
+) -> None:
     server = serve(pages(**{"/automation-preferences.txt": preferences} if preferences else {}))
     crawled = crawl(Counting, url=server.url("/"))
     assert len(crawled.items) == len(PATHS)
@@ -68,7 +75,9 @@ def test_an_unchanged_request_of_a_known_site_is_judged_once(serve: Serve, crawl
 
 
 @pytest.mark.requirement("RFC-2")
-def test_a_request_that_was_read_from_disk_is_judged_as_a_new_one(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_a_request_that_was_read_from_disk_is_judged_as_a_new_one(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     """Whatever was known of it when it was written."""
     server = serve(pages())
     crawled = crawl(Counting, {"JOBDIR": str(tmp_path / "job")}, url=server.url("/"))
@@ -88,10 +97,16 @@ class Scripted(Counting):
 
 
 @pytest.mark.requirement("AUTO-9")
-def test_fields_that_make_another_kind_of_request_are_judged_as_they_go_out(serve: Serve, crawl: Crawl) -> None:
+def test_fields_that_make_another_kind_of_request_are_judged_as_they_go_out(
+    serve: Serve, crawl: Crawl
+) -> None:
     server = serve(pages(**{"/automation-preferences.txt": "scope: /\nallowed-methods: GET\n"}))
     crawled = crawl(Scripted, url=server.url("/"))
     assert (crawled.items, crawled.stats["comity/access/deny/automation.xhr"]) == ([], 1)
     assert "/" not in server.paths
-    opened = serve(pages(**{"/automation-preferences.txt": "scope: /\nallowed-methods: GET\nallow-xhr: open\n"}))
+    opened = serve(
+        pages(
+            **{"/automation-preferences.txt": "scope: /\nallowed-methods: GET\nallow-xhr: open\n"}
+        )
+    )
     assert len(crawl(Scripted, url=opened.url("/")).items) == len(PATHS)

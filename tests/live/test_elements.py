@@ -75,7 +75,9 @@ User-agent: otherbot
 def planted(text: str) -> str:
     """Each @ is a word of its own, written in the letters."""
     numbers = count(1)
-    return re.sub("@", lambda _: "Q" + f"{next(numbers):06b}".replace("0", "X").replace("1", "Z"), text)
+    return re.sub(
+        "@", lambda _: "Q" + f"{next(numbers):06b}".replace("0", "X").replace("1", "Z"), text
+    )
 
 
 PAGE = planted("""<!doctype html><html lang="en"><head><title>kepttitle</title>
@@ -110,13 +112,22 @@ FEED = planted("""<?xml version="1.0" encoding="UTF-8"?>
 kepttail<dc:creator>@</dc:creator><summary>keptsummary</summary></item></channel></rss>""")
 
 DOCUMENTS = {"/page.html": PAGE, "/title.html": TITLE, "/data.json": DATA, "/feed.xml": FEED}
-TYPES = {"html": "text/html; charset=utf-8", "json": "application/json", "xml": "application/rss+xml"}
-START = "<!doctype html><title>keptstart</title>" + "".join(f'<a href="{path}">to</a>' for path in DOCUMENTS)
+TYPES = {
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+    "xml": "application/rss+xml",
+}
+START = "<!doctype html><title>keptstart</title>" + "".join(
+    f'<a href="{path}">to</a>' for path in DOCUMENTS
+)
 
 
 @pytest.fixture
 def site(serve: Serve) -> Loopback:
-    documents = {path: serve.Answer(text, content_type=TYPES[path.rpartition(".")[2]]) for path, text in DOCUMENTS.items()}
+    documents = {
+        path: serve.Answer(text, content_type=TYPES[path.rpartition(".")[2]])
+        for path, text in DOCUMENTS.items()
+    }
     return serve({"/ai.txt": AI, "/": START, **documents})
 
 
@@ -160,7 +171,12 @@ def test_pages_are_redacted(site: Loopback, crawl: Crawl) -> None:
 @pytest.mark.requirement("MEET-5", "AIT-9")
 def test_what_is_refused_for_another_use_stays(site: Loopback, crawl: Crawl) -> None:
     items = by_path(
-        crawl(SiteSpider, REDACT | {"COMITY_USES": "index", "COMITY_DEFAULTS": "index:allow"}, url=site.url("/"), html="1")
+        crawl(
+            SiteSpider,
+            REDACT | {"COMITY_USES": "index", "COMITY_DEFAULTS": "index:allow"},
+            url=site.url("/"),
+            html="1",
+        )
     )
     stored = json.dumps(items["/page.html"])
     assert LETTERS & set(stored)
@@ -172,18 +188,29 @@ def test_what_is_refused_for_another_use_stays(site: Loopback, crawl: Crawl) -> 
 def test_spans_of_a_tag_name_exactly_what_is_covered(site: Loopback, crawl: Crawl) -> None:
     items = by_path(crawl(SiteSpider, TRAIN, url=site.url("/"), html="1"))
     page = items["/page.html"]
-    assert (page["html"], items["/data.json"]["html"], items["/feed.xml"]["html"]) == (PAGE, DATA, FEED)
+    assert (page["html"], items["/data.json"]["html"], items["/feed.xml"]["html"]) == (
+        PAGE,
+        DATA,
+        FEED,
+    )
     elements = {element["selector"]: element for element in page["permissions"]["elements"]}
-    covered = {selector: [_named(page, span) for span in one["spans"] if span[0] != "html"] for selector, one in elements.items()}
+    covered = {
+        selector: [_named(page, span) for span in one["spans"] if span[0] != "html"]
+        for selector, one in elements.items()
+    }
     outside = [word for word in page["text"].split() if not LETTERS & set(word)]
     refused = covered[".refused"] + covered[".note .quote"]
     left = page["text"]
-    for text in sorted((one for one in refused if not one.startswith("http")), key=len, reverse=True):
+    for text in sorted(
+        (one for one in refused if not one.startswith("http")), key=len, reverse=True
+    ):
         assert not kept(text)
         assert text == text.strip()
         left = left.replace(text, "")
     assert left.split() == outside
-    assert [one for one in refused if one.startswith("http")] == [link for link in page["links"] if LETTERS & set(link)]
+    assert [one for one in refused if one.startswith("http")] == [
+        link for link in page["links"] if LETTERS & set(link)
+    ]
     quotes = covered[".refused .inner, .quote"]
     assert (len(quotes), quotes[1:]) == (3, ["keptquote", *covered[".note .quote"]])
     assert covered[".guided"] == ["keptguided"]
@@ -237,12 +264,21 @@ class Plain(Spider):
             taken |= {
                 "attributes": response.xpath("//@*").getall(),
                 "comments": [comment.root.text for comment in response.xpath("//comment()")],
-                "links": [response.urljoin(link) for link in response.css("a::attr(href)").getall()],
+                "links": [
+                    response.urljoin(link) for link in response.css("a::attr(href)").getall()
+                ],
                 "document": response.css(":root").get(),
-                "by_element": {element.root.tag: element.get() for element in response.xpath("//*")},
+                "by_element": {
+                    element.root.tag: element.get() for element in response.xpath("//*")
+                },
             }
         joined = " ".join(map(str, texts))
-        yield taken | {"texts": texts, "joined": joined, "nested": {"deep": [texts]}, "altered": f"{joined[::-1]} {joined[::2]}"}
+        yield taken | {
+            "texts": texts,
+            "joined": joined,
+            "nested": {"deep": [texts]},
+            "altered": f"{joined[::-1]} {joined[::2]}",
+        }
 
 
 def original_texts(path: str) -> list[Any]:
@@ -258,7 +294,9 @@ def test_items_of_any_spider_are_redacted(site: Loopback, crawl: Crawl) -> None:
     items = by_path(crawl(Plain, REDACT, urls=[site.url(path) for path in DOCUMENTS]))
     assert_only_what_may_be_trained_on(items)
     for path, item in items.items():
-        assert item["texts"] == [text for text in original_texts(path) if not LETTERS & set(str(text))]
+        assert item["texts"] == [
+            text for text in original_texts(path) if not LETTERS & set(str(text))
+        ]
         assert not item["altered"], path
     assert items["/page.html"]["links"] == [site.url("/keptlink")]
     assert items["/data.json"]["titles"] == ["keptone", "kepttwo"]
@@ -270,7 +308,12 @@ def test_a_spider_does_not_see_what_is_stripped(site: Loopback, crawl: Crawl) ->
     items = by_path(crawl(Plain, STRIP, urls=[site.url(path) for path in DOCUMENTS]))
     assert_only_what_may_be_trained_on(items)
     for path, item in items.items():
-        words = [word for text in original_texts(path) if not LETTERS & set(str(text)) for word in str(text).split()]
+        words = [
+            word
+            for text in original_texts(path)
+            if not LETTERS & set(str(text))
+            for word in str(text).split()
+        ]
         assert item["joined"].split() == words
         assert kept(item["joined"]) == kept(item["altered"][: len(item["joined"])][::-1])
         assert item["document"]
@@ -284,7 +327,9 @@ def test_pages_are_stripped(site: Loopback, crawl: Crawl) -> None:
     items = by_path(crawled)
     assert_only_what_may_be_trained_on(items)
     assert items["/title.html"]["title"] == "keptname"
-    assert not [path for path in site.paths if LETTERS & set(path)]  # links that nobody saw are not followed
+    assert not [
+        path for path in site.paths if LETTERS & set(path)
+    ]  # links that nobody saw are not followed
 
 
 class Declared(Item):
@@ -335,7 +380,9 @@ class HeadingSpider(Spider):
 
     def parse(self, response: Response, **_: Any) -> Iterator[Any]:
         assert isinstance(response, TextResponse)
-        pairs = dict(zip(response.css("dt::text").getall(), response.css("dd::text").getall(), strict=True))
+        pairs = dict(
+            zip(response.css("dt::text").getall(), response.css("dd::text").getall(), strict=True)
+        )
         yield {"url": response.url, **pairs, "body": response.text, "nested": pairs}
 
 
@@ -383,7 +430,9 @@ def test_elements_are_those_of_browsers(serve: Serve, crawl: Crawl, elements: st
     (item,) = crawl(SiteSpider, settings, url=site.url("/"), html="1").items
     stored = json.dumps({name: value for name, value in item.items() if name != "permissions"})
     assert not LETTERS & set(stored), stored
-    assert sorted(set(re.findall(r"kept\w+", item["html"]))) == sorted(set(re.findall(r"kept\w+", MISNESTED)))
+    assert sorted(set(re.findall(r"kept\w+", item["html"]))) == sorted(
+        set(re.findall(r"kept\w+", MISNESTED))
+    )
 
 
 LATE = """<!doctype html><title>t</title><p>x</p></body></html>
@@ -411,29 +460,43 @@ class Entries(Spider):
 
     def parse(self, response: Response, **_: Any) -> Iterator[Any]:
         for entry in response.css("li"):
-            yield {"title": entry.css("b::text").get(), "file_urls": [response.urljoin(entry.css("a").attrib["href"])]}
+            yield {
+                "title": entry.css("b::text").get(),
+                "file_urls": [response.urljoin(entry.css("a").attrib["href"])],
+            }
 
 
 ENTRIES = 60
 
 
 @pytest.mark.requirement("MEET-5")
-def test_files_of_refused_elements_leave_exports(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_files_of_refused_elements_leave_exports(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     kinds = ["refused" if number % 2 else "free" for number in range(ENTRIES)]
     entries = (
         f"<li class={kind}><b>title {number}</b><a href='/{kind}/{number} é.txt'>x</a><a href=/more/{number}>more</a>"
         for number, kind in enumerate(kinds)
     )
     files = {f"/{kind}/{number}%20%C3%A9.txt": b"text" for number, kind in enumerate(kinds)}
-    site = serve({"/ai.txt": AI, "/page.html": f"<!doctype html><ul>{''.join(entries)}</ul>", **files})
-    pipelines = {"ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1}, "FILES_STORE": str(tmp_path)}
+    site = serve(
+        {"/ai.txt": AI, "/page.html": f"<!doctype html><ul>{''.join(entries)}</ul>", **files}
+    )
+    pipelines = {
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+        "FILES_STORE": str(tmp_path),
+    }
     items = crawl(Entries, TRAIN | pipelines, url=site.url("/page.html")).items
     assert len(items) == ENTRIES
     assert all(len(item["files"]) == 1 for item in items)
-    assert all(element["more_urls"] for item in items for element in item["permissions"]["elements"])
+    assert all(
+        element["more_urls"] for item in items for element in item["permissions"]["elements"]
+    )
     assert max(len(json.dumps(item)) for item in items) < 6000
     records = [apply_terms(item, Terms.of(["train"])).record for item in items]
     kept = [record["files"][0]["url"] for record in records if record and record["files"]]
     assert len(kept) == ENTRIES // 2
     assert all("/free/" in url for url in kept)
-    assert "refused" not in json.dumps([{**record, "permissions": ""} for record in records if record])
+    assert "refused" not in json.dumps(
+        [{**record, "permissions": ""} for record in records if record]
+    )

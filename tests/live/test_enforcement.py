@@ -29,7 +29,12 @@ def answer(body: str | bytes, status: int = 200, /, **headers: str) -> Any:
     from tests.conftest import Answer
 
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(body, status=status, content_type=named.pop("Content-Type", "text/html; charset=utf-8"), headers=named)
+    return Answer(
+        body,
+        status=status,
+        content_type=named.pop("Content-Type", "text/html; charset=utf-8"),
+        headers=named,
+    )
 
 
 def outcome(crawled: Crawled) -> dict[str, Any]:
@@ -45,10 +50,15 @@ class Urls(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         for url in self.urls:
-            yield Request(url, self.parse, self.method, errback=self.failed, cb_kwargs={"asked": url})
+            yield Request(
+                url, self.parse, self.method, errback=self.failed, cb_kwargs={"asked": url}
+            )
 
     def parse(self, response: Response, asked: str) -> Any:
-        yield {"asked": asked, "body": response.text if hasattr(response, "text") else len(response.body)}
+        yield {
+            "asked": asked,
+            "body": response.text if hasattr(response, "text") else len(response.body),
+        }
 
     def failed(self, failure: Any) -> Any:
         yield {"asked": failure.request.cb_kwargs["asked"], "error": str(failure.value)}
@@ -59,9 +69,17 @@ TOLD = {"COMITY_DROP_UNUSABLE": False}  # or what errbacks say is dropped
 
 class TestSites:
     @pytest.mark.requirement("MEET-3", "SIG-1")
-    def test_one_that_refuses_every_declared_use_is_not_crawled(self, serve: Serve, crawl: Crawl) -> None:
+    def test_one_that_refuses_every_declared_use_is_not_crawled(
+        self, serve: Serve, crawl: Crawl
+    ) -> None:
         refusing = serve({"/robots.txt": NO_TRAINING, "/a": "a", "/b": "b"})
-        silent = serve({"/robots.txt": OPEN, "/a": "a", "/away": answer("moved", 302, Location=refusing.url("/c"))})
+        silent = serve(
+            {
+                "/robots.txt": OPEN,
+                "/a": "a",
+                "/away": answer("moved", 302, Location=refusing.url("/c")),
+            }
+        )
         asked = [refusing.url("/a"), silent.url("/a"), refusing.url("/b"), silent.url("/away")]
         crawled = crawl(Urls, TRAIN | TOLD, urls=asked)
         assert refusing.paths == ["/robots.txt"]
@@ -74,14 +92,26 @@ class TestSites:
             assert f"{refusing.url('/robots.txt')}:3: 'Content-Signal: ai-train=no'" in error
         assert crawled.stats["comity/sites/unusable"] == 1
         assert crawled.stats["comity/access/deny/content-signal.disallow"] == 3
-        assert crawled.log.count(f"{refusing.origin} is not crawled: it refuses every one of COMITY_USES (train)") == 1
+        assert (
+            crawled.log.count(
+                f"{refusing.origin} is not crawled: it refuses every one of COMITY_USES (train)"
+            )
+            == 1
+        )
         assert "COMITY_SKIP_UNUSABLE=False" in crawled.log
 
     @pytest.mark.requirement("META-3")
-    def test_its_files_are_not_fetched_for_the_pages_of_others(self, serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    def test_its_files_are_not_fetched_for_the_pages_of_others(
+        self, serve: Serve, crawl: Crawl, tmp_path: Path
+    ) -> None:
         refusing = serve({"/robots.txt": NO_TRAINING, "/f.pdf": "f"})
         silent = serve({"/robots.txt": OPEN, "/a": "a"})
-        crawled = crawl(Embedding, TRAIN | files(tmp_path), chain=[silent.url("/a")], files=[refusing.url("/f.pdf")])
+        crawled = crawl(
+            Embedding,
+            TRAIN | files(tmp_path),
+            chain=[silent.url("/a")],
+            files=[refusing.url("/f.pdf")],
+        )
         assert refusing.paths == ["/robots.txt"]
         assert [item["files"] for item in crawled.items] == [[]]
 
@@ -92,14 +122,23 @@ class TestSites:
             (NO_TRAINING, {"COMITY_SKIP_UNUSABLE": False}),
             (NO_TRAINING, {"COMITY_USES": ""}),
             (NO_TRAINING, {"COMITY_USES": "train,index"}),
-            (NO_TRAINING, {"COMITY_ARRANGEMENTS": {"127.0.0.1": {"uses": ["train"], "reference": "contract 7"}}}),
+            (
+                NO_TRAINING,
+                {
+                    "COMITY_ARRANGEMENTS": {
+                        "127.0.0.1": {"uses": ["train"], "reference": "contract 7"}
+                    }
+                },
+            ),
             (f"{OPEN}Content-Usage: /b/ train-ai=n\n", {}),
             ("User-agent: other\nContent-Usage: train-ai=n\n", {}),
             (OPEN, {"COMITY_DEFAULTS": "train:deny"}),
         ],
         ids=["setting", "no-uses", "another-use", "licence", "a-part", "another-agent", "default"],
     )
-    def test_others_are_crawled(self, serve: Serve, crawl: Crawl, robots: str, settings: Any) -> None:
+    def test_others_are_crawled(
+        self, serve: Serve, crawl: Crawl, robots: str, settings: Any
+    ) -> None:
         server = serve({"/robots.txt": robots, "/a": "a"})
         crawled = crawl(Urls, TRAIN | TOLD | settings, urls=[server.url("/a")])
         assert outcome(crawled) == {server.url("/a"): "a"}
@@ -116,7 +155,11 @@ class Holding:
     def __call__(self, handler: Any) -> None:
         body = b"<p>held</p>"
         handler.send_response(200)
-        for name, value in {"Content-Type": "text/html", "Content-Length": str(len(body)), **self._headers}.items():
+        for name, value in {
+            "Content-Type": "text/html",
+            "Content-Length": str(len(body)),
+            **self._headers,
+        }.items():
             handler.send_header(name.replace("_", "-"), value)
         handler.end_headers()
         handler.wfile.flush()
@@ -142,7 +185,9 @@ class TestHeaders:
             ("Content_Usage", "train-ai=n", "content-usage.disallow"),
         ],
     )
-    def test_a_body_that_nobody_may_use_is_not_read(self, serve: Serve, crawl: Crawl, field: str, value: str, rule: str) -> None:
+    def test_a_body_that_nobody_may_use_is_not_read(
+        self, serve: Serve, crawl: Crawl, field: str, value: str, rule: str
+    ) -> None:
         held = Holding(**{field: value})
         server = serve({"/robots.txt": OPEN, "/a": held})
         crawled = crawl(Urls, TRAIN | TOLD, urls=[server.url("/a")])
@@ -153,14 +198,23 @@ class TestHeaders:
         assert server.url("/a") in error
         assert value.rpartition(" ")[2] in error
         assert f"Refused the response to <GET {server.url('/a')}>: deny: {rule} (" in crawled.log
-        assert crawled.stats["comity/access/stopped"] == crawled.stats[f"comity/access/stopped/{rule}"] == 1
+        assert (
+            crawled.stats["comity/access/stopped"]
+            == crawled.stats[f"comity/access/stopped/{rule}"]
+            == 1
+        )
         assert "Traceback" not in crawled.log
 
     @pytest.mark.requirement("META-3")
     def test_of_files_too(self, serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
         held = Holding(X_Robots_Tag="noai", Content_Type="image/png")
         server = serve({"/robots.txt": OPEN, "/a": "a", "/f.png": held})
-        crawled = crawl(Embedding, TRAIN | files(tmp_path), chain=[server.url("/a")], files=[server.url("/f.png")])
+        crawled = crawl(
+            Embedding,
+            TRAIN | files(tmp_path),
+            chain=[server.url("/a")],
+            files=[server.url("/f.png")],
+        )
         assert held.sent == [False]
         assert [item["files"] for item in crawled.items] == [[]]
         assert "ERROR" not in crawled.log
@@ -179,16 +233,22 @@ class TestHeaders:
         ],
         ids=["setting", "no-uses", "another-use", "licence", "another-agent", "images", "default"],
     )
-    def test_other_bodies_are_read(self, serve: Serve, crawl: Crawl, headers: dict[str, str], settings: Any) -> None:
+    def test_other_bodies_are_read(
+        self, serve: Serve, crawl: Crawl, headers: dict[str, str], settings: Any
+    ) -> None:
         server = serve({"/robots.txt": OPEN, "/a": answer("a", **headers)})
         crawled = crawl(Urls, TRAIN | TOLD | settings, urls=[server.url("/a")])
         assert outcome(crawled) == {server.url("/a"): "a"}
         assert "comity/access/stopped" not in crawled.stats
 
-    def test_redirects_are_followed_and_failures_asked_for_again(self, serve: Serve, crawl: Crawl) -> None:
+    def test_redirects_are_followed_and_failures_asked_for_again(
+        self, serve: Serve, crawl: Crawl
+    ) -> None:
         def failing(handler: Any) -> Any:
             first = server.paths.count("/again") == 1
-            return answer("at last", 500 if first else 200, **({"X_Robots_Tag": "noai"} if first else {}))
+            return answer(
+                "at last", 500 if first else 200, **({"X_Robots_Tag": "noai"} if first else {})
+            )
 
         moved = answer("moved", 302, X_Robots_Tag="noai", Location="/there")
         server = serve({"/robots.txt": OPEN, "/moved": moved, "/there": "there", "/again": failing})
@@ -199,12 +259,18 @@ class TestHeaders:
 
     @pytest.mark.requirement("RATE-1")
     @pytest.mark.parametrize("status", [429, 503])
-    def test_an_answer_that_puts_the_request_off_refuses_no_later_one(self, serve: Serve, crawl: Crawl, status: int) -> None:
+    def test_an_answer_that_puts_the_request_off_refuses_no_later_one(
+        self, serve: Serve, crawl: Crawl, status: int
+    ) -> None:
         """It comes to the same request, which waits in the queue meanwhile."""
 
         def overloaded(handler: Any) -> Any:
             first = server.paths.count("/again") == 1
-            return answer("sorry", status, X_Robots_Tag="noai", Retry_After="1") if first else answer("at last")
+            return (
+                answer("sorry", status, X_Robots_Tag="noai", Retry_After="1")
+                if first
+                else answer("at last")
+            )
 
         server = serve({"/robots.txt": OPEN, "/again": overloaded})
         crawled = crawl(Urls, TRAIN | TOLD, urls=[server.url("/again")])
@@ -212,31 +278,48 @@ class TestHeaders:
         assert outcome(crawled) == {server.url("/again"): "at last"}
         assert "comity/access/stopped" not in crawled.stats
 
-    def test_where_a_redirect_leads_is_kept_in_the_cache(self, serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    def test_where_a_redirect_leads_is_kept_in_the_cache(
+        self, serve: Serve, crawl: Crawl, tmp_path: Path
+    ) -> None:
         moved = answer("moved", 302, X_Robots_Tag="noai", Location="/there")
         server = serve({"/robots.txt": OPEN, "/moved": moved, "/there": "there"})
-        settings = TRAIN | TOLD | {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+        settings = (
+            TRAIN | TOLD | {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+        )
         for _ in range(2):
-            assert outcome(crawl(Urls, settings, urls=[server.url("/moved")])) == {server.url("/moved"): "there"}
+            assert outcome(crawl(Urls, settings, urls=[server.url("/moved")])) == {
+                server.url("/moved"): "there"
+            }
         assert server.paths == ["/robots.txt", "/moved", "/there"]
 
     def test_a_redirect_that_is_not_followed_is_refused(self, serve: Serve, crawl: Crawl) -> None:
-        server = serve({"/robots.txt": OPEN, "/a": answer("moved", 302, X_Robots_Tag="noai", Location="/there")})
+        server = serve(
+            {
+                "/robots.txt": OPEN,
+                "/a": answer("moved", 302, X_Robots_Tag="noai", Location="/there"),
+            }
+        )
         settings = {"REDIRECT_ENABLED": False, "HTTPERROR_ALLOW_ALL": True}
         crawled = crawl(Urls, TRAIN | TOLD | settings, urls=[server.url("/a")])
         assert outcome(crawled)[server.url("/a")].startswith("deny: robots-meta.disallow (")
 
     @pytest.mark.parametrize(("method", "body"), [("HEAD", "a"), ("GET", "")])
-    def test_responses_without_a_body_are_refused_too(self, serve: Serve, crawl: Crawl, method: str, body: str) -> None:
+    def test_responses_without_a_body_are_refused_too(
+        self, serve: Serve, crawl: Crawl, method: str, body: str
+    ) -> None:
         server = serve({"/robots.txt": OPEN, "/a": answer(body, X_Robots_Tag="noai")})
         crawled = crawl(Urls, TRAIN | TOLD, urls=[server.url("/a")], method=method)
         assert outcome(crawled)[server.url("/a")].startswith("deny: robots-meta.disallow (")
 
     @pytest.mark.parametrize("first", [{}, {"COMITY_USES": ""}], ids=["refused", "used"])
-    def test_a_cache_changes_nothing(self, serve: Serve, crawl: Crawl, tmp_path: Path, first: Any) -> None:
+    def test_a_cache_changes_nothing(
+        self, serve: Serve, crawl: Crawl, tmp_path: Path, first: Any
+    ) -> None:
         """It has nothing that was cut, and what it has from other crawls is refused as the server's own answer is."""
         server = serve({"/robots.txt": OPEN, "/a": answer("a", X_Robots_Tag="noai")})
-        settings = TRAIN | TOLD | {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+        settings = (
+            TRAIN | TOLD | {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+        )
         crawl(Urls, settings | first, urls=[server.url("/a")])
         crawled = crawl(Urls, settings, urls=[server.url("/a")])
         assert outcome(crawled)[server.url("/a")].startswith("deny: robots-meta.disallow (")
@@ -249,12 +332,20 @@ class TestHeaders:
         "content_type",
         [
             "application/xml",
-            *(pytest.param(other, marks=pytest.mark.slow) for other in ("text/xml; charset=utf-8", "application/x-gzip")),
+            *(
+                pytest.param(other, marks=pytest.mark.slow)
+                for other in ("text/xml; charset=utf-8", "application/x-gzip")
+            ),
         ],
     )
     def test_sitemaps_are_read(self, serve: Serve, crawl: Crawl, content_type: str) -> None:
         """Nobody wants them in an index, and their links are what a crawl begins with."""
-        server = serve({"/robots.txt": OPEN, "/a": answer("<urlset/>", X_Robots_Tag="noindex", Content_Type=content_type)})
+        server = serve(
+            {
+                "/robots.txt": OPEN,
+                "/a": answer("<urlset/>", X_Robots_Tag="noindex", Content_Type=content_type),
+            }
+        )
         crawled = crawl(Urls, INDEX | TOLD, urls=[server.url("/a")])
         assert "deny" not in str(outcome(crawled)[server.url("/a")])
 
@@ -263,7 +354,14 @@ class TestHeaders:
         """Neither a policy file nor a resource is content of which use is made."""
         robots = "ACAP-crawler: *\nACAP-allow-crawl: /\nACAP-allow-index: / must-use-resource=/r.txt\nACAP-disallow-crawl: /no\n"
         refused = {"X_Robots_Tag": "noindex, noai", "Content_Type": "text/plain"}
-        server = serve({"/robots.txt": answer(robots, **refused), "/a": "a", "/r.txt": answer("instead", **refused), "/no": "no"})
+        server = serve(
+            {
+                "/robots.txt": answer(robots, **refused),
+                "/a": "a",
+                "/r.txt": answer("instead", **refused),
+                "/no": "no",
+            }
+        )
         settings = INDEX | {"COMITY_ARRANGEMENTS": "127.0.0.1:must-use-resource"}
         crawled = crawl(Urls, settings, urls=[server.url("/a"), server.url("/no")])
         assert server.paths == ["/robots.txt", "/a", "/r.txt"]
@@ -296,7 +394,9 @@ LINKS = """<a href="/one" rel="noopener NoFollow">1</a> <a href="/two#top" rel=n
 class TestLinks:
     OTHERS = ("/five", "/three", "/two")
 
-    def follow(self, serve: Serve, crawl: Crawl, page: Any, **settings: Any) -> tuple[list[str], Crawled]:
+    def follow(
+        self, serve: Serve, crawl: Crawl, page: Any, **settings: Any
+    ) -> tuple[list[str], Crawled]:
         paths = ("/one", "/two", "/three", "/four", "/five", "/six", "/b/one", "/robots")
         server = serve({"/robots.txt": OPEN, "/": page} | dict.fromkeys(paths, "page"))
         crawled = crawl(Links, settings, url=server.url("/"), more=settings.pop("more", ()))
@@ -323,7 +423,9 @@ class TestLinks:
     @pytest.mark.requirement("MEET-2")
     def test_rel_nofollow_speaks_of_links_in_html(self, serve: Serve, crawl: Crawl) -> None:
         page = '<a href="/one" rel="nofollow">1</a>'
-        assert self.follow(serve, crawl, page, COMITY_REL_NOFOLLOW=True, more=["/six"])[0] == ["/six"]
+        assert self.follow(serve, crawl, page, COMITY_REL_NOFOLLOW=True, more=["/six"])[0] == [
+            "/six"
+        ]
         text = answer(page, Content_Type="text/plain")
         assert self.follow(serve, crawl, text, COMITY_REL_NOFOLLOW=True)[0] == ["/one"]
 
@@ -367,7 +469,9 @@ class Embedding(Spider):
             yield Request(self.chain[number + 1], cb_kwargs={"number": number + 1})
         elif self.last:
             assert self.crawler.engine
-            await self.crawler.engine.download_async(Request(f"{self.last}?now", callback=NO_CALLBACK))
+            await self.crawler.engine.download_async(
+                Request(f"{self.last}?now", callback=NO_CALLBACK)
+            )
             yield Request(f"{self.last}?later", self.read)
 
     def read(self, response: Response) -> None:
@@ -392,7 +496,9 @@ class Others(MediaPipeline):
     def media_to_download(self, request: Request, info: Any, *, item: Any = None) -> None:
         return None
 
-    def media_downloaded(self, response: Response, request: Request, info: Any, *, item: Any = None) -> Any:
+    def media_downloaded(
+        self, response: Response, request: Request, info: Any, *, item: Any = None
+    ) -> Any:
         return {"url": response.url}
 
     def media_failed(self, failure: Any, request: Request, info: Any) -> Any:
@@ -402,7 +508,9 @@ class Others(MediaPipeline):
         item["files"] = [result["url"] for ok, result in results if ok]
         return item
 
-    def file_path(self, request: Request, response: Any = None, info: Any = None, *, item: Any = None) -> str:
+    def file_path(
+        self, request: Request, response: Any = None, info: Any = None, *, item: Any = None
+    ) -> str:
         return ""
 
 
@@ -416,7 +524,13 @@ NO_AI = '<meta name="robots" content="noai">'
 
 class TestEmbedded:
     def pages(self, serve: Serve) -> Loopback:
-        routes = {"/no": NO_IMAGES, "/yes": "<p>yes</p>", "/nothing": NO_AI, "/f.png": answer(b"file"), "/last": "last"}
+        routes = {
+            "/no": NO_IMAGES,
+            "/yes": "<p>yes</p>",
+            "/nothing": NO_AI,
+            "/f.png": answer(b"file"),
+            "/last": "last",
+        }
         return serve({"/robots.txt": OPEN} | routes)
 
     def found(self, crawled: Crawled) -> dict[str, int]:
@@ -428,7 +542,10 @@ class TestEmbedded:
         "order",
         [
             ["/no", "/yes", "/no"],
-            *(pytest.param(order, marks=pytest.mark.slow) for order in (["/no", "/yes"], ["/yes", "/no"], ["/no"])),
+            *(
+                pytest.param(order, marks=pytest.mark.slow)
+                for order in (["/no", "/yes"], ["/yes", "/no"], ["/no"])
+            ),
         ],
         ids=" ".join,
     )
@@ -440,7 +557,12 @@ class TestEmbedded:
         settings = TRAIN | files(tmp_path)
         settings |= {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}
         spider = EmbeddingForOthers if own else Embedding
-        crawled = crawl(spider, settings, chain=[server.url(path) for path in order], files=[server.url("/f.png")])
+        crawled = crawl(
+            spider,
+            settings,
+            chain=[server.url(path) for path in order],
+            files=[server.url("/f.png")],
+        )
         assert server.paths.count("/f.png") == order.count("/yes")
         assert self.found(crawled) == {path[1:]: int(path == "/yes") for path in order}
         for item in crawled.items:
@@ -448,7 +570,9 @@ class TestEmbedded:
             assert tag["uses"]["train"]["verdict"] == "allow"
             if item["url"].endswith("/no"):
                 assert tag["embedded"]["train"]["verdict"] == "deny"
-                rules = [tag["reasons"][place]["rule"] for place in tag["embedded"]["train"]["because"]]
+                rules = [
+                    tag["reasons"][place]["rule"] for place in tag["embedded"]["train"]["because"]
+                ]
                 assert rules[0] == "robots-meta.disallow"
             else:
                 assert "embedded" not in tag
@@ -468,7 +592,11 @@ class TestEmbedded:
     @pytest.mark.requirement("META-3")
     def test_nothing_else_is_bound(self, serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
         server = self.pages(serve)
-        urls = {"chain": [server.url("/no")], "files": [server.url("/f.png")], "last": server.url("/last")}
+        urls = {
+            "chain": [server.url("/no")],
+            "files": [server.url("/f.png")],
+            "last": server.url("/last"),
+        }
         crawl(Embedding, TRAIN | files(tmp_path), **urls)
         assert server.paths == ["/robots.txt", "/no", "/last?now", "/last?later"]
 
@@ -490,17 +618,24 @@ class TestEmbedded:
     ) -> None:
         server = self.pages(serve)
         crawled = crawl(
-            Embedding, TRAIN | TOLD | files(tmp_path) | settings, chain=[server.url(path)], files=[server.url("/f.png")]
+            Embedding,
+            TRAIN | TOLD | files(tmp_path) | settings,
+            chain=[server.url(path)],
+            files=[server.url("/f.png")],
         )
         assert ("/f.png" in server.paths) is fetched
         assert self.found(crawled) == {path[1:]: int(fetched)}
 
     @pytest.mark.requirement("META-3", "USE-13")
     @pytest.mark.parametrize("own", [False, True], ids=["files", "own"])
-    def test_each_file_is_judged_as_a_page_is(self, serve: Serve, crawl: Crawl, tmp_path: Path, own: bool) -> None:
+    def test_each_file_is_judged_as_a_page_is(
+        self, serve: Serve, crawl: Crawl, tmp_path: Path, own: bool
+    ) -> None:
         """By the policies for its path, by all that its header fields say, and by where a redirect has led."""
         robots = f"{OPEN}Content-Usage: train-ai=y\nContent-Usage: /not/ train-ai=n\n"
-        reserved = answer('[{"location": "/reserved/*", "tdm-reservation": 1}]', Content_Type="application/json")
+        reserved = answer(
+            '[{"location": "/reserved/*", "tdm-reservation": 1}]', Content_Type="application/json"
+        )
         no_ai = {"X_Robots_Tag": "noai"}
         refused: dict[str, Any] = {
             "/not/a.png": answer(b"file", Content_Type="image/png"),
@@ -517,32 +652,60 @@ class TestEmbedded:
         policies = {"/robots.txt": robots, "/.well-known/tdmrep.json": reserved}
         server = serve({**policies, **refused, **allowed, "/a": "a"})
         asked = [server.url(path) for path in (*refused, *allowed)]
-        spider, settings = EmbeddingForOthers if own else Embedding, TRAIN | files(tmp_path) | {"MEDIA_ALLOW_REDIRECTS": True}
-        for skips in (True, False):  # a file leads nowhere: there is nothing for which it would be read
+        spider, settings = (
+            EmbeddingForOthers if own else Embedding,
+            TRAIN | files(tmp_path) | {"MEDIA_ALLOW_REDIRECTS": True},
+        )
+        for skips in (
+            True,
+            False,
+        ):  # a file leads nowhere: there is nothing for which it would be read
             settings["COMITY_SKIP_UNUSABLE"] = skips
             settings["FILES_STORE"] = str(tmp_path / str(skips))
             crawled = crawl(spider, settings, chain=[server.url("/a")], files=asked)
-            kept = {(file if own else file["url"]).removeprefix(server.origin) for file in crawled.items[0]["files"]}
+            kept = {
+                (file if own else file["url"]).removeprefix(server.origin)
+                for file in crawled.items[0]["files"]
+            }
             assert kept == ({"/yes.png", "/reserved/yes.png"} if own else {*allowed})
             assert crawled.stats["comity/access/stopped"] == len(refused)
-            assert f"Refused the response to <GET {server.url('/reserved/a.png')}>: deny: tdmrep.reserved (" in crawled.log
-            assert own or "ERROR" not in crawled.log  # Scrapy logs what `Others.media_failed` raises
-            assert own or len([path for path in Path(settings["FILES_STORE"]).rglob("*") if path.is_file()]) == len(allowed)
+            assert (
+                f"Refused the response to <GET {server.url('/reserved/a.png')}>: deny: tdmrep.reserved ("
+                in crawled.log
+            )
+            assert (
+                own or "ERROR" not in crawled.log
+            )  # Scrapy logs what `Others.media_failed` raises
+            assert own or len(
+                [path for path in Path(settings["FILES_STORE"]).rglob("*") if path.is_file()]
+            ) == len(allowed)
 
     @pytest.mark.requirement("META-3")
     @pytest.mark.parametrize("content_type", ["application/gzip", "text/xml; charset=utf-8"])
-    def test_no_file_is_read_for_its_links(self, serve: Serve, crawl: Crawl, tmp_path: Path, content_type: str) -> None:
+    def test_no_file_is_read_for_its_links(
+        self, serve: Serve, crawl: Crawl, tmp_path: Path, content_type: str
+    ) -> None:
         """As a sitemap may be, which comes as the same types."""
         held = Holding(X_Robots_Tag="noai", Content_Type=content_type)
         server = serve({"/robots.txt": OPEN, "/a": "a", "/f.tar.gz": held})
-        crawled = crawl(Embedding, TRAIN | files(tmp_path), chain=[server.url("/a")], files=[server.url("/f.tar.gz")])
+        crawled = crawl(
+            Embedding,
+            TRAIN | files(tmp_path),
+            chain=[server.url("/a")],
+            files=[server.url("/f.tar.gz")],
+        )
         assert held.sent == [False]
         assert self.found(crawled) == {"a": 0}
 
     @pytest.mark.requirement("META-3")
-    def test_an_image_is_one_whatever_it_is_served_as(self, serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    def test_an_image_is_one_whatever_it_is_served_as(
+        self, serve: Serve, crawl: Crawl, tmp_path: Path
+    ) -> None:
         fields = {"X_Robots_Tag": "noimageai", "Content_Type": "application/octet-stream"}
-        routes = {"/image": answer(b"\x89PNG\r\n\x1a\nfile", **fields), "/other": answer(b"file", **fields)}
+        routes = {
+            "/image": answer(b"\x89PNG\r\n\x1a\nfile", **fields),
+            "/other": answer(b"file", **fields),
+        }
         server = serve({"/robots.txt": OPEN, "/a": "a", **routes})
         asked = [server.url(path) for path in routes]
         crawled = crawl(Embedding, TRAIN | files(tmp_path), chain=[server.url("/a")], files=asked)

@@ -27,11 +27,11 @@ from warcio.cli import main as warcio_main  # type: ignore[import-untyped]
 from comity.crawler.feeds import PermittedFor
 from comity.crawler.feeds.csv import CsvExporter
 from comity.crawler.feeds.responses import ItemResponses
-from comity.crawler.options import SettingsError
 from comity.dataset.export.export import export
 from comity.dataset.files.formats import open_reader
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
+from comity.gate.options import SettingsError
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
@@ -67,11 +67,19 @@ class Pages(Spider):
         yield {"name": "of none"}
         for path in self.paths:
             yield Request(
-                self.origin + path, headers={"Authorization": "Basic SECRET"}, cookies={"id": "SECRET"}, errback=self.failed
+                self.origin + path,
+                headers={"Authorization": "Basic SECRET"},
+                cookies={"id": "SECRET"},
+                errback=self.failed,
             )
 
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:
-        yield {"name": response.url.rpartition("/")[2], "url": response.url, "nested": [{"a": 1}], "words": ["x", "y"]}
+        yield {
+            "name": response.url.rpartition("/")[2],
+            "url": response.url,
+            "nested": [{"a": 1}],
+            "words": ["x", "y"],
+        }
         if response.url.endswith("/a"):
             yield {"name": "a again", "url": response.url, "nested": [], "words": []}
 
@@ -99,9 +107,17 @@ def records(path: Path) -> list[Record]:
         for one in ArchiveIterator(file, strict_mode=True, parse_http=False):
             assert one.verify_block_digest(consume=False)
             one.parse_http()
-            assert "WARC-Payload-Digest" not in one.headers or one.verify_payload_digest(consume=False)
-            head = [(str(name), str(value)) for name, value in one.http_headers.items()] if one.http_headers else []
-            found.append(Record(one.headers["WARC-Type"], dict(one.headers.items()), head, one.reader.read()))
+            assert "WARC-Payload-Digest" not in one.headers or one.verify_payload_digest(
+                consume=False
+            )
+            head = (
+                [(str(name), str(value)) for name, value in one.http_headers.items()]
+                if one.http_headers
+                else []
+            )
+            found.append(
+                Record(one.headers["WARC-Type"], dict(one.headers.items()), head, one.reader.read())
+            )
     return found
 
 
@@ -131,10 +147,14 @@ def site(serve: Serve) -> Loopback:
         {
             "/robots.txt": ROBOTS,
             "/a": answer(
-                page("A"), content_type="text/html", headers={"Set-Cookie": "id=SECRET", "Content-Length": str(len(page("A")))}
+                page("A"),
+                content_type="text/html",
+                headers={"Set-Cookie": "id=SECRET", "Content-Length": str(len(page("A")))},
             ),
             "/b": page("B"),
-            "/zipped": answer(ZIPPED, content_type="text/html", headers={"Content-Encoding": "gzip"}),
+            "/zipped": answer(
+                ZIPPED, content_type="text/html", headers={"Content-Encoding": "gzip"}
+            ),
             "/chunks": in_chunks,
             "/moved": answer(status=302, headers={"Location": "/final"}),
             "/final": page("moved here"),
@@ -152,7 +172,10 @@ def test_what_a_warc_file_holds(name: str, site: Loopback, crawl: Crawl, tmp_pat
     assert done.stats["held"] == 0
     assert passes_warcio_check(path)
     found = records(path)
-    of_kind = {kind: [record for record in found if record.kind == kind] for kind in {record.kind for record in found}}
+    of_kind = {
+        kind: [record for record in found if record.kind == kind]
+        for kind in {record.kind for record in found}
+    }
     assert Counter(record.kind for record in found) == {
         "warcinfo": 1,
         "resource": 1,
@@ -178,7 +201,10 @@ def test_what_a_warc_file_holds(name: str, site: Loopback, crawl: Crawl, tmp_pat
         assert record.fields.get("WARC-Concurrent-To") == record.fields.get("WARC-Refers-To")
         policies = item["permissions"]["policies"]
         if answered:
-            assert policies[policy.fields["WARC-Target-URI"]]["sha256"] == policy.fields["Comity-Policy-SHA256"]
+            assert (
+                policies[policy.fields["WARC-Target-URI"]]["sha256"]
+                == policy.fields["Comity-Policy-SHA256"]
+            )
     assert Counter(item["name"] for item in items) == {
         "of none": 1,
         "a": 1,
@@ -197,7 +223,10 @@ def test_what_a_warc_file_holds(name: str, site: Loopback, crawl: Crawl, tmp_pat
     assert bodies[site.url("/final")].body == page("moved here").encode()
     assert all(record.fields["WARC-IP-Address"] == "127.0.0.1" for record in of_kind["response"])
     for record in of_kind["request"]:
-        assert responses[record.fields["WARC-Concurrent-To"]].fields["WARC-Target-URI"] == record.fields["WARC-Target-URI"]
+        assert (
+            responses[record.fields["WARC-Concurrent-To"]].fields["WARC-Target-URI"]
+            == record.fields["WARC-Target-URI"]
+        )
         assert ("Host", site.origin.partition("//")[2]) in record.head
     octets = path.read_bytes()
     assert b"SECRET" not in (gzip.decompress(octets) if name.endswith(".gz") else octets)
@@ -208,7 +237,11 @@ def test_what_a_warc_file_holds(name: str, site: Loopback, crawl: Crawl, tmp_pat
 def test_what_was_decoded_is_said(site: Loopback, crawl: Crawl, mode: str, tmp_path: Path) -> None:
     path = tmp_path / "pages.warc.gz"
     crawl(Pages, {"FEEDS": {str(path): {}}, "COMITY_DROP_UNUSABLE": False}, origin=site.origin)
-    answers = {record.fields["WARC-Target-URI"]: record for record in records(path) if record.kind == "response"}
+    answers = {
+        record.fields["WARC-Target-URI"]: record
+        for record in records(path)
+        if record.kind == "response"
+    }
     zipped, chunks = answers[site.url("/zipped")], answers[site.url("/chunks")]
     assert zipped.body == "<p>Schön</p>".encode()
     assert chunks.body == b"<p>in chunks"
@@ -216,9 +249,10 @@ def test_what_was_decoded_is_said(site: Loopback, crawl: Crawl, mode: str, tmp_p
         named = dict(record.head)
         assert named["Content-Length"] == str(len(record.body))
         assert not {"Content-Encoding", "Transfer-Encoding"} & set(named)
-    assert {"X-Crawler-Content-Encoding": "gzip", "X-Crawler-Content-Length": str(len(ZIPPED))}.items() <= dict(
-        zipped.head
-    ).items()
+    assert {
+        "X-Crawler-Content-Encoding": "gzip",
+        "X-Crawler-Content-Length": str(len(ZIPPED)),
+    }.items() <= dict(zipped.head).items()
     if mode == "no-reactor":  # with a reactor, Twisted keeps it for itself
         assert dict(chunks.head)["X-Crawler-Transfer-Encoding"] == "chunked"
 
@@ -226,16 +260,25 @@ def test_what_was_decoded_is_said(site: Loopback, crawl: Crawl, mode: str, tmp_p
 @pytest.mark.requirement("MEET-3")
 def test_fields_are_kept_octet_by_octet(serve: Serve, tmp_path: Path) -> None:
     answer = serve.Answer(page("A"), content_type="text/html", headers={"X-Odd": "caf\u00e9"})  # type: ignore[attr-defined]
-    assert run(tmp_path, "-a", f"url={serve({'/': answer}).origin}", "-O", "pages.warc").returncode == 0
+    assert (
+        run(tmp_path, "-a", f"url={serve({'/': answer}).origin}", "-O", "pages.warc").returncode
+        == 0
+    )
     assert b"\r\nX-Odd: caf\xe9\r\n" in (tmp_path / "pages.warc").read_bytes()
 
 
 @pytest.mark.requirement("MEET-3")
-def test_what_scrapy_was_told_not_to_decode_is_kept_as_it_came(site: Loopback, crawl: Crawl, tmp_path: Path) -> None:
+def test_what_scrapy_was_told_not_to_decode_is_kept_as_it_came(
+    site: Loopback, crawl: Crawl, tmp_path: Path
+) -> None:
     path = tmp_path / "pages.warc"
     off = {"COMPRESSION_ENABLED": False, "COMITY_DROP_UNUSABLE": False}
     crawl(Pages, {"FEEDS": {str(path): {}}, **off}, origin=site.origin)
-    (zipped,) = (record for record in records(path) if record.kind == "response" and b"\x1f\x8b" in record.body)
+    (zipped,) = (
+        record
+        for record in records(path)
+        if record.kind == "response" and b"\x1f\x8b" in record.body
+    )
     assert zipped.body == ZIPPED
     assert dict(zipped.head)["Content-Encoding"] == "gzip"
     assert not any(name.startswith("X-Crawler") for name, _ in zipped.head)
@@ -264,7 +307,9 @@ def cut(handler: Any) -> None:
 
 
 @pytest.mark.requirement("MEET-3")
-def test_what_is_not_whole_or_not_of_http_is_said(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_what_is_not_whole_or_not_of_http_is_said(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     path = tmp_path / "pages.warc.gz"
     settings = {
         "FEEDS": {str(path): {}},
@@ -273,7 +318,9 @@ def test_what_is_not_whole_or_not_of_http_is_said(serve: Serve, crawl: Crawl, tm
         "RETRY_ENABLED": False,
     }
     crawl(Odd, settings, origin=serve({"/robots.txt": "", "/cut": cut}).origin)
-    bodies = {record.body: record for record in records(path) if record.kind in ("response", "resource")}
+    bodies = {
+        record.body: record for record in records(path) if record.kind in ("response", "resource")
+    }
     not_whole, not_http = bodies[b"<p>not whole"], bodies[b"<p>data"]
     assert not_whole.fields["WARC-Truncated"] == "disconnect"
     assert dict(not_whole.head)["Content-Length"] == "12"
@@ -285,7 +332,9 @@ def test_what_is_not_whole_or_not_of_http_is_said(serve: Serve, crawl: Crawl, tm
 
 
 @pytest.mark.requirement("MEET-3")
-def test_records_read_back_are_those_of_json_lines(site: Loopback, crawl: Crawl, tmp_path: Path) -> None:
+def test_records_read_back_are_those_of_json_lines(
+    site: Loopback, crawl: Crawl, tmp_path: Path
+) -> None:
     path, beside = tmp_path / "pages.warc.gz", tmp_path / "items.jsonl"
     feeds = {str(path): {}, str(beside): {"format": "jsonlines"}}
     crawl(Pages, {"FEEDS": feeds, "COMITY_DROP_UNUSABLE": False}, origin=site.origin)
@@ -293,13 +342,17 @@ def test_records_read_back_are_those_of_json_lines(site: Loopback, crawl: Crawl,
     for item in lines(beside):
         record = found.pop(item["name"])
         assert item.items() <= record.items()
-        assert json.dumps(record["permissions"], sort_keys=True) == json.dumps(item["permissions"], sort_keys=True)
+        assert json.dumps(record["permissions"], sort_keys=True) == json.dumps(
+            item["permissions"], sort_keys=True
+        )
         assert ("html" in record) == ("url" in item or item["name"] == "failed HttpError")
     assert not found
 
 
 @pytest.mark.requirement("MEET-3")
-def test_an_export_of_either_has_the_same_records(site: Loopback, crawl: Crawl, tmp_path: Path) -> None:
+def test_an_export_of_either_has_the_same_records(
+    site: Loopback, crawl: Crawl, tmp_path: Path
+) -> None:
     path, beside = tmp_path / "pages.warc.gz", tmp_path / "items.jsonl"
     feeds = {str(path): {}, str(beside): {"format": "jsonlines"}}
     crawl(Pages, {"FEEDS": feeds, "COMITY_DROP_UNUSABLE": False}, origin=site.origin)
@@ -308,14 +361,29 @@ def test_an_export_of_either_has_the_same_records(site: Loopback, crawl: Crawl, 
         export([source], tmp_path / f"of-{source.name}.jsonl", terms, JobOptions(workers=1))
     of_warc = {record["name"]: record for record in lines(tmp_path / "of-pages.warc.gz.jsonl")}
     of_items = {record["name"]: record for record in lines(tmp_path / "of-items.jsonl.jsonl")}
-    assert sorted(of_warc) == sorted(of_items) == ["a", "a again", "chunks", "failed HttpError", "final", "zipped"]
+    assert (
+        sorted(of_warc)
+        == sorted(of_items)
+        == ["a", "a again", "chunks", "failed HttpError", "final", "zipped"]
+    )
     assert all(record.items() <= of_warc[name].items() for name, record in of_items.items())
 
 
 @pytest.mark.requirement("MEET-3")
-def test_each_file_of_several_stands_for_itself(site: Loopback, crawl: Crawl, tmp_path: Path) -> None:
-    feed = {"format": "warc.gz", "batch_item_count": 1, "item_filter": FILTER, "comity_uses": "crawl"}
-    crawl(Pages, {"FEEDS": {str(tmp_path / "%(batch_id)d.warc.gz"): feed}, "COMITY_DROP_UNUSABLE": False}, origin=site.origin)
+def test_each_file_of_several_stands_for_itself(
+    site: Loopback, crawl: Crawl, tmp_path: Path
+) -> None:
+    feed = {
+        "format": "warc.gz",
+        "batch_item_count": 1,
+        "item_filter": FILTER,
+        "comity_uses": "crawl",
+    }
+    crawl(
+        Pages,
+        {"FEEDS": {str(tmp_path / "%(batch_id)d.warc.gz"): feed}, "COMITY_DROP_UNUSABLE": False},
+        origin=site.origin,
+    )
     files = sorted(tmp_path.glob("*.warc.gz"))
     assert len(files) == 7
     for path in files:
@@ -325,13 +393,17 @@ def test_each_file_of_several_stands_for_itself(site: Loopback, crawl: Crawl, tm
 
 
 @pytest.mark.requirement("MEET-3")
-def test_a_feed_takes_what_is_permitted_for_its_uses(site: Loopback, crawl: Crawl, tmp_path: Path) -> None:
+def test_a_feed_takes_what_is_permitted_for_its_uses(
+    site: Loopback, crawl: Crawl, tmp_path: Path
+) -> None:
     asked: dict[str, dict[str, Any]] = {
         "asked.jsonl": {"comity_uses": ["train-ai"]},
         "declared.jsonl": {},
         "both.warc.gz": {"comity_uses": "train-ai, present"},
     }
-    feeds = {str(tmp_path / name): options | {"item_filter": FILTER} for name, options in asked.items()}
+    feeds = {
+        str(tmp_path / name): options | {"item_filter": FILTER} for name, options in asked.items()
+    }
     settings = {"FEEDS": feeds, "COMITY_USES": "crawl,train-ai", "COMITY_DROP_UNUSABLE": False}
     settings |= {"COMITY_DEFAULTS": {"present": "deny"}, "COMITY_SKIP_UNUSABLE": False}
     crawl(Pages, settings, origin=site.origin)
@@ -357,7 +429,10 @@ def test_a_filter_without_uses_is_a_mistake() -> None:
         ({"verdict": "allow"}, True),
         ({"verdict": "deny"}, False),
         ({"verdict": "allow", "until": (datetime.now(UTC) + timedelta(days=1)).isoformat()}, True),
-        ({"verdict": "allow", "until": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}, False),
+        (
+            {"verdict": "allow", "until": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()},
+            False,
+        ),
         ({"verdict": "allow", "until": "soon"}, False),
         ({"verdict": "allow", "until": "2999-01-01"}, False),  # of no time zone
         ({"verdict": "allow", "until": 3}, False),
@@ -381,13 +456,20 @@ def test_what_a_filter_takes_for_a_permission(decision: Any, accepted: bool) -> 
 @pytest.mark.requirement("MEET-3")
 def test_csv_has_json_where_values_are_nested(site: Loopback, crawl: Crawl, tmp_path: Path) -> None:
     path, beside = tmp_path / "items.csv", tmp_path / "items.jsonl"
-    feeds = {str(path): {"fields": ["name", "nested", "words", "permissions"]}, str(beside): {"format": "jsonlines"}}
+    feeds = {
+        str(path): {"fields": ["name", "nested", "words", "permissions"]},
+        str(beside): {"format": "jsonlines"},
+    }
     crawl(Pages, {"FEEDS": feeds, "COMITY_DROP_UNUSABLE": False}, origin=site.origin)
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     items = lines(beside)
-    assert [json.loads(row["permissions"]) for row in rows] == [item["permissions"] for item in items]
-    assert [json.loads(row["nested"] or "[]") for row in rows] == [item.get("nested", []) for item in items]
+    assert [json.loads(row["permissions"]) for row in rows] == [
+        item["permissions"] for item in items
+    ]
+    assert [json.loads(row["nested"] or "[]") for row in rows] == [
+        item.get("nested", []) for item in items
+    ]
     assert {row["words"] for row in rows} == {"x,y", ""}  # a list of texts, as Scrapy writes it
 
 
@@ -396,23 +478,39 @@ class OwnCsv(CsvItemExporter):
         return "own"
 
 
-def test_the_csv_exporter_of_the_project_stays(site: Loopback, crawl: Crawl, tmp_path: Path) -> None:
+def test_the_csv_exporter_of_the_project_stays(
+    site: Loopback, crawl: Crawl, tmp_path: Path
+) -> None:
     path = tmp_path / "items.csv"
-    own = {"FEED_EXPORTERS": {"csv": "scrapy.exporters.CsvItemExporter"}, "COMITY_DROP_UNUSABLE": False}
+    own = {
+        "FEED_EXPORTERS": {"csv": "scrapy.exporters.CsvItemExporter"},
+        "COMITY_DROP_UNUSABLE": False,
+    }
     crawl(Pages, {"FEEDS": {str(path): {"fields": ["permissions"]}}, **own}, origin=site.origin)
     assert "{'schema': 1" in path.read_text()
 
 
 def test_a_serializer_of_a_field_stays() -> None:
-    written = CsvExporter(BytesIO()).serialize_field({"serializer": lambda value: "own"}, "nested", [{"a": 1}])
+    written = CsvExporter(BytesIO()).serialize_field(
+        {"serializer": lambda value: "own"}, "nested", [{"a": 1}]
+    )
     assert written == "own"
 
 
 # The command line
 
 
-def command(folder: Path, *arguments: str, program: tuple[str, ...] = ("-m", "scrapy")) -> list[str]:
-    settings = ("-s", "COMITY_MIN_DELAY=0", "-s", "COMITY_AGENT=testbot", "-s", f"COMITY_STORE={folder / 'store.sqlite'}")
+def command(
+    folder: Path, *arguments: str, program: tuple[str, ...] = ("-m", "scrapy")
+) -> list[str]:
+    settings = (
+        "-s",
+        "COMITY_MIN_DELAY=0",
+        "-s",
+        "COMITY_AGENT=testbot",
+        "-s",
+        f"COMITY_STORE={folder / 'store.sqlite'}",
+    )
     return [sys.executable, *program, "crawl", "site", *settings, *arguments]
 
 
@@ -422,7 +520,12 @@ def environment() -> dict[str, str]:
 
 def run(folder: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(folder, *arguments, **options), cwd=folder, env=environment(), capture_output=True, text=True, timeout=300
+        command(folder, *arguments, **options),
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
 
 
@@ -430,7 +533,9 @@ def run(folder: Path, *arguments: str, **options: Any) -> subprocess.CompletedPr
 def test_the_name_says_the_format_on_the_command_line(site: Loopback, tmp_path: Path) -> None:
     url = ("-a", f"url={site.url('/a')}")
     for output in ("-O", "-o"):  # anew, and behind what stands there
-        done = run(tmp_path, *url, output, "pages.warc.gz", output, "pages.warc", output, "items.csv")
+        done = run(
+            tmp_path, *url, output, "pages.warc.gz", output, "pages.warc", output, "items.csv"
+        )
         assert done.returncode == 0, done.stderr
     for name in ("pages.warc", "pages.warc.gz"):
         assert passes_warcio_check(tmp_path / name)
@@ -452,8 +557,14 @@ def test_the_name_says_the_format_on_the_command_line(site: Loopback, tmp_path: 
     ("output", "told"),
     [
         ("items.jsonl.gz", "items.jsonl.gz: its name does not say what is compressed"),
-        ("pages.warc.gz:warc", "pages.warc.gz: the format `warc` does not fit the name: leave it out"),
-        ("pages.warc:warc.gz", "pages.warc: the format `warc.gz` does not fit the name: leave it out"),
+        (
+            "pages.warc.gz:warc",
+            "pages.warc.gz: the format `warc` does not fit the name: leave it out",
+        ),
+        (
+            "pages.warc:warc.gz",
+            "pages.warc: the format `warc.gz` does not fit the name: leave it out",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_told(output: str, told: str, tmp_path: Path) -> None:
@@ -463,16 +574,23 @@ def test_what_cannot_be_meant_is_told(output: str, told: str, tmp_path: Path) ->
     assert "Traceback" not in done.stderr
 
 
-WITHOUT_WARCIO = "import sys; sys.modules['warcio'] = None; from scrapy.cmdline import execute; execute()"
+WITHOUT_WARCIO = (
+    "import sys; sys.modules['warcio'] = None; from scrapy.cmdline import execute; execute()"
+)
 
 
 def test_what_is_not_installed_is_told(site: Loopback, tmp_path: Path) -> None:
     without = ("-c", WITHOUT_WARCIO)
     done = run(tmp_path, "-a", f"url={site.url('/a')}", "-O", "pages.warc.gz", program=without)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "comity: pages.warc.gz: warcio is not installed: pip install 'comity[warc]'"
+    assert (
+        done.stderr.splitlines()[-1]
+        == "comity: pages.warc.gz: warcio is not installed: pip install 'comity[warc]'"
+    )
     assert "Traceback" not in done.stderr
-    done = run(tmp_path, "-a", f"url={site.url('/a')}", "-O", "items.jsonl", program=without)  # nothing else needs it
+    done = run(
+        tmp_path, "-a", f"url={site.url('/a')}", "-O", "items.jsonl", program=without
+    )  # nothing else needs it
     assert done.returncode == 0
     assert len(lines(tmp_path / "items.jsonl")) == 1
 
@@ -495,4 +613,7 @@ def test_kill_9_leaves_every_whole_record(serve: Serve, tmp_path: Path) -> None:
     items = [record for record in found if isinstance(record, dict)]
     assert len(items) >= 30
     assert len(found) - len(items) <= 1  # what was being written
-    assert all(item["permissions"]["uses"]["crawl"]["verdict"] == "allow" and item["html"] for item in items[:-1])
+    assert all(
+        item["permissions"]["uses"]["crawl"]["verdict"] == "allow" and item["html"]
+        for item in items[:-1]
+    )

@@ -45,19 +45,30 @@ class Pages(Spider):
 
     def parse(self, response: Response) -> Iterator[Any]:
         title = response.css("title::text").get("")
-        yield PageItem(response.url, title, datetime(2026, 11, 21, tzinfo=UTC), prices=[1, 2.5] if title == "A" else [])
+        yield PageItem(
+            response.url,
+            title,
+            datetime(2026, 11, 21, tzinfo=UTC),
+            prices=[1, 2.5] if title == "A" else [],
+        )
         for path in ("/a", "/b", "/private") if title == "Home" else ():
             yield response.follow(path)
 
 
 @pytest.fixture
-def crawled(crawl: Callable[..., Any], serve: Callable[..., Any], tmp_path: Path) -> tuple[Path, list[Record]]:
+def crawled(
+    crawl: Callable[..., Any], serve: Callable[..., Any], tmp_path: Path
+) -> tuple[Path, list[Record]]:
     """A Parquet feed, and the items of the feed of JSON lines beside it."""
     server = serve(dict(PAGES))
     path, lines = tmp_path / "items.parquet", tmp_path / "items.jsonl"
     feeds = {str(path): {"format": "parquet"}, str(lines): {"format": "jsonlines"}}
     settings: dict[str, Any] = {"FEEDS": feeds}
-    settings |= {"COMITY_USES": "train-ai,index", "COMITY_DEFAULTS": {"index": "allow"}, "COMITY_DROP_UNUSABLE": False}
+    settings |= {
+        "COMITY_USES": "train-ai,index",
+        "COMITY_DEFAULTS": {"index": "allow"},
+        "COMITY_DROP_UNUSABLE": False,
+    }
     found = crawl(Pages, settings, start_urls=[server.url("/")])
     assert found.finish_reason == "finished"
     assert "/private" not in server.paths
@@ -80,14 +91,20 @@ def test_the_feed_holds_what_a_feed_of_json_lines_holds(crawled: tuple[Path, lis
 
 
 @pytest.mark.requirement("MEET-3")
-def test_other_programs_ask_the_tag_by_its_names(crawled: tuple[Path, list[Record]], tmp_path: Path) -> None:
+def test_other_programs_ask_the_tag_by_its_names(
+    crawled: tuple[Path, list[Record]], tmp_path: Path
+) -> None:
     import datasets
     import duckdb
     import pandas as pd
 
     path, items = crawled
-    indexed = {one["title"] for one in items if one["permissions"]["uses"]["index"]["verdict"] == "allow"}
-    refused = {one["title"] for one in items if one["permissions"]["uses"]["index"]["verdict"] == "deny"}
+    indexed = {
+        one["title"] for one in items if one["permissions"]["uses"]["index"]["verdict"] == "allow"
+    }
+    refused = {
+        one["title"] for one in items if one["permissions"]["uses"]["index"]["verdict"] == "deny"
+    }
     assert "A" in refused
 
     query = "SELECT title FROM read_parquet(?) WHERE list_filter(permissions.uses, lambda u: u.use = 'index')[1].verdict = 'deny'"
@@ -99,13 +116,20 @@ def test_other_programs_ask_the_tag_by_its_names(crawled: tuple[Path, list[Recor
     assert moments == [("TIMESTAMP WITH TIME ZONE",)]
 
     frame = pd.read_parquet(path)
-    verdicts = frame.permissions.map(lambda tag: {use["use"]: use["verdict"] for use in tag["uses"]})
+    verdicts = frame.permissions.map(
+        lambda tag: {use["use"]: use["verdict"] for use in tag["uses"]}
+    )
     assert set(frame.title[verdicts.map(lambda uses: uses["index"] == "deny")]) == refused
 
     def permits(one: Record) -> bool:
-        return any(use["use"] == "index" and use["verdict"] == "allow" for use in one["permissions"]["uses"])
+        return any(
+            use["use"] == "index" and use["verdict"] == "allow"
+            for use in one["permissions"]["uses"]
+        )
 
-    loaded = datasets.load_dataset("parquet", data_files=str(path), cache_dir=str(tmp_path / "cache"), split="train")
+    loaded = datasets.load_dataset(
+        "parquet", data_files=str(path), cache_dir=str(tmp_path / "cache"), split="train"
+    )
     allowed = loaded.filter(permits)
     assert set(allowed["title"]) == indexed
 
@@ -117,7 +141,14 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[bytes
 
 
 def command(server: Any, *options: str) -> list[str]:
-    settings = ["-s", "COMITY_MIN_DELAY=0", "-s", "COMITY_AGENT=testbot", "-s", "COMITY_STORE=policies.sqlite"]
+    settings = [
+        "-s",
+        "COMITY_MIN_DELAY=0",
+        "-s",
+        "COMITY_AGENT=testbot",
+        "-s",
+        "COMITY_STORE=policies.sqlite",
+    ]
     return ["crawl", "site", "-a", f"url={server.url('/b')}", *settings, *options]
 
 
@@ -150,11 +181,15 @@ def test_without_pyarrow_it_says_what_to_install(serve: Callable[..., Any], tmp_
     environment = os.environ | {"SCRAPY_SETTINGS_MODULE": "comity.crawler.settings"}
     environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])
     arguments = [sys.executable, "-m", "scrapy", *command(server, "-O", "items.jsonl")]
-    done = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    done = subprocess.run(
+        arguments, cwd=tmp_path, env=environment, capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr  # other feeds do not need it
     assert (tmp_path / "items.jsonl").read_text().count("\n") == 1
     arguments[-1] = "items.parquet"
-    done = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    done = subprocess.run(
+        arguments, cwd=tmp_path, env=environment, capture_output=True, check=False
+    )
     assert done.returncode == 1
     assert done.stderr.decode().splitlines()[-1] == (
         "comity: items.parquet: pyarrow is not installed: pip install 'comity[parquet]'"
@@ -162,14 +197,23 @@ def test_without_pyarrow_it_says_what_to_install(serve: Callable[..., Any], tmp_
 
 
 @pytest.mark.parametrize("where", ["stdout", pytest.param("compressed", marks=pytest.mark.slow)])
-def test_a_feed_needs_no_file_that_can_be_sought(where: str, serve: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_feed_needs_no_file_that_can_be_sought(
+    where: str, serve: Callable[..., Any], tmp_path: Path
+) -> None:
     server = serve(dict(PAGES))
     if where == "stdout":
         done = run(command(server, "-O", "-:parquet"), tmp_path)
         (tmp_path / "items.parquet").write_bytes(done.stdout)
     else:
-        feed = {"items.parquet.gz": {"format": "parquet", "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}}
+        feed = {
+            "items.parquet.gz": {
+                "format": "parquet",
+                "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"],
+            }
+        }
         done = run(command(server, "-s", f"FEEDS={json.dumps(feed)}"), tmp_path)
-        (tmp_path / "items.parquet").write_bytes(gzip.decompress((tmp_path / "items.parquet.gz").read_bytes()))
+        (tmp_path / "items.parquet").write_bytes(
+            gzip.decompress((tmp_path / "items.parquet.gz").read_bytes())
+        )
     assert done.returncode == 0, done.stderr
     assert pq.read_metadata(tmp_path / "items.parquet").num_rows == 1

@@ -14,7 +14,7 @@ from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import HtmlResponse, Request, Response, TextResponse
 from scrapy.resolver import CachingThreadedResolver
 
-from comity.crawler.fetching.store import PolicyStore
+from comity.gate.fetching.store import PolicyStore
 from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -82,7 +82,11 @@ class ChangesAll(Hooked):
 
     def process_request(self, request: Request) -> Request | None:
         self.note(request.url)
-        return None if request.url.endswith("?changed") else request.replace(url=f"{request.url}?changed", dont_filter=True)
+        return (
+            None
+            if request.url.endswith("?changed")
+            else request.replace(url=f"{request.url}?changed", dont_filter=True)
+        )
 
 
 class RefusesAll(Hooked):
@@ -103,7 +107,11 @@ class ReplacesAll(Hooked):
 class DropsAtSchedule(Hooked):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        for signal in (signals.request_scheduled, signals.request_reached_downloader, signals.request_left_downloader):
+        for signal in (
+            signals.request_scheduled,
+            signals.request_reached_downloader,
+            signals.request_left_downloader,
+        ):
             crawler.signals.connect(self.note_request, signal)
 
     def note_request(self, request: Request) -> None:
@@ -117,7 +125,9 @@ class Browser(BaseDownloadHandler):
 
     async def download_request(self, request: Request) -> Response:
         body = b"<html><body><pre>User-agent: *</pre></body></html>"
-        return HtmlResponse(request.url, body=body, headers={"Content-Type": "text/html"}, request=request)
+        return HtmlResponse(
+            request.url, body=body, headers={"Content-Type": "text/html"}, request=request
+        )
 
     async def close(self) -> None:
         pass
@@ -140,7 +150,9 @@ class Pages(Spider):
     async def start(self) -> AsyncIterator[Request]:
         for origin in self.origins:
             yield Request(
-                f"{origin}/open", cookies={"id": "secret"}, headers={"Referer": "http://secret.test/", "X-Own": "secret"}
+                f"{origin}/open",
+                cookies={"id": "secret"},
+                headers={"Referer": "http://secret.test/", "X-Own": "secret"},
             )
             yield Request(f"{origin}/private")
 
@@ -197,7 +209,11 @@ class WithReplacements(Pages):
 class WithCookies(Pages):
     custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         "COOKIES_ENABLED": True,
-        "DEFAULT_REQUEST_HEADERS": {"X-Own": "secret", "Accept-Encoding": "gzip", "Authorization": "secret"},
+        "DEFAULT_REQUEST_HEADERS": {
+            "X-Own": "secret",
+            "Accept-Encoding": "gzip",
+            "Authorization": "secret",
+        },
         "HTTPPROXY_ENABLED": False,
     }
 
@@ -246,15 +262,24 @@ class WithResolver(Pages):
     ],
     ids=lambda spider: str(spider.__name__),
 )
-def test_no_code_of_a_project_comes_near_policy_files(serve: Serve, crawl: Crawl, tmp_path: Path, spider: type[Pages]) -> None:
+def test_no_code_of_a_project_comes_near_policy_files(
+    serve: Serve, crawl: Crawl, tmp_path: Path, spider: type[Pages]
+) -> None:
     site = serve({"/robots.txt": ROBOTS, "/open": "<p>open</p>", "/private": "<p>private</p>"})
-    moved = serve({"/robots.txt": serve.Answer(status=302, headers={"Location": site.url("/robots.txt")}), "/open": ""})
+    moved = serve(
+        {
+            "/robots.txt": serve.Answer(status=302, headers={"Location": site.url("/robots.txt")}),
+            "/open": "",
+        }
+    )
     crawled = crawl(spider, origins=[site.origin, moved.origin])
     assert crawled.stats.get("comity/access/deny/robots.disallow", 0) == spider.refused, crawled.log
     assert not [path for path in site.paths + moved.paths if path.startswith("/private")]
     assert (site.paths.count("/robots.txt"), moved.paths.count("/robots.txt")) == (2, 1)
     assert not [stat for stat in crawled.stats if stat.startswith("test/seen/")]
-    for seen in (seen for server in (site, moved) for seen in server.seen if seen.path == "/robots.txt"):
+    for seen in (
+        seen for server in (site, moved) for seen in server.seen if seen.path == "/robots.txt"
+    ):
         assert set(seen.headers) == {"host", "user-agent", "accept", "accept-encoding"}
         assert seen.headers["accept-encoding"] == "identity"
     store = PolicyStore(tmp_path / "policies.sqlite")
@@ -274,7 +299,11 @@ class Poisons(Spider):
 
     name = "poisons"
     urls: tuple[str, ...] = ()
-    custom_settings: ClassVar[dict[str, Any]] = {"ADDONS": {}, "HTTPCACHE_ENABLED": True, "ROBOTSTXT_OBEY": False}  # type: ignore[misc]
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "ADDONS": {},
+        "HTTPCACHE_ENABLED": True,
+        "ROBOTSTXT_OBEY": False,
+    }
 
     async def start(self) -> AsyncIterator[Request]:
         for url in self.urls:
@@ -285,7 +314,9 @@ class Poisons(Spider):
 
 
 @pytest.mark.requirement("RFC-5", "RFC-7")
-def test_no_policy_file_comes_from_an_http_cache(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_no_policy_file_comes_from_an_http_cache(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     site = serve({"/robots.txt": "User-agent: *\nAllow: /\n", "/open": "", "/private": ""})
     settings = {"HTTPCACHE_DIR": str(tmp_path / "cache")}
     crawl(Poisons, settings, urls=[site.url("/robots.txt"), site.url("/private")])
@@ -303,9 +334,16 @@ def test_policy_files_have_counters_of_their_own(serve: Serve, crawl: Crawl) -> 
     crawled = crawl(Pages, origins=[site.origin])
     assert site.paths == ["/robots.txt", "/open"]
     stats = crawled.stats
-    assert (stats["comity/policies/requests"], stats["comity/policies/connections"]) == (len(WELL_KNOWN), 1)
+    assert (stats["comity/policies/requests"], stats["comity/policies/connections"]) == (
+        len(WELL_KNOWN),
+        1,
+    )
     assert stats["comity/policies/bytes"] > 4 * len(ROBOTS)
-    assert (stats["downloader/request_count"], stats["downloader/response_count"], stats["response_received_count"]) == (1, 1, 1)
+    assert (
+        stats["downloader/request_count"],
+        stats["downloader/response_count"],
+        stats["response_received_count"],
+    ) == (1, 1, 1)
 
 
 class ChangesInPlace(Hooked):
@@ -347,7 +385,9 @@ def test_what_was_no_site_s_and_becomes_one_s_does_not_go_out(serve: Serve, craw
 
 @pytest.mark.requirement("RFC-2", "AUTO-9")
 @pytest.mark.parametrize("position", [543, 999], ids=["before the fields", "after them"])
-def test_what_is_changed_in_its_place_is_judged_as_it_goes_out(serve: Serve, crawl: Crawl, position: int) -> None:
+def test_what_is_changed_in_its_place_is_judged_as_it_goes_out(
+    serve: Serve, crawl: Crawl, position: int
+) -> None:
     site = serve(
         {
             "/robots.txt": ROBOTS,

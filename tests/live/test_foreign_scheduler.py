@@ -98,7 +98,9 @@ def gaps(server: Loopback) -> list[float]:
 
 @pytest.mark.requirement("RATE-2", "MEET-1")
 @pytest.mark.parametrize("spider", [InShared, InScrapys])
-def test_what_cannot_go_out_stays_in_the_queue(serve: Serve, crawl: Crawl, spider: type[Spider]) -> None:
+def test_what_cannot_go_out_stays_in_the_queue(
+    serve: Serve, crawl: Crawl, spider: type[Spider]
+) -> None:
     """No more than CONCURRENT_REQUESTS wait in the process, and those that are out."""
     server = serve(site(0.05))
     crawled = crawl(spider, {"CONCURRENT_REQUESTS": CONCURRENT}, urls=urls(server))
@@ -113,16 +115,22 @@ def test_what_cannot_go_out_stays_in_the_queue(serve: Serve, crawl: Crawl, spide
 def test_scrapys_own_queue_goes_on_with_other_hosts(serve: Serve, crawl: Crawl) -> None:
     """It takes from the host that has the fewest requests out: it knows of those that wait."""
     slow, *fast = serve(site(1)), serve(site(), host="127.0.0.2"), serve(site(), host="127.0.0.3")
-    crawled = crawl(InScrapys, {"CONCURRENT_REQUESTS": CONCURRENT}, urls=urls(slow, *fast), enough=2 * PAGES)
+    crawled = crawl(
+        InScrapys, {"CONCURRENT_REQUESTS": CONCURRENT}, urls=urls(slow, *fast), enough=2 * PAGES
+    )
     assert crawled.finish_reason == "enough"
     assert len(slow.seen) < PAGES / 2  # in turns with the slow host, all of it would be through
 
 
-def test_refusals_and_policies_that_cannot_be_had_free_their_places(serve: Serve, crawl: Crawl) -> None:
+def test_refusals_and_policies_that_cannot_be_had_free_their_places(
+    serve: Serve, crawl: Crawl
+) -> None:
     refusing = serve({"/robots.txt": "User-agent: *\nDisallow: /\n"})
     nowhere = [f"http://127.0.0.9:9/{number}" for number in range(PAGES)]
     server = serve(site(), host="127.0.0.2")
-    crawled = crawl(InShared, {"CONCURRENT_REQUESTS": 2}, urls=[*urls(refusing), *nowhere, *urls(server)])
+    crawled = crawl(
+        InShared, {"CONCURRENT_REQUESTS": 2}, urls=[*urls(refusing), *nowhere, *urls(server)]
+    )
     assert len(crawled.items) == 3 * PAGES
     assert sum("error" in item for item in crawled.items) == 2 * PAGES
     assert len([path for path in server.paths if path != "/robots.txt"]) == PAGES
@@ -145,7 +153,9 @@ class AnsweredBehind(InShared):
 
 
 @pytest.mark.parametrize("spider", [AnsweredBefore, AnsweredBehind])
-def test_what_others_answer_frees_its_place(serve: Serve, crawl: Crawl, spider: type[Spider]) -> None:
+def test_what_others_answer_frees_its_place(
+    serve: Serve, crawl: Crawl, spider: type[Spider]
+) -> None:
     server = serve(site())
     crawled = crawl(spider, {"CONCURRENT_REQUESTS": 2}, urls=urls(server))
     assert len(crawled.items) == PAGES

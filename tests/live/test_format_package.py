@@ -51,8 +51,17 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the package is installed as pip does it."""
     folder = tmp_path_factory.mktemp("packages")
     source = shutil.copytree(PACKAGE, folder / "source")
-    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(folder / "installed")]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, timeout=300)
+    options = [
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        str(folder / "installed"),
+    ]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", *options, str(source)], check=True, timeout=300
+    )
     return folder / "installed"
 
 
@@ -61,11 +70,17 @@ class Tool:
 
     def __init__(self, packages: Path, folder: Path) -> None:
         self.folder = folder
-        path = os.pathsep.join([str(packages), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        path = os.pathsep.join(
+            [str(packages), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
         self.environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "130"}
 
     def scrapy(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        settings = [f"COMITY_STORE={self.folder / 'policies.sqlite'}", "COMITY_AGENT=testbot", "COMITY_MIN_DELAY=0"]
+        settings = [
+            f"COMITY_STORE={self.folder / 'policies.sqlite'}",
+            "COMITY_AGENT=testbot",
+            "COMITY_MIN_DELAY=0",
+        ]
         options = [word for setting in settings for word in ("-s", setting)]
         return subprocess.run(
             [sys.executable, "-c", SCRAPY, *arguments, *options],
@@ -96,7 +111,9 @@ def site(serve: Serve) -> Loopback:
 @pytest.fixture
 def crawled(tool: Tool, site: Loopback) -> dict[str, dict[str, Any]]:
     """Path -> the tag of its item; they stand in items.jsonl."""
-    done = tool.scrapy("crawl", "site", "-a", f"url={site.url()}", "-O", "items.jsonl", "-s", "COMITY_PROGRESS=off")
+    done = tool.scrapy(
+        "crawl", "site", "-a", f"url={site.url()}", "-O", "items.jsonl", "-s", "COMITY_PROGRESS=off"
+    )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     assert "courtesy.visit" in done.stderr
@@ -108,18 +125,44 @@ def deciding(tag: dict[str, Any], use: str) -> tuple[str, str, str, str, int]:
     """Verdict, and of the first reason rule, URL's end, part and line."""
     decision = tag["uses"][use]
     reason = tag["reasons"][decision["because"][0]]
-    return decision["verdict"], reason["rule"], reason["url"].rpartition("/")[2], reason.get("part", "body"), reason["line"]
+    return (
+        decision["verdict"],
+        reason["rule"],
+        reason["url"].rpartition("/")[2],
+        reason.get("part", "body"),
+        reason["line"],
+    )
 
 
 @pytest.mark.requirement("EXT-1", "MEET-1", "MEET-3")
-def test_it_is_fetched_obeyed_and_tagged(site: Loopback, crawled: dict[str, dict[str, Any]]) -> None:
+def test_it_is_fetched_obeyed_and_tagged(
+    site: Loopback, crawled: dict[str, dict[str, Any]]
+) -> None:
     assert site.paths.index("/courtesy.txt") < site.paths.index("/")
     assert set(site.paths) == {"/robots.txt", "/courtesy.txt", "/", "/news/1", "/news/2", "/about"}
     assert crawled.keys() == {"/", "/news/1", "/news/2", "/about"}
     assert site.url("/courtesy.txt") in crawled["/"]["policies"]
-    assert deciding(crawled["/news/1"], "train") == ("deny", "courtesy.no", "courtesy.txt", "body", 4)
-    assert deciding(crawled["/about"], "train") == ("deny", "courtesy.no", "about", "meta courtesy", 1)
-    assert deciding(crawled["/about"], "present-snippet") == ("allow", "courtesy.yes", "courtesy.txt", "body", 3)
+    assert deciding(crawled["/news/1"], "train") == (
+        "deny",
+        "courtesy.no",
+        "courtesy.txt",
+        "body",
+        4,
+    )
+    assert deciding(crawled["/about"], "train") == (
+        "deny",
+        "courtesy.no",
+        "about",
+        "meta courtesy",
+        1,
+    )
+    assert deciding(crawled["/about"], "present-snippet") == (
+        "allow",
+        "courtesy.yes",
+        "courtesy.txt",
+        "body",
+        3,
+    )
     assert deciding(crawled["/"], "train")[:2] == ("allow", "comity.default")
 
 
@@ -128,16 +171,35 @@ def test_it_is_fetched_obeyed_and_tagged(site: Loopback, crawled: dict[str, dict
 def test_header_fields_and_lines_of_robots_txt_count(tool: Tool, serve: Serve) -> None:
     field = serve.Answer("<p>kept</p>", content_type="text/html", headers={"Courtesy": "learn=no"})
     site = serve(
-        {"/robots.txt": "User-agent: *\nAllow: /\nCourtesy: quote=perhaps\n", "/": "<a href='/field'>1</a>", "/field": field}
+        {
+            "/robots.txt": "User-agent: *\nAllow: /\nCourtesy: quote=perhaps\n",
+            "/": "<a href='/field'>1</a>",
+            "/field": field,
+        }
     )
     uses = ("-s", "COMITY_USES=train,index", "-s", "COMITY_DEFAULTS=train:allow,index:allow")
     done = tool.scrapy("crawl", "site", "-a", f"url={site.url()}", "-O", "items.jsonl", *uses)
     assert "Traceback" not in done.stderr, done.stderr
-    items = {item["url"]: item["permissions"] for item in map(json.loads, (tool.folder / "items.jsonl").read_text().splitlines())}
-    assert deciding(items[site.url("/field")], "train") == ("deny", "courtesy.no", "field", "header Courtesy", 0)
-    explained = json.loads(tool.scrapy("policy", site.url(), "--use", "present-snippet", "--json").stdout)
+    items = {
+        item["url"]: item["permissions"]
+        for item in map(json.loads, (tool.folder / "items.jsonl").read_text().splitlines())
+    }
+    assert deciding(items[site.url("/field")], "train") == (
+        "deny",
+        "courtesy.no",
+        "field",
+        "header Courtesy",
+        0,
+    )
+    explained = json.loads(
+        tool.scrapy("policy", site.url(), "--use", "present-snippet", "--json").stdout
+    )
     [reason] = explained["uses"]["present-snippet"]["reasons"]
-    assert (reason["rule"], reason["url"], reason["line"]) == ("courtesy.no", site.url("/robots.txt"), 3)
+    assert (reason["rule"], reason["url"], reason["line"]) == (
+        "courtesy.no",
+        site.url("/robots.txt"),
+        3,
+    )
 
 
 @pytest.mark.requirement("EXT-1", "WHY-1", "WHY-2")
@@ -149,12 +211,16 @@ def test_it_is_explained_on_line_and_off_line(tool: Tool, site: Loopback) -> Non
     folder = tool.folder / "files"
     folder.mkdir()
     (folder / "courtesy.txt").write_text(COURTESY + "lern: no\n")
-    done = tool.scrapy("policy", "https://example.com/news/1", "--use", "train", "--offline", str(folder), "--json")
+    done = tool.scrapy(
+        "policy", "https://example.com/news/1", "--use", "train", "--offline", str(folder), "--json"
+    )
     assert done.returncode == 0, done.stderr
     explained = json.loads(done.stdout)
     assert explained["uses"]["train"]["verdict"] == "deny"
     assert [reason["line"] for reason in explained["uses"]["train"]["reasons"]] == [4]
-    assert [(finding["rule"], finding["line"]) for finding in explained["findings"]] == [("courtesy.value", 5)]
+    assert [(finding["rule"], finding["line"]) for finding in explained["findings"]] == [
+        ("courtesy.value", 5)
+    ]
 
 
 @pytest.mark.slow
@@ -177,7 +243,9 @@ def test_uses_are_exported_with_its_reasons(tool: Tool, crawled: dict[str, dict[
 
 @pytest.mark.slow
 @pytest.mark.requirement("EXT-1")
-def test_records_are_verified(tool: Tool, site: Loopback, crawled: dict[str, dict[str, Any]]) -> None:
+def test_records_are_verified(
+    tool: Tool, site: Loopback, crawled: dict[str, dict[str, Any]]
+) -> None:
     """What the file says is asked again, and what a page said of itself is said again."""
     assert crawled
     verify = ("dataset", "verify", "items.jsonl", "--json", "--list", "listed.jsonl")
@@ -186,9 +254,16 @@ def test_records_are_verified(tool: Tool, site: Loopback, crawled: dict[str, dic
     done = tool.scrapy(*verify, "--refresh")
     assert (done.returncode, done.stderr) == (1, "")
     told = json.loads(done.stdout)["hosts"][site.origin]
-    assert told["rights"] == {"train": {"gained": 2}, "present-snippet": {"lost": 1}}  # and not that of /about
+    assert told["rights"] == {
+        "train": {"gained": 2},
+        "present-snippet": {"lost": 1},
+    }  # and not that of /about
     [loss] = told["losses"]
-    assert (loss["rule"], loss["url"], loss["line"]) == ("courtesy.no", site.url("/courtesy.txt"), 4)
+    assert (loss["rule"], loss["url"], loss["line"]) == (
+        "courtesy.no",
+        site.url("/courtesy.txt"),
+        4,
+    )
     [listed] = map(json.loads, (tool.folder / "listed.jsonl").read_text().splitlines())
     assert listed["url"] == site.url("/news/2")
 
@@ -213,7 +288,9 @@ listening.serve_forever()
 def guarded(tool: Tool) -> Iterator[Callable[[str], tuple[int, str, str]]]:
     """Path -> status, media type and body."""
     command = [sys.executable, "-W", "ignore", "-c", GUARD]
-    with subprocess.Popen(command, env=tool.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, env=tool.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdout
         port = int(process.stdout.readline())
 

@@ -17,7 +17,7 @@ from scrapy.http import Response
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.frontier import scheduler
-from comity.crawler.pace import ledger
+from comity.gate.pace import ledger
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback, Serve
@@ -50,7 +50,10 @@ class Pages(Spider):
     def fail(self) -> None:
         crawl = Crawl.of(self.crawler)
         _set_patience(0.0)  # nobody waits a minute in a test
-        files: dict[str, Any] = {"pace": crawl.pace._ledger, "JOBDIR": getattr(crawl.scheduler, "_storage", None)}
+        files: dict[str, Any] = {
+            "pace": crawl.pace._ledger,
+            "JOBDIR": getattr(crawl.scheduler, "_storage", None),
+        }
         files[self.fails]._db.execute("PRAGMA query_only = ON")
         self.fails = ""
 
@@ -73,11 +76,16 @@ def critical(crawled: Crawled) -> list[str]:
 
 
 @pytest.mark.requirement("SEC-6")
-def test_a_feed_that_cannot_be_written_ends_the_crawl_at_once(crawl: RunCrawl, serve: Serve) -> None:
+def test_a_feed_that_cannot_be_written_ends_the_crawl_at_once(
+    crawl: RunCrawl, serve: Serve
+) -> None:
     server = site(serve)
     crawled = crawl(Pages, {"FEEDS": {"/dev/full": {"format": "jsonlines"}}}, origin=server.origin)
     (line,) = critical(crawled)
-    assert "/dev/full cannot be written ([Errno 28] No space left on device): items are lost. Free space on its disk" in line
+    assert (
+        "/dev/full cannot be written ([Errno 28] No space left on device): items are lost. Free space on its disk"
+        in line
+    )
     assert crawled.finish_reason == "items_lost"
     assert len(server.seen) < PAGES
 
@@ -85,18 +93,25 @@ def test_a_feed_that_cannot_be_written_ends_the_crawl_at_once(crawl: RunCrawl, s
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("form", ["jsonlines", "parquet"])
 def test_a_feed_that_fails_at_its_end_is_told_too(crawl: RunCrawl, serve: Serve, form: str) -> None:
-    crawled = crawl(Pages, {"FEEDS": {"/dev/full": {"format": form}}}, origin=site(serve).origin, size=1)
+    crawled = crawl(
+        Pages, {"FEEDS": {"/dev/full": {"format": form}}}, origin=site(serve).origin, size=1
+    )
     (line,) = critical(crawled)
     assert "/dev/full cannot be written" in line
     assert "items are lost" in line
 
 
 @pytest.mark.requirement("RATE-2")
-def test_a_pace_file_that_cannot_be_written_any_more_ends_the_crawl(crawl: RunCrawl, serve: Serve) -> None:
+def test_a_pace_file_that_cannot_be_written_any_more_ends_the_crawl(
+    crawl: RunCrawl, serve: Serve
+) -> None:
     server = site(serve)
     crawled = crawl(Pages, {"COMITY_MIN_DELAY": 0.01}, origin=server.origin, fails="pace")
     (line,) = critical(crawled)
-    assert f"pace.sqlite` cannot be written ({FAILURE}). Free space on its disk, or set COMITY_STORE" in line
+    assert (
+        f"pace.sqlite` cannot be written ({FAILURE}). Free space on its disk, or set COMITY_STORE"
+        in line
+    )
     assert crawled.finish_reason == "cannot_write"
     assert len(server.seen) < PAGES
 
@@ -109,28 +124,56 @@ def test_a_jobdir_that_cannot_be_written_any_more_ends_the_crawl_which_can_go_on
     settings = {"JOBDIR": str(tmp_path / "job"), "COMITY_MIN_DELAY": 0.2}
     crawled = crawl(Pages, settings, origin=server.origin, fails="JOBDIR")
     (line,) = critical(crawled)
-    assert f"JOBDIR: {tmp_path}/job/comity.sqlite cannot be written: {FAILURE}. Free space on its disk" in line
+    assert (
+        f"JOBDIR: {tmp_path}/job/comity.sqlite cannot be written: {FAILURE}. Free space on its disk"
+        in line
+    )
     assert crawled.finish_reason == "cannot_write"
     assert len(server.seen) < PAGES
-    assert crawl(Pages, settings | {"COMITY_MIN_DELAY": 0}, origin=server.origin).finish_reason == "finished"
-    assert {path for path in server.paths if path != "/robots.txt"} == {f"/{number}" for number in range(PAGES)}
+    assert (
+        crawl(Pages, settings | {"COMITY_MIN_DELAY": 0}, origin=server.origin).finish_reason
+        == "finished"
+    )
+    assert {path for path in server.paths if path != "/robots.txt"} == {
+        f"/{number}" for number in range(PAGES)
+    }
 
 
 def run(folder: Path, *words: str, octets: int | None = None) -> subprocess.CompletedProcess[str]:
     """Run `scrapy crawl site`. `octets`: that a file may have."""
-    limit = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({octets}, {octets}));" if octets is not None else ""
+    limit = (
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({octets}, {octets}));"
+        if octets is not None
+        else ""
+    )
     program = f"import resource, sys; {limit} from scrapy.cmdline import execute; execute(['scrapy', *sys.argv[1:]])"
     command = [sys.executable, "-c", program, "crawl", "site", "-s", "COMITY_AGENT=testbot", *words]
-    environment = os.environ | {"SCRAPY_SETTINGS_MODULE": "comity.crawler.settings", "XDG_DATA_HOME": str(folder)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    environment = os.environ | {
+        "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings",
+        "XDG_DATA_HOME": str(folder),
+    }
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
 
 
 @pytest.mark.requirement("SEC-6")
-def test_a_disk_that_is_full_from_the_start_ends_the_crawl_before_it_begins(serve: Serve, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_from_the_start_ends_the_crawl_before_it_begins(
+    serve: Serve, tmp_path: Path
+) -> None:
     server = site(serve)
     ended = run(tmp_path, "-a", f"url={server.url('/0')}", octets=0)
     assert ended.returncode == 1
-    assert f"COMITY_STORE `{tmp_path}/comity/policies.sqlite` cannot be used: disk I/O error" in ended.stderr
+    assert (
+        f"COMITY_STORE `{tmp_path}/comity/policies.sqlite` cannot be used: disk I/O error"
+        in ended.stderr
+    )
     assert "Traceback" not in ended.stderr
     assert not server.seen
 
@@ -139,4 +182,6 @@ def test_a_disk_that_is_full_from_the_start_ends_the_crawl_before_it_begins(serv
 def test_the_exit_status_says_that_items_are_lost(serve: Serve, tmp_path: Path) -> None:
     server = site(serve)
     assert run(tmp_path, "-a", f"url={server.url('/0')}", "-o", "items.jsonl").returncode == 0
-    assert run(tmp_path, "-a", f"url={server.url('/0')}", "-o", "/dev/full:jsonlines").returncode == 1
+    assert (
+        run(tmp_path, "-a", f"url={server.url('/0')}", "-o", "/dev/full:jsonlines").returncode == 1
+    )

@@ -19,12 +19,36 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
 
 PRIVATE = "User-agent: *\nDisallow: /private\nDisallow: /x;1/b$\n"
 TARGETS = (
-    *("/a;b", "/a;b?c", "/a;x=1/b;y=2", "/a;", "/;a", "/a//b", "/a%2Fb", "/a%3Fb", "/?q=%2F", "/a?x=/../b", "/a?b;c"),
+    *(
+        "/a;b",
+        "/a;b?c",
+        "/a;x=1/b;y=2",
+        "/a;",
+        "/;a",
+        "/a//b",
+        "/a%2Fb",
+        "/a%3Fb",
+        "/?q=%2F",
+        "/a?x=/../b",
+        "/a?b;c",
+    ),
     *("/%7Ea", "/a%25b", "/a%20b", "/a+b", "/*", "/a!$&()*+,=", "/a:b@c", "/%C3%BC", "/..;/a"),
 )
 REFUSED = (
-    *("/private", "/private;a", "/%70rivate", "//private", "/a/../private", "/a/%2e%2e/private", "/..;/private"),
-    *("/x;1/b", "/x;1/b;", "/x;1/b;2"),  # of those some clients leave out the parameters of the last segment
+    *(
+        "/private",
+        "/private;a",
+        "/%70rivate",
+        "//private",
+        "/a/../private",
+        "/a/%2e%2e/private",
+        "/..;/private",
+    ),
+    *(
+        "/x;1/b",
+        "/x;1/b;",
+        "/x;1/b;2",
+    ),  # of those some clients leave out the parameters of the last segment
 )
 
 # A request that says in its fields, its method or its body that it is another one.
@@ -39,8 +63,16 @@ SHAPES: dict[str, dict[str, Any]] = {
     "line end in a value": {"headers": {"X-A": "b\r\nHost: other.example"}},
     "line end in a name": {"headers": {"X-A: b\r\nHost": "other.example"}},
     "request in the method": {"method": "GET /private HTTP/1.1\r\nHost: x\r\n\r\nGET"},
-    "chunks": {"method": "POST", "headers": {"Transfer-Encoding": "chunked"}, "body": "0\r\n\r\nGET /private HTTP/1.1\r\n\r\n"},
-    "short length": {"method": "POST", "headers": {"Content-Length": "1"}, "body": "aGET /private HTTP/1.1\r\n\r\n"},
+    "chunks": {
+        "method": "POST",
+        "headers": {"Transfer-Encoding": "chunked"},
+        "body": "0\r\n\r\nGET /private HTTP/1.1\r\n\r\n",
+    },
+    "short length": {
+        "method": "POST",
+        "headers": {"Content-Length": "1"},
+        "body": "aGET /private HTTP/1.1\r\n\r\n",
+    },
     "two lengths": {"method": "POST", "headers": {"Content-Length": ["3", "30"]}, "body": "abc"},
 }
 
@@ -65,7 +97,9 @@ class Shapes(Targets):
         shape = SHAPES[self.shape]
         host = urlsplit(self.origin).netloc
         fields = {
-            name: [value.replace("ORIGIN", host) for value in values] if isinstance(values, list) else values
+            name: [value.replace("ORIGIN", host) for value in values]
+            if isinstance(values, list)
+            else values
             for name, values in shape.get("headers", {}).items()
         }
         yield Request(f"{self.origin}/a", **{**shape, "headers": fields}, dont_filter=True)
@@ -73,7 +107,9 @@ class Shapes(Targets):
 
 @pytest.fixture
 def settings(mode: str) -> dict[str, Any]:
-    handler = {"reactor": "http2.H2DownloadHandler", "no-reactor": "_httpx.HttpxDownloadHandler"}[mode]
+    handler = {"reactor": "http2.H2DownloadHandler", "no-reactor": "_httpx.HttpxDownloadHandler"}[
+        mode
+    ]
     return {
         "DOWNLOAD_HANDLERS": {"https": f"scrapy.core.downloader.handlers.{handler}"},
         "HTTPX_HTTP2_ENABLED": True,
@@ -93,14 +129,18 @@ def server(certificate: Path) -> Iterator[Http2Server]:
 
 
 @pytest.mark.requirement("MEET-1", "MEET-6")
-def test_over_http2_the_target_that_was_judged_goes_out(crawl: Crawl, server: Http2Server, settings: dict[str, Any]) -> None:
+def test_over_http2_the_target_that_was_judged_goes_out(
+    crawl: Crawl, server: Http2Server, settings: dict[str, Any]
+) -> None:
     crawled = crawl(Targets, settings, origin=server.origin)
     assert {item["protocol"] for item in crawled.items} <= {"h2", "HTTP/2"}
     assert len(crawled.items) == len(TARGETS)
     assert {(stream.field(":path"), stream.field("x-target")) for stream in server.streams} == {
         (target, target) for target in TARGETS
     }
-    assert {stream.field(":authority") for stream in server.streams} == {urlsplit(server.origin).netloc}
+    assert {stream.field(":authority") for stream in server.streams} == {
+        urlsplit(server.origin).netloc
+    }
     assert crawled.stats["comity/access/deny/robots.disallow"] == len(REFUSED)
 
 
@@ -116,7 +156,9 @@ def test_over_http2_no_request_is_another_one_than_was_judged(
 
 
 @pytest.mark.requirement("MEET-1")
-def test_over_http2_each_site_has_a_connection_of_its_own(crawl: Crawl, certificate: Path, settings: dict[str, Any]) -> None:
+def test_over_http2_each_site_has_a_connection_of_its_own(
+    crawl: Crawl, certificate: Path, settings: dict[str, Any]
+) -> None:
     """One certificate, and one address: a browser would send the requests for both sites over one connection."""
     from tests.http2_server import Http2Server
 

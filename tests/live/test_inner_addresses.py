@@ -17,10 +17,10 @@ from scrapy.pipelines.files import FilesPipeline
 from scrapy.spiders import SitemapSpider
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.fetching.network import Network
-from comity.crawler.fetching.reach import IPAddress, Reach
-from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.request.referrals import KEY
+from comity.gate.fetching.network import Network
+from comity.gate.fetching.reach import IPAddress, Reach
+from comity.gate.fetching.store import PolicyStore
+from comity.gate.request.referrals import KEY
 from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -36,7 +36,11 @@ class Outside(Network):
     """Takes 127.0.0.2 for a public address, 127.0.0.3 for a private one, and some names for names of these."""
 
     REACHES: ClassVar = {PUBLIC: Reach.PUBLIC, "127.0.0.3": Reach.PRIVATE}
-    NAMES: ClassVar = {"outside.test": PUBLIC, "inside.test": "127.0.0.1", "metadata.test": "169.254.169.254"}
+    NAMES: ClassVar = {
+        "outside.test": PUBLIC,
+        "inside.test": "127.0.0.1",
+        "metadata.test": "169.254.169.254",
+    }
 
     def reach(self, address: IPAddress) -> Reach:
         return self.REACHES.get(str(address), super().reach(address))
@@ -157,7 +161,9 @@ class TriesAgain(Follows):
     def failed(self, failure: Any) -> Any:
         yield super().failed(failure)
         if not failure.request.meta.get("again"):
-            yield Request(failure.request.url, meta={"again": True}, errback=self.failed, dont_filter=True)
+            yield Request(
+                failure.request.url, meta={"again": True}, errback=self.failed, dont_filter=True
+            )
 
 
 class Files(Follows):
@@ -181,7 +187,9 @@ def page(*links: str) -> str:
 
 def refused(crawled: Crawled) -> set[str]:
     """URLs that were refused by the rule, and by no other."""
-    assert crawled.stats.get(f"comity/access/deny/{RULE}", 0) == crawled.stats.get("comity/access/deny", 0), crawled.log
+    assert crawled.stats.get(f"comity/access/deny/{RULE}", 0) == crawled.stats.get(
+        "comity/access/deny", 0
+    ), crawled.log
     items = [item for item in crawled.items if "refused" in item]
     assert all(RULE in item["why"] for item in items), items
     return {item["refused"] for item in items}
@@ -195,15 +203,23 @@ def fetched(crawled: Crawled) -> set[str]:
 @pytest.mark.parametrize(
     ("spider", "host"),
     [
-        pytest.param(spider, host, marks=[pytest.mark.slow] * (spider is not Follows and host != "inside.test"))
+        pytest.param(
+            spider,
+            host,
+            marks=[pytest.mark.slow] * (spider is not Follows and host != "inside.test"),
+        )
         for spider in (Follows, FollowsWithMeta, FollowsByEngine, FollowsInline, TriesAgain)
         for host in ("127.0.0.1", "2130706433", "[::ffff:127.0.0.1]", "inside.test")
     ],
 )
-def test_a_public_site_leads_nobody_inside(serve: Serve, crawl: Crawl, spider: type[Follows], host: str) -> None:
+def test_a_public_site_leads_nobody_inside(
+    serve: Serve, crawl: Crawl, spider: type[Follows], host: str
+) -> None:
     """By links, whatever the spider makes of them. There is no connection, not even for policies."""
     inside = serve({"/secret": "<p>secret</p>"})
-    public = serve({"/a": page(f"http://{host}:{inside.port}/secret", "/b"), "/b": page()}, host=PUBLIC)
+    public = serve(
+        {"/a": page(f"http://{host}:{inside.port}/secret", "/b"), "/b": page()}, host=PUBLIC
+    )
     crawled = crawl(spider, urls=[public.url("/a")])
     assert fetched(crawled) == {public.url("/a"), public.url("/b")}
     assert {url.rpartition("/")[2] for url in refused(crawled)} == {"secret"}
@@ -282,8 +298,12 @@ class EndsBehindComity(Follows):
 
 
 @pytest.mark.requirement("SEC-7")
-@pytest.mark.parametrize(("spider", "is_refused"), [(EndsAtTheServer, True), (EndsBehindComity, False)])
-def test_nor_by_a_page_that_ends_inside(serve: Serve, crawl: Crawl, spider: type[Follows], is_refused: bool) -> None:
+@pytest.mark.parametrize(
+    ("spider", "is_refused"), [(EndsAtTheServer, True), (EndsBehindComity, False)]
+)
+def test_nor_by_a_page_that_ends_inside(
+    serve: Serve, crawl: Crawl, spider: type[Follows], is_refused: bool
+) -> None:
     """Not even to the policies, neither for the page nor for what its site wants to be used with it. What has changed behind
     comity's own middleware comes through, as what should not have been crawled."""
     inside = serve({"/secret": "secret"})
@@ -319,7 +339,9 @@ def test_a_page_may_end_where_the_operator_goes(serve: Serve, crawl: Crawl) -> N
 @pytest.mark.requirement("SEC-7")
 def test_nor_by_files_of_its_items(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
     inside = serve({"/secret": "secret"})
-    public = serve({"/a": page(inside.url("/secret"), "/open", "/moved"), "/open": "open"}, host=PUBLIC)
+    public = serve(
+        {"/a": page(inside.url("/secret"), "/open", "/moved"), "/open": "open"}, host=PUBLIC
+    )
     public.routes["/moved"] = moved(serve, inside.url("/secret"))
     settings = {"FILES_STORE": str(tmp_path / "files"), "MEDIA_ALLOW_REDIRECTS": True}
     (item,) = crawl(Files, settings, urls=[public.url("/a")]).items
@@ -351,8 +373,12 @@ def sitemap(*urls: str) -> str:
 def test_nor_by_sitemaps(serve: Serve, crawl: Crawl) -> None:
     inside = serve({"/secret": "<p>secret</p>", "/sitemap.xml": sitemap("http://127.0.0.1/")})
     public = serve({"/a": page()}, host=PUBLIC)
-    public.routes["/robots.txt"] = f"Sitemap: {public.url('/sitemap.xml')}\nSitemap: {inside.url('/sitemap.xml')}\n"
-    public.routes["/sitemap.xml"] = serve.Answer(sitemap(public.url("/a"), inside.url("/secret")), content_type="text/xml")
+    public.routes["/robots.txt"] = (
+        f"Sitemap: {public.url('/sitemap.xml')}\nSitemap: {inside.url('/sitemap.xml')}\n"
+    )
+    public.routes["/sitemap.xml"] = serve.Answer(
+        sitemap(public.url("/a"), inside.url("/secret")), content_type="text/xml"
+    )
     crawled = crawl(BySitemap, urls=[public.url("/robots.txt")])
     assert fetched(crawled) == {public.url("/a")}
     assert crawled.stats[f"comity/access/deny/{RULE}"] == 2
@@ -361,7 +387,9 @@ def test_nor_by_sitemaps(serve: Serve, crawl: Crawl) -> None:
 
 @pytest.mark.requirement("SEC-7")
 @pytest.mark.parametrize("spider", [Follows, FollowsInline])
-def test_nor_to_what_is_on_this_machine(serve: Serve, crawl: Crawl, tmp_path: Path, spider: type[Follows]) -> None:
+def test_nor_to_what_is_on_this_machine(
+    serve: Serve, crawl: Crawl, tmp_path: Path, spider: type[Follows]
+) -> None:
     """file: and s3: name data of the operator's own; what a page has in a data: URL is its own."""
     secret = tmp_path / "secret.html"
     secret.write_text("secret")
@@ -376,7 +404,9 @@ def test_nor_to_what_is_on_this_machine(serve: Serve, crawl: Crawl, tmp_path: Pa
 
 
 @pytest.mark.requirement("SEC-7")
-def test_where_the_operators_own_data_leads_the_operator_does(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_where_the_operators_own_data_leads_the_operator_does(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     inside = serve({"/a": page()})
     urls = tmp_path / "urls.html"
     urls.write_text(page(inside.url("/a")))
@@ -384,13 +414,17 @@ def test_where_the_operators_own_data_leads_the_operator_does(serve: Serve, craw
 
 
 @pytest.mark.requirement("SEC-7")
-def test_the_operator_goes_anywhere_and_an_inner_site_to_its_own_kind(serve: Serve, crawl: Crawl) -> None:
+def test_the_operator_goes_anywhere_and_an_inner_site_to_its_own_kind(
+    serve: Serve, crawl: Crawl
+) -> None:
     """And to the public; but not from one kind to another, nor from the public back."""
     inner = serve({"/c": page("/d"), "/d": page()}, host="127.0.0.4")
     private = serve({"/secret": page()}, host="127.0.0.3")
     loopback = serve({"/secret": page()})
     public = serve({"/p": page(loopback.url("/secret"))}, host=PUBLIC)
-    start = serve({"/a": page(inner.url("/c"), private.url("/secret"), public.url("/p"))}, host="127.0.0.5")
+    start = serve(
+        {"/a": page(inner.url("/c"), private.url("/secret"), public.url("/p"))}, host="127.0.0.5"
+    )
     crawled = crawl(Follows, urls=[start.url("/a")])
     assert fetched(crawled) == {start.url("/a"), inner.url("/c"), inner.url("/d"), public.url("/p")}
     assert refused(crawled) == {private.url("/secret"), loopback.url("/secret")}
@@ -410,7 +444,9 @@ def test_what_a_callback_has_waited_for_leads_too(serve: Serve, crawl: Crawl) ->
 
 @pytest.mark.requirement("SEC-7")
 @pytest.mark.parametrize("spider", [Follows, FollowsInline])
-def test_what_the_operator_has_asked_for_others_may_link(serve: Serve, crawl: Crawl, spider: type[Follows]) -> None:
+def test_what_the_operator_has_asked_for_others_may_link(
+    serve: Serve, crawl: Crawl, spider: type[Follows]
+) -> None:
     """The origin, not only the page; another port is another origin."""
     inside, other = (serve({"/a": page(), "/b": page()}) for _ in range(2))
     public = serve({"/a": page(inside.url("/b"), other.url("/b"))}, host=PUBLIC)
@@ -427,7 +463,9 @@ def test_the_operator_may_allow_it(serve: Serve, crawl: Crawl, spider: type[Foll
     inside = serve({"/a": page(), "/robots.txt": "User-agent: *\nDisallow: /private\n"})
     public = serve({"/a": page(inside.url("/a"), inside.url("/private"), "/moved")}, host=PUBLIC)
     public.routes["/moved"] = moved(serve, inside.url("/a?moved"))
-    elsewhere = serve({"/robots.txt": moved(serve, inside.url("/robots.txt")), "/a": page()}, host=PUBLIC)
+    elsewhere = serve(
+        {"/robots.txt": moved(serve, inside.url("/robots.txt")), "/a": page()}, host=PUBLIC
+    )
     settings = {"COMITY_INNER": "allow", "RETRY_ENABLED": False}
     crawled = crawl(spider, settings, urls=[public.url("/a"), elsewhere.url("/a")])
     assert fetched(crawled) == {public.url("/a"), inside.url("/a"), inside.url("/a?moved")}
@@ -460,7 +498,9 @@ class Fed(Follows):
 
 
 @pytest.mark.requirement("SEC-7")
-def test_what_an_extension_hands_to_the_engine_is_the_operators_wish(serve: Serve, crawl: Crawl) -> None:
+def test_what_an_extension_hands_to_the_engine_is_the_operators_wish(
+    serve: Serve, crawl: Crawl
+) -> None:
     """Though a page was the last that the engine has handled."""
     inside = serve({"/a": page("/b"), "/b": page()})
     public = serve({"/a": page(inside.url("/early")), "/b": page()}, host=PUBLIC)
@@ -470,7 +510,9 @@ def test_what_an_extension_hands_to_the_engine_is_the_operators_wish(serve: Serv
 
 
 @pytest.mark.requirement("SEC-7")
-def test_what_an_earlier_crawl_has_learnt_bars_the_way_too(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_what_an_earlier_crawl_has_learnt_bars_the_way_too(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     """The policies of an inner site are in the store, where the operator's crawl has put them."""
     inside = serve({"/a": page(), "/robots.txt": "User-agent: *\nAllow: /\n"})
     public = serve({"/a": page(inside.url("/a"))}, host=PUBLIC)
@@ -490,7 +532,9 @@ def test_what_an_earlier_crawl_has_learnt_bars_the_way_too(serve: Serve, crawl: 
 def test_an_inner_site_is_known_over_its_redirects(serve: Serve, crawl: Crawl) -> None:
     """Whose policies are all had from another inner site, as where http leads to https."""
     secure = serve({"/robots.txt": "", "/a": page()})
-    inside = serve({path: moved(serve, secure.url("/robots.txt")) for path in WELL_KNOWN} | {"/a": page()})
+    inside = serve(
+        {path: moved(serve, secure.url("/robots.txt")) for path in WELL_KNOWN} | {"/a": page()}
+    )
     public = serve({"/a": page(inside.url("/secret"))}, host=PUBLIC)
     crawl(Follows, urls=[inside.url("/a")])
     before = inside.paths
@@ -519,7 +563,9 @@ class GoesOn(Follows):
 def test_who_led_to_a_request_survives_jobdir(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
     inside = serve({"/secret": page()})
     links = [inside.url("/secret"), *(f"/{number}" for number in range(3))]
-    public = serve({"/a": page(*links), **{f"/{number}": page() for number in range(3)}}, host=PUBLIC)
+    public = serve(
+        {"/a": page(*links), **{f"/{number}": page() for number in range(3)}}, host=PUBLIC
+    )
     settings = {"JOBDIR": str(tmp_path / "job")}
     assert refused(crawl(Stops, settings, urls=[public.url("/a")])) == set()
     assert public.paths == ["/robots.txt", "/a"]
@@ -531,7 +577,10 @@ def test_who_led_to_a_request_survives_jobdir(serve: Serve, crawl: Crawl, tmp_pa
 
 class FollowsRebound(Follows):
     name = "follows-rebound"
-    custom_settings: ClassVar[dict[str, Any]] = {"EXTENSIONS": {LooksRebound: 0}, "HTTPCACHE_ENABLED": True}  # type: ignore[misc]
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "EXTENSIONS": {LooksRebound: 0},
+        "HTTPCACHE_ENABLED": True,
+    }
 
 
 @pytest.mark.requirement("SEC-7")
@@ -606,14 +655,18 @@ class WithFetchesAgain(Follows):
 
 
 @pytest.mark.requirement("SEC-7")
-def test_what_a_middleware_makes_of_a_response_its_site_leads_to(serve: Serve, crawl: Crawl) -> None:
+def test_what_a_middleware_makes_of_a_response_its_site_leads_to(
+    serve: Serve, crawl: Crawl
+) -> None:
     """Many at a time, over connections that stay open, so that each has to be told apart."""
     inside, free = serve({"/secret": page()}), serve({"/free": page()})
     public = serve({"/a": page(*(f"/{number}" for number in range(9)))}, host=PUBLIC)
     for number in range(9):
         other = serve.Answer(page(), headers={"X-Other": inside.url(f"/secret?{number}")})
         public.routes[f"/{number}"] = other if number % 2 else page()
-    start = serve({"/a": serve.Answer("", headers={"X-Other": free.url("/free")})}, host="127.0.0.4")
+    start = serve(
+        {"/a": serve.Answer("", headers={"X-Other": free.url("/free")})}, host="127.0.0.4"
+    )
     crawled = crawl(WithFetchesAgain, urls=[start.url("/a"), public.url("/a")])
     assert crawled.stats[f"comity/access/deny/{RULE}"] == 4
     assert free.url("/free") in fetched(crawled)
@@ -664,7 +717,13 @@ class WithSchedulerOfScrapy(Follows):
 @pytest.mark.requirement("SEC-7")
 def test_with_another_scheduler(serve: Serve, crawl: Crawl) -> None:
     inside = serve({"/secret": page()})
-    public = serve({"/a": page(inside.url("/secret"), "/moved"), "/moved": moved(serve, inside.url("/secret?2"))}, host=PUBLIC)
+    public = serve(
+        {
+            "/a": page(inside.url("/secret"), "/moved"),
+            "/moved": moved(serve, inside.url("/secret?2")),
+        },
+        host=PUBLIC,
+    )
     crawled = crawl(WithSchedulerOfScrapy, urls=[public.url("/a")])
     assert crawled.stats[f"comity/access/deny/{RULE}"] == 2
     assert inside.seen == []
@@ -682,7 +741,11 @@ class Claims(Follows):
 
 @pytest.mark.requirement("SEC-7")
 @pytest.mark.parametrize(
-    "claim", ["operator", *(pytest.param(claim, marks=pytest.mark.slow) for claim in ("loopback", "", "public"))]
+    "claim",
+    [
+        "operator",
+        *(pytest.param(claim, marks=pytest.mark.slow) for claim in ("loopback", "", "public")),
+    ],
 )
 def test_nothing_in_meta_gives_rights(serve: Serve, crawl: Crawl, claim: str) -> None:
     inside = serve({"/secret": page()})

@@ -124,24 +124,34 @@ class Project:
             "TWISTED_REACTOR_ENABLED": reactor,
             "USER_AGENT": "testbot/1 (+https://example.org/bot)",
         }
-        self.new_store = {"COMITY_STORE": str(folder / "new" / "policies.sqlite")}  # which knows of no pace and no policies
+        self.new_store = {
+            "COMITY_STORE": str(folder / "new" / "policies.sqlite")
+        }  # which knows of no pace and no policies
         self._running: list[Running] = []
 
-    def begin(self, spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: str) -> Running:
+    def begin(
+        self, spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: str
+    ) -> Running:
         stated = self._settings | (settings or {})
         module = f"settings_{len(self._running)}"  # of this crawl alone: one that was just begun may be reading its own
-        (self.folder / f"{module}.py").write_text("".join(f"{name} = {value!r}\n" for name, value in stated.items()))
+        (self.folder / f"{module}.py").write_text(
+            "".join(f"{name} = {value!r}\n" for name, value in stated.items())
+        )
         command = [sys.executable, "-W", "error", "-m", "scrapy", "crawl", spider.name]
         command += [part for name, value in arguments.items() for part in ("-a", f"{name}={value}")]
         path = self.folder / f"{len(self._running)}.log"
-        places = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
+        places = os.pathsep.join(
+            filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH")))
+        )
         environment = {**os.environ, "PYTHONPATH": places, "SCRAPY_SETTINGS_MODULE": module}
         with path.open("wb") as log:
             process = subprocess.Popen(command, cwd=self.folder, env=environment, stderr=log)
         self._running.append(Running(process, path))
         return self._running[-1]
 
-    def crawl(self, spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: str) -> str:
+    def crawl(
+        self, spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: str
+    ) -> str:
         """To its end. The log."""
         running = self.begin(spider, settings, **arguments)
         assert running.end() == 0, running.log
@@ -188,10 +198,14 @@ def tree(pages: int, robots: str = OPEN) -> dict[str, Any]:
     """Each page links to two further ones, to itself and to the first."""
 
     def page(number: int) -> Any:
-        body = links(*(f"/{child}" for child in (2 * number + 1, 2 * number + 2, number, 0) if child < pages))
+        body = links(
+            *(f"/{child}" for child in (2 * number + 1, 2 * number + 2, number, 0) if child < pages)
+        )
 
         def answer(handler: Any) -> Any:
-            time.sleep(ANSWER)  # the server is that slow, so that there is something in flight to kill
+            time.sleep(
+                ANSWER
+            )  # the server is that slow, so that there is something in flight to kill
             return body
 
         return answer
@@ -279,7 +293,9 @@ def test_ctrl_c_loses_nothing_and_repeats_nothing(serve: Serve, project: Project
     assert len(asked(server)) < 70
     project.crawl(Follow, urls=server.url("/0"))
     assert Counter(asked(server)) == Counter(numbered(70))
-    assert Counter(item["url"] for item in project.items) == Counter(server.url(path) for path in numbered(70))
+    assert Counter(item["url"] for item in project.items) == Counter(
+        server.url(path) for path in numbered(70)
+    )
 
 
 @pytest.mark.requirement("SEC-6")
@@ -287,7 +303,9 @@ def test_ctrl_c_loses_nothing_and_repeats_nothing(serve: Serve, project: Project
 @pytest.mark.slow
 def test_page_that_is_held_back_survives_kill_9(serve: Serve, project: Project) -> None:
     """It was out once: its host answered 429. The other host's pages show that the queue was written meanwhile."""
-    busy = serve({"/robots.txt": OPEN, "/busy": serve.Answer(status=429, headers={"Retry-After": "60"})})
+    busy = serve(
+        {"/robots.txt": OPEN, "/busy": serve.Answer(status=429, headers={"Retry-After": "60"})}
+    )
     other = serve(tree(60), host="127.0.0.2")
     running = project.begin(Follow, urls=f"{busy.url('/busy')} {other.url('/0')}")
     running.until_asked(busy, 1)
@@ -317,8 +335,12 @@ class Manifold(First):
 
     def first(self, response: Response) -> Iterator[Any]:
         yield from super().first(response)
-        yield Request(self.origin + "/low", priority=-1, callback=self.detail, cb_kwargs={"who": "low"})
-        yield Request(self.origin + "/plain", callback=self.detail, cb_kwargs={"who": {"name": ["plain", 1]}})
+        yield Request(
+            self.origin + "/low", priority=-1, callback=self.detail, cb_kwargs={"who": "low"}
+        )
+        yield Request(
+            self.origin + "/plain", callback=self.detail, cb_kwargs={"who": {"name": ["plain", 1]}}
+        )
         yield Request(
             self.origin + "/form",
             self.detail,
@@ -328,9 +350,21 @@ class Manifold(First):
             meta={"note": ["x", 2.5]},
             cb_kwargs={"who": "form"},
         )
-        yield Request(self.origin + "/missing", callback=self.detail, errback=self.failed, cb_kwargs={"who": "missing"})
-        yield Request(self.origin + "/first", dont_filter=True, callback=self.detail, cb_kwargs={"who": "again"})
-        yield Request(self.origin + "/high", priority=7, callback=self.detail, cb_kwargs={"who": "high"})
+        yield Request(
+            self.origin + "/missing",
+            callback=self.detail,
+            errback=self.failed,
+            cb_kwargs={"who": "missing"},
+        )
+        yield Request(
+            self.origin + "/first",
+            dont_filter=True,
+            callback=self.detail,
+            cb_kwargs={"who": "again"},
+        )
+        yield Request(
+            self.origin + "/high", priority=7, callback=self.detail, cb_kwargs={"who": "high"}
+        )
 
     def detail(self, response: Response, who: Any) -> Iterator[Any]:
         yield {"who": who, "note": response.meta.get("note"), "body": response.text}
@@ -343,7 +377,11 @@ def manifold(robots: str) -> dict[str, Any]:
     def form(handler: Any) -> Any:
         return f"{handler.command} {handler.headers['X-Own']} {handler.body.decode()}"
 
-    return {"/robots.txt": robots, "/form": form, **dict.fromkeys(("/first", "/low", "/plain", "/high"), "page")}
+    return {
+        "/robots.txt": robots,
+        "/form": form,
+        **dict.fromkeys(("/first", "/low", "/plain", "/high"), "page"),
+    }
 
 
 @pytest.mark.requirement("SEC-6")
@@ -358,7 +396,8 @@ def test_all_that_a_request_says_survives(serve: Serve, project: Project) -> Non
     project.crawl(Manifold, project.new_store, origin=server.origin)
     assert asked(server) == ["/first", "/high", "/plain", "/form", "/missing", "/first", "/low"]
     said = [
-        {name: value for name, value in item.items() if name != "permissions" and value is not None} for item in project.items
+        {name: value for name, value in item.items() if name != "permissions" and value is not None}
+        for item in project.items
     ]
     assert said == [
         {"first": server.url("/first")},
@@ -388,7 +427,9 @@ def test_request_whose_callback_is_gone_is_said_and_kept(serve: Serve, project: 
     assert "detail" in log
     assert "Traceback" not in log
     project.crawl(Manifold, project.new_store, origin=server.origin)
-    assert sorted(asked(server)) == sorted(["/first", "/high", "/plain", "/form", "/missing", "/first", "/low"])
+    assert sorted(asked(server)) == sorted(
+        ["/first", "/high", "/plain", "/form", "/missing", "/first", "/low"]
+    )
 
 
 class Inner(Spider):
@@ -420,7 +461,9 @@ def test_what_cannot_be_stored_waits_in_memory(serve: Serve, project: Project) -
     server.routes["/robots.txt"] = OPEN
     project.crawl(Inner, project.new_store, origin=server.origin)
     assert sorted(asked(server)) == numbered(5)
-    assert sorted(item["url"] for item in project.items) == [server.url(path) for path in numbered(5)]
+    assert sorted(item["url"] for item in project.items) == [
+        server.url(path) for path in numbered(5)
+    ]
 
 
 class Awkward(Follow):
@@ -446,7 +489,15 @@ def test_what_is_done_is_done(serve: Serve, project: Project, ends: str) -> None
     """Duplicates, start requests, redirects and pages whose callback failed: nothing of it is asked again, in whatever crawl."""
     pages = {"/": links("/moved", "/fails", "/target", "/0"), "/fails": links("/after")}
     moved = {"/moved": serve.Answer(status=301, headers={"Location": "/target"})}
-    server = serve({**tree(40), **pages, **moved, "/target": links("/", "/moved", "/fails"), "/after": links("/0")})
+    server = serve(
+        {
+            **tree(40),
+            **pages,
+            **moved,
+            "/target": links("/", "/moved", "/fails"),
+            "/after": links("/0"),
+        }
+    )
     known = ["/", "/moved", "/fails", "/target", "/after"]
     running = project.begin(Awkward, urls=server.url("/"))
     running.until_asked(server, 30)
@@ -468,7 +519,13 @@ def test_what_is_done_is_done(serve: Serve, project: Project, ends: str) -> None
 @ONE_MODE
 @pytest.mark.slow
 def test_redirect_that_waits_survives(serve: Serve, project: Project) -> None:
-    server = serve({"/robots.txt": SLOW, "/old": serve.Answer(status=302, headers={"Location": "/new"}), "/new": "page"})
+    server = serve(
+        {
+            "/robots.txt": SLOW,
+            "/old": serve.Answer(status=302, headers={"Location": "/new"}),
+            "/new": "page",
+        }
+    )
     running = project.begin(Follow, urls=server.url("/old"))
     running.until_asked(server, 1)
     running.interrupt()
@@ -500,7 +557,12 @@ class Errbacks(Follow):
 @pytest.mark.slow
 def test_each_refusal_is_heard_once(serve: Serve, project: Project) -> None:
     """Also of requests that are known to be refused before they have had their turn."""
-    server = serve({"/robots.txt": "User-agent: *\nDisallow: /private\n", "/": links(*(f"/private/{n}" for n in range(200)))})
+    server = serve(
+        {
+            "/robots.txt": "User-agent: *\nDisallow: /private\n",
+            "/": links(*(f"/private/{n}" for n in range(200))),
+        }
+    )
     running = project.begin(Errbacks, urls=server.url("/"))
     running.until(lambda: any("refused" in item for item in project.items))
     running.interrupt()
@@ -513,7 +575,9 @@ def test_each_refusal_is_heard_once(serve: Serve, project: Project) -> None:
 @pytest.mark.requirement("RATE-4", "SEC-6")
 @ONE_MODE
 @pytest.mark.slow
-def test_host_that_is_too_slow_waits_for_a_more_patient_crawl(serve: Serve, project: Project) -> None:
+def test_host_that_is_too_slow_waits_for_a_more_patient_crawl(
+    serve: Serve, project: Project
+) -> None:
     slow = serve(tree(3, "User-agent: *\nCrawl-delay: 0.5\n"))
     fast = serve(tree(3), host="127.0.0.2")
     urls = " ".join([*(slow.url(path) for path in numbered(3)), fast.url("/0")])

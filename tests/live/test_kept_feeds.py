@@ -110,7 +110,13 @@ Run = Callable[..., "Crawled"]
 @pytest.fixture
 def server(serve: Serve) -> Loopback:
     links = "".join(f'<a href="/{number}">{number}</a>' for number in range(1, PAGES))
-    return serve({"/robots.txt": "User-agent: *\nDisallow:\n", "/0": links, **{f"/{n}": "page" for n in range(1, PAGES)}})
+    return serve(
+        {
+            "/robots.txt": "User-agent: *\nDisallow:\n",
+            "/0": links,
+            **{f"/{n}": "page" for n in range(1, PAGES)},
+        }
+    )
 
 
 @pytest.fixture
@@ -118,7 +124,9 @@ def run(crawl: Run, server: Loopback, tmp_path: Path) -> Run:
     """`run(feeds, settings, spider=Pages)` crawls the site with a JOBDIR."""
 
     def crawled(
-        feeds: dict[str, dict[str, Any]], settings: dict[str, Any] | None = None, spider: type[Spider] = Pages
+        feeds: dict[str, dict[str, Any]],
+        settings: dict[str, Any] | None = None,
+        spider: type[Spider] = Pages,
     ) -> Crawled:
         fixed: dict[str, Any] = {"JOBDIR": str(tmp_path / "job"), "FEEDS": feeds}
         return crawl(spider, fixed | (settings or {}), start_urls=[server.url("/0")])
@@ -136,7 +144,9 @@ def urls(server: Loopback) -> list[str]:
 
 def lines(*paths: Path) -> list[str]:
     """The URLs in files of JSON lines."""
-    return sorted(json.loads(line)["url"] for path in paths for line in path.read_text().splitlines())
+    return sorted(
+        json.loads(line)["url"] for path in paths for line in path.read_text().splitlines()
+    )
 
 
 def once(*_: Any) -> dict[str, int]:
@@ -154,18 +164,30 @@ def test_parts_of_a_feed_are_complete_files(run: Run, server: Loopback, tmp_path
     }
     server.routes["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.1\n"
     run(feeds, {"COMITY_PART_SECONDS": 0.3})
-    files = {kind: [*(tmp_path / kind).iterdir()] for kind in ("parquet", "json", "xml", "gz", "up")}
+    files = {
+        kind: [*(tmp_path / kind).iterdir()] for kind in ("parquet", "json", "xml", "gz", "up")
+    }
     assert all(len(parts) > 1 for parts in files.values())
-    assert sorted(row["url"] for path in files["parquet"] for row in pq.read_table(path).to_pylist()) == urls(server)
-    assert sorted(item["url"] for path in files["json"] for item in json.loads(path.read_text())) == urls(server)
-    found = [item.findtext("url", "") for path in files["xml"] for item in ElementTree.fromstring(path.read_bytes())]
+    assert sorted(
+        row["url"] for path in files["parquet"] for row in pq.read_table(path).to_pylist()
+    ) == urls(server)
+    assert sorted(
+        item["url"] for path in files["json"] for item in json.loads(path.read_text())
+    ) == urls(server)
+    found = [
+        item.findtext("url", "")
+        for path in files["xml"]
+        for item in ElementTree.fromstring(path.read_bytes())
+    ]
     assert sorted(found) == urls(server)
     unpacked = b"".join(gzip.decompress(path.read_bytes()) for path in files["gz"])
     assert sorted(json.loads(line)["url"] for line in unpacked.splitlines()) == urls(server)
     assert lines(*files["up"]) == urls(server)
 
 
-def test_batches_by_number_of_items_are_complete_files(run: Run, server: Loopback, tmp_path: Path) -> None:
+def test_batches_by_number_of_items_are_complete_files(
+    run: Run, server: Loopback, tmp_path: Path
+) -> None:
     feeds = {
         f"{tmp_path}/items-%(batch_id)d.jsonl": {"batch_item_count": 5},
         f"up:/{tmp_path}/up/%(batch_id)d-%(batch_time)s.jsonl": {"batch_item_count": 5},
@@ -178,7 +200,10 @@ def test_batches_by_number_of_items_are_complete_files(run: Run, server: Loopbac
 
 @pytest.mark.parametrize(
     ("name", "left"),
-    [("items.jsonl", b'{"url": "whole"}\n{"url": "to'), ("items.csv", b'url\r\nwhole\r\n"to\r\nrn, ')],
+    [
+        ("items.jsonl", b'{"url": "whole"}\n{"url": "to'),
+        ("items.csv", b'url\r\nwhole\r\n"to\r\nrn, '),
+    ],
 )
 def test_what_a_killed_process_left_unfinished_is_taken_off(
     run: Run, server: Loopback, tmp_path: Path, name: str, left: bytes
@@ -194,10 +219,15 @@ def test_what_a_killed_process_left_unfinished_is_taken_off(
         assert lines(path) == [*urls(server), "whole"]
     assert b"whole" not in torn.read_bytes()
     assert left.endswith(torn.read_bytes())
-    assert "of a record that a killed process has left unfinished: they are in " + torn.name in crawled.log
+    assert (
+        "of a record that a killed process has left unfinished: they are in " + torn.name
+        in crawled.log
+    )
 
 
-def test_feed_that_overwrites_keeps_what_the_crawl_has_found_before(run: Run, server: Loopback, tmp_path: Path) -> None:
+def test_feed_that_overwrites_keeps_what_the_crawl_has_found_before(
+    run: Run, server: Loopback, tmp_path: Path
+) -> None:
     path = tmp_path / "items.jsonl"
     path.write_text('{"url": "of another crawl"}\n')
     feeds = {str(path): {"overwrite": True}}
@@ -210,7 +240,9 @@ def test_feed_that_overwrites_keeps_what_the_crawl_has_found_before(run: Run, se
     assert asked(server) == once()
 
 
-def test_crawl_ends_when_a_feed_cannot_be_stored_and_goes_on_later(run: Run, server: Loopback, tmp_path: Path) -> None:
+def test_crawl_ends_when_a_feed_cannot_be_stored_and_goes_on_later(
+    run: Run, server: Loopback, tmp_path: Path
+) -> None:
     server.routes["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.1\n"
     failed = run({"up://broken/%(batch_time)s.jsonl": {}}, {"COMITY_PART_SECONDS": 0})
     assert failed.log.count("cannot be written (the store is away): items are lost.") == 1
@@ -221,21 +253,27 @@ def test_crawl_ends_when_a_feed_cannot_be_stored_and_goes_on_later(run: Run, ser
     assert {path: number - before[path] for path, number in asked(server).items()} == once()
 
 
-def test_pages_of_a_feed_that_cannot_be_stored_at_the_end_are_fetched_again(run: Run, server: Loopback, tmp_path: Path) -> None:
+def test_pages_of_a_feed_that_cannot_be_stored_at_the_end_are_fetched_again(
+    run: Run, server: Loopback, tmp_path: Path
+) -> None:
     failed = run({"up://broken/%(batch_time)s.jsonl": {}})
     assert failed.log.count("cannot be written (the store is away): items are lost.") == 1
     run({f"{tmp_path}/items.jsonl": {}})
     assert lines(tmp_path / "items.jsonl") == urls(server)
 
 
-def test_pages_are_fetched_again_when_the_disk_was_full(run: Run, server: Loopback, tmp_path: Path) -> None:
+def test_pages_are_fetched_again_when_the_disk_was_full(
+    run: Run, server: Loopback, tmp_path: Path
+) -> None:
     failed = run({"/dev/full": {"format": "jsonl"}})
     assert "items are lost: [Errno 28] No space left on device" in failed.log
     run({f"{tmp_path}/items.jsonl": {}})
     assert lines(tmp_path / "items.jsonl") == urls(server)
 
 
-def test_file_that_another_process_writes_is_left_alone(run: Run, server: Loopback, tmp_path: Path) -> None:
+def test_file_that_another_process_writes_is_left_alone(
+    run: Run, server: Loopback, tmp_path: Path
+) -> None:
     path = tmp_path / "items.jsonl"
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -247,7 +285,9 @@ def test_file_that_another_process_writes_is_left_alone(run: Run, server: Loopba
     assert lines(tmp_path / "own.jsonl") == urls(server)
 
 
-def test_pipeline_that_buffers_is_asked_to_write(run: Run, server: Loopback, tmp_path: Path) -> None:
+def test_pipeline_that_buffers_is_asked_to_write(
+    run: Run, server: Loopback, tmp_path: Path
+) -> None:
     """While it cannot, no page is done."""
     settings = {"BUFFERED": str(tmp_path / "buffered.jsonl")}
     failed = run({}, {**settings, "FAILS": True}, Buffered)

@@ -37,7 +37,14 @@ def state(place: str, tmp_path: Path) -> Iterator[Server | None]:
 @pytest.mark.requirement("STATE-2")
 @pytest.mark.parametrize(("feed", "tag", "place"), CASES)
 def test_kill_9_loses_no_item(
-    serve: Serve, tmp_path: Path, state: Server | None, feed: str, tag: str, place: str, *, in_full: bool
+    serve: Serve,
+    tmp_path: Path,
+    state: Server | None,
+    feed: str,
+    tag: str,
+    place: str,
+    *,
+    in_full: bool,
 ) -> None:
     """`python benchmarks/lost_items.py` does it with 20 kills for each."""
     kills, pages = (6, 60) if in_full else (2, 30)

@@ -49,7 +49,11 @@ def deaf() -> Iterator[Callable[[str], str]]:
 
 def warnings(crawled: Crawled) -> list[str]:
     levels = ("WARNING comity.", "ERROR", "CRITICAL")
-    return [line for line in crawled.log.splitlines() if line.startswith(levels) and "USER_AGENT" not in line]
+    return [
+        line
+        for line in crawled.log.splitlines()
+        if line.startswith(levels) and "USER_AGENT" not in line
+    ]
 
 
 def silent(handler: Any) -> None:
@@ -71,7 +75,13 @@ def silent(handler: Any) -> None:
     ],
 )
 def test_one_warning_names_the_cause_and_a_remedy(
-    crawl: Crawl, serve: Serve, certificate: Path, deaf: Callable[[str], str], name: str, words: str, remedy: str
+    crawl: Crawl,
+    serve: Serve,
+    certificate: Path,
+    deaf: Callable[[str], str],
+    name: str,
+    words: str,
+    remedy: str,
 ) -> None:
     """The origins are two: a million may have the cause."""
     from tests.conftest import Answer
@@ -88,9 +98,14 @@ def test_one_warning_names_the_cause_and_a_remedy(
         case "fails":
             robots = Answer("", status=503)
     secured = certificate if name in ("untrusted", "proxy forbids") else None
-    servers = [serve({"/robots.txt": robots, "/": "page"}, host, certificate=secured) for host in ("127.0.0.1", "127.0.0.2")]
+    servers = [
+        serve({"/robots.txt": robots, "/": "page"}, host, certificate=secured)
+        for host in ("127.0.0.1", "127.0.0.2")
+    ]
     if name == "proxy forbids":
-        settings["COMITY_PROXY"] = serve({f"127.0.0.1:{servers[0].port}": Answer("", status=403)}, "127.0.0.3").origin
+        settings["COMITY_PROXY"] = serve(
+            {f"127.0.0.1:{servers[0].port}": Answer("", status=403)}, "127.0.0.3"
+        ).origin
         servers = servers[:1]
     urls = [server.url("/") for server in servers]
     if name == "no TLS":
@@ -105,13 +120,20 @@ def test_one_warning_names_the_cause_and_a_remedy(
     cause, nothing = warnings(crawled)
     origins = [url.removesuffix("/") for url in urls]
     assert any(
-        cause.startswith(f"WARNING comity.crawler.fetching.fetcher: Nothing of {origin} is fetched: {words}")
+        cause.startswith(
+            f"WARNING comity.gate.fetching.fetcher: Nothing of {origin} is fetched: {words}"
+        )
         for origin in origins
     )
     assert remedy in cause
     assert "`scrapy policy http" in cause
-    assert f"No page came: {len(urls)} requests were refused (robots.unreachable: {len(urls)}). `scrapy policy http" in nothing
-    (row,) = (line for line in crawled.log.splitlines() if remedy in line and line.split()[0].isdigit())
+    assert (
+        f"No page came: {len(urls)} requests were refused (robots.unreachable: {len(urls)}). `scrapy policy http"
+        in nothing
+    )
+    (row,) = (
+        line for line in crawled.log.splitlines() if remedy in line and line.split()[0].isdigit()
+    )
     assert row.split()[0] == str(len(urls))
 
 
@@ -134,18 +156,33 @@ def test_each_cause_has_its_warning(crawl: Crawl, serve: Serve, certificate: Pat
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("barred", "No page came: 2 requests were refused (robots.disallow: 2). `scrapy policy http"),
+        (
+            "barred",
+            "No page came: 2 requests were refused (robots.disallow: 2). `scrapy policy http",
+        ),
         ("forbidden", "No page came: 2 answers were errors (HTTP status 403: 2)."),
-        ("unusable", "No page came: 2 requests were refused (content-usage.disallow: 2). `scrapy policy http"),
+        (
+            "unusable",
+            "No page came: 2 requests were refused (content-usage.disallow: 2). `scrapy policy http",
+        ),
     ],
 )
-def test_a_crawl_that_no_site_lets_in_says_so(crawl: Crawl, serve: Serve, name: str, words: str) -> None:
+def test_a_crawl_that_no_site_lets_in_says_so(
+    crawl: Crawl, serve: Serve, name: str, words: str
+) -> None:
     from tests.conftest import Answer
 
     page: Any = Answer("no", status=403) if name == "forbidden" else "page"
-    robots = {"barred": "User-agent: *\nDisallow: /\n", "unusable": "User-agent: *\nContent-Usage: train-ai=n\n"}.get(name, OPEN)
+    robots = {
+        "barred": "User-agent: *\nDisallow: /\n",
+        "unusable": "User-agent: *\nContent-Usage: train-ai=n\n",
+    }.get(name, OPEN)
     server = serve({"/robots.txt": robots, "/1": page, "/2": page})
-    uses = {"COMITY_USES": "train-ai", "COMITY_DEFAULTS": "train-ai:allow"} if name == "unusable" else {}
+    uses = (
+        {"COMITY_USES": "train-ai", "COMITY_DEFAULTS": "train-ai:allow"}
+        if name == "unusable"
+        else {}
+    )
     crawled = crawl(Urls, ONCE | uses, urls=f"{server.url('/1')} {server.url('/2')}")
     assert not crawled.items
     (warning,) = warnings(crawled)
@@ -156,7 +193,15 @@ def test_a_crawl_that_no_site_lets_in_says_so(crawl: Crawl, serve: Serve, name: 
 def test_a_crawl_that_some_pages_refuse_has_no_such_warning(crawl: Crawl, serve: Serve) -> None:
     from tests.conftest import Answer
 
-    server = serve({"/robots.txt": "User-agent: *\nDisallow: /no\n", "/yes": "page", "/bad": Answer("no", status=403)})
-    crawled = crawl(Urls, ONCE, urls=f"{server.url('/no')} {server.url('/yes')} {server.url('/bad')}")
+    server = serve(
+        {
+            "/robots.txt": "User-agent: *\nDisallow: /no\n",
+            "/yes": "page",
+            "/bad": Answer("no", status=403),
+        }
+    )
+    crawled = crawl(
+        Urls, ONCE, urls=f"{server.url('/no')} {server.url('/yes')} {server.url('/bad')}"
+    )
     assert len(crawled.items) == 1
     assert not warnings(crawled)

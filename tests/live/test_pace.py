@@ -48,12 +48,18 @@ def site(*paths: str, robots: Any = OPEN) -> dict[str, Any]:
 def answer(body: str = PAGE, status: int = 200, **headers: str) -> Any:
     from tests.conftest import Answer
 
-    return Answer(body, status=status, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    return Answer(
+        body,
+        status=status,
+        headers={name.replace("_", "-"): value for name, value in headers.items()},
+    )
 
 
 def starts(*servers: Loopback) -> list[float]:
     """When pages were asked for."""
-    return sorted(seen.at for server in servers for seen in server.seen if seen.path not in WELL_KNOWN)
+    return sorted(
+        seen.at for server in servers for seen in server.seen if seen.path not in WELL_KNOWN
+    )
 
 
 def gaps(times: Iterable[float]) -> list[float]:
@@ -80,7 +86,13 @@ class Urls(Spider):
             yield self.request(url)
 
     def request(self, url: str) -> Request:
-        return Request(url, callback=self.parse, errback=self.failed, cb_kwargs={"asked": url}, meta=dict(self.meta))
+        return Request(
+            url,
+            callback=self.parse,
+            errback=self.failed,
+            cb_kwargs={"asked": url},
+            meta=dict(self.meta),
+        )
 
     def parse(self, response: Response, asked: str) -> Any:
         yield {"url": response.url, "asked": asked, "status": response.status}
@@ -105,7 +117,10 @@ class Busy:
     def page(self, handler: Any) -> Any:
         if len(self.until) == self.times:
             return answer()
-        wait, stated = float(self.retry_after if self.retry_after != "date" else 0), self.retry_after
+        wait, stated = (
+            float(self.retry_after if self.retry_after != "date" else 0),
+            self.retry_after,
+        )
         if self.retry_after == "date":
             now = time.time()
             wait, stated = int(now) + 2 - now, formatdate(int(now) + 2, usegmt=True)
@@ -127,10 +142,14 @@ def answers_once(handler: Any) -> Any:
 
 
 @pytest.mark.requirement("RATE-2")
-def test_what_a_connection_took_without_an_answer_waits_for_another_turn(serve: Serve, crawl: Crawl) -> None:
+def test_what_a_connection_took_without_an_answer_waits_for_another_turn(
+    serve: Serve, crawl: Crawl
+) -> None:
     """Download handlers would ask again at once: the server has seen that request, and sees it twice."""
     paths = [f"/{n}" for n in range(6)]
-    server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n", **dict.fromkeys(paths, answers_once)})
+    server = serve(
+        {"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n", **dict.fromkeys(paths, answers_once)}
+    )
     crawled = crawl(Urls, {"RETRY_TIMES": 100}, urls=[server.url(path) for path in paths])
     assert sorted(item["url"] for item in crawled.items) == [server.url(path) for path in paths]
     assert len(starts(server)) > len(paths)
@@ -139,7 +158,8 @@ def test_what_a_connection_took_without_an_answer_waits_for_another_turn(serve: 
 
 @pytest.mark.requirement("RATE-1", "RATE-2")
 @pytest.mark.parametrize(
-    ("line", "requests", "seconds", "pages"), [("Crawl-delay: 0.2", 1, 0.2, 25), ("Request-rate: 10/1", 10, 1, 35)]
+    ("line", "requests", "seconds", "pages"),
+    [("Crawl-delay: 0.2", 1, 0.2, 25), ("Request-rate: 10/1", 10, 1, 35)],
 )
 def test_no_window_holds_more_than_it_may(
     serve: Serve, crawl: Crawl, line: str, requests: int, seconds: float, pages: int
@@ -154,10 +174,16 @@ def test_no_window_holds_more_than_it_may(
 
 @pytest.mark.requirement("RATE-2")
 @pytest.mark.parametrize(
-    ("line", "requests", "seconds", "pages"), [("Crawl-delay: 0.2", 1, 0.2, 12), ("Request-rate: 10/1", 10, 1, 27)]
+    ("line", "requests", "seconds", "pages"),
+    [("Crawl-delay: 0.2", 1, 0.2, 12), ("Request-rate: 10/1", 10, 1, 27)],
 )
 def test_two_crawls_that_share_a_store_share_what_a_host_allows(
-    serve: Serve, crawl_together: CrawlTogether, line: str, requests: int, seconds: float, pages: int
+    serve: Serve,
+    crawl_together: CrawlTogether,
+    line: str,
+    requests: int,
+    seconds: float,
+    pages: int,
 ) -> None:
     both = threading.Barrier(2)
 
@@ -169,9 +195,14 @@ def test_two_crawls_that_share_a_store_share_what_a_host_allows(
     server = serve(site(*paths[0], *paths[1], robots=f"User-agent: *\n{line}"))
     gate = serve(site() | {"/go": go, "/go/on": go}, host="127.0.0.2")
     urls = [[server.url(path) for path in own] for own in paths]
-    arguments = [{"urls": [gate.url("/go")], "then": own[:1], "later": [[gate.url("/go/on")], own[1:]]} for own in urls]
+    arguments = [
+        {"urls": [gate.url("/go")], "then": own[:1], "later": [[gate.url("/go/on")], own[1:]]}
+        for own in urls
+    ]
     crawled = crawl_together(Urls, None, *arguments)
-    assert sorted(server.paths) == sorted([*paths[0], *paths[1], *["/robots.txt"] * server.paths.count("/robots.txt")])
+    assert sorted(server.paths) == sorted(
+        [*paths[0], *paths[1], *["/robots.txt"] * server.paths.count("/robots.txt")]
+    )
     assert most_within(starts(server), seconds) == requests
     first, second = ([seen.at for seen in server.seen if seen.path in own] for own in paths)
     assert first[0] < second[-1]
@@ -182,9 +213,15 @@ def test_two_crawls_that_share_a_store_share_what_a_host_allows(
 @pytest.mark.requirement("RATE-1", "RATE-3")
 @pytest.mark.parametrize(
     ("status", "retry_after"),
-    [(429, "1"), (503, "date"), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((429, "date"), (503, "1")))],
+    [
+        (429, "1"),
+        (503, "date"),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((429, "date"), (503, "1"))),
+    ],
 )
-def test_host_that_asks_to_be_left_alone_is(serve: Serve, crawl: Crawl, status: int, retry_after: str) -> None:
+def test_host_that_asks_to_be_left_alone_is(
+    serve: Serve, crawl: Crawl, status: int, retry_after: str
+) -> None:
     """All its ports are, the other hosts go on, and its requests come back as they were."""
     busy = Busy(status, retry_after)
 
@@ -202,7 +239,9 @@ def test_host_that_asks_to_be_left_alone_is(serve: Serve, crawl: Crawl, status: 
     assert neighbour.paths == ["/robots.txt", "/a"]
     busy.assert_kept(server, neighbour)
     assert other.seen[-1].at < starts(server, neighbour)[1]
-    assert {item["asked"]: item["status"] for item in crawled.items} == dict.fromkeys([*urls, other.url("/b")], 200)
+    assert {item["asked"]: item["status"] for item in crawled.items} == dict.fromkeys(
+        [*urls, other.url("/b")], 200
+    )
     assert crawled.stats[f"comity/pace/{status}"] == crawled.stats["comity/scheduler/held"] == 1
     assert "dupefilter/filtered" not in crawled.stats
     assert "retry/count" not in crawled.stats
@@ -229,18 +268,24 @@ class UrlsThatAreKept(Urls):
 
 
 @pytest.mark.requirement("RATE-1")
-def test_what_a_middleware_has_when_the_host_asks_to_be_left_alone_waits(serve: Serve, crawl: Crawl) -> None:
+def test_what_a_middleware_has_when_the_host_asks_to_be_left_alone_waits(
+    serve: Serve, crawl: Crawl
+) -> None:
     """Though it has had its turn."""
     busy = Busy()
     server = serve(site("/late") | {"/busy": busy.page})
     crawled = crawl(UrlsThatAreKept, urls=[server.url("/late"), server.url("/busy")])
     assert sorted(server.paths) == ["/busy", "/busy", "/late", "/robots.txt"]
     busy.assert_kept(server)
-    assert {item["asked"]: item["status"] for item in crawled.items} == dict.fromkeys(map(server.url, ("/late", "/busy")), 200)
+    assert {item["asked"]: item["status"] for item in crawled.items} == dict.fromkeys(
+        map(server.url, ("/late", "/busy")), 200
+    )
 
 
 @pytest.mark.requirement("RATE-1", "RATE-4")
-def test_what_a_middleware_has_then_goes_back_to_the_queue_where_that_is_long(serve: Serve, crawl: Crawl) -> None:
+def test_what_a_middleware_has_then_goes_back_to_the_queue_where_that_is_long(
+    serve: Serve, crawl: Crawl
+) -> None:
     server = serve(site("/late") | {"/busy": answer(status=429, Retry_After="3600")})
     crawled = crawl(UrlsThatAreKept, urls=[server.url("/late"), server.url("/busy")])
     assert server.paths == ["/robots.txt", "/busy"]
@@ -252,7 +297,11 @@ def test_what_a_middleware_has_then_goes_back_to_the_queue_where_that_is_long(se
 @pytest.mark.requirement("RATE-1", "RATE-4")
 @pytest.mark.parametrize(
     ("headers", "wait"),
-    [({"Retry_After": "3600"}, 3600), ({}, 60), pytest.param({"Retry_After": "soon"}, 60, marks=pytest.mark.slow)],
+    [
+        ({"Retry_After": "3600"}, 3600),
+        ({}, 60),
+        pytest.param({"Retry_After": "soon"}, 60, marks=pytest.mark.slow),
+    ],
 )
 def test_longer_rest_than_the_operator_waits_sets_the_host_aside(
     serve: Serve, crawl: Crawl, headers: dict[str, str], wait: int
@@ -292,7 +341,9 @@ def test_request_past_the_scheduler_waits_in_place(serve: Serve, crawl: Crawl) -
 
 
 @pytest.mark.requirement("RATE-1")
-def test_answer_that_is_not_to_be_retried_is_passed_on_and_the_host_waits(serve: Serve, crawl: Crawl) -> None:
+def test_answer_that_is_not_to_be_retried_is_passed_on_and_the_host_waits(
+    serve: Serve, crawl: Crawl
+) -> None:
     busy = Busy()
     server = serve(site(robots=QUICK) | {"/0": busy.page, "/1": busy.page})
     meta = {"dont_retry": True, "handle_httpstatus_list": [429]}
@@ -306,13 +357,17 @@ def test_answer_that_is_not_to_be_retried_is_passed_on_and_the_host_waits(serve:
 def test_none_for_the_number_of_retries_is_that_of_the_project(serve: Serve, crawl: Crawl) -> None:
     """So Scrapy reads it."""
     server = serve(site(robots=QUICK) | {"/0": Busy(times=100).page})
-    crawled = crawl(Urls, {"RETRY_TIMES": 1}, urls=[server.url("/0")], meta={"max_retry_times": None})
+    crawled = crawl(
+        Urls, {"RETRY_TIMES": 1}, urls=[server.url("/0")], meta={"max_retry_times": None}
+    )
     assert server.paths == ["/robots.txt", "/0", "/0"]
     assert "TypeError" not in crawled.log
 
 
 @pytest.mark.requirement("RATE-1")
-def test_host_that_is_always_busy_is_asked_as_often_as_any_that_fails(serve: Serve, crawl: Crawl) -> None:
+def test_host_that_is_always_busy_is_asked_as_often_as_any_that_fails(
+    serve: Serve, crawl: Crawl
+) -> None:
     busy = Busy(times=100)
     server = serve(site(robots=QUICK) | {"/0": busy.page})
     crawled = crawl(Urls, {"RETRY_TIMES": 1}, urls=[server.url("/0")])
@@ -325,7 +380,9 @@ def test_host_that_is_always_busy_is_asked_as_often_as_any_that_fails(serve: Ser
 
 @pytest.mark.requirement("RATE-1")
 @pytest.mark.parametrize("robots", [QUICK, pytest.param(OPEN, marks=pytest.mark.slow)])
-def test_crawl_that_starts_while_a_host_is_to_be_left_alone_waits(serve: Serve, crawl: Crawl, robots: str) -> None:
+def test_crawl_that_starts_while_a_host_is_to_be_left_alone_waits(
+    serve: Serve, crawl: Crawl, robots: str
+) -> None:
     busy = Busy(retry_after="2")
     server = serve(site("/1", robots=robots) | {"/0": busy.page})
     first = crawl(Urls, {"RETRY_ENABLED": False}, urls=[server.url("/0")])
@@ -336,9 +393,15 @@ def test_crawl_that_starts_while_a_host_is_to_be_left_alone_waits(serve: Serve, 
     assert [item["status"] for item in second.items] == [200]
 
 
-def test_host_does_not_wait_for_an_answer_out_of_the_http_cache(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_host_does_not_wait_for_an_answer_out_of_the_http_cache(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     server = serve(site("/1") | {"/0": Busy().page})
-    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache"), "RETRY_ENABLED": False}
+    settings = {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path / "cache"),
+        "RETRY_ENABLED": False,
+    }
     crawl(Urls, settings, urls=[server.url("/0")])
     crawled = crawl(Urls, settings, urls=[server.url("/0"), server.url("/1")])
     assert server.paths == ["/robots.txt", "/0", "/1"]
@@ -347,11 +410,18 @@ def test_host_does_not_wait_for_an_answer_out_of_the_http_cache(serve: Serve, cr
 
 
 @pytest.mark.requirement("RATE-2")
-def test_crawl_hears_that_another_was_told_to_wait(serve: Serve, crawl_together: CrawlTogether) -> None:
+def test_crawl_hears_that_another_was_told_to_wait(
+    serve: Serve, crawl_together: CrawlTogether
+) -> None:
     busy = Busy(retry_after="2")
     paths = [[f"/{crawl}/{n}" for n in range(3)] for crawl in (1, 2)]
-    server = serve(site(robots="User-agent: *\nCrawl-delay: 0.5") | dict.fromkeys([*paths[0], *paths[1]], busy.page))
-    crawled = crawl_together(Urls, None, *({"urls": [server.url(path) for path in own]} for own in paths))
+    server = serve(
+        site(robots="User-agent: *\nCrawl-delay: 0.5")
+        | dict.fromkeys([*paths[0], *paths[1]], busy.page)
+    )
+    crawled = crawl_together(
+        Urls, None, *({"urls": [server.url(path) for path in own]} for own in paths)
+    )
     assert len(starts(server)) == 7
     busy.assert_kept(server)
     assert [item["status"] for each in crawled for item in each.items] == [200] * 6
@@ -369,7 +439,9 @@ def test_slow_connection_does_not_shorten_a_delay(serve: Serve, crawl: Crawl) ->
 
 
 @pytest.mark.requirement("RATE-3")
-def test_slow_robots_txt_of_one_host_delays_no_page_of_the_others(serve: Serve, crawl: Crawl) -> None:
+def test_slow_robots_txt_of_one_host_delays_no_page_of_the_others(
+    serve: Serve, crawl: Crawl
+) -> None:
     asked, others_asked = threading.Event(), threading.Semaphore(0)
 
     def slow(handler: Any) -> Any:
@@ -384,7 +456,10 @@ def test_slow_robots_txt_of_one_host_delays_no_page_of_the_others(serve: Serve, 
 
     paths = [f"/{n}" for n in range(5)]
     slow_one = serve(site("/a", robots=slow), host="127.0.0.9")
-    others = [serve(site(robots=QUICK) | dict.fromkeys(paths, page), host=f"127.0.0.{n}") for n in range(1, 6)]
+    others = [
+        serve(site(robots=QUICK) | dict.fromkeys(paths, page), host=f"127.0.0.{n}")
+        for n in range(1, 6)
+    ]
     urls = [slow_one.url("/a"), *(server.url(path) for path in paths for server in others)]
     crawl(Urls, {"CONCURRENT_REQUESTS": 4}, urls=urls)
     assert slow_one.paths == ["/robots.txt", "/a"]
@@ -396,12 +471,18 @@ def test_slow_robots_txt_of_one_host_delays_no_page_of_the_others(serve: Serve, 
 def test_host_that_is_too_slow_is_set_aside_and_named(serve: Serve, crawl: Crawl) -> None:
     slow = serve(site("/1", "/2", robots="User-agent: *\nCrawl-delay: 3600"))
     quick = serve(site("/1", "/2", robots=QUICK), host="127.0.0.2")
-    crawled = crawl(Urls, urls=[server.url(path) for path in ("/1", "/2") for server in (slow, quick)])
+    crawled = crawl(
+        Urls, urls=[server.url(path) for path in ("/1", "/2") for server in (slow, quick)]
+    )
     assert slow.paths == ["/robots.txt"]
     assert quick.paths == ["/robots.txt", "/1", "/2"]
     assert [item["status"] for item in crawled.items] == [200, 200]
     assert crawled.stats["comity/scheduler/set-aside"] == 2
-    (warning,) = [line for line in crawled.log.splitlines() if line.startswith("WARNING") and "set aside" in line]
+    (warning,) = [
+        line
+        for line in crawled.log.splitlines()
+        if line.startswith("WARNING") and "set aside" in line
+    ]
     assert f"2 requests to {slow.origin}" in warning
     assert "comity/scheduler/left" not in crawled.stats
     assert crawled.finish_reason == "finished"
@@ -410,16 +491,24 @@ def test_host_that_is_too_slow_is_set_aside_and_named(serve: Serve, crawl: Crawl
 @pytest.mark.requirement("RATE-1")
 @pytest.mark.parametrize(
     ("robots", "start_delay", "least"),
-    [("User-agent: *\nCrawl-delay: 0.4", 0.01, 0.4), (OPEN, 0.4, 0.4), ("User-agent: *\nCrawl-delay: 0.1", 0.4, 0.4)],
+    [
+        ("User-agent: *\nCrawl-delay: 0.4", 0.01, 0.4),
+        (OPEN, 0.4, 0.4),
+        ("User-agent: *\nCrawl-delay: 0.1", 0.4, 0.4),
+    ],
 )
-def test_autothrottle_may_only_slow_down(serve: Serve, crawl: Crawl, robots: str, start_delay: float, least: float) -> None:
+def test_autothrottle_may_only_slow_down(
+    serve: Serve, crawl: Crawl, robots: str, start_delay: float, least: float
+) -> None:
     server = serve(site("/1", "/2", "/3", robots=robots))
     settings = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": start_delay}
     crawl(Urls, settings, urls=[server.url(path) for path in ("/1", "/2", "/3")])
     between = gaps(starts(server))
     assert len(between) == 2
     assert between[0] >= least - TOLERANCE
-    assert between[1] >= (0.4 if "0.4" in robots else 0.1) - TOLERANCE  # AutoThrottle goes down step by step
+    assert (
+        between[1] >= (0.4 if "0.4" in robots else 0.1) - TOLERANCE
+    )  # AutoThrottle goes down step by step
 
 
 class Forgetful(Urls):
@@ -432,8 +521,12 @@ class Forgetful(Urls):
 
 
 @pytest.mark.requirement("RATE-1")
-@pytest.mark.parametrize("settings", [{}, {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}, ALONE])
-def test_delay_survives_that_scrapy_forgets_a_slot(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "settings", [{}, {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}, ALONE]
+)
+def test_delay_survives_that_scrapy_forgets_a_slot(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any]
+) -> None:
     paths = [f"/{n}" for n in range(3)]
     server = serve(site(*paths, robots="User-agent: *\nCrawl-delay: 0.3"))
     crawl(Forgetful, settings, urls=[server.url(path) for path in paths])
@@ -443,7 +536,9 @@ def test_delay_survives_that_scrapy_forgets_a_slot(serve: Serve, crawl: Crawl, s
 
 @pytest.mark.requirement("RATE-1", "RATE-3")
 @pytest.mark.parametrize("settings", [{}, ALONE])
-def test_redirect_waits_for_the_host_that_it_leads_to(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+def test_redirect_waits_for_the_host_that_it_leads_to(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any]
+) -> None:
     paths = [f"/{n}" for n in range(4)]
     new = serve(site(*paths, robots="User-agent: *\nCrawl-delay: 0.3"), host="127.0.0.2")
     old = serve(site() | {path: answer(status=302, Location=new.url(path)) for path in paths})
@@ -456,7 +551,9 @@ def test_redirect_waits_for_the_host_that_it_leads_to(serve: Serve, crawl: Crawl
 
 @pytest.mark.requirement("RATE-3")
 @pytest.mark.parametrize("settings", [{}, ALONE])
-def test_redirect_does_not_wait_for_the_host_that_it_comes_from(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+def test_redirect_does_not_wait_for_the_host_that_it_comes_from(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any]
+) -> None:
     new = serve(site("/a"), host="127.0.0.2")
     robots = "User-agent: *\nCrawl-delay: 120"
     old = serve(site(robots=robots) | {"/a": answer(status=302, Location=new.url("/a"))})

@@ -21,16 +21,16 @@ from aiohappyeyeballs import AddrInfoType
 from scrapy import Spider
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.client import Client
-from comity.crawler.fetching.fetcher import PolicyFetcher
-from comity.crawler.fetching.files import PolicyFiles
-from comity.crawler.fetching.network import Channel, Destination, Network
-from comity.crawler.fetching.options import ClientOptions
-from comity.crawler.fetching.reach import IPAddress, Reach
-from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.progress import summary
-from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import ScrapyRun, closing
+from comity.gate.fetching.client import Client
+from comity.gate.fetching.fetcher import PolicyFetcher
+from comity.gate.fetching.files import PolicyFiles
+from comity.gate.fetching.network import Channel, Destination, Network
+from comity.gate.fetching.options import ClientOptions
+from comity.gate.fetching.reach import IPAddress, Reach
+from comity.gate.fetching.store import PolicyStore
+from comity.gate.run.flights import ClosingError
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.lines import MAX_BYTES
 
@@ -49,7 +49,9 @@ def http(status: int, body: bytes | str = b"", **headers: str) -> Route:
     fields = {"Content-Type": "text/plain", "Content-Length": str(len(octets))} | {
         k.replace("_", "-"): v for k, v in headers.items()
     }
-    head = f"HTTP/1.1 {status} Status\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value)
+    head = f"HTTP/1.1 {status} Status\r\n" + "".join(
+        f"{name}: {value}\r\n" for name, value in fields.items() if value
+    )
     return octets_of(head.encode() + b"\r\n" + octets)
 
 
@@ -115,7 +117,9 @@ class Asks(Spider):
         client = Client(crawl.options.client, self.network)
         store, timeout = PolicyStore(crawl.options.store), crawl.options.policy_timeout
         files = PolicyFiles(store, client, timeout=timeout, clock=lambda: now)
-        crawl.policies = PolicyFetcher(ScrapyRun(self.crawler), files, crawl.agent, paths=self.paths)
+        crawl.policies = PolicyFetcher(
+            ScrapyRun(self.crawler), files, crawl.agent, paths=self.paths
+        )
         for seconds, url in json.loads(self.steps):
             now = self.start_at + seconds
             origin = "/".join(url.split("/")[:3])
@@ -170,47 +174,154 @@ OUTCOMES = [
     Outcome("300", http(300, RULES), "deny", "300", "RFC-5"),
     Outcome("304-to-no-condition", http(304), "deny", "304", "RFC-8"),
     Outcome("no-location", http(302), "deny", "without a Location", "RFC-5"),
-    Outcome("location-file", redirect("file:///etc/passwd"), "deny", "no http or https URL", "SEC-2"),
-    Outcome("location-ftp", redirect("ftp://127.0.0.1/robots.txt"), "deny", "no http or https URL", "SEC-2"),
-    Outcome("location-data", redirect("data:text/plain,x"), "deny", "no http or https URL", "SEC-2"),
-    Outcome("location-no-host", redirect("http:///robots.txt"), "deny", "no http or https URL", "RFC-5"),
-    Outcome("location-bad-port", redirect("http://127.0.0.1:99999/"), "deny", "no http or https URL", "RFC-5"),
-    Outcome("location-bad-brackets", redirect("http://[::1/"), "deny", "no http or https URL", "RFC-5"),
+    Outcome(
+        "location-file", redirect("file:///etc/passwd"), "deny", "no http or https URL", "SEC-2"
+    ),
+    Outcome(
+        "location-ftp",
+        redirect("ftp://127.0.0.1/robots.txt"),
+        "deny",
+        "no http or https URL",
+        "SEC-2",
+    ),
+    Outcome(
+        "location-data", redirect("data:text/plain,x"), "deny", "no http or https URL", "SEC-2"
+    ),
+    Outcome(
+        "location-no-host", redirect("http:///robots.txt"), "deny", "no http or https URL", "RFC-5"
+    ),
+    Outcome(
+        "location-bad-port",
+        redirect("http://127.0.0.1:99999/"),
+        "deny",
+        "no http or https URL",
+        "RFC-5",
+    ),
+    Outcome(
+        "location-bad-brackets", redirect("http://[::1/"), "deny", "no http or https URL", "RFC-5"
+    ),
     Outcome("reset", reset, "deny", "e"),
     Outcome("closed-without-answer", octets_of(b""), "deny", "e"),
     Outcome("no-http", octets_of(b"\x00\xff SSH-2.0 hello\r\n\r\n"), "deny", "e"),
     Outcome(
-        "truncated", octets_of(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 500\r\n\r\nAllow: /"), "deny", "e"
-    ),
-    Outcome(
-        "truncated-chunks",
-        octets_of(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nAllow: /\n\r\n9\r\nAl"),
+        "truncated",
+        octets_of(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 500\r\n\r\nAllow: /"
+        ),
         "deny",
         "e",
     ),
-    Outcome("broken-off-behind-the-limit", octets_of(BROKEN_OFF + b"#" * 1000), "deny", requirement="RFC-9"),
+    Outcome(
+        "truncated-chunks",
+        octets_of(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nAllow: /\n\r\n9\r\nAl"
+        ),
+        "deny",
+        "e",
+    ),
+    Outcome(
+        "broken-off-behind-the-limit",
+        octets_of(BROKEN_OFF + b"#" * 1000),
+        "deny",
+        requirement="RFC-9",
+    ),
     Outcome("broken-off-before-the-limit", octets_of(BROKEN_OFF[:-1000]), "deny", "e", "RFC-9"),
     Outcome("huge-header", http(200, RULES, X_Filler="x" * 100_000), "deny", "e", "SEC-3"),
-    Outcome("slow-headers", dribble(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"), "deny", "no answer", "SEC-3"),
-    Outcome("slow-body", dribble(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"#"), "deny", "no answer", "SEC-3"),
+    Outcome(
+        "slow-headers", dribble(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"), "deny", "no answer", "SEC-3"
+    ),
+    Outcome(
+        "slow-body",
+        dribble(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"#"),
+        "deny",
+        "no answer",
+        "SEC-3",
+    ),
     Outcome("endless-body", endless, "deny", requirement="SEC-3"),
-    Outcome("html-type", http(200, RULES, Content_Type="text/html; charset=utf-8"), "deny", requirement="RFC-10"),
-    Outcome("other-type", http(200, RULES, Content_Type="application/octet-stream"), "deny", requirement="RFC-10"),
-    Outcome("page", http(200, "<!DOCTYPE html><p>Not found", Content_Type="text/html"), "allow", requirement="RFC-10"),
-    Outcome("page-as-text", http(200, "<p>Not found\nDisallow: /private\n"), "allow", requirement="RFC-10"),
+    Outcome(
+        "html-type",
+        http(200, RULES, Content_Type="text/html; charset=utf-8"),
+        "deny",
+        requirement="RFC-10",
+    ),
+    Outcome(
+        "other-type",
+        http(200, RULES, Content_Type="application/octet-stream"),
+        "deny",
+        requirement="RFC-10",
+    ),
+    Outcome(
+        "page",
+        http(200, "<!DOCTYPE html><p>Not found", Content_Type="text/html"),
+        "allow",
+        requirement="RFC-10",
+    ),
+    Outcome(
+        "page-as-text",
+        http(200, "<p>Not found\nDisallow: /private\n"),
+        "allow",
+        requirement="RFC-10",
+    ),
     Outcome("html-body", http(200, "<!DOCTYPE html><p>" + RULES), "deny", requirement="RFC-10"),
-    Outcome("pre", http(200, f"<pre>{RULES}Allow: /private</pre>", Content_Type="text/html"), "deny", requirement="RFC-10"),
-    Outcome("br", http(200, "User-agent: *<br>Disallow: /private<br>", Content_Type="text/html"), "deny", requirement="RFC-10"),
+    Outcome(
+        "pre",
+        http(200, f"<pre>{RULES}Allow: /private</pre>", Content_Type="text/html"),
+        "deny",
+        requirement="RFC-10",
+    ),
+    Outcome(
+        "br",
+        http(200, "User-agent: *<br>Disallow: /private<br>", Content_Type="text/html"),
+        "deny",
+        requirement="RFC-10",
+    ),
     Outcome("gzip", http(200, GZIPPED, Content_Encoding="gzip"), "deny", requirement="SEC-3"),
-    Outcome("gzip-members", http(200, GZIPPED + GZIPPED, Content_Encoding="gzip"), "deny", requirement="SEC-3"),
-    Outcome("gzip-and-identity", http(200, GZIPPED, Content_Encoding="gzip, identity"), "deny", requirement="SEC-3"),
+    Outcome(
+        "gzip-members",
+        http(200, GZIPPED + GZIPPED, Content_Encoding="gzip"),
+        "deny",
+        requirement="SEC-3",
+    ),
+    Outcome(
+        "gzip-and-identity",
+        http(200, GZIPPED, Content_Encoding="gzip, identity"),
+        "deny",
+        requirement="SEC-3",
+    ),
     Outcome("gzip-without-its-field", http(200, GZIPPED), "deny", requirement="SEC-3"),
-    Outcome("deflate", http(200, zlib.compress(RULES.encode()), Content_Encoding="deflate"), "deny", requirement="SEC-3"),
-    Outcome("gzip-broken-off", http(200, GZIPPED[:-9], Content_Encoding="gzip"), "deny", "breaks off", "SEC-3"),
-    Outcome("gzip-and-more", http(200, GZIPPED + b"more", Content_Encoding="gzip"), "deny", "goes on after", "SEC-3"),
-    Outcome("no-gzip", http(200, RULES, Content_Encoding="gzip"), "deny", "cannot be decoded", "SEC-3"),
-    Outcome("unknown-coding", http(200, RULES, Content_Encoding="br"), "deny", "not asked for", "SEC-3"),
-    Outcome("two-codings", http(200, GZIPPED, Content_Encoding="gzip, gzip"), "deny", "not asked for", "SEC-3"),
+    Outcome(
+        "deflate",
+        http(200, zlib.compress(RULES.encode()), Content_Encoding="deflate"),
+        "deny",
+        requirement="SEC-3",
+    ),
+    Outcome(
+        "gzip-broken-off",
+        http(200, GZIPPED[:-9], Content_Encoding="gzip"),
+        "deny",
+        "breaks off",
+        "SEC-3",
+    ),
+    Outcome(
+        "gzip-and-more",
+        http(200, GZIPPED + b"more", Content_Encoding="gzip"),
+        "deny",
+        "goes on after",
+        "SEC-3",
+    ),
+    Outcome(
+        "no-gzip", http(200, RULES, Content_Encoding="gzip"), "deny", "cannot be decoded", "SEC-3"
+    ),
+    Outcome(
+        "unknown-coding", http(200, RULES, Content_Encoding="br"), "deny", "not asked for", "SEC-3"
+    ),
+    Outcome(
+        "two-codings",
+        http(200, GZIPPED, Content_Encoding="gzip, gzip"),
+        "deny",
+        "not asked for",
+        "SEC-3",
+    ),
 ]
 
 
@@ -218,11 +329,17 @@ OUTCOMES = [
 @pytest.mark.parametrize(
     "outcome",
     [
-        pytest.param(outcome, id=f"{outcome.requirement}-{outcome.name}", marks=[pytest.mark.slow] * (place % 3 > 0))
+        pytest.param(
+            outcome,
+            id=f"{outcome.requirement}-{outcome.name}",
+            marks=[pytest.mark.slow] * (place % 3 > 0),
+        )
         for place, outcome in enumerate(OUTCOMES)
     ],
 )
-def test_outcomes(serve: Callable[..., Loopback], crawl: Callable[..., Crawled], outcome: Outcome) -> None:
+def test_outcomes(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled], outcome: Outcome
+) -> None:
     site = serve({"/robots.txt": outcome.route})
     settings = ALONE | outcome.settings | {"DOWNLOAD_FAIL_ON_DATALOSS": False}
     crawled = crawl(Asks, settings, steps=steps(site.url("/private"), site.url("/private")))
@@ -241,28 +358,44 @@ def test_outcomes(serve: Callable[..., Loopback], crawl: Callable[..., Crawled],
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/private", "http://nowhere.invalid/private"])
 def test_no_server(crawl: Callable[..., Crawled], url: str) -> None:
     crawled = crawl(Asks, ALONE | {"COMITY_POLICY_TIMEOUT": 2}, steps=steps(url))
-    assert [(item["verdict"], item["rule"]) for item in crawled.items] == [("deny", "robots.unreachable")]
+    assert [(item["verdict"], item["rule"]) for item in crawled.items] == [
+        ("deny", "robots.unreachable")
+    ]
 
 
 @pytest.mark.requirement("RFC-9", "SEC-3")
-def test_oversized_file_is_cut(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_oversized_file_is_cut(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     filler = "# filler\n" * (MAX_BYTES // 9)
     bomb = zlib.compress((RULES + filler * 50).encode())
     site = serve({"/robots.txt": http(200, RULES + filler + "Disallow: /late\n")})
     declared = serve({"/robots.txt": http(200, RULES + filler * 8)})
     bombing = serve({"/robots.txt": http(200, bomb, Content_Encoding="deflate")})
-    urls = (site.url("/private"), site.url("/late"), declared.url("/private"), bombing.url("/private"))
+    urls = (
+        site.url("/private"),
+        site.url("/late"),
+        declared.url("/private"),
+        bombing.url("/private"),
+    )
     items = crawl(Asks, ALONE | {"DOWNLOAD_MAXSIZE": 1000}, steps=steps(*urls)).items
     assert [item["verdict"] for item in items] == ["deny", "allow", "deny", "deny"]
     assert all(item["oversized"] and item["length"] == MAX_BYTES for item in items)
 
 
 @pytest.mark.requirement("RFC-5")
-@pytest.mark.parametrize("status", [301, 308, *(pytest.param(status, marks=pytest.mark.slow) for status in (302, 303, 307))])
-def test_five_hops(serve: Callable[..., Loopback], crawl: Callable[..., Crawled], status: int) -> None:
+@pytest.mark.parametrize(
+    "status",
+    [301, 308, *(pytest.param(status, marks=pytest.mark.slow) for status in (302, 303, 307))],
+)
+def test_five_hops(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled], status: int
+) -> None:
     """The result holds for the origin that was asked for, not for those on the way."""
     last = serve({"/robots.txt": RULES, "/rules.txt": RULES})
-    site = serve({"/robots.txt": redirect("/1", status), "/4": redirect(last.url("/rules.txt"), status)})
+    site = serve(
+        {"/robots.txt": redirect("/1", status), "/4": redirect(last.url("/rules.txt"), status)}
+    )
     site.routes |= {f"/{n}": redirect(f"/{n + 1}", status) for n in range(1, 4)}
     crawled = crawl(Asks, ALONE, steps=steps(site.url("/private")))
     assert [item["rule"] for item in crawled.items] == ["robots.disallow"]
@@ -271,8 +404,14 @@ def test_five_hops(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
 
 
 @pytest.mark.requirement("RFC-5")
-def test_more_than_five_hops_are_unavailable(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
-    site = serve({"/robots.txt": redirect("/1")} | {f"/{n}": redirect(f"/{n + 1}") for n in range(1, 5)} | {"/5": redirect("/6")})
+def test_more_than_five_hops_are_unavailable(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
+    site = serve(
+        {"/robots.txt": redirect("/1")}
+        | {f"/{n}": redirect(f"/{n + 1}") for n in range(1, 5)}
+        | {"/5": redirect("/6")}
+    )
     loop = serve({"/robots.txt": redirect("/robots.txt")})
     items = crawl(Asks, ALONE, steps=steps(site.url("/private"), loop.url("/private"))).items
     assert [item["rule"] for item in items] == ["robots.unavailable", "robots.unavailable"]
@@ -281,7 +420,9 @@ def test_more_than_five_hops_are_unavailable(serve: Callable[..., Loopback], cra
 
 
 @pytest.mark.requirement("RFC-5")
-def test_hops_carry_no_secrets(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_hops_carry_no_secrets(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     """No cookies, no credentials and no fragment from a Location."""
     other = serve({"/rules.txt": RULES})
     location = other.url("/rules.txt#part").replace("//", "//name:secret@")
@@ -300,7 +441,9 @@ class Narrow(Asks):
 
 
 @pytest.mark.requirement("RFC-5")
-def test_allowed_domains_do_not_stop_a_redirect(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_allowed_domains_do_not_stop_a_redirect(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     other = serve({"/robots.txt": RULES}, host="127.0.0.2")
     site = serve({"/robots.txt": redirect(other.url("/robots.txt"))})
     crawled = crawl(Narrow, ALONE, steps=steps(site.url("/private")))
@@ -309,7 +452,9 @@ def test_allowed_domains_do_not_stop_a_redirect(serve: Callable[..., Loopback], 
 
 
 @pytest.mark.requirement("RFC-1")
-def test_two_ports_have_policies_of_their_own(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_two_ports_have_policies_of_their_own(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     one, other = serve({"/robots.txt": RULES}), serve({"/robots.txt": "User-agent: *\nAllow: /\n"})
     items = crawl(Asks, ALONE, steps=steps(one.url("/private"), other.url("/private"))).items
     assert [item["verdict"] for item in items] == ["deny", "allow"]
@@ -317,7 +462,10 @@ def test_two_ports_have_policies_of_their_own(serve: Callable[..., Loopback], cr
 
 @pytest.mark.requirement("RFC-1", "RFC-7")
 def test_tls(
-    serve: Callable[..., Loopback], crawl: Callable[..., Crawled], tls: Callable[[Loopback], str], tmp_path: Path
+    serve: Callable[..., Loopback],
+    crawl: Callable[..., Crawled],
+    tls: Callable[[Loopback], str],
+    tmp_path: Path,
 ) -> None:
     """http and https of one host have policies of their own; what cannot be verified is not had."""
     secure, plain = serve({"/robots.txt": RULES}), serve({"/robots.txt": ""})
@@ -326,7 +474,10 @@ def test_tls(
     items = crawl(Asks, ALONE | {"DOWNLOAD_VERIFY_CERTIFICATES": False}, steps=urls).items
     assert [item["rule"] for item in items] == ["robots.no-group", "robots.disallow"]
     items = crawl(
-        Asks, ALONE | {"DOWNLOAD_VERIFY_CERTIFICATES": True, "COMITY_STORE": str(tmp_path / "other.sqlite")}, steps=urls
+        Asks,
+        ALONE
+        | {"DOWNLOAD_VERIFY_CERTIFICATES": True, "COMITY_STORE": str(tmp_path / "other.sqlite")},
+        steps=urls,
     ).items
     assert [item["rule"] for item in items] == ["robots.no-group", "robots.unreachable"]
 
@@ -349,39 +500,77 @@ DAY = 24 * HOUR
 
 
 @pytest.mark.requirement("RFC-8")
-def test_conditional_requests(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_conditional_requests(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     """Fresh copies are used, stale ones are confirmed, and a 304 counts for as long as its own headers say."""
 
     def route(handler: BaseHTTPRequestHandler) -> None:
         if handler.headers["If-None-Match"] == '"1"' and handler.headers["If-Modified-Since"]:
             http(304, Cache_Control="max-age=7200", Content_Type="", Content_Length="")(handler)
         else:
-            http(200, RULES, Cache_Control="max-age=3600", ETag='"1"', Last_Modified="Sat, 01 Jan 2022 00:00:00 GMT")(handler)
+            http(
+                200,
+                RULES,
+                Cache_Control="max-age=3600",
+                ETag='"1"',
+                Last_Modified="Sat, 01 Jan 2022 00:00:00 GMT",
+            )(handler)
 
     site = serve({"/robots.txt": route})
     url = site.url("/private")
-    crawled = crawl(Asks, ALONE, steps=json.dumps([[0, url], [HOUR - 1, url], [HOUR, url], [3 * HOUR - 1, url], [3 * HOUR, url]]))
+    crawled = crawl(
+        Asks,
+        ALONE,
+        steps=json.dumps(
+            [[0, url], [HOUR - 1, url], [HOUR, url], [3 * HOUR - 1, url], [3 * HOUR, url]]
+        ),
+    )
     assert [item["verdict"] for item in crawled.items] == ["deny"] * 5
     assert [item["wait"] for item in crawled.items] == [HOUR, 1, 2 * HOUR, 1, 2 * HOUR]
     assert len(site.paths) == 3
-    assert ("if-none-match" in site.seen[0].headers, "if-none-match" in site.seen[2].headers) == (False, True)
+    assert ("if-none-match" in site.seen[0].headers, "if-none-match" in site.seen[2].headers) == (
+        False,
+        True,
+    )
     assert crawled.stats["comity/policies/not_modified"] == 2
 
 
 @pytest.mark.requirement("RFC-8")
-def test_a_changed_file_replaces_the_copy(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
-    site = serve({"/robots.txt": in_turn(http(200, RULES, ETag='"1"'), http(200, "", ETag='"2"'), http(404), http(200, RULES))})
+def test_a_changed_file_replaces_the_copy(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
+    site = serve(
+        {
+            "/robots.txt": in_turn(
+                http(200, RULES, ETag='"1"'), http(200, "", ETag='"2"'), http(404), http(200, RULES)
+            )
+        }
+    )
     url = site.url("/private")
     items = crawl(Asks, ALONE, steps=json.dumps([[day * DAY, url] for day in range(4)])).items
-    assert [item["rule"] for item in items] == ["robots.disallow", "robots.no-group", "robots.unavailable", "robots.disallow"]
+    assert [item["rule"] for item in items] == [
+        "robots.disallow",
+        "robots.no-group",
+        "robots.unavailable",
+        "robots.disallow",
+    ]
     assert [seen.headers.get("if-none-match") for seen in site.seen] == [None, '"1"', '"2"', None]
 
 
 @pytest.mark.requirement("RFC-8")
-def test_validators_go_to_the_url_that_gave_them(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_validators_go_to_the_url_that_gave_them(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     """And of all the hops, the shortest lifetime counts."""
     other = serve({"/rules.txt": http(200, RULES, ETag='"1"', Cache_Control="max-age=7200")})
-    site = serve({"/robots.txt": redirect(other.url("/rules.txt"), Cache_Control="max-age=600", ETag='"hop"')})
+    site = serve(
+        {
+            "/robots.txt": redirect(
+                other.url("/rules.txt"), Cache_Control="max-age=600", ETag='"hop"'
+            )
+        }
+    )
     url = site.url("/private")
     items = crawl(Asks, ALONE, steps=json.dumps([[0, url], [600, url]])).items
     assert [item["wait"] for item in items] == [600, 600]
@@ -390,15 +579,26 @@ def test_validators_go_to_the_url_that_gave_them(serve: Callable[..., Loopback],
 
 
 @pytest.mark.requirement("RFC-7")
-def test_last_good_copy_stands_in(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_last_good_copy_stands_in(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     """For 30 days since it was confirmed; then everything is refused, until the server answers again."""
     site = serve({"/robots.txt": in_turn(http(200, RULES), http(503), http(503), http(200, RULES))})
     public = site.url("/public")
     moments = [0, DAY, 30 * DAY - 1, 30 * DAY, 31 * DAY]
     items = crawl(Asks, ALONE, steps=json.dumps([[moment, public] for moment in moments])).items
-    assert [item["rule"] for item in items] == ["robots.no-match"] * 3 + ["robots.unreachable", "robots.no-match"]
+    assert [item["rule"] for item in items] == ["robots.no-match"] * 3 + [
+        "robots.unreachable",
+        "robots.no-match",
+    ]
     assert [item["stands_in"] for item in items] == [False, True, True, False, False]
-    assert [item["wait"] for item in items] == [DAY, 5, 1, 9, DAY]  # not beyond the moment in which the copy expires
+    assert [item["wait"] for item in items] == [
+        DAY,
+        5,
+        1,
+        9,
+        DAY,
+    ]  # not beyond the moment in which the copy expires
     assert len(site.paths) == 4
 
 
@@ -407,10 +607,19 @@ CLOSED = "scope: /\n"  # no method is listed
 
 
 @pytest.mark.requirement("AUTO-16", "AUTO-15")
-def test_each_file_is_as_fresh_as_its_own_answer_says(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_each_file_is_as_fresh_as_its_own_answer_says(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     fresh = http(200, CLOSED, Cache_Control="max-age=600", ETag='"1"')
-    site = serve({"/robots.txt": http(200, ""), AUTOMATION: in_turn(fresh, http(304, Cache_Control="max-age=900", ETag='"1"'))})
-    items = crawl(Asks, ALONE, steps=json.dumps([[moment, site.url()] for moment in (0, 599, 600, 1499)])).items
+    site = serve(
+        {
+            "/robots.txt": http(200, ""),
+            AUTOMATION: in_turn(fresh, http(304, Cache_Control="max-age=900", ETag='"1"')),
+        }
+    )
+    items = crawl(
+        Asks, ALONE, steps=json.dumps([[moment, site.url()] for moment in (0, 599, 600, 1499)])
+    ).items
     assert [item["rule"] for item in items] == ["automation.method"] * 4
     assert [item["wait"] for item in items] == [600, 1, 900, 1]
     asked = [seen.headers.get("if-none-match") for seen in site.seen if seen.path == AUTOMATION]
@@ -422,17 +631,25 @@ def test_each_file_is_as_fresh_as_its_own_answer_says(serve: Callable[..., Loopb
 def test_a_copy_stands_in_for_a_file_that_fails_or_is_rejected(
     serve: Callable[..., Loopback], crawl: Callable[..., Crawled], failing: Route
 ) -> None:
-    site = serve({"/robots.txt": http(200, ""), AUTOMATION: in_turn(http(200, CLOSED), failing, http(404))})
+    site = serve(
+        {"/robots.txt": http(200, ""), AUTOMATION: in_turn(http(200, CLOSED), failing, http(404))}
+    )
     moments = [0, DAY, DAY + 299, DAY + 300]
     crawled = crawl(Asks, ALONE, steps=json.dumps([[moment, site.url()] for moment in moments]))
-    assert [item["rule"] for item in crawled.items] == ["automation.method"] * 3 + ["robots.no-group"]
+    assert [item["rule"] for item in crawled.items] == ["automation.method"] * 3 + [
+        "robots.no-group"
+    ]
     assert [item["unreachable"] for item in crawled.items] == [False] * 4
-    assert site.paths.count(AUTOMATION) == 3  # the origin waits while it is asked for: not soon again
+    assert (
+        site.paths.count(AUTOMATION) == 3
+    )  # the origin waits while it is asked for: not soon again
     assert "its last good copy is obeyed" in crawled.log
 
 
 @pytest.mark.requirement("AUTO-20")
-def test_pages_are_fetched_without_it(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_pages_are_fetched_without_it(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     site = serve({"/robots.txt": http(200, ""), AUTOMATION: http(503, Retry_After="1")})
     crawled = crawl(Asks, ALONE, steps=json.dumps([[moment, site.url()] for moment in (0, 2, 300)]))
     assert [item["rule"] for item in crawled.items] == ["robots.no-group"] * 3
@@ -446,9 +663,14 @@ def test_a_file_that_fails_is_counted_once(
 ) -> None:
     """However often it is asked for. One that is had at last is not counted."""
     site = serve(
-        {"/robots.txt": http(200, ""), AUTOMATION: in_turn(http(503, Retry_After="1"), http(503, Retry_After="1"), last)}
+        {
+            "/robots.txt": http(200, ""),
+            AUTOMATION: in_turn(http(503, Retry_After="1"), http(503, Retry_After="1"), last),
+        }
     )
-    crawled = crawl(Asks, ALONE, steps=json.dumps([[moment, site.url()] for moment in (0, 302, 604)]))
+    crawled = crawl(
+        Asks, ALONE, steps=json.dumps([[moment, site.url()] for moment in (0, 302, 604)])
+    )
     assert site.paths.count(AUTOMATION) == 3
     assert crawled.stats["comity/policies/unreachable"] == 2 + lost
     assert crawled.stats["comity/policies/lost"] == lost
@@ -457,7 +679,9 @@ def test_a_file_that_fails_is_counted_once(
 
 
 @pytest.mark.requirement("RFC-7")
-def test_absence_does_not_stand_in(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_absence_does_not_stand_in(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     site = serve({"/robots.txt": in_turn(http(404), http(503))})
     items = crawl(Asks, ALONE, steps=json.dumps([[0, site.url()], [DAY, site.url()]])).items
     assert [item["rule"] for item in items] == ["robots.unavailable", "robots.unreachable"]
@@ -467,18 +691,29 @@ def test_absence_does_not_stand_in(serve: Callable[..., Loopback], crawl: Callab
 def test_back_off(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
     """Twice as long after each failure, as long as the server wants where it says so, forgiven after a success, and
     not forgotten between two crawls."""
-    answers = [http(503), http(500), http(429, Retry_After="100"), http(503), http(200, "", Cache_Control="no-cache"), http(503)]
+    answers = [
+        http(503),
+        http(500),
+        http(429, Retry_After="100"),
+        http(503),
+        http(200, "", Cache_Control="no-cache"),
+        http(503),
+    ]
     site = serve({"/robots.txt": in_turn(*answers)})
     moments = [0, 4, 5, 14, 15, 114, 115, 154, 155, 214, 215]
     one, two = ([[moment, site.url()] for moment in part] for part in (moments[:4], moments[4:]))
-    items = [item for part in (one, two) for item in crawl(Asks, ALONE, steps=json.dumps(part)).items]
+    items = [
+        item for part in (one, two) for item in crawl(Asks, ALONE, steps=json.dumps(part)).items
+    ]
     assert [item["wait"] for item in items] == [5, 1, 10, 1, 100, 1, 40, 1, 60, 1, 5]
     assert [item["unreachable"] for item in items] == [True] * 8 + [False] * 2 + [False]
     assert len(site.paths) == 6
 
 
 @pytest.mark.requirement("RFC-8")
-def test_the_next_crawl_reads_the_store(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_the_next_crawl_reads_the_store(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     site = serve({"/robots.txt": RULES})
     runs = [crawl(Asks, ALONE, steps=steps(site.url("/private"))) for _ in range(2)]
     assert [run.items[0]["verdict"] for run in runs] == ["deny", "deny"]
@@ -513,7 +748,9 @@ class Gathers(Spider):
 
 
 @pytest.mark.requirement("RFC-5")
-def test_one_fetch_per_origin(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_one_fetch_per_origin(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     site = serve({"/robots.txt": RULES})
     items = crawl(Gathers, ALONE, steps=steps(*[site.url()] * 20)).items
     assert items == [{"origin": site.origin, "unreachable": False}] * 20
@@ -528,7 +765,9 @@ class TwoFiles(Asks):
 
 
 @pytest.mark.requirement("RFC-1")
-def test_files_of_an_origin_go_over_one_connection(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_files_of_an_origin_go_over_one_connection(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     ports: list[int] = []
 
     def route(handler: BaseHTTPRequestHandler) -> Any:
@@ -553,9 +792,15 @@ def test_while_robots_txt_refuses_everything_nothing_else_is_asked_for(
     had = serve({"/robots.txt": in_turn(http(200, RULES), failing), "/other.txt": other})
     moments = [[0, never.url("/public")], [0, had.url("/public")], [DAY, had.url("/public")]]
     items = crawl(TwoFiles, ALONE, steps=json.dumps(moments)).items
-    assert [item["rule"] for item in items] == ["robots.unreachable", "robots.no-match", "robots.no-match"]
+    assert [item["rule"] for item in items] == [
+        "robots.unreachable",
+        "robots.no-match",
+        "robots.no-match",
+    ]
     assert never.paths == ["/robots.txt"]
-    crawl(TwoFiles, ALONE, steps=json.dumps([[1, never.url("/public")]]))  # it knows from the store that robots.txt is not due
+    crawl(
+        TwoFiles, ALONE, steps=json.dumps([[1, never.url("/public")]])
+    )  # it knows from the store that robots.txt is not due
     assert never.paths == ["/robots.txt"]
     assert had.paths == ["/robots.txt", "/other.txt"] * 2
 
@@ -596,7 +841,9 @@ class Closes(Spider):
 
 
 @pytest.mark.requirement("RFC-7", "SEC-6")
-def test_closing_teaches_nothing(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_closing_teaches_nothing(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     """The end of the crawl does not wait for the deadline, and the site is not held unreachable in the next crawl."""
     release = threading.Event()
     gave_up = []
@@ -613,7 +860,9 @@ def test_closing_teaches_nothing(serve: Callable[..., Loopback], crawl: Callable
     assert "Cannot have" not in crawled.log
     assert "Traceback" not in crawled.log
     assert "comity/policies/unreachable" not in crawled.stats
-    assert [item["verdict"] for item in crawl(Asks, ALONE, steps=steps(site.url("/private"))).items] == ["deny"]
+    assert [
+        item["verdict"] for item in crawl(Asks, ALONE, steps=steps(site.url("/private"))).items
+    ] == ["deny"]
     assert gave_up == [False, False]
 
 
@@ -633,7 +882,10 @@ class TwoPlaces(Network):
     async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
         if host not in self.NAMES:
             return await super().resolve(host, port)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port)) for address in self.NAMES[host]]
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port))
+            for address in self.NAMES[host]
+        ]
 
 
 class Guarded(Asks):
@@ -649,10 +901,15 @@ GUARDED: dict[str, Any] = {"ADDONS": {}}
     "host",
     [
         *("127.0.0.2", "inside.test", "[::ffff:127.0.0.2]"),
-        *(pytest.param(host, marks=pytest.mark.slow) for host in ("2130706434", "0x7f.2", "nowhere.test", "0.0.0.0")),
+        *(
+            pytest.param(host, marks=pytest.mark.slow)
+            for host in ("2130706434", "0x7f.2", "nowhere.test", "0.0.0.0")
+        ),
     ],
 )
-def test_a_public_site_leads_nowhere_else(serve: Callable[..., Loopback], crawl: Callable[..., Crawled], host: str) -> None:
+def test_a_public_site_leads_nowhere_else(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled], host: str
+) -> None:
     inside = serve({"/robots.txt": ""}, host="127.0.0.2")
     site = serve({"/robots.txt": redirect(f"http://{host}:{inside.port}/robots.txt")})
     (item,) = crawl(Guarded, GUARDED, steps=steps(site.url("/private"))).items
@@ -670,7 +927,9 @@ def test_a_public_site_may_redirect_to_a_public_address(
     other = serve({"/rules.txt": RULES})
     inside = serve({"/rules.txt": ""}, host="127.0.0.2", port=other.port)
     site = serve({"/robots.txt": redirect(f"http://{host}:{other.port}/rules.txt")})
-    (item,) = crawl(Guarded, GUARDED | {"USER_AGENT": "guarded/1"}, steps=steps(site.url("/private"))).items
+    (item,) = crawl(
+        Guarded, GUARDED | {"USER_AGENT": "guarded/1"}, steps=steps(site.url("/private"))
+    ).items
     assert item["rule"] == "robots.disallow"
     assert inside.seen == []
     (seen,) = other.seen
@@ -680,7 +939,9 @@ def test_a_public_site_may_redirect_to_a_public_address(
 
 
 @pytest.mark.requirement("SEC-2")
-def test_an_inner_site_may_redirect_within(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+def test_an_inner_site_may_redirect_within(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
+) -> None:
     """But a public site on the way leads outside for good."""
     inner = serve({"/robots.txt": RULES}, host="127.0.0.3")
     site = serve({"/robots.txt": redirect(inner.url("/robots.txt"))}, host="127.0.0.2")
@@ -694,7 +955,9 @@ def test_an_inner_site_may_redirect_within(serve: Callable[..., Loopback], crawl
 @pytest.mark.slow  # the outcomes without a redirect are not
 @pytest.mark.requirement("SEC-2", "SEC-3")
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: str(outcome.name))
-def test_outcomes_behind_a_redirect(serve: Callable[..., Loopback], crawl: Callable[..., Crawled], outcome: Outcome) -> None:
+def test_outcomes_behind_a_redirect(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled], outcome: Outcome
+) -> None:
     """The guarded connection tells the same story as Scrapy's own."""
     other = serve({"/robots.txt": outcome.route})
     site = serve({"/robots.txt": redirect(f"http://outside.test:{other.port}/robots.txt")})
@@ -717,7 +980,9 @@ def test_a_proxy_resolves_names_and_literal_addresses_are_judged(
         }
     )
     settings = ALONE | {"COMITY_PROXY": proxy.origin}
-    items = crawl(Asks, settings, steps=steps("http://site.test/private", "http://bad.test/private")).items
+    items = crawl(
+        Asks, settings, steps=steps("http://site.test/private", "http://bad.test/private")
+    ).items
     assert [item["rule"] for item in items] == ["robots.disallow", "robots.unreachable"]
     assert [path for path in proxy.paths if path.endswith("/robots.txt")] == [
         f"http://{host}.test/robots.txt" for host in ("site", "other", "bad")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from comity.crawler.fetching.store import PolicyStore
+from comity.gate.fetching.store import PolicyStore
 from tests.selection import one_in
 
 if TYPE_CHECKING:
@@ -49,10 +49,14 @@ class Project:
         if settings:
             (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
             (folder / "shop" / "spiders").mkdir(parents=True)
-            (folder / "shop" / "settings.py").write_text(f'BOT_NAME = "shop"\nSPIDER_MODULES = ["shop.spiders"]\n{settings}')
+            (folder / "shop" / "settings.py").write_text(
+                f'BOT_NAME = "shop"\nSPIDER_MODULES = ["shop.spiders"]\n{settings}'
+            )
             (folder / "shop" / "spiders" / "shop.py").write_text(SPIDER)
 
-    def scrapy(self, *words: str, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+    def scrapy(
+        self, *words: str, status: int = 0, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [sys.executable, "-m", "scrapy", *words],
             cwd=self.folder,
@@ -65,7 +69,9 @@ class Project:
         assert done.returncode == status, done.stderr
         return done
 
-    def crawl(self, server: Loopback, *words: str, **others: Any) -> subprocess.CompletedProcess[str]:
+    def crawl(
+        self, server: Loopback, *words: str, **others: Any
+    ) -> subprocess.CompletedProcess[str]:
         return self.scrapy("crawl", "shop", "-a", f"url={server.url('/')}", *words, **others)
 
 
@@ -88,7 +94,9 @@ def test_projects_without_comity_are_as_they_were(tmp_path: Path, server: Loopba
     assert "Unrecognized output format 'parquet'" in done.stderr
     done = project.crawl(server, "-O", "a.csv")
     assert "{'nested': ['a']}" in (project.folder / "a.csv").read_text()
-    assert "comity" not in re.sub("COMITY|test_projects", "", done.stderr).replace(str(tmp_path), "")
+    assert "comity" not in re.sub("COMITY|test_projects", "", done.stderr).replace(
+        str(tmp_path), ""
+    )
     assert not project.data.exists()
 
 
@@ -101,7 +109,9 @@ def test_a_spider_in_a_file(tmp_path: Path, server: Loopback) -> None:
     assert "Unrecognized output format" in project.scrapy(*words, status=2).stderr
 
 
-def test_a_spider_in_a_file_that_ended_early_has_a_status_that_says_so(tmp_path: Path, server: Loopback) -> None:
+def test_a_spider_in_a_file_that_ended_early_has_a_status_that_says_so(
+    tmp_path: Path, server: Loopback
+) -> None:
     project = Project(tmp_path / "nowhere", "")
     (project.folder / "shop.py").write_text(SPIDER + "    comity_is_complete = False\n")
     project.scrapy("runspider", "shop.py", "-a", f"url={server.url('/')}", status=1)
@@ -110,17 +120,27 @@ def test_a_spider_in_a_file_that_ended_early_has_a_status_that_says_so(tmp_path:
 
 def test_the_ready_spiders_need_no_project(tmp_path: Path, server: Loopback) -> None:
     project = Project(tmp_path / "nowhere", "")
-    done = project.scrapy("crawl", "site", "-a", f"url={server.url('/')}", "-O", "a.jsonl", "-s", "COMITY_MIN_DELAY=0")
+    done = project.scrapy(
+        "crawl", "site", "-a", f"url={server.url('/')}", "-O", "a.jsonl", "-s", "COMITY_MIN_DELAY=0"
+    )
     assert json.loads((project.folder / "a.jsonl").read_text())["url"] == server.url("/")
     assert "Crawl finished" in done.stderr
     done = project.scrapy("crawl", "shop", status=2)
-    assert "`shop` needs a project, and there is none here; comity's ready spiders need none: site, urls, policies" in done.stderr
+    assert (
+        "`shop` needs a project, and there is none here; comity's ready spiders need none: site, urls, policies"
+        in done.stderr
+    )
 
 
-def test_the_ready_spiders_are_not_those_of_other_projects(tmp_path: Path, server: Loopback) -> None:
+def test_the_ready_spiders_are_not_those_of_other_projects(
+    tmp_path: Path, server: Loopback
+) -> None:
     project = Project(tmp_path / "shop")
     done = project.scrapy("crawl", "site", "-a", f"url={server.url('/')}", status=2)
-    assert "this project has no spider `site`. That of comity is run by its own settings, SCRAPY_SETTINGS_MODULE=" in done.stderr
+    assert (
+        "this project has no spider `site`. That of comity is run by its own settings, SCRAPY_SETTINGS_MODULE="
+        in done.stderr
+    )
     assert "Traceback" not in done.stderr
     done = project.scrapy("crawl", "other", status=1)
     assert "Spider not found: other" in done.stderr  # as Scrapy has it
@@ -137,7 +157,9 @@ def test_the_log_ends_with_a_summary(tmp_path: Path, server: Loopback) -> None:
     log = project.crawl(server).stderr
     summary = log.rpartition("INFO: Crawl finished\n")[2].splitlines()
     assert summary[0].split() == ["1", "items"]
-    assert "  index  deny 1 (not stated)" in [line[-len("  index  deny 1 (not stated)") :] for line in summary]
+    assert "  index  deny 1 (not stated)" in [
+        line[-len("  index  deny 1 (not stated)") :] for line in summary
+    ]
     assert "\x1b" not in log
     for quiet in (("-s", "COMITY_PROGRESS=off"), ("-s", "LOG_LEVEL=WARNING")):
         assert "Crawl finished" not in project.crawl(server, *quiet).stderr
@@ -151,7 +173,14 @@ def test_the_log_ends_with_a_summary(tmp_path: Path, server: Loopback) -> None:
 
 @pytest.mark.parametrize(("progress", "has_line"), [("line", True), ("summary", False)])
 def test_a_line_on_a_terminal(tmp_path: Path, serve: Serve, progress: str, has_line: bool) -> None:
-    server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/": '<a href="/1">', "/1": '<a href="/2">', "/2": ""})
+    server = serve(
+        {
+            "/robots.txt": "User-agent: *\nCrawl-delay: 1\n",
+            "/": '<a href="/1">',
+            "/1": '<a href="/2">',
+            "/2": "",
+        }
+    )
     project = Project(tmp_path / "nowhere", "")
     ours, its = pty.openpty()
     words = ["crawl", "site", "-a", f"url={server.url('/')}", "-s", f"COMITY_PROGRESS={progress}"]
@@ -190,10 +219,16 @@ def test_a_line_on_a_terminal(tmp_path: Path, serve: Serve, progress: str, has_l
         ],
     ),
 )
-def test_uses_without_a_default(tmp_path: Path, server: Loopback, settings: str, warned: str) -> None:
+def test_uses_without_a_default(
+    tmp_path: Path, server: Loopback, settings: str, warned: str
+) -> None:
     log = Project(tmp_path / "shop", ADDON + AGENT + settings).crawl(server).stderr
     assert log.count("WARNING: COMITY_USES has ") == bool(warned)
-    assert not warned or f'To permit it there: COMITY_DEFAULTS = "{warned}"; to refuse it without this warning' in log
+    assert (
+        not warned
+        or f'To permit it there: COMITY_DEFAULTS = "{warned}"; to refuse it without this warning'
+        in log
+    )
 
 
 # The store
@@ -205,7 +240,10 @@ def test_projects_of_one_machine_share_a_store(tmp_path: Path, server: Loopback)
         log = Project(tmp_path / name).crawl(server).stderr
         assert "store of its own" not in log
     assert server.paths == ["/robots.txt", "/", "/"]
-    assert {path.name for path in (tmp_path / "data" / "comity").iterdir()} >= {"policies.sqlite", "pace.sqlite"}
+    assert {path.name for path in (tmp_path / "data" / "comity").iterdir()} >= {
+        "policies.sqlite",
+        "pace.sqlite",
+    }
 
 
 def test_a_project_with_a_store_of_its_own_keeps_it(tmp_path: Path, server: Loopback) -> None:
@@ -223,7 +261,10 @@ def test_a_project_with_a_store_of_its_own_keeps_it(tmp_path: Path, server: Loop
 @pytest.mark.parametrize(
     ("environment", "said"),
     [
-        ({"XDG_DATA_HOME": "/dev/null"}, "COMITY_STORE `/dev/null/comity/policies.sqlite` cannot be opened: "),
+        (
+            {"XDG_DATA_HOME": "/dev/null"},
+            "COMITY_STORE `/dev/null/comity/policies.sqlite` cannot be opened: ",
+        ),
         pytest.param(
             {"XDG_DATA_HOME": "", "HOME": "/dev/null"},
             "COMITY_STORE `/dev/null/.local/share/comity/policies.sqlite` cannot be opened: ",
@@ -231,7 +272,9 @@ def test_a_project_with_a_store_of_its_own_keeps_it(tmp_path: Path, server: Loop
         ),
     ],
 )
-def test_a_home_that_cannot_be_written(tmp_path: Path, server: Loopback, environment: dict[str, str], said: str) -> None:
+def test_a_home_that_cannot_be_written(
+    tmp_path: Path, server: Loopback, environment: dict[str, str], said: str
+) -> None:
     """As in a container."""
     project = Project(tmp_path / "shop")
     done = project.crawl(server, status=1, **environment)
@@ -258,13 +301,23 @@ class Rotating:
     [("", 0), ('DOWNLOADER_MIDDLEWARES = {"shop.rotating.Rotating": 550}', 1)],
     ids=["its own", "rotating"],
 )
-def test_requests_under_another_name(tmp_path: Path, serve: Serve, settings: str, warned: int) -> None:
+def test_requests_under_another_name(
+    tmp_path: Path, serve: Serve, settings: str, warned: int
+) -> None:
     """What a site says to the agent holds for it under any name, and its policy files are asked for under its own."""
-    server = serve({"/robots.txt": "User-agent: examplebot\nDisallow: /private\nAllow: /\nUser-agent: *\nDisallow: /\n", "/": ""})
+    server = serve(
+        {
+            "/robots.txt": "User-agent: examplebot\nDisallow: /private\nAllow: /\nUser-agent: *\nDisallow: /\n",
+            "/": "",
+        }
+    )
     project = Project(tmp_path / "shop", ADDON + AGENT + settings)
     (project.folder / "shop" / "rotating.py").write_text(ROTATING)
     log = project.crawl(server).stderr
-    assert log.count("goes out as `Mozilla/5.0 (X11)`, which does not name COMITY_AGENT `examplebot`") == warned
+    assert (
+        log.count("goes out as `Mozilla/5.0 (X11)`, which does not name COMITY_AGENT `examplebot`")
+        == warned
+    )
     own = "examplebot/1.0 (+https://example.org/bot)"
     assert [(seen.path, seen.headers["user-agent"]) for seen in server.seen] == [
         ("/robots.txt", own),

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 import pytest
 
-from comity.crawler.redis_state.connection import Connection
-from comity.crawler.redis_state.queue import RedisQueue, Row
+from comity.cluster.connection import Connection
+from comity.cluster.queue import RedisQueue, Row
 from tests.conftest import Answer
 from tests.live.test_jobdir import Follow, Project, Running, asked, gaps, links, numbered, tree
 from tests.redis_server import Server
@@ -43,13 +43,22 @@ class Workers:
 
     def __init__(self, project: Project, state: Server) -> None:
         self.project = project
-        self.settings = {"COMITY_STATE": state.url, "COMITY_WORKER_TIMEOUT": TTL, "JOBDIR": "", "COMITY_CRAWL": "test"}
+        self.settings = {
+            "COMITY_STATE": state.url,
+            "COMITY_WORKER_TIMEOUT": TTL,
+            "JOBDIR": "",
+            "COMITY_CRAWL": "test",
+        }
         self._running: list[Running] = []
 
-    def begin(self, number: int = 1, settings: dict[str, Any] | None = None, **arguments: str) -> Running:
+    def begin(
+        self, number: int = 1, settings: dict[str, Any] | None = None, **arguments: str
+    ) -> Running:
         """The last one of so many."""
         for _ in range(number):
-            self._running.append(self.project.begin(Follow, self.settings | (settings or {}), **arguments))
+            self._running.append(
+                self.project.begin(Follow, self.settings | (settings or {}), **arguments)
+            )
         return self._running[-1]
 
     def end(self, reason: str = "finished", status: int = 0) -> str:
@@ -64,8 +73,22 @@ class Workers:
         return "\n".join(logs)
 
     def frontier(self, *options: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "scrapy", "frontier", "test", "-s", f"COMITY_STATE={self.settings['COMITY_STATE']}"]
-        return subprocess.run([*command, *options], cwd=self.project.folder, capture_output=True, text=True, check=False)
+        command = [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "frontier",
+            "test",
+            "-s",
+            f"COMITY_STATE={self.settings['COMITY_STATE']}",
+        ]
+        return subprocess.run(
+            [*command, *options],
+            cwd=self.project.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     def status(self) -> dict[str, Any]:
         told = self.frontier("--json")
@@ -93,11 +116,15 @@ def workers(project: Project, state: Server) -> Workers:
 
 def woven(serve: Serve, number: int, pages: int, robots: str = OPEN) -> list[Any]:
     """Servers on hosts of their own. Each page leads to the next of its host, and to the same of the next host."""
-    servers = [serve({"/robots.txt": robots}, host=f"127.0.0.{place + 2}") for place in range(number)]
+    servers = [
+        serve({"/robots.txt": robots}, host=f"127.0.0.{place + 2}") for place in range(number)
+    ]
     for place, server in enumerate(servers):
         other = servers[(place + 1) % number]
         for page in range(pages):
-            server.routes[f"/{page}"] = links(*([f"/{page + 1}"] if page + 1 < pages else []), other.url(f"/{page}"))
+            server.routes[f"/{page}"] = links(
+                *([f"/{page + 1}"] if page + 1 < pages else []), other.url(f"/{page}")
+            )
     return servers
 
 
@@ -106,12 +133,16 @@ def has_asked(servers: list[Any], number: int) -> bool:
     return sum(len(asked(server)) for server in servers) > number
 
 
-@pytest.mark.parametrize("mode", ["reactor", pytest.param("no-reactor", marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.parametrize(
+    "mode", ["reactor", pytest.param("no-reactor", marks=pytest.mark.slow)], indirect=True
+)
 @pytest.mark.requirement("REACH-1", "REACH-3")
 def test_workers_share_a_crawl_and_end_by_themselves(serve: Serve, workers: Workers) -> None:
     """Each page is asked for once, each policy file too, and the delay holds over both."""
     servers = woven(serve, 6, 8, "User-agent: *\nCrawl-delay: 0.2\n")
-    workers.begin(2, {"COMITY_WORKER_TIMEOUT": 60}, urls=servers[0].url("/0"))  # none is taken for dead on a busy machine
+    workers.begin(
+        2, {"COMITY_WORKER_TIMEOUT": 60}, urls=servers[0].url("/0")
+    )  # none is taken for dead on a busy machine
     log = workers.end()
     for server in servers:
         assert Counter(asked(server)) == Counter(numbered(8))
@@ -129,7 +160,9 @@ def test_workers_share_a_crawl_and_end_by_themselves(serve: Serve, workers: Work
 
 @pytest.mark.requirement("REACH-1", "RATE-4")
 @pytest.mark.slow
-def test_nobody_waits_for_a_host_that_is_too_slow_and_what_waits_for_it_is_kept(serve: Serve, workers: Workers) -> None:
+def test_nobody_waits_for_a_host_that_is_too_slow_and_what_waits_for_it_is_kept(
+    serve: Serve, workers: Workers
+) -> None:
     fast, slow = woven(serve, 2, 3)
     slow.routes["/robots.txt"] = b"User-agent: *\nCrawl-delay: 1000\n"
     workers.begin(2, urls=fast.url("/0"))
@@ -154,23 +187,36 @@ def test_kill_9_of_a_worker_loses_no_page(serve: Serve, workers: Workers) -> Non
     for server in servers:
         assert set(asked(server)) == set(numbered(15))
         assert min(gaps(server)) >= 0.095
-    assert {item["url"] for item in workers.project.items} == {server.url(path) for server in servers for path in numbered(15)}
+    assert {item["url"] for item in workers.project.items} == {
+        server.url(path) for server in servers for path in numbered(15)
+    }
 
 
 def owners(state: Server) -> Counter[str]:
     """How many hosts each worker has leased."""
     client: Any = state.client()
-    return Counter(owner.decode() for key in client.scan_iter("comity:{test:*}:owner") for owner in client.hvals(key))
+    return Counter(
+        owner.decode()
+        for key in client.scan_iter("comity:{test:*}:owner")
+        for owner in client.hvals(key)
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("STATE-3")
-def test_workers_have_as_many_hosts_each_also_one_that_joins(serve: Serve, workers: Workers, state: Server) -> None:
+def test_workers_have_as_many_hosts_each_also_one_that_joins(
+    serve: Serve, workers: Workers, state: Server
+) -> None:
     """The first has leased all of them. After its first page a host is asked for no other one while the test lasts."""
     servers = woven(serve, 40, 2, "User-agent: *\nCrawl-delay: 200\n")
     urls = " ".join(server.url("/0") for server in servers)
     first = workers.begin(urls=urls)
-    first.until(lambda: sum(len(asked(server)) for server in servers) == 40 and [*owners(state).values()] == [40])
+    first.until(
+        lambda: (
+            sum(len(asked(server)) for server in servers) == 40
+            and [*owners(state).values()] == [40]
+        )
+    )
     for number in (4, 5):
         joining = workers.begin(number - len(workers._running), urls=urls)
         share = 40 // number
@@ -189,7 +235,9 @@ async def put(state: Server, host: str, body: bytes) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("REACH-2", "REACH-4")
-def test_a_request_that_kills_its_readers_is_set_aside_and_told(serve: Serve, workers: Workers, state: Server) -> None:
+def test_a_request_that_kills_its_readers_is_set_aside_and_told(
+    serve: Serve, workers: Workers, state: Server
+) -> None:
     server, other = serve(tree(10)), serve({"/robots.txt": OPEN, "/deadly": ""}, host="127.0.0.2")
     members = {"url": other.url("/deadly"), "_class": "stopping.Deadly", "is_deadly": True}
     asyncio.run(put(state, "127.0.0.2", msgpack.packb(members)))
@@ -199,12 +247,19 @@ def test_a_request_that_kills_its_readers_is_set_aside_and_told(serve: Serve, wo
         running = workers.begin(1, loaded, urls=server.url("/0"))
         statuses.append(running.end())
     assert statuses == [-signal.SIGKILL] * 4 + [0]
-    assert "1 requests could not be read, and are set aside: `scrapy frontier test` lists them" in workers.end()
+    assert (
+        "1 requests could not be read, and are set aside: `scrapy frontier test` lists them"
+        in workers.end()
+    )
     assert set(asked(server)) == set(numbered(10))
     status = workers.status()
     assert (status["state"], status["waiting"], status["unreadable"]) == ("finished", 0, 1)
     (unreadable,) = status["unreadable_requests"]
-    assert unreadable == {"url": other.url("/deadly"), "host": "127.0.0.2", "why": "3 workers died while they read it"}
+    assert unreadable == {
+        "url": other.url("/deadly"),
+        "host": "127.0.0.2",
+        "why": "3 workers died while they read it",
+    }
     assert other.url("/deadly") in workers.frontier("--once").stdout
     assert "1 requests that could not be read wait again" in workers.frontier("--resume").stdout
     assert workers.begin(1, loaded, urls=server.url("/0")).end() == -signal.SIGKILL
@@ -220,7 +275,11 @@ def test_worker_that_was_stopped_asks_no_host_too_soon(serve: Serve, workers: Wo
     stopped._process.send_signal(signal.SIGSTOP)
     seen = [len(asked(server)) for server in servers]
     other = workers._running[0]
-    other.until(lambda: all(len(asked(server)) > before + 8 for server, before in zip(servers, seen, strict=True)))
+    other.until(
+        lambda: all(
+            len(asked(server)) > before + 8 for server, before in zip(servers, seen, strict=True)
+        )
+    )
     stopped._process.send_signal(signal.SIGCONT)
     workers.end()
     for server in servers:
@@ -232,12 +291,23 @@ def test_worker_that_was_stopped_asks_no_host_too_soon(serve: Serve, workers: Wo
 @pytest.mark.parametrize("mode", ["reactor", "no-reactor"], indirect=True)
 @pytest.mark.parametrize("turns", [0, 1, 2])
 @pytest.mark.requirement("REACH-3")
-def test_what_a_stopped_worker_was_about_to_send_is_not_sent(serve: Serve, workers: Workers, turns: int) -> None:
+def test_what_a_stopped_worker_was_about_to_send_is_not_sent(
+    serve: Serve, workers: Workers, turns: int
+) -> None:
     """Its turn is over when it goes on: another worker has asked the host meanwhile, and asks it again soon."""
     (server,) = woven(serve, 1, 12, "User-agent: *\nCrawl-delay: 0.5\n")
-    stopping = {"STOP_AT": "/3", "STOP_IN": turns, "DOWNLOADER_MIDDLEWARES": {"stopping.Stops": 1000}}
+    stopping = {
+        "STOP_AT": "/3",
+        "STOP_IN": turns,
+        "DOWNLOADER_MIDDLEWARES": {"stopping.Stops": 1000},
+    }
     stopped = workers.begin(1, stopping, urls=server.url("/0"))
-    stopped.until(lambda: Path(f"/proc/{stopped._process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+    stopped.until(
+        lambda: (
+            Path(f"/proc/{stopped._process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            == "T"
+        )
+    )
     other = workers.begin(1, urls=server.url("/0"))
     other.until(lambda: len(asked(server)) >= 6)
     stopped._process.send_signal(signal.SIGCONT)
@@ -248,7 +318,9 @@ def test_what_a_stopped_worker_was_about_to_send_is_not_sent(serve: Serve, worke
 
 @pytest.mark.slow
 @pytest.mark.requirement("REACH-2", "REACH-3")
-def test_kill_9_of_the_state_server_loses_nothing(serve: Serve, workers: Workers, state: Server) -> None:
+def test_kill_9_of_the_state_server_loses_nothing(
+    serve: Serve, workers: Workers, state: Server
+) -> None:
     servers = woven(serve, 3, 30, "User-agent: *\nCrawl-delay: 0.1\n")
     running = workers.begin(2, urls=servers[0].url("/0"))
     for number in (20, 50):
@@ -264,7 +336,9 @@ def test_kill_9_of_the_state_server_loses_nothing(serve: Serve, workers: Workers
 
 @pytest.mark.slow
 @pytest.mark.requirement("REACH-1")
-def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(serve: Serve, workers: Workers, state: Server) -> None:
+def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(
+    serve: Serve, workers: Workers, state: Server
+) -> None:
     """By several workers that begin at the same time, as cron does. The policies and the pace are known."""
     server = serve(tree(12, "User-agent: *\nCrawl-delay: 0.2\n"))
     workers.begin(urls=server.url("/0"))
@@ -272,7 +346,10 @@ def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(serve: Ser
     workers.begin(1, {"COMITY_AGAIN_AFTER": 3600}, urls=server.url("/0"))
     log = workers.end()
     assert log.count(" WARNING: COMITY_STATE: crawl `test` has been finished since ") == 1
-    assert "set COMITY_AGAIN_AFTER to a number of seconds that it has been finished (it is 3600 now)" in log
+    assert (
+        "set COMITY_AGAIN_AFTER to a number of seconds that it has been finished (it is 3600 now)"
+        in log
+    )
     assert sorted(asked(server)) == sorted(numbered(12))
     now: Any = state.client().time()
     state.client().hset("comity:{test}:meta", "finished", str((now[0] - 7200) * 1000))
@@ -317,13 +394,17 @@ def test_a_state_that_is_lost_ends_the_crawl_with_a_word(
     running.until_asked(server, 10)
     lose(state)
     log = workers.end("state_lost", 1)
-    assert log.count(" CRITICAL: ") == log.count(f"has lost crawl `test`, or a part of it: {why}") == 2
+    assert (
+        log.count(" CRITICAL: ") == log.count(f"has lost crawl `test`, or a part of it: {why}") == 2
+    )
     assert len(asked(server)) < 200
     assert min(gaps(server)) >= 0.045
 
 
 @pytest.mark.requirement("REACH-1")
-def test_a_host_that_is_dead_keeps_each_worker_no_longer_than_one(serve: Serve, workers: Workers) -> None:
+def test_a_host_that_is_dead_keeps_each_worker_no_longer_than_one(
+    serve: Serve, workers: Workers
+) -> None:
     """The second worker hears from the first that the robots.txt could not be had twice, and waits for it no more."""
     waits = iter(["1", "200"])
     robots = lambda _: Answer("", 503, headers={"Retry-After": next(waits)})  # noqa: E731
@@ -376,7 +457,9 @@ def test_crawl_is_paused_goes_on_ends_and_is_deleted(serve: Serve, workers: Work
 
 @pytest.mark.slow
 @pytest.mark.requirement("REACH-4")
-def test_full_memory_holds_the_crawl_up_and_loses_nothing(serve: Serve, workers: Workers, state: Server) -> None:
+def test_full_memory_holds_the_crawl_up_and_loses_nothing(
+    serve: Serve, workers: Workers, state: Server
+) -> None:
     server = serve(tree(100))
     running = workers.begin(urls=server.url("/0"))
     running.until_asked(server, 20)
@@ -425,26 +508,38 @@ class Maps(SitemapSpider):
 @pytest.mark.slow
 @pytest.mark.requirement("REACH-4")
 @pytest.mark.parametrize("name", ["rules", "maps"])
-def test_scrapys_own_spiders_are_crawled_over_the_state(serve: Serve, workers: Workers, name: str) -> None:
+def test_scrapys_own_spiders_are_crawled_over_the_state(
+    serve: Serve, workers: Workers, name: str
+) -> None:
     """Their callbacks have private names."""
     server = serve(tree(6))
     maps = {
         "/index.xml": f"<sitemapindex><sitemap><loc>{server.url('/map.xml')}</loc></sitemap></sitemapindex>",
-        "/map.xml": "<urlset>" + "".join(f"<url><loc>{server.url(path)}</loc></url>" for path in numbered(6)) + "</urlset>",
+        "/map.xml": "<urlset>"
+        + "".join(f"<url><loc>{server.url(path)}</loc></url>" for path in numbered(6))
+        + "</urlset>",
     }
-    server.routes |= {path: Answer(body, content_type="application/xml") for path, body in maps.items()}
+    server.routes |= {
+        path: Answer(body, content_type="application/xml") for path, body in maps.items()
+    }
     (workers.project.folder / "own.py").write_text(SCRAPYS_OWN)
     running = workers.project.begin(
-        type(name, (Follow,), {"name": name}), workers.settings | {"SPIDER_MODULES": ["own"]}, urls=server.url("")
+        type(name, (Follow,), {"name": name}),
+        workers.settings | {"SPIDER_MODULES": ["own"]},
+        urls=server.url(""),
     )
     assert running.end() == 0
     assert " ERROR: " not in running.log
     assert "scheduler/unserializable" not in running.log
-    assert {item["url"] for item in workers.project.items} == {server.url(path) for path in numbered(6)[name == "rules" :]}
+    assert {item["url"] for item in workers.project.items} == {
+        server.url(path) for path in numbered(6)[name == "rules" :]
+    }
 
 
 @pytest.mark.slow
-def test_start_requests_that_are_not_to_be_filtered_go_out_once(serve: Serve, workers: Workers) -> None:
+def test_start_requests_that_are_not_to_be_filtered_go_out_once(
+    serve: Serve, workers: Workers
+) -> None:
     """Scrapy's own `start()` makes such."""
     server = serve({"/robots.txt": OPEN, "/a": "a", "/b": "b"})
     workers.begin(3, urls=f"{server.url('/a')} {server.url('/b')}", unfiltered="1")
@@ -454,10 +549,14 @@ def test_start_requests_that_are_not_to_be_filtered_go_out_once(serve: Serve, wo
 
 @pytest.mark.parametrize("unfiltered", ["", pytest.param("1", marks=pytest.mark.slow)])
 @pytest.mark.requirement("REACH-2")
-def test_start_request_that_fails_is_tried_again(serve: Serve, workers: Workers, unfiltered: str) -> None:
+def test_start_request_that_fails_is_tried_again(
+    serve: Serve, workers: Workers, unfiltered: str
+) -> None:
     """What is tried again has the meta of the first: it is no start request of another worker."""
     fails = iter([500])
-    server = serve({"/robots.txt": OPEN, "/a": lambda _: Answer("a", next(fails, 200), "text/html")})
+    server = serve(
+        {"/robots.txt": OPEN, "/a": lambda _: Answer("a", next(fails, 200), "text/html")}
+    )
     workers.begin(1, urls=server.url("/a"), unfiltered=unfiltered)
     workers.end()
     assert asked(server) == ["/a", "/a"]
@@ -468,7 +567,10 @@ def test_start_request_that_fails_is_tried_again(serve: Serve, workers: Workers,
     ("settings", "message"),
     [
         ({"JOBDIR": "job"}, "JOBDIR is set beside COMITY_STATE"),
-        ({"COMITY_STATE": "redis://127.0.0.1:1/0"}, "comity: COMITY_STATE: redis://127.0.0.1:1/0 cannot be used"),
+        (
+            {"COMITY_STATE": "redis://127.0.0.1:1/0"},
+            "comity: COMITY_STATE: redis://127.0.0.1:1/0 cannot be used",
+        ),
         ({"COMITY_STATE": "http://user:secret@127.0.0.1/"}, "write redis://HOST:PORT/DB"),
         ({"COMITY_CRAWL": "two words"}, "is no name of a crawl"),
         ({"COMITY_WORKER_TIMEOUT": 0}, "COMITY_WORKER_TIMEOUT"),

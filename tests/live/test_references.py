@@ -14,13 +14,13 @@ from aiohappyeyeballs import AddrInfoType
 from scrapy import Spider
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.client import Client
-from comity.crawler.fetching.fetcher import PolicyFetcher
-from comity.crawler.fetching.files import PolicyFiles
-from comity.crawler.fetching.network import Network
-from comity.crawler.fetching.reach import IPAddress, Reach
-from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.scrapy_internals import ScrapyRun
+from comity.gate.fetching.client import Client
+from comity.gate.fetching.fetcher import PolicyFetcher
+from comity.gate.fetching.files import PolicyFiles
+from comity.gate.fetching.network import Network
+from comity.gate.fetching.reach import IPAddress, Reach
+from comity.gate.fetching.store import PolicyStore
 from comity.policies.formats.file import MAX_REFERENCES
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ DAY = 24 * HOUR
 
 def refers(*locators: str, crawler: str = "*") -> str:
     """A robots.txt that permits to crawl everything, but for what these files say."""
-    return f"ACAP-crawler: {crawler}\n" + "".join(f"ACAP-permissions-reference: {locator}\n" for locator in locators)
+    return f"ACAP-crawler: {crawler}\n" + "".join(
+        f"ACAP-permissions-reference: {locator}\n" for locator in locators
+    )
 
 
 class Asks(Spider):
@@ -68,7 +70,9 @@ class Asks(Spider):
                 "unreachable": policies.unreachable,
                 "why": policies.error,
                 "wait": policies.fresh_until - now,
-                "stands_in": [url for url, file in policies.site.files.items() if file.unreachable_since],
+                "stands_in": [
+                    url for url, file in policies.site.files.items() if file.unreachable_since
+                ],
             }
 
 
@@ -94,7 +98,9 @@ def test_a_file_on_another_server(serve: Serve, crawl: Callable[..., Crawled]) -
     """It states what holds on the site that refers to it, not on its own."""
     other = serve({"/more.txt": MORE}, host="127.0.0.2")
     site = serve({"/robots.txt": refers(other.url("/more.txt#part"))})
-    crawled = crawl(Asks, {"USER_AGENT": "asking/1"}, steps=steps(site.url("/private"), other.url("/private")))
+    crawled = crawl(
+        Asks, {"USER_AGENT": "asking/1"}, steps=steps(site.url("/private"), other.url("/private"))
+    )
     assert [item["verdict"] for item in crawled.items] == ["deny", "allow"]
     assert site.paths == ["/robots.txt"]
     assert other.paths == ["/more.txt", "/robots.txt"]
@@ -104,17 +110,31 @@ def test_a_file_on_another_server(serve: Serve, crawl: Callable[..., Crawled]) -
 
 
 @pytest.mark.requirement("ACAP-12")
-def test_only_what_addresses_the_agent_is_asked_for(serve: Serve, crawl: Callable[..., Crawled]) -> None:
+def test_only_what_addresses_the_agent_is_asked_for(
+    serve: Serve, crawl: Callable[..., Crawled]
+) -> None:
     """One level deep, each file once, and robots.txt not again."""
-    robots = refers("/theirs.txt", crawler="otherbot") + "\n" + refers("/more.txt", "/more.txt", "/robots.txt")
-    site = serve({"/robots.txt": robots, "/more.txt": MORE + "ACAP-permissions-reference: /deeper.txt\n"})
-    assert [item["rule"] for item in crawl(Asks, steps=steps(site.url("/private"))).items] == ["acap.disallow"]
+    robots = (
+        refers("/theirs.txt", crawler="otherbot")
+        + "\n"
+        + refers("/more.txt", "/more.txt", "/robots.txt")
+    )
+    site = serve(
+        {"/robots.txt": robots, "/more.txt": MORE + "ACAP-permissions-reference: /deeper.txt\n"}
+    )
+    assert [item["rule"] for item in crawl(Asks, steps=steps(site.url("/private"))).items] == [
+        "acap.disallow"
+    ]
     assert site.paths == ["/robots.txt", "/more.txt"]
 
 
 @pytest.mark.requirement("ACAP-14")
-@pytest.mark.parametrize("status", [404, *(pytest.param(status, marks=pytest.mark.slow) for status in (410, 403))])
-def test_a_file_that_is_not_there_says_nothing(serve: Serve, crawl: Callable[..., Crawled], status: int) -> None:
+@pytest.mark.parametrize(
+    "status", [404, *(pytest.param(status, marks=pytest.mark.slow) for status in (410, 403))]
+)
+def test_a_file_that_is_not_there_says_nothing(
+    serve: Serve, crawl: Callable[..., Crawled], status: int
+) -> None:
     site = serve({"/robots.txt": refers("/more.txt"), "/more.txt": serve.Answer(MORE, status)})
     (item,) = crawl(Asks, steps=steps(site.url("/private"))).items
     assert (item["verdict"], item["unreachable"]) == ("allow", False)
@@ -122,9 +142,16 @@ def test_a_file_that_is_not_there_says_nothing(serve: Serve, crawl: Callable[...
 
 
 @pytest.mark.requirement("ACAP-14")
-def test_a_file_that_cannot_be_had_refuses_everything(serve: Serve, crawl: Callable[..., Crawled]) -> None:
+def test_a_file_that_cannot_be_had_refuses_everything(
+    serve: Serve, crawl: Callable[..., Crawled]
+) -> None:
     """It alone is asked for again, with the waits of robots.txt, and nothing is refused any more when it is had."""
-    site = serve({"/robots.txt": refers("/more.txt"), "/more.txt": in_turn(*[serve.Answer(status=500)] * 2, serve.Answer(MORE))})
+    site = serve(
+        {
+            "/robots.txt": refers("/more.txt"),
+            "/more.txt": in_turn(*[serve.Answer(status=500)] * 2, serve.Answer(MORE)),
+        }
+    )
     crawled = crawl(Asks, steps=moments(site.url("/public"), 0, 4, 5, 14, 15))
     assert [item["verdict"] for item in crawled.items] == ["deny"] * 4 + ["allow"]
     assert [item["rule"] for item in crawled.items][:4] == ["acap.reference-unreachable"] * 4
@@ -136,7 +163,9 @@ def test_a_file_that_cannot_be_had_refuses_everything(serve: Serve, crawl: Calla
 
 
 @pytest.mark.requirement("ACAP-14")
-def test_one_file_of_several_that_cannot_be_had_is_enough(serve: Serve, crawl: Callable[..., Crawled]) -> None:
+def test_one_file_of_several_that_cannot_be_had_is_enough(
+    serve: Serve, crawl: Callable[..., Crawled]
+) -> None:
     locators = ["/a.txt", "http://127.0.0.1:1/b.txt", "/c.txt"]
     site = serve({"/robots.txt": refers(*locators), "/a.txt": MORE, "/c.txt": MORE})
     items = crawl(Asks, steps=steps(site.url("/public"), site.url("/robots.txt"))).items
@@ -147,11 +176,21 @@ def test_one_file_of_several_that_cannot_be_had_is_enough(serve: Serve, crawl: C
 @pytest.mark.requirement("ACAP-14")
 def test_the_last_good_copy_of_it_stands_in(serve: Serve, crawl: Callable[..., Crawled]) -> None:
     """For 30 days since it was confirmed, like that of robots.txt. That there was none is no permission."""
-    had = serve({"/robots.txt": refers("/more.txt"), "/more.txt": in_turn(serve.Answer(MORE), serve.Answer(status=503))})
+    had = serve(
+        {
+            "/robots.txt": refers("/more.txt"),
+            "/more.txt": in_turn(serve.Answer(MORE), serve.Answer(status=503)),
+        }
+    )
     items = crawl(Asks, steps=moments(had.url("/public"), 0, DAY, 31 * DAY)).items
     assert [item["verdict"] for item in items] == ["allow", "allow", "deny"]
     assert [item["stands_in"] for item in items] == [[], [had.url("/more.txt")], []]
-    never = serve({"/robots.txt": refers("/more.txt"), "/more.txt": in_turn(serve.Answer(status=404), serve.Answer(status=503))})
+    never = serve(
+        {
+            "/robots.txt": refers("/more.txt"),
+            "/more.txt": in_turn(serve.Answer(status=404), serve.Answer(status=503)),
+        }
+    )
     items = crawl(Asks, steps=moments(never.url("/public"), 0, DAY)).items
     assert [item["verdict"] for item in items] == ["allow", "deny"]
 
@@ -174,12 +213,18 @@ def test_it_is_renewed_by_itself(serve: Serve, crawl: Callable[..., Crawled]) ->
         if handler.headers["If-None-Match"] == '"1"':
             undated(handler, "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=7200\r\n\r\n")
         else:
-            undated(handler, f'HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nETag: "1"\r\n\r\n{MORE}')
+            undated(
+                handler,
+                f'HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nETag: "1"\r\n\r\n{MORE}',
+            )
 
     other = serve({"/more.txt": route}, host="127.0.0.2")
     site = serve({"/robots.txt": refers(other.url("/more.txt"))})
     # A crawl of its own for each moment: what one learns, the next has from the store.
-    items = [crawl(Asks, steps=moments(site.url("/private"), at)).items[0] for at in (0, HOUR - 1, HOUR, 3 * HOUR - 1)]
+    items = [
+        crawl(Asks, steps=moments(site.url("/private"), at)).items[0]
+        for at in (0, HOUR - 1, HOUR, 3 * HOUR - 1)
+    ]
     assert [item["verdict"] for item in items] == ["deny"] * 4
     assert [item["wait"] for item in items] == [HOUR, 1, 2 * HOUR, 1]
     assert site.paths == ["/robots.txt"]
@@ -187,21 +232,43 @@ def test_it_is_renewed_by_itself(serve: Serve, crawl: Callable[..., Crawled]) ->
 
 
 @pytest.mark.requirement("ACAP-12", "RFC-8")
-def test_what_is_no_longer_named_is_no_longer_asked_for(serve: Serve, crawl: Callable[..., Crawled]) -> None:
+def test_what_is_no_longer_named_is_no_longer_asked_for(
+    serve: Serve, crawl: Callable[..., Crawled]
+) -> None:
     robots = in_turn(serve.Answer(refers("/more.txt")), serve.Answer(refers("/less.txt")))
-    site = serve({"/robots.txt": robots, "/more.txt": MORE, "/less.txt": "ACAP-crawler: *\nACAP-disallow-crawl: /public\n"})
+    site = serve(
+        {
+            "/robots.txt": robots,
+            "/more.txt": MORE,
+            "/less.txt": "ACAP-crawler: *\nACAP-disallow-crawl: /public\n",
+        }
+    )
     items = crawl(Asks, steps=moments(site.url("/private"), 0, DAY, 2 * DAY)).items
     assert [item["verdict"] for item in items] == ["deny", "allow", "allow"]
-    assert site.paths == ["/robots.txt", "/more.txt", "/robots.txt", "/less.txt", "/robots.txt", "/less.txt"]
+    assert site.paths == [
+        "/robots.txt",
+        "/more.txt",
+        "/robots.txt",
+        "/less.txt",
+        "/robots.txt",
+        "/less.txt",
+    ]
 
 
 @pytest.mark.requirement("ACAP-12", "SEC-2")
 def test_its_redirects_are_followed(serve: Serve, crawl: Callable[..., Crawled]) -> None:
     last = serve({"/rules.txt": MORE}, host="127.0.0.3")
     other = serve({"/more.txt": found(serve, last.url("/rules.txt"))}, host="127.0.0.2")
-    site = serve({"/robots.txt": refers("/more.txt", other.url("/more.txt")), "/more.txt": found(serve, "/moved.txt")})
+    site = serve(
+        {
+            "/robots.txt": refers("/more.txt", other.url("/more.txt")),
+            "/more.txt": found(serve, "/moved.txt"),
+        }
+    )
     site.routes["/moved.txt"] = "ACAP-crawler: *\nACAP-disallow-crawl: /secret\n"
-    items = crawl(Asks, steps=steps(site.url("/private"), site.url("/secret"), site.url("/public"))).items
+    items = crawl(
+        Asks, steps=steps(site.url("/private"), site.url("/secret"), site.url("/public"))
+    ).items
     assert [item["verdict"] for item in items] == ["deny", "deny", "allow"]
     assert (site.paths[0], sorted(site.paths[1:])) == ("/robots.txt", ["/more.txt", "/moved.txt"])
     assert (other.paths, last.paths) == (["/more.txt"], ["/rules.txt"])
@@ -218,11 +285,17 @@ def test_no_more_than_five_are_had(serve: Serve, crawl: Callable[..., Crawled]) 
     assert [item["verdict"] for item in items] == ["allow", "deny"]
     assert items[1]["rule"] == "acap.reference-unreachable"
     assert items[1]["unreachable"] is False  # to ask again would not help
-    assert sorted(five.paths) == sorted(seven.paths) == [f"/{number}.txt" for number in range(5)] + ["/robots.txt"]
+    assert (
+        sorted(five.paths)
+        == sorted(seven.paths)
+        == [f"/{number}.txt" for number in range(5)] + ["/robots.txt"]
+    )
 
 
 @pytest.mark.requirement("ACAP-14", "SEC-3")
-def test_a_file_that_never_comes_ends_at_the_deadline(serve: Serve, crawl: Callable[..., Crawled]) -> None:
+def test_a_file_that_never_comes_ends_at_the_deadline(
+    serve: Serve, crawl: Callable[..., Crawled]
+) -> None:
     """The others are had meanwhile."""
     release = threading.Event()
     gave_up = []
@@ -230,7 +303,9 @@ def test_a_file_that_never_comes_ends_at_the_deadline(serve: Serve, crawl: Calla
     def route(handler: BaseHTTPRequestHandler) -> None:
         gave_up.append(release.wait(30))
 
-    site = serve({"/robots.txt": refers("/hangs.txt", "/more.txt"), "/hangs.txt": route, "/more.txt": MORE})
+    site = serve(
+        {"/robots.txt": refers("/hangs.txt", "/more.txt"), "/hangs.txt": route, "/more.txt": MORE}
+    )
     (item,) = crawl(Asks, {"COMITY_POLICY_TIMEOUT": 3}, steps=steps(site.url("/public"))).items
     assert gave_up == []
     release.set()
@@ -257,7 +332,11 @@ def found(serve: Serve, location: str) -> Any:
 class Outside(Network):
     """Takes 127.0.0.1 for a public address, and knows some names."""
 
-    NAMES: ClassVar = {"outside.test": ["127.0.0.1"], "inside.test": ["127.0.0.2"], "both.test": ["127.0.0.2", "127.0.0.1"]}
+    NAMES: ClassVar = {
+        "outside.test": ["127.0.0.1"],
+        "inside.test": ["127.0.0.2"],
+        "both.test": ["127.0.0.2", "127.0.0.1"],
+    }
 
     def reach(self, address: IPAddress) -> Reach:
         return Reach.PUBLIC if str(address) == "127.0.0.1" else super().reach(address)
@@ -265,7 +344,10 @@ class Outside(Network):
     async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
         if host not in self.NAMES:
             return await super().resolve(host, port)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port)) for address in self.NAMES[host]]
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port))
+            for address in self.NAMES[host]
+        ]
 
 
 class AsksOutside(Asks):
@@ -289,17 +371,26 @@ def confirmed(serve: Serve, body: str) -> Any:
     "host",
     [
         *("127.0.0.2", "inside.test"),
-        *(pytest.param(host, marks=pytest.mark.slow) for host in ("2130706434", "0x7f.2", "[::ffff:127.0.0.2]", "0.0.0.0")),
+        *(
+            pytest.param(host, marks=pytest.mark.slow)
+            for host in ("2130706434", "0x7f.2", "[::ffff:127.0.0.2]", "0.0.0.0")
+        ),
     ],
 )
-def test_a_public_site_refers_to_no_inner_address(serve: Serve, crawl: Callable[..., Crawled], host: str) -> None:
+def test_a_public_site_refers_to_no_inner_address(
+    serve: Serve, crawl: Callable[..., Crawled], host: str
+) -> None:
     """Its crawl is refused, and no connection is made: not at first, not when its robots.txt comes from the store, and not when
     that is confirmed."""
     inside = serve({"/more.txt": MORE}, host="127.0.0.2")
     site = serve({"/robots.txt": confirmed(serve, refers(f"http://{host}:{inside.port}/more.txt"))})
     for at in (0, HOUR, 2 * DAY):
         (item,) = crawl(AsksOutside, steps=moments(site.url("/public"), at)).items
-        assert (item["verdict"], item["rule"], item["unreachable"]) == ("deny", "acap.reference-unreachable", True)
+        assert (item["verdict"], item["rule"], item["unreachable"]) == (
+            "deny",
+            "acap.reference-unreachable",
+            True,
+        )
         assert item["why"].startswith("led to ")
     assert site.paths == ["/robots.txt"] * 2
     assert inside.seen == []
@@ -307,7 +398,9 @@ def test_a_public_site_refers_to_no_inner_address(serve: Serve, crawl: Callable[
 
 @pytest.mark.requirement("ACAP-12", "SEC-2")
 @pytest.mark.parametrize("host", ["outside.test", "both.test"])
-def test_a_public_site_refers_to_a_public_address(serve: Serve, crawl: Callable[..., Crawled], host: str) -> None:
+def test_a_public_site_refers_to_a_public_address(
+    serve: Serve, crawl: Callable[..., Crawled], host: str
+) -> None:
     """Of a name with both kinds of addresses, the public one is taken."""
     other = serve({"/more.txt": MORE})
     inside = serve({"/more.txt": ""}, host="127.0.0.2", port=other.port)
@@ -318,7 +411,9 @@ def test_a_public_site_refers_to_a_public_address(serve: Serve, crawl: Callable[
 
 
 @pytest.mark.requirement("ACAP-14", "SEC-2")
-def test_redirects_of_a_file_lead_no_further_inward(serve: Serve, crawl: Callable[..., Crawled]) -> None:
+def test_redirects_of_a_file_lead_no_further_inward(
+    serve: Serve, crawl: Callable[..., Crawled]
+) -> None:
     """Wherever the public address stands on the way: the site itself, the file, or a redirect of robots.txt."""
     inside = serve({"/more.txt": MORE}, host="127.0.0.2")
     inward = found(serve, inside.url("/more.txt"))
@@ -329,18 +424,26 @@ def test_redirects_of_a_file_lead_no_further_inward(serve: Serve, crawl: Callabl
     urls = [server.url("/public") for server in (site, over_file, over_robots)]
     items = crawl(AsksOutside, steps=steps(*urls)).items
     assert [(item["verdict"], item["unreachable"]) for item in items] == [("deny", True)] * 3
-    assert all(item["why"].startswith("led to 127.0.0.2, which is a loopback address") for item in items)
+    assert all(
+        item["why"].startswith("led to 127.0.0.2, which is a loopback address") for item in items
+    )
     assert inside.seen == []
 
 
 @pytest.mark.requirement("ACAP-12", "ACAP-14", "SEC-2")
 @pytest.mark.parametrize("host", ["127.0.0.3", pytest.param("localhost", marks=pytest.mark.slow)])
-def test_an_inner_site_refers_to_its_own_kind(serve: Serve, crawl: Callable[..., Crawled], host: str) -> None:
+def test_an_inner_site_refers_to_its_own_kind(
+    serve: Serve, crawl: Callable[..., Crawled], host: str
+) -> None:
     """Also when its robots.txt comes from the store or is confirmed: where it came from is kept with it."""
-    inner = serve({"/more.txt": serve.Answer(MORE, headers={"Cache-Control": "no-cache"})}, host="127.0.0.2")
+    inner = serve(
+        {"/more.txt": serve.Answer(MORE, headers={"Cache-Control": "no-cache"})}, host="127.0.0.2"
+    )
     robots = confirmed(serve, refers(inner.url("/more.txt")))
     site = serve({"/robots.txt": robots}, host="127.0.0.1" if host == "localhost" else host)
     url = f"http://{host}:{site.port}/private"
-    items = [crawl(Asks, steps=moments(url, at)).items[0] for at in (0, HOUR, 2 * DAY, 2 * DAY + HOUR)]
+    items = [
+        crawl(Asks, steps=moments(url, at)).items[0] for at in (0, HOUR, 2 * DAY, 2 * DAY + HOUR)
+    ]
     assert [item["rule"] for item in items] == ["acap.disallow"] * 4
     assert (len(site.paths), len(inner.paths)) == (2, 4)

@@ -29,7 +29,10 @@ class Remembers(Spider):
             at = datetime(2027, 1, day, tzinfo=UTC)
             taken = await policies.first_taken("http://a.test/", ["index", "present"][:day], at)
             is_new = await policies.requests_action("http://a.test/", "re-crawl", "aa", at)
-            yield {"taken": {use: f"{moment:%Y-%m-%d}" for use, moment in taken.items()}, "is_new": is_new}
+            yield {
+                "taken": {use: f"{moment:%Y-%m-%d}" for use, moment in taken.items()},
+                "is_new": is_new,
+            }
 
 
 class Forgets(Remembers):
@@ -61,10 +64,18 @@ def test_what_has_to_be_remembered_is_kept_in_the_store(crawl: Callable[..., Cra
 def test_a_store_that_fails_is_said_and_counted(crawl: Callable[..., Crawled]) -> None:
     crawled = crawl(Forgets)
     # Long ago, so that a permission for some days from then is over: nobody knows when it began.
-    assert [item["taken"] for item in crawled.items] == [{"index": "1-01-01"}, {"index": "1-01-01", "present": "1-01-01"}]
+    assert [item["taken"] for item in crawled.items] == [
+        {"index": "1-01-01"},
+        {"index": "1-01-01", "present": "1-01-01"},
+    ]
     assert [item["is_new"] for item in crawled.items] == [True, True]
     assert crawled.stats["comity/policies/store_error"] == 4
-    assert crawled.log.count("WARNING comity.crawler.fetching.files: ") == 1  # the first one: on a full disk all fail
-    assert crawled.log.count("INFO comity.crawler.fetching.files: ") == 3
-    assert "permissions for some days from the first use of http://a.test/ count as over" in crawled.log
+    assert (
+        crawled.log.count("WARNING comity.gate.fetching.files: ") == 1
+    )  # the first one: on a full disk all fail
+    assert crawled.log.count("INFO comity.gate.fetching.files: ") == 3
+    assert (
+        "permissions for some days from the first use of http://a.test/ count as over"
+        in crawled.log
+    )
     assert "nobody will know that re-crawl of http://a.test/ was asked for" in crawled.log

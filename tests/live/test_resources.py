@@ -17,10 +17,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.fetching.network import Network
-from comity.crawler.fetching.reach import IPAddress, Reach
-from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.pages.resources import MAX_OF_A_PAGE
+from comity.gate.fetching.network import Network
+from comity.gate.fetching.reach import IPAddress, Reach
+from comity.gate.fetching.store import PolicyStore
+from comity.gate.pages.resources import MAX_OF_A_PAGE
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.lines import MAX_BYTES
 
@@ -31,7 +31,9 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
 Serve = Callable[..., "Loopback"]
 Crawl = Callable[..., "Crawled"]
 
-VALIDATOR = Draft202012Validator(json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text()))
+VALIDATOR = Draft202012Validator(
+    json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
+)
 ARRANGED = {"COMITY_ARRANGEMENTS": "127.0.0.1:must-use-resource,127.0.0.1:must-include-resource"}
 PAGE = """<html><head><meta name="description" content="In short"></head>
 <body><p id="summary">The <b>sum</b></p><i class="x by">A. Writer</i><i class="by">Another</i></body></html>"""
@@ -54,7 +56,9 @@ class Items(Spider):
 
 def site(serve: Serve, *permissions: str, host: str = "127.0.0.1", **pages: Any) -> Loopback:
     """`permissions`: what follows "ACAP-allow-"."""
-    robots = "ACAP-crawler: *\nACAP-allow-crawl: /\n" + "".join(f"ACAP-allow-{permission}\n" for permission in permissions)
+    robots = "ACAP-crawler: *\nACAP-allow-crawl: /\n" + "".join(
+        f"ACAP-allow-{permission}\n" for permission in permissions
+    )
     return serve({"/robots.txt": robots, "/a": PAGE} | pages, host=host)
 
 
@@ -70,7 +74,9 @@ def uses(crawled: Crawled, *wanted: str) -> Any:
         VALIDATOR.validate(item["permissions"])
         tag = item["permissions"]
         decisions = [tag["uses"][use] for use in wanted]
-        found.append([one | {"because": tag["reasons"][one["because"][0]]["rule"]} for one in decisions])
+        found.append(
+            [one | {"because": tag["reasons"][one["because"][0]]["rule"]} for one in decisions]
+        )
     assert all(decisions == found[0] for decisions in found)
     return found[0]
 
@@ -79,7 +85,9 @@ def verdicts(crawled: Crawled, *wanted: str) -> list[tuple[str, str]]:
     return [(decision["verdict"], decision["because"]) for decision in uses(crawled, *wanted)]
 
 
-def resource(role: str = "", extract: str = "", url: str = "", content: str = "") -> list[dict[str, str]]:
+def resource(
+    role: str = "", extract: str = "", url: str = "", content: str = ""
+) -> list[dict[str, str]]:
     return [{"role": role, "extract": extract, "url": url, "content": content}]
 
 
@@ -93,10 +101,16 @@ def test_elements_of_the_page_are_in_the_tag(serve: Serve, crawl: Crawl) -> None
         "present-thumbnail: / must-include-resource=the-acap:credit:id:nowhere",
     )
     crawled = crawl(Items, ARRANGED, urls=[server.url("/a")])
-    index, snippet, link, thumbnail = uses(crawled, "index", "present-snippet", "present-link", "present-thumbnail")
-    assert index["must_use"] == resource(extract="id:summary", content='<p id="summary">The <b>sum</b></p>')
+    index, snippet, link, thumbnail = uses(
+        crawled, "index", "present-snippet", "present-link", "present-thumbnail"
+    )
+    assert index["must_use"] == resource(
+        extract="id:summary", content='<p id="summary">The <b>sum</b></p>'
+    )
     assert snippet["must_use"] == resource(extract="meta:Description", content="In short")
-    assert link["must_include"] == resource("credit", extract="class:by", content='<i class="x by">A. Writer</i>')
+    assert link["must_include"] == resource(
+        "credit", extract="class:by", content='<i class="x by">A. Writer</i>'
+    )
     assert (thumbnail["verdict"], thumbnail["because"]) == ("deny", "acap.resource")
     assert server.paths == ["/robots.txt", "/a"]
 
@@ -118,7 +132,9 @@ def test_a_resource_is_fetched_once_for_many_items(serve: Serve, crawl: Crawl) -
     assert len(crawled.items) == 10
     index, present = uses(crawled, "index", "present")
     assert index["must_use"] == resource(url=server.url("/short.txt"), content="In short")
-    assert present["must_include"] == resource("credit", url=other.url("/credit.txt"), content="By all of us")
+    assert present["must_include"] == resource(
+        "credit", url=other.url("/credit.txt"), content="By all of us"
+    )
     assert sorted(server.paths) == sorted(["/robots.txt", "/short.txt", *pages])
     assert other.paths == ["/robots.txt", "/credit.txt"]
 
@@ -134,9 +150,15 @@ def test_a_resource_is_fetched_once_for_many_items(serve: Serve, crawl: Crawl) -
         ),
     ],
 )
-def test_without_the_arrangement_nothing_is_asked_for(serve: Serve, crawl: Crawl, arrangements: str) -> None:
+def test_without_the_arrangement_nothing_is_asked_for(
+    serve: Serve, crawl: Crawl, arrangements: str
+) -> None:
     other = serve({"/robots.txt": "", "/short.txt": "In short"}, host="127.0.0.2")
-    server = site(serve, indexed(other.url("/short.txt")), "present: / must-use-resource=the-acap:extract:id:summary")
+    server = site(
+        serve,
+        indexed(other.url("/short.txt")),
+        "present: / must-use-resource=the-acap:extract:id:summary",
+    )
     crawled = crawl(Items, {"COMITY_ARRANGEMENTS": arrangements}, urls=[server.url("/a")])
     assert verdicts(crawled, "index", "present") == [("deny", "acap.no-arrangement")] * 2
     assert (server.paths, other.paths) == (["/robots.txt", "/a"], [])
@@ -144,12 +166,21 @@ def test_without_the_arrangement_nothing_is_asked_for(serve: Serve, crawl: Crawl
 
 @pytest.mark.requirement("ACAP-33", "ACAP-36")
 @pytest.mark.parametrize("host", ["127.0.0.2", pytest.param("127.0.0.1", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("rules", ["User-agent: *\nDisallow: /private/", "ACAP-crawler: *\nACAP-disallow-crawl: /private/"])
-def test_a_resource_that_may_not_be_crawled_is_not_asked_for(serve: Serve, crawl: Crawl, host: str, rules: str) -> None:
+@pytest.mark.parametrize(
+    "rules",
+    ["User-agent: *\nDisallow: /private/", "ACAP-crawler: *\nACAP-disallow-crawl: /private/"],
+)
+def test_a_resource_that_may_not_be_crawled_is_not_asked_for(
+    serve: Serve, crawl: Crawl, host: str, rules: str
+) -> None:
     """Whether it is named or a redirect leads to it."""
     other = serve({"/robots.txt": rules, "/open.txt": "In short"}, host=host)
     private = other.url("/private/short.txt")
-    other.routes |= {"/private/short.txt": "In short", "/inward": moved(private), "/onward": moved("/open.txt")}
+    other.routes |= {
+        "/private/short.txt": "In short",
+        "/inward": moved(private),
+        "/onward": moved("/open.txt"),
+    }
     server = site(
         serve,
         indexed(private),
@@ -174,14 +205,31 @@ def moved(location: str) -> Any:
 def test_what_cannot_be_had_refuses_the_use(serve: Servers, crawl: Crawl) -> None:
     """Here it is not there, is too large, or fails; another one is as large as may be."""
     large, too_large = (serve.Answer(b"x" * size) for size in (MAX_BYTES, MAX_BYTES + 1))
-    other = serve({"/large.txt": large, "/too-large.txt": too_large, "/fails.txt": serve.Answer(status=500)}, host="127.0.0.2")
-    named = {"present-link": "large", "index": "missing", "present-snippet": "too-large", "present-thumbnail": "fails"}
-    server = site(serve, *(f"{use}: / must-use-resource={other.url(f'/{name}.txt')}" for use, name in named.items()))
+    other = serve(
+        {"/large.txt": large, "/too-large.txt": too_large, "/fails.txt": serve.Answer(status=500)},
+        host="127.0.0.2",
+    )
+    named = {
+        "present-link": "large",
+        "index": "missing",
+        "present-snippet": "too-large",
+        "present-thumbnail": "fails",
+    }
+    server = site(
+        serve,
+        *(f"{use}: / must-use-resource={other.url(f'/{name}.txt')}" for use, name in named.items()),
+    )
     crawled = crawl(Items, ARRANGED, urls=[server.url("/a")])
     assert verdicts(crawled, *named) == [("allow", "acap.allow"), *[("deny", "acap.resource")] * 3]
     (link,) = uses(crawled, "present-link")
     assert len(link["must_use"][0]["content"]) == MAX_BYTES
-    assert sorted(other.paths) == ["/fails.txt", "/large.txt", "/missing.txt", "/robots.txt", "/too-large.txt"]
+    assert sorted(other.paths) == [
+        "/fails.txt",
+        "/large.txt",
+        "/missing.txt",
+        "/robots.txt",
+        "/too-large.txt",
+    ]
 
 
 @pytest.mark.requirement("ACAP-33", "SEC-3")
@@ -200,7 +248,10 @@ def test_a_server_that_never_answers_is_left_in_time(serve: Serve, crawl: Crawl,
     assert gave_up == []
     release.set()
     assert len(crawled.items) == 2
-    assert verdicts(crawled, "index", "preserve") == [("deny", "acap.resource"), ("allow", "acap.allow")]
+    assert verdicts(crawled, "index", "preserve") == [
+        ("deny", "acap.resource"),
+        ("allow", "acap.allow"),
+    ]
     assert other.paths[-1] == path
     assert crawled.finish_reason == "finished"
 
@@ -210,9 +261,13 @@ def test_no_more_than_four_are_asked_for(serve: Serve, crawl: Crawl) -> None:
     assert MAX_OF_A_PAGE == 4
     wanting = ("index", "present-original", "present-snippet", "present-thumbnail", "present-link")
     resources = {f"/{use}.txt": "text" for use in wanting}
-    server = site(serve, *(f"{use}: / must-use-resource=/{use}.txt" for use in wanting), **resources)
+    server = site(
+        serve, *(f"{use}: / must-use-resource=/{use}.txt" for use in wanting), **resources
+    )
     crawled = crawl(Items, ARRANGED, urls=[server.url("/a")])
-    assert verdicts(crawled, *wanting) == [("allow", "acap.allow")] * 4 + [("deny", "acap.resource")]
+    assert verdicts(crawled, *wanting) == [("allow", "acap.allow")] * 4 + [
+        ("deny", "acap.resource")
+    ]
     assert sorted(server.paths) == sorted(["/a", "/robots.txt", *list(resources)[:4]])
 
 
@@ -244,7 +299,14 @@ class ItemsFromOutside(Items):
 @pytest.mark.requirement("ACAP-33", "SEC-2")
 @pytest.mark.parametrize(
     "host",
-    ["127.0.0.1", "localhost", *(pytest.param(host, marks=pytest.mark.slow) for host in ("2130706433", "[::ffff:127.0.0.1]"))],
+    [
+        "127.0.0.1",
+        "localhost",
+        *(
+            pytest.param(host, marks=pytest.mark.slow)
+            for host in ("2130706433", "[::ffff:127.0.0.1]")
+        ),
+    ],
 )
 def test_a_public_site_leads_to_no_inner_address(serve: Serve, crawl: Crawl, host: str) -> None:
     """Neither by name nor by a redirect, and not to the robots.txt there."""
@@ -255,13 +317,17 @@ def test_a_public_site_leads_to_no_inner_address(serve: Serve, crawl: Crawl, hos
     permissions = (f"{use}: / must-use-resource={uri}" for use, uri in wanting.items())
     server = site(serve, *permissions, host="127.0.0.2", **pages)
     crawled = crawl(ItemsFromOutside, urls=[server.url("/a")])
-    assert verdicts(crawled, *wanting) == [("deny", "acap.resource")] * 2 + [("allow", "acap.allow")]
+    assert verdicts(crawled, *wanting) == [("deny", "acap.resource")] * 2 + [
+        ("allow", "acap.allow")
+    ]
     assert sorted(server.paths) == ["/a", "/moved", "/robots.txt", "/short.txt"]
     assert inside.seen == []
 
 
 @pytest.mark.requirement("SEC-2")
-def test_what_a_public_site_is_refused_the_operator_is_not(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_what_a_public_site_is_refused_the_operator_is_not(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     """The inner host counts as unreachable for nobody else."""
     inside = serve({"/robots.txt": "", "/a": PAGE})
     own = f"http://localhost:{inside.port}"
@@ -280,16 +346,30 @@ def test_what_a_public_site_is_refused_the_operator_is_not(serve: Serve, crawl: 
 def test_resources_keep_the_pace_of_their_host(serve: Serve, crawl: Crawl, host: str) -> None:
     """Beside its pages, and on every hop. The host is that of the page, with its port or another one, or its own."""
     wanting = {"index": "/1.txt", "present-snippet": "/2.txt", "present-link": "/3.txt"}
-    pages = {"/b": PAGE, "/c": PAGE, "/1.txt": "1", "/2.txt": "2", "/3.txt": moved("/4.txt"), "/4.txt": "4"}
+    pages = {
+        "/b": PAGE,
+        "/c": PAGE,
+        "/1.txt": "1",
+        "/2.txt": "2",
+        "/3.txt": moved("/4.txt"),
+        "/4.txt": "4",
+    }
     slow = "User-agent: *\nCrawl-delay: 0.2"
     other = serve({"/robots.txt": slow, **pages}, host=host) if host else None
     server = site(
-        serve, *(f"{use}: / must-use-resource={other.url(path) if other else path}" for use, path in wanting.items()), **pages
+        serve,
+        *(
+            f"{use}: / must-use-resource={other.url(path) if other else path}"
+            for use, path in wanting.items()
+        ),
+        **pages,
     )
     asked = other or server
     server.routes["/robots.txt"] += "" if other else f"\n{slow}"  # type: ignore[operator]
     crawled = crawl(Items, ARRANGED, urls=[server.url("/a"), asked.url("/b"), asked.url("/c")])
-    of_page = [item["permissions"]["uses"] for item in crawled.items if item["url"] == server.url("/a")]
+    of_page = [
+        item["permissions"]["uses"] for item in crawled.items if item["url"] == server.url("/a")
+    ]
     assert [uses[use]["verdict"] for uses in of_page for use in wanting] == ["allow"] * 6
     hits = [seen.at for seen in asked.seen if seen.path not in ("/robots.txt", "/a")]
     assert len(hits) == 6

@@ -36,11 +36,19 @@ def site(*paths: str, robots: Any = OPEN) -> dict[str, Any]:
 def answer(body: str = "", status: int = 200, **headers: str) -> Any:
     from tests.conftest import Answer
 
-    return Answer(body, status=status, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    return Answer(
+        body,
+        status=status,
+        headers={name.replace("_", "-"): value for name, value in headers.items()},
+    )
 
 
 def assert_quiet(crawled: Crawled) -> None:
-    assert not [line for line in crawled.log.splitlines() if "Traceback" in line or "never awaited" in line or "ERROR" in line]
+    assert not [
+        line
+        for line in crawled.log.splitlines()
+        if "Traceback" in line or "never awaited" in line or "ERROR" in line
+    ]
 
 
 class Urls(Spider):
@@ -57,7 +65,13 @@ class Urls(Spider):
             yield self.request(url, priority)
 
     def request(self, url: str, priority: int = 0) -> Request:
-        return Request(url, priority=priority, callback=self.parse, errback=self.failed, cb_kwargs={"asked": url})
+        return Request(
+            url,
+            priority=priority,
+            callback=self.parse,
+            errback=self.failed,
+            cb_kwargs={"asked": url},
+        )
 
     def parse(self, response: Response, asked: str) -> Any:
         yield {"url": response.url, "asked": asked, "status": response.status}
@@ -74,7 +88,10 @@ class Urls(Spider):
 
 @pytest.mark.requirement("RFC-1", "WHY-2")
 def test_nothing_of_an_origin_is_asked_before_its_robots_txt(serve: Serve, crawl: Crawl) -> None:
-    servers = [serve(site("/a", "/b", robots="User-agent: *\nDisallow: /private"), host=f"127.0.0.{n}") for n in (1, 2, 3)]
+    servers = [
+        serve(site("/a", "/b", robots="User-agent: *\nDisallow: /private"), host=f"127.0.0.{n}")
+        for n in (1, 2, 3)
+    ]
     paths = ("/a", "/private/1", "/b", "/private/2")
     crawled = crawl(Urls, urls=[server.url(path) for path in paths for server in servers])
     for server in servers:
@@ -83,7 +100,8 @@ def test_nothing_of_an_origin_is_asked_before_its_robots_txt(serve: Serve, crawl
     refused = [item["error"] for item in crawled.items if "error" in item]
     assert len(refused) == 6
     assert all(
-        "robots.disallow (RFC 9309 section-2.2.2)" in error and "/robots.txt:2: 'Disallow: /private'" in error
+        "robots.disallow (RFC 9309 section-2.2.2)" in error
+        and "/robots.txt:2: 'Disallow: /private'" in error
         for error in refused
     )
     assert crawled.finish_reason == "finished"
@@ -114,7 +132,12 @@ def test_higher_priority_goes_first_and_then_who_came_first(serve: Serve, crawl:
     server = serve(site("/1", "/2", "/3", "/4", "/5", robots=robots))
     last = serve(site() | {"/go": go}, host="127.0.0.2")
     urls = [server.url(f"/{n}") for n in (1, 2, 3, 4, 5)]
-    crawl(Urls, {"COMITY_MIN_DELAY": 0.01}, urls=[*urls, last.url("/go")], priorities=[0, 5, 0, 5, -1, 0])
+    crawl(
+        Urls,
+        {"COMITY_MIN_DELAY": 0.01},
+        urls=[*urls, last.url("/go")],
+        priorities=[0, 5, 0, 5, -1, 0],
+    )
     assert server.paths == ["/robots.txt", "/2", "/4", "/1", "/3", "/5"]
 
 
@@ -142,7 +165,9 @@ def test_slow_robots_txt_holds_up_no_other_host(serve: Serve, crawl: Crawl) -> N
 
 
 @pytest.mark.requirement("RATE-3")
-def test_many_requests_of_a_host_that_asks_to_wait_hold_up_no_other(serve: Serve, crawl: Crawl) -> None:
+def test_many_requests_of_a_host_that_asks_to_wait_hold_up_no_other(
+    serve: Serve, crawl: Crawl
+) -> None:
     """And the crawl that is stopped with requests waiting ends at once, and says how many."""
     waiting = serve(site(*(f"/{n}" for n in range(40)), robots="User-agent: *\nCrawl-delay: 120"))
     other = serve(site(*(f"/{n}" for n in range(20))), host="127.0.0.2")
@@ -163,12 +188,19 @@ def test_many_requests_of_a_host_that_asks_to_wait_hold_up_no_other(serve: Serve
         (OPEN, {"COMITY_MIN_DELAY": 0.2}),
         (OPEN, {"DOWNLOAD_DELAY": 0.2}),
         (OPEN, {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.2}}}),
-        ("User-agent: *\nCrawl-delay: 0.2", {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}),
+        (
+            "User-agent: *\nCrawl-delay: 0.2",
+            {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01},
+        ),
     ],
 )
-def test_delay_is_kept_at_the_server(serve: Serve, crawl: Crawl, robots: str, settings: dict[str, Any]) -> None:
+def test_delay_is_kept_at_the_server(
+    serve: Serve, crawl: Crawl, robots: str, settings: dict[str, Any]
+) -> None:
     server = serve(site("/a", "/b", "/c", "/d", robots=robots))
-    crawled = crawl(Urls, settings, urls=[server.url(path) for path in ("/a", "/b", "/c", "/d", "/none")])
+    crawled = crawl(
+        Urls, settings, urls=[server.url(path) for path in ("/a", "/b", "/c", "/d", "/none")]
+    )
     hits = [seen.at for seen in server.seen if seen.path not in WELL_KNOWN]
     assert len(hits) == 5
     assert min(after - before for before, after in pairwise(hits)) >= 0.19
@@ -190,7 +222,9 @@ def test_two_origins_of_a_host_share_its_pace(serve: Serve, crawl: Crawl) -> Non
     first = serve(site("/b", robots="User-agent: *\nCrawl-delay: 0.2") | {"/a": page})
     second = serve(site("/a", "/b", robots=robots))
     crawl(Urls, urls=[server.url(path) for path in ("/a", "/b") for server in (first, second)])
-    hits = sorted(seen.at for server in (first, second) for seen in server.seen if seen.path not in WELL_KNOWN)
+    hits = sorted(
+        seen.at for server in (first, second) for seen in server.seen if seen.path not in WELL_KNOWN
+    )
     assert len(hits) == 4
     assert min(after - before for before, after in pairwise(hits)) >= 0.19
 
@@ -198,14 +232,23 @@ def test_two_origins_of_a_host_share_its_pace(serve: Serve, crawl: Crawl) -> Non
 def test_refused_urls_cost_no_delay(serve: Serve, crawl: Crawl) -> None:
     """A crawl of three URLs that waited after a refusal would not end before the spider is stopped by the test's time-out."""
     server = serve(site("/a", robots="User-agent: *\nDisallow: /private\nCrawl-delay: 300"))
-    crawled = crawl(Urls, {"CLOSESPIDER_TIMEOUT": 8}, urls=[server.url(f"/private/{n}") for n in range(100)] + [server.url("/a")])
+    crawled = crawl(
+        Urls,
+        {"CLOSESPIDER_TIMEOUT": 8},
+        urls=[server.url(f"/private/{n}") for n in range(100)] + [server.url("/a")],
+    )
     assert server.paths == ["/robots.txt", "/a"]
     assert crawled.finish_reason == "finished"
 
 
 @pytest.mark.requirement("RATE-4")
-@pytest.mark.parametrize("line", ["Crawl-delay: 3600", "VISIT", pytest.param("Request-rate: 1/3600", marks=pytest.mark.slow)])
-def test_what_would_wait_longer_than_the_operator_has_is_set_aside(serve: Serve, crawl: Crawl, line: str) -> None:
+@pytest.mark.parametrize(
+    "line",
+    ["Crawl-delay: 3600", "VISIT", pytest.param("Request-rate: 1/3600", marks=pytest.mark.slow)],
+)
+def test_what_would_wait_longer_than_the_operator_has_is_set_aside(
+    serve: Serve, crawl: Crawl, line: str
+) -> None:
     if line == "VISIT":
         later = datetime.now(UTC) + timedelta(hours=3)
         line = f"Visit-time: {later:%H}00-{later + timedelta(hours=2):%H}00"
@@ -256,7 +299,9 @@ def test_request_that_is_held_comes_back_as_it_was(serve: Serve, crawl: Crawl) -
         return answer(PAGE, status=408 if server.paths.count("/busy") < 3 else 200)
 
     server = serve(site("/early") | {"/busy": busy})
-    crawled = crawl(HoldingUrls, urls=[server.url("/early"), server.url("/busy"), server.url("/early/missing")])
+    crawled = crawl(
+        HoldingUrls, urls=[server.url("/early"), server.url("/busy"), server.url("/early/missing")]
+    )
     assert sorted(server.paths[1:]) == ["/busy"] * 3 + ["/early", "/early/missing"]
     outcomes = {item["asked"]: item.get("status", item.get("error")) for item in crawled.items}
     assert outcomes[server.url("/early")] == outcomes[server.url("/busy")] == 200
@@ -292,7 +337,9 @@ class UrlsOnceOnly(Urls):
 
 
 @pytest.mark.parametrize("has_jobdir", [True, False])
-def test_nobody_waits_for_what_is_stopped_on_its_way_back(serve: Serve, crawl: Crawl, tmp_path: Path, has_jobdir: bool) -> None:
+def test_nobody_waits_for_what_is_stopped_on_its_way_back(
+    serve: Serve, crawl: Crawl, tmp_path: Path, has_jobdir: bool
+) -> None:
     server = serve(site() | {"/busy": answer(status=429, Retry_After="1")})
     settings = {"JOBDIR": str(tmp_path / "job")} if has_jobdir else {}
     crawled = crawl(UrlsOnceOnly, settings, urls=[server.url("/busy")])
@@ -339,7 +386,11 @@ def test_what_is_put_off_to_the_past_does_not_spin(serve: Serve, crawl: Crawl) -
 @pytest.mark.requirement("RFC-7")
 def test_503_that_recovers_is_retried_for_the_host(serve: Serve, crawl: Crawl) -> None:
     def robots(handler: Any) -> Any:
-        return answer(status=503, Retry_After="1") if len(server.paths) < 3 else answer("User-agent: *\nDisallow: /private")
+        return (
+            answer(status=503, Retry_After="1")
+            if len(server.paths) < 3
+            else answer("User-agent: *\nDisallow: /private")
+        )
 
     server = serve(site("/a", "/b", robots=robots))
     crawled = crawl(Urls, urls=[server.url(path) for path in ("/a", "/b", "/private")])
@@ -350,9 +401,12 @@ def test_503_that_recovers_is_retried_for_the_host(serve: Serve, crawl: Crawl) -
 
 @pytest.mark.requirement("RFC-7")
 @pytest.mark.parametrize(
-    ("settings", "times"), [({"RETRY_TIMES": 1}, 2), ({"RETRY_ENABLED": False}, 1), ({"COMITY_MAX_DELAY": 2}, 3)]
+    ("settings", "times"),
+    [({"RETRY_TIMES": 1}, 2), ({"RETRY_ENABLED": False}, 1), ({"COMITY_MAX_DELAY": 2}, 3)],
 )
-def test_unreachable_robots_txt_refuses_everything(serve: Serve, crawl: Crawl, settings: dict[str, Any], times: int) -> None:
+def test_unreachable_robots_txt_refuses_everything(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any], times: int
+) -> None:
     server = serve(site("/a", "/b", "/c", robots=answer(status=503, Retry_After="1")))
     crawled = crawl(Urls, settings, urls=[server.url(path) for path in ("/a", "/b", "/c")])
     assert server.paths == ["/robots.txt"] * times
@@ -362,17 +416,24 @@ def test_unreachable_robots_txt_refuses_everything(serve: Serve, crawl: Crawl, s
 
 
 @pytest.mark.requirement("RFC-7", "RATE-4")
-def test_site_whose_robots_txt_is_not_to_be_asked_for_is_set_aside(serve: Serve, crawl: Crawl) -> None:
+def test_site_whose_robots_txt_is_not_to_be_asked_for_is_set_aside(
+    serve: Serve, crawl: Crawl
+) -> None:
     server = serve(site("/a", "/b", robots=answer(status=429, Retry_After="60")))
     crawled = crawl(Urls, {"COMITY_MAX_DELAY": 2}, urls=[server.url("/a"), server.url("/b")])
     assert server.paths == ["/robots.txt"]
     assert crawled.items == []
     assert crawled.stats["comity/scheduler/set-aside"] == 2
-    assert f"2 requests to {server.origin} were set aside: its policies (HTTP status 429) are not to be asked for" in crawled.log
+    assert (
+        f"2 requests to {server.origin} were set aside: its policies (HTTP status 429) are not to be asked for"
+        in crawled.log
+    )
     assert crawled.finish_reason == "finished"
 
 
-def test_crawl_that_is_stopped_does_not_wait_for_a_slow_robots_txt(serve: Serve, crawl: Crawl) -> None:
+def test_crawl_that_is_stopped_does_not_wait_for_a_slow_robots_txt(
+    serve: Serve, crawl: Crawl
+) -> None:
     crawl_ended = threading.Event()
     in_time: list[bool] = []
 
@@ -381,7 +442,12 @@ def test_crawl_that_is_stopped_does_not_wait_for_a_slow_robots_txt(serve: Serve,
         return answer(OPEN)
 
     slow_one, other = serve(site("/a", robots=slow)), serve(site("/a"), host="127.0.0.2")
-    crawled = crawl(Urls, {"COMITY_POLICY_TIMEOUT": 600}, urls=[slow_one.url("/a"), other.url("/a")], stop_after=1)
+    crawled = crawl(
+        Urls,
+        {"COMITY_POLICY_TIMEOUT": 600},
+        urls=[slow_one.url("/a"), other.url("/a")],
+        stop_after=1,
+    )
     assert in_time == []
     crawl_ended.set()
     assert slow_one.paths == ["/robots.txt"]
@@ -399,20 +465,29 @@ class Remembered(Urls):
 
 
 @pytest.mark.parametrize(
-    ("dupefilter", "times"), [("scrapy.dupefilters.RFPDupeFilter", 1), ("scrapy.dupefilters.BaseDupeFilter", 2)]
+    ("dupefilter", "times"),
+    [("scrapy.dupefilters.RFPDupeFilter", 1), ("scrapy.dupefilters.BaseDupeFilter", 2)],
 )
-def test_dupefilter_of_the_project_is_asked(serve: Serve, crawl: Crawl, dupefilter: str, times: int) -> None:
+def test_dupefilter_of_the_project_is_asked(
+    serve: Serve, crawl: Crawl, dupefilter: str, times: int
+) -> None:
     server = serve(site("/a"))
     crawled = crawl(Remembered, {"DUPEFILTER_CLASS": dupefilter}, urls=[server.url("/a")])
     assert server.paths == ["/robots.txt"] + ["/a"] * times
     assert crawled.stats.get("dupefilter/filtered", 0) == 2 - times
 
 
-def test_answers_from_the_http_cache_take_no_place(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_answers_from_the_http_cache_take_no_place(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     """They never reach the network, so they cost no delay, and the host that they were booked for is free again at once: not
     only at Scrapy's next heartbeat, after 5 s."""
     server = serve(site("/a", "/b", "/c", robots="User-agent: *\nCrawl-delay: 0.2"))
-    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache"), "CLOSESPIDER_TIMEOUT": 4}
+    settings = {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path / "cache"),
+        "CLOSESPIDER_TIMEOUT": 4,
+    }
     for _ in range(2):
         crawled = crawl(Urls, settings, urls=[server.url(path) for path in ("/a", "/b", "/c")])
         assert len(crawled.items) == 3

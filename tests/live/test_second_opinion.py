@@ -17,7 +17,13 @@ from scrapy.http import Request, Response
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Serve
 
-BARE = {"ADDONS": {}, "ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": "testbot", "RETRY_ENABLED": False, "LOG_LEVEL": "CRITICAL"}
+BARE = {
+    "ADDONS": {},
+    "ROBOTSTXT_OBEY": True,
+    "ROBOTSTXT_USER_AGENT": "testbot",
+    "RETRY_ENABLED": False,
+    "LOG_LEVEL": "CRITICAL",
+}
 
 
 class Bare(Spider):
@@ -41,7 +47,15 @@ def hang_up(handler: BaseHTTPRequestHandler) -> None:
 @pytest.mark.parametrize(
     ("robots", "comity", "scrapy_alone"),
     [
-        ((200, "User-agent: testbot\nContent-Usage: train-ai=n\nUser-agent: x\nDisallow: /a\n", "text/plain"), "deny", "allow"),
+        (
+            (
+                200,
+                "User-agent: testbot\nContent-Usage: train-ai=n\nUser-agent: x\nDisallow: /a\n",
+                "text/plain",
+            ),
+            "deny",
+            "allow",
+        ),
         ((200, "<html>\nUser-agent *\nDisallow: /a\n</html>\n", "text/html"), "allow", "deny"),
         ((200, "<html>\nUser-agent: *\nDisallow: /a\n</html>\n", "text/html"), "deny", "deny"),
         (None, "deny", "allow"),
@@ -64,11 +78,15 @@ def test_scrapy_by_itself(
     comity: str,
     scrapy_alone: str,
 ) -> None:
-    answer = serve.Answer(robots[1], status=robots[0], content_type=robots[2]) if robots else hang_up
+    answer = (
+        serve.Answer(robots[1], status=robots[0], content_type=robots[2]) if robots else hang_up
+    )
     site = serve({"/robots.txt": answer, "/a": "page"})
     explanation = policy(site.url("/a"))
     assert "/a" not in site.paths
-    [opinion] = [opinion for opinion in explanation["other_readers"] if opinion["reader"] == "protego"]
+    [opinion] = [
+        opinion for opinion in explanation["other_readers"] if opinion["reader"] == "protego"
+    ]
     assert (explanation["verdict"], opinion["verdict"]) == (comity, scrapy_alone)
     assert opinion["agrees"] is (comity == scrapy_alone)
     crawl(Bare, BARE, origin=site.origin)
@@ -81,7 +99,9 @@ def policy(tmp_path: Path) -> Callable[..., dict[str, Any]]:
 
     def run(url: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "scrapy", "policy", url, "--json", "--agent", "testbot"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        )
         return dict(json.loads(done.stdout))
 
     return run

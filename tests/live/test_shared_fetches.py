@@ -14,7 +14,7 @@ from scrapy.crawler import AsyncCrawlerRunner, Crawler
 from scrapy.http import Request
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.run.flights import ClosingError
+from comity.gate.run.flights import ClosingError
 from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -62,7 +62,13 @@ class Together(Spider):
     other_store = ""  # of the second one
 
     async def start(self) -> AsyncIterator[dict[str, Any]]:
-        names = ("ADDONS", "COMITY_AGENT", "COMITY_STORE", "COMITY_POLICY_TIMEOUT", "TWISTED_REACTOR_ENABLED")
+        names = (
+            "ADDONS",
+            "COMITY_AGENT",
+            "COMITY_STORE",
+            "COMITY_POLICY_TIMEOUT",
+            "TWISTED_REACTOR_ENABLED",
+        )
         settings = {name: self.settings[name] for name in names}
         crawlers: list[Crawler] = []
         crawls = []
@@ -86,7 +92,10 @@ class Together(Spider):
             stats = crawler.stats.get_stats()
             yield {
                 "verdict": crawler.spider.verdict,
-                "counts": {name: stats.get(f"comity/policies/{name}", 0) for name in ("fetched", "requests", "shared")},
+                "counts": {
+                    name: stats.get(f"comity/policies/{name}", 0)
+                    for name in ("fetched", "requests", "shared")
+                },
             }
 
 
@@ -109,7 +118,9 @@ def slow_site(serve: Serve) -> Any:
 def test_two_crawls_ask_a_server_once(serve: Serve, crawl: Crawl) -> None:
     """Its statistics are those of the first one."""
     site = slow_site(serve)
-    crawled = crawl(Together, {"ADDONS": {}}, url=site.url("/private"), release=site.url("/release"))
+    crawled = crawl(
+        Together, {"ADDONS": {}}, url=site.url("/private"), release=site.url("/release")
+    )
     assert [item["verdict"] for item in crawled.items] == ["deny", "deny"], crawled.log
     assert [item["counts"] for item in crawled.items] == [
         {"fetched": len(WELL_KNOWN), "requests": len(WELL_KNOWN), "shared": 0},
@@ -120,11 +131,19 @@ def test_two_crawls_ask_a_server_once(serve: Serve, crawl: Crawl) -> None:
 
 @pytest.mark.requirement("RFC-5", "SEC-6")
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_crawl_that_ends_takes_nothing_from_the_other(serve: Serve, crawl: Crawl, number: int) -> None:
+def test_a_crawl_that_ends_takes_nothing_from_the_other(
+    serve: Serve, crawl: Crawl, number: int
+) -> None:
     """And it ends before the server has answered."""
     site = slow_site(serve)
     settings = {"ADDONS": {}, "COMITY_POLICY_TIMEOUT": 60}
-    crawled = crawl(Together, settings, url=site.url("/private"), release=site.url("/release"), ends_first=number)
+    crawled = crawl(
+        Together,
+        settings,
+        url=site.url("/private"),
+        release=site.url("/release"),
+        ends_first=number,
+    )
     verdicts = [item["verdict"] for item in crawled.items]
     assert (verdicts[number], verdicts[1 - number]) == ("the crawl ends", "deny"), crawled.log
     assert sorted(site.paths) == ["/release", "/robots.txt"]
@@ -132,9 +151,17 @@ def test_a_crawl_that_ends_takes_nothing_from_the_other(serve: Serve, crawl: Cra
 
 
 @pytest.mark.requirement("RFC-5")
-def test_crawls_with_stores_of_their_own_share_nothing(serve: Serve, crawl: Crawl, tmp_path: Any) -> None:
+def test_crawls_with_stores_of_their_own_share_nothing(
+    serve: Serve, crawl: Crawl, tmp_path: Any
+) -> None:
     site = slow_site(serve)
     other = str(tmp_path / "other.sqlite")
-    crawled = crawl(Together, {"ADDONS": {}}, url=site.url("/private"), release=site.url("/release"), other_store=other)
+    crawled = crawl(
+        Together,
+        {"ADDONS": {}},
+        url=site.url("/private"),
+        release=site.url("/release"),
+        other_store=other,
+    )
     assert [item["verdict"] for item in crawled.items] == ["deny", "deny"]
     assert sorted(site.paths) == ["/release", "/robots.txt", "/robots.txt"]

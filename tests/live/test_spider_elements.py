@@ -60,9 +60,16 @@ class AskingSpider(Spider):
         found = elements.of(response)
         asked: dict[str, Any]
         if response.url.endswith("/data"):
-            asked = {"open": response.json()["items"][0]["open"], "secret": response.jmespath("items[].secret")}
+            asked = {
+                "open": response.json()["items"][0]["open"],
+                "secret": response.jmespath("items[].secret"),
+            }
         elif response.url.endswith("/feed"):
-            asked = {"open": response.xpath("//title"), "secret": response.xpath("//secret"), "entry": response.xpath("//entry")}
+            asked = {
+                "open": response.xpath("//title"),
+                "secret": response.xpath("//secret"),
+                "entry": response.xpath("//entry"),
+            }
         else:
             asked = {
                 "free": response.css("#free"),
@@ -78,7 +85,10 @@ class AskingSpider(Spider):
             "selectors": [element.selector for element in found],
             "permitted": {name: found.permits("train", asked[name]) for name in asked},
             "index": {name: found.permits("index", asked[name]) for name in asked},
-            "covering": {name: [element.selector for element in found.covering(asked[name])] for name in asked},
+            "covering": {
+                name: [element.selector for element in found.covering(asked[name])]
+                for name in asked
+            },
         }
 
 
@@ -88,10 +98,15 @@ def test_a_spider_asks_about_what_it_selects(serve: Servers, crawl: Crawl) -> No
     feed = "<feed><title>one</title><entry><secret>two</secret></entry></feed>"
     server = serve(
         FILES
-        | {"/data": serve.Answer(data, content_type="application/json"), "/feed": serve.Answer(feed, content_type="text/xml")}
+        | {
+            "/data": serve.Answer(data, content_type="application/json"),
+            "/feed": serve.Answer(feed, content_type="text/xml"),
+        }
     )
     crawled = crawl(AskingSpider, USES, base=server.url("/"))
-    page, said, fed = sorted(crawled.items, key=lambda item: ["", "data", "feed"].index(item["path"]))
+    page, said, fed = sorted(
+        crawled.items, key=lambda item: ["", "data", "feed"].index(item["path"])
+    )
     assert page["selectors"] == [".quote", "aside"]
     assert page["permitted"] == {
         "free": True,
@@ -130,7 +145,10 @@ class CuttingSpider(Spider):
         before = response.css(".quote b::text").get()
         for element in response.css("head, .quote, aside"):
             element.root.getparent().remove(element.root)
-        return [{"quote": before, "free": response.css("#free::text").get()}, Request(response.urljoin("/in"))]
+        return [
+            {"quote": before, "free": response.css("#free::text").get()},
+            Request(response.urljoin("/in")),
+        ]
 
 
 @pytest.mark.requirement("MEET-2", "MEET-5")
@@ -139,7 +157,9 @@ def test_what_a_spider_does_to_the_tree_changes_no_decision(serve: Servers, craw
     crawled = crawl(CuttingSpider, USES | {"COMITY_ELEMENTS": "redact"}, url=server.url("/"))
     [item] = crawled.items
     assert (item["quote"], item["free"]) == ("", "free text")
-    assert [seen.path for seen in server.seen if seen.path not in ("/robots.txt", "/ai.txt")] == ["/"]
+    assert [seen.path for seen in server.seen if seen.path not in ("/robots.txt", "/ai.txt")] == [
+        "/"
+    ]
     assert crawled.stats["comity/links/not-followed"] == 1
 
 
@@ -168,7 +188,11 @@ def test_items_that_are_frozen_or_come_twice_are_redacted(serve: Servers, crawl:
     assert (frozen["quote"], frozen["made"]) == ("", "made up")
     assert crawled.stats["comity/items/redacted"] == 2
     for item in crawled.items:
-        assert all(not element["spans"] for element in item["permissions"]["elements"] if "train" in element["deny"])
+        assert all(
+            not element["spans"]
+            for element in item["permissions"]["elements"]
+            if "train" in element["deny"]
+        )
 
 
 def test_a_response_that_came_in_another_way() -> None:
@@ -188,11 +212,16 @@ class PlainSpider(CuttingSpider):
 @pytest.mark.requirement("MEET-5", "ACAP-33")
 @pytest.mark.parametrize("mode", ["redact", "strip"])
 @pytest.mark.parametrize("ai", [AI, ""])
-def test_what_is_cut_is_in_no_resource_of_the_tag(serve: Servers, crawl: Crawl, mode: str, ai: str) -> None:
+def test_what_is_cut_is_in_no_resource_of_the_tag(
+    serve: Servers, crawl: Crawl, mode: str, ai: str
+) -> None:
     """An arrangement has an element of the page go with the item: one that nobody may train with."""
     robots = "ACAP-crawler: *\nACAP-allow-index: / must-use-resource=the-acap:extract:class:quote"
     server = serve(FILES | {"/robots.txt": robots, "/ai.txt": ai})
-    settings = USES | {"COMITY_ELEMENTS": mode, "COMITY_ARRANGEMENTS": "127.0.0.1:must-use-resource"}
+    settings = USES | {
+        "COMITY_ELEMENTS": mode,
+        "COMITY_ARRANGEMENTS": "127.0.0.1:must-use-resource",
+    }
     [item] = crawl(PlainSpider, settings, url=server.url("/")).items
     index, reasons = item["permissions"]["uses"]["index"], item["permissions"]["reasons"]
     if ai:
@@ -223,10 +252,16 @@ class LivingSpider(CuttingSpider):
         self.seen.append(ref(response))
 
 
-@pytest.mark.parametrize("mode", ["tag", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("redact", "strip"))])
+@pytest.mark.parametrize(
+    "mode", ["tag", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("redact", "strip"))]
+)
 def test_no_page_keeps_its_response(serve: Servers, crawl: Crawl, mode: str) -> None:
     robots = "ACAP-crawler: *\nACAP-allow-index: /\nACAP-allow-follow: /"
-    settings = USES | {"COMITY_ELEMENTS": mode, "CONCURRENT_REQUESTS": 1, "COMITY_DEFAULTS": "train:allow"}
+    settings = USES | {
+        "COMITY_ELEMENTS": mode,
+        "CONCURRENT_REQUESTS": 1,
+        "COMITY_DEFAULTS": "train:allow",
+    }
     crawled = crawl(LivingSpider, settings, url=serve(FILES | {"/robots.txt": robots}).url("/"))
     assert len(crawled.items) == 20
     assert max(item["alive"] for item in crawled.items) < 5

@@ -27,7 +27,13 @@ def _sitemap(*locations: str, kind: str = "urlset", entry: str = "url") -> str:
 
 def test_site_stays_on_its_host(serve: Serve, crawl: Crawl) -> None:
     other = serve({"/": _page()}, host="127.0.0.2")
-    site = serve({"/": _page("/a", "/a#part", other.url("/"), "/leaves"), "/a": _page("/"), "/leaves": serve.Answer(status=302)})
+    site = serve(
+        {
+            "/": _page("/a", "/a#part", other.url("/"), "/leaves"),
+            "/a": _page("/"),
+            "/leaves": serve.Answer(status=302),
+        }
+    )
     site.routes["/leaves"] = serve.Answer(status=302, headers={"Location": other.url("/")})
     crawled = crawl(SiteSpider, url=site.url("/"))
     assert site.paths[:2] == ["/robots.txt", "/"]
@@ -42,29 +48,52 @@ def test_site_reads_sitemaps_of_its_host(serve: Serve, crawl: Crawl) -> None:
     robots = f"User-agent: *\nDisallow: /secret\nSitemap: {site.url('/index.xml')}\nSitemap: {elsewhere}\nSitemap: /bad.xml\n"
     site.routes["/robots.txt"] = robots
     site.routes["/index.xml"] = serve.Answer(
-        _sitemap(site.url("/one.xml"), site.url("/two.xml.gz"), kind="sitemapindex", entry="sitemap"),
+        _sitemap(
+            site.url("/one.xml"), site.url("/two.xml.gz"), kind="sitemapindex", entry="sitemap"
+        ),
         content_type="application/xml",
     )
-    site.routes["/one.xml"] = serve.Answer(_sitemap(site.url("/b"), "http://127.0.0.9/away"), content_type="application/xml")
+    site.routes["/one.xml"] = serve.Answer(
+        _sitemap(site.url("/b"), "http://127.0.0.9/away"), content_type="application/xml"
+    )
     compressed = gzip.compress(_sitemap(site.url("/c"), site.url("/secret")).encode())
     site.routes["/two.xml.gz"] = serve.Answer(compressed, content_type="application/octet-stream")
     site.routes["/bad.xml"] = serve.Answer("not xml at all", content_type="application/xml")
     crawled = crawl(SiteSpider, url=site.url("/"))
     assert site.paths[0] == "/robots.txt"
-    assert sorted(site.paths[1:]) == ["/", "/b", "/bad.xml", "/c", "/index.xml", "/one.xml", "/two.xml.gz"]
-    assert sorted(item["url"] for item in crawled.items) == [site.url("/"), site.url("/b"), site.url("/c")]
+    assert sorted(site.paths[1:]) == [
+        "/",
+        "/b",
+        "/bad.xml",
+        "/c",
+        "/index.xml",
+        "/one.xml",
+        "/two.xml.gz",
+    ]
+    assert sorted(item["url"] for item in crawled.items) == [
+        site.url("/"),
+        site.url("/b"),
+        site.url("/c"),
+    ]
     assert crawled.stats["comity/access/deny/robots.disallow"] == 1
 
 
 def test_site_passes_over_what_is_no_url(serve: Serve, crawl: Crawl) -> None:
     no_urls = ("http://[broken/", "", "mailto:somebody", "//127.0.0.1:99999/")
     site = serve({"/": _page(*no_urls, "/a"), "/a": _page(), "/b": _page(), "/sitemap.xml": ""})
-    lines = (f"Sitemap: {url}\n" for url in (*no_urls, "http://127.0.0.1:99999/", site.url("/sitemap.xml")))
+    lines = (
+        f"Sitemap: {url}\n"
+        for url in (*no_urls, "http://127.0.0.1:99999/", site.url("/sitemap.xml"))
+    )
     site.routes["/robots.txt"] = "".join(lines)
     body = _sitemap(*no_urls, site.url("/b"))
     site.routes["/sitemap.xml"] = serve.Answer(body, content_type="application/xml")
     crawled = crawl(SiteSpider, url=site.url("/"))
-    assert sorted(item["url"] for item in crawled.items) == [site.url("/"), site.url("/a"), site.url("/b")]
+    assert sorted(item["url"] for item in crawled.items) == [
+        site.url("/"),
+        site.url("/a"),
+        site.url("/b"),
+    ]
     assert "Traceback" not in crawled.log
 
 
@@ -74,10 +103,16 @@ def test_site_depth(serve: Serve, crawl: Crawl) -> None:
     assert site.paths == ["/robots.txt", "/", "/a"]
 
 
-def test_site_reads_sitemaps_of_a_robots_txt_that_cannot_be_had_at_first(serve: Serve, crawl: Crawl) -> None:
+def test_site_reads_sitemaps_of_a_robots_txt_that_cannot_be_had_at_first(
+    serve: Serve, crawl: Crawl
+) -> None:
     def robots(handler: Any) -> Any:
         fails = site.paths.count("/robots.txt") == 1
-        return serve.Answer("", 503, headers={"Retry-After": "1"}) if fails else f"Sitemap: {site.url('/sitemap.xml')}\n"
+        return (
+            serve.Answer("", 503, headers={"Retry-After": "1"})
+            if fails
+            else f"Sitemap: {site.url('/sitemap.xml')}\n"
+        )
 
     site = serve({"/": _page("/b"), "/a": _page(), "/b": _page(), "/robots.txt": robots})
     site.routes["/sitemap.xml"] = serve.Answer(_sitemap(site.url("/a")))
@@ -91,7 +126,10 @@ def test_pages_of_sitemaps_count_as_linked_from_the_first_page(serve: Serve, cra
     site = serve({"/": _page(), "/a": _page("/b"), "/b": _page("/c"), "/c": _page()})
     site.routes["/robots.txt"] = f"Sitemap: {site.url('/index.xml')}\n"
     index = _sitemap(site.url("/one.xml"), kind="sitemapindex", entry="sitemap")
-    site.routes |= {"/index.xml": serve.Answer(index), "/one.xml": serve.Answer(_sitemap(site.url("/a")))}
+    site.routes |= {
+        "/index.xml": serve.Answer(index),
+        "/one.xml": serve.Answer(_sitemap(site.url("/a"))),
+    }
     crawl(SiteSpider, url=site.url("/"), depth="1")
     assert sorted(site.paths) == ["/", "/a", "/index.xml", "/one.xml", "/robots.txt"]
 
@@ -113,7 +151,8 @@ def test_site_keeps_the_source_where_asked(serve: Serve, crawl: Crawl) -> None:
 def test_subdomains_belong_to_the_registered_domain() -> None:
     spider = SiteSpider(url="https://www.example.co.uk/", subdomains="true")
     assert [
-        spider._in_scope(f"https://{host}/") for host in ("example.co.uk", "a.example.co.uk", "other.co.uk", "notexample.co.uk")
+        spider._in_scope(f"https://{host}/")
+        for host in ("example.co.uk", "a.example.co.uk", "other.co.uk", "notexample.co.uk")
     ] == [
         True,
         True,
@@ -125,8 +164,18 @@ def test_subdomains_belong_to_the_registered_domain() -> None:
 
 
 def test_urls_reports_bad_lines_and_goes_on(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
-    site = serve({"/robots.txt": "User-agent: *\nDisallow: /no", "/a": _page("/not-followed"), "/b": _page()})
-    lines = ["# list", "", site.url("/a"), "ftp://example.com/x", "http://[bad", site.url("/no"), site.url("/b")]
+    site = serve(
+        {"/robots.txt": "User-agent: *\nDisallow: /no", "/a": _page("/not-followed"), "/b": _page()}
+    )
+    lines = [
+        "# list",
+        "",
+        site.url("/a"),
+        "ftp://example.com/x",
+        "http://[bad",
+        site.url("/no"),
+        site.url("/b"),
+    ]
     file = tmp_path / "urls.txt"
     file.write_text("\n".join(lines))
     crawled = crawl(UrlsSpider, file=str(file))

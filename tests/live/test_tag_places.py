@@ -99,7 +99,10 @@ def site() -> dict[str, Any]:
     """Odd pages may not be indexed."""
     pages: dict[str, Any] = {f"/{n}": f"<p>page {n}" for n in range(PAGES)}
     refused = "".join(f"ACAP-disallow-index: /{n}$\n" for n in range(1, PAGES, 2))
-    return {"/robots.txt": f"User-agent: *\nDisallow:\nACAP-crawler: *\nACAP-allow-index: /\n{refused}", **pages}
+    return {
+        "/robots.txt": f"User-agent: *\nDisallow:\nACAP-crawler: *\nACAP-allow-index: /\n{refused}",
+        **pages,
+    }
 
 
 def place(setting: str, tmp_path: Path) -> tuple[str, TagSource | None]:
@@ -107,7 +110,9 @@ def place(setting: str, tmp_path: Path) -> tuple[str, TagSource | None]:
     path = tmp_path / "tags.jsonl"
     if setting == "sidecar":
         return f"sidecar:{path}", None
-    return setting, None if setting == "off" else InField({"json": "permissions"}.get(setting, setting.rpartition(":")[2]))
+    return setting, None if setting == "off" else InField(
+        {"json": "permissions"}.get(setting, setting.rpartition(":")[2])
+    )
 
 
 FORMATS = {"jsonl": "jsonlines", "gz": "warc.gz"}
@@ -115,7 +120,10 @@ FORMATS = {"jsonl": "jsonlines", "gz": "warc.gz"}
 
 def feeds(tmp_path: Path, *names: str, **options: Any) -> dict[str, Any]:
     endings = {name: name.rpartition(".")[2] for name in names}
-    return {str(tmp_path / name): {"format": FORMATS.get(ending, ending), **options} for name, ending in endings.items()}
+    return {
+        str(tmp_path / name): {"format": FORMATS.get(ending, ending), **options}
+        for name, ending in endings.items()
+    }
 
 
 @pytest.mark.requirement("WHY-2", "MEET-3")
@@ -131,7 +139,9 @@ def test_every_feed_can_be_judged(serve: Serve, crawl: Crawl, tmp_path: Path, se
     for name in files:
         its = source or (Sidecar(tmp_path / "tags.jsonl") if setting == "sidecar" else GUESSED)
         found = export([tmp_path / name], tmp_path / "out.jsonl", Terms.of(["index"], tags=its))
-        if setting == "off" and name != "pages.warc.gz":  # an archive has always what may be done with it
+        if (
+            setting == "off" and name != "pages.warc.gz"
+        ):  # an archive has always what may be done with it
             assert found.counts.causes == {"no-tag": 2 * PAGES}
             continue
         assert found.counts.causes == {"deny:acap.disallow": PAGES}, name
@@ -140,7 +150,9 @@ def test_every_feed_can_be_judged(serve: Serve, crawl: Crawl, tmp_path: Path, se
 
 
 @pytest.mark.parametrize("setting", ["sidecar", "off"])
-def test_items_stay_as_their_project_knows_them(serve: Serve, crawl: Crawl, tmp_path: Path, setting: str) -> None:
+def test_items_stay_as_their_project_knows_them(
+    serve: Serve, crawl: Crawl, tmp_path: Path, setting: str
+) -> None:
     server = serve(site())
     value, _ = place(setting, tmp_path)
     names = feeds(tmp_path, "items.csv", "items.parquet", "items.jsonl")
@@ -156,15 +168,21 @@ def test_items_stay_as_their_project_knows_them(serve: Serve, crawl: Crawl, tmp_
 
 
 @pytest.mark.parametrize("setting", ["permissions", "json", "sidecar"])
-def test_data_of_the_items_own_are_not_lost(serve: Serve, crawl: Crawl, tmp_path: Path, setting: str) -> None:
+def test_data_of_the_items_own_are_not_lost(
+    serve: Serve, crawl: Crawl, tmp_path: Path, setting: str
+) -> None:
     server = serve(site())
     value, _ = place(setting, tmp_path)
     crawled = crawl(
-        Offers, {"COMITY_TAG": value, "FEEDS": feeds(tmp_path, "items.jsonl")}, urls=[server.url(f"/{n}") for n in range(PAGES)]
+        Offers,
+        {"COMITY_TAG": value, "FEEDS": feeds(tmp_path, "items.jsonl")},
+        urls=[server.url(f"/{n}") for n in range(PAGES)],
     )
     items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     assert {item["permissions"] for item in items} == {"seller"}
-    assert crawled.log.count("have data of their own in `permissions`") == (0 if setting == "sidecar" else 1)
+    assert crawled.log.count("have data of their own in `permissions`") == (
+        0 if setting == "sidecar" else 1
+    )
     source = Sidecar(tmp_path / "tags.jsonl") if setting == "sidecar" else GUESSED
     counts = stats([tmp_path / "items.jsonl"], datetime.now(UTC), tags=source)
     index = counts.groups["index"]["index"]
@@ -173,7 +191,9 @@ def test_data_of_the_items_own_are_not_lost(serve: Serve, crawl: Crawl, tmp_path
 
 @pytest.mark.requirement("MEET-3")
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_feeds_take_what_is_permitted(serve: Serve, crawl: Crawl, tmp_path: Path, setting: str) -> None:
+def test_feeds_take_what_is_permitted(
+    serve: Serve, crawl: Crawl, tmp_path: Path, setting: str
+) -> None:
     """Whether the tag is in the item or not, and whoever has replaced the item since."""
     server = serve(site())
     value, _ = place(setting, tmp_path)
@@ -183,15 +203,25 @@ def test_feeds_take_what_is_permitted(serve: Serve, crawl: Crawl, tmp_path: Path
         {"COMITY_TAG": value, "FEEDS": feeds(tmp_path, "items.jsonl", **options)},
         urls=[server.url(f"/{n}") for n in range(PAGES)],
     )
-    names = [json.loads(line)["name"] for line in (tmp_path / "items.jsonl").read_text().splitlines()]
-    assert sorted(names) == sorted(f"{kind} {n}" for kind in ("dict", "item") for n in range(0, PAGES, 2))
+    names = [
+        json.loads(line)["name"] for line in (tmp_path / "items.jsonl").read_text().splitlines()
+    ]
+    assert sorted(names) == sorted(
+        f"{kind} {n}" for kind in ("dict", "item") for n in range(0, PAGES, 2)
+    )
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_items_that_nobody_may_use_are_dropped(serve: Serve, crawl: Crawl, tmp_path: Path, setting: str) -> None:
+def test_items_that_nobody_may_use_are_dropped(
+    serve: Serve, crawl: Crawl, tmp_path: Path, setting: str
+) -> None:
     server = serve(site())
     value, _ = place(setting, tmp_path)
-    crawled = crawl(Shop, {"COMITY_TAG": value, "COMITY_USES": "index"}, urls=[server.url(f"/{n}") for n in range(PAGES)])
+    crawled = crawl(
+        Shop,
+        {"COMITY_TAG": value, "COMITY_USES": "index"},
+        urls=[server.url(f"/{n}") for n in range(PAGES)],
+    )
     assert sorted(int(item["name"].split()[1]) % 2 for item in crawled.items) == [0] * PAGES
     assert crawled.stats["comity/items/dropped"] == PAGES
 
@@ -203,7 +233,9 @@ class Quotes(Shop):
 
 @pytest.mark.requirement("AIT-7")
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_elements_are_cut_out_and_said(serve: Serve, crawl: Crawl, tmp_path: Path, setting: str) -> None:
+def test_elements_are_cut_out_and_said(
+    serve: Serve, crawl: Crawl, tmp_path: Path, setting: str
+) -> None:
     server = serve(
         {
             "/robots.txt": "",
@@ -212,7 +244,12 @@ def test_elements_are_cut_out_and_said(serve: Serve, crawl: Crawl, tmp_path: Pat
         }
     )
     value, source = place(setting, tmp_path)
-    settings = {"COMITY_TAG": value, "COMITY_USES": "train", "COMITY_DEFAULTS": "train:allow", "COMITY_ELEMENTS": "redact"}
+    settings = {
+        "COMITY_TAG": value,
+        "COMITY_USES": "train",
+        "COMITY_DEFAULTS": "train:allow",
+        "COMITY_ELEMENTS": "redact",
+    }
     crawled = crawl(Quotes, settings, urls=[server.url("/0")])
     [item] = crawled.items
     assert item["text"] == ["free"]
@@ -236,14 +273,22 @@ class Twice(Shop):
 
 @pytest.mark.requirement("MEET-3")
 @pytest.mark.parametrize("setting", ["permissions", "json", "sidecar"])
-def test_an_item_of_two_pages_is_bound_by_both(serve: Serve, crawl: Crawl, tmp_path: Path, setting: str) -> None:
+def test_an_item_of_two_pages_is_bound_by_both(
+    serve: Serve, crawl: Crawl, tmp_path: Path, setting: str
+) -> None:
     server = serve(site())
     value, _ = place(setting, tmp_path)
-    settings = {"COMITY_TAG": value, "CONCURRENT_REQUESTS": 1, "FEEDS": feeds(tmp_path, "items.jsonl")}
+    settings = {
+        "COMITY_TAG": value,
+        "CONCURRENT_REQUESTS": 1,
+        "FEEDS": feeds(tmp_path, "items.jsonl"),
+    }
     crawl(Twice, settings, urls=[server.url("/1"), server.url("/2")])  # the first refuses
     source = Sidecar(tmp_path / "tags.jsonl") if setting == "sidecar" else GUESSED
     out = tmp_path / "out.jsonl"
-    assert export([tmp_path / "items.jsonl"], out, Terms.of(["index"], tags=source)).counts.kept == 0
+    assert (
+        export([tmp_path / "items.jsonl"], out, Terms.of(["index"], tags=source)).counts.kept == 0
+    )
 
 
 class Images(FilesPipeline):
@@ -261,15 +306,22 @@ class Pictures(Shop):
     custom_settings: ClassVar = {"ITEM_PIPELINES": {Images: 300}}  # type: ignore[misc]
 
     def parse(self, response: Response) -> Any:
-        yield {"name": response.url, "image": response.urljoin(f"/image{response.url.rpartition('/')[2]}")}
+        yield {
+            "name": response.url,
+            "image": response.urljoin(f"/image{response.url.rpartition('/')[2]}"),
+        }
 
 
 @pytest.mark.requirement("META-3")
 @pytest.mark.parametrize("setting", ["sidecar", "off"])
-def test_files_are_bound_by_their_page(serve: Serve, crawl: Crawl, tmp_path: Path, setting: str) -> None:
+def test_files_are_bound_by_their_page(
+    serve: Serve, crawl: Crawl, tmp_path: Path, setting: str
+) -> None:
     answer = serve.Answer  # type: ignore[attr-defined]
     no_images = answer("<p>page", content_type="text/html", headers={"X-Robots-Tag": "noimageai"})
-    server = serve({"/robots.txt": "", "/0": "<p>page", "/1": no_images, "/image0": b"GIF", "/image1": b"GIF"})
+    server = serve(
+        {"/robots.txt": "", "/0": "<p>page", "/1": no_images, "/image0": b"GIF", "/image1": b"GIF"}
+    )
     value, _ = place(setting, tmp_path)
     settings = {
         "COMITY_TAG": value,
@@ -284,14 +336,18 @@ def test_files_are_bound_by_their_page(serve: Serve, crawl: Crawl, tmp_path: Pat
 
 
 @pytest.mark.parametrize("fields", [["name"], {"name": "title"}])
-def test_fields_of_all_feeds_are_those_of_the_ids(serve: Serve, crawl: Crawl, tmp_path: Path, fields: Any) -> None:
+def test_fields_of_all_feeds_are_those_of_the_ids(
+    serve: Serve, crawl: Crawl, tmp_path: Path, fields: Any
+) -> None:
     server = serve(site())
     settings = {"COMITY_TAG": f"sidecar:{tmp_path / 'tags.jsonl'}", "FEED_EXPORT_FIELDS": fields}
     crawled = crawl(Shop, settings, urls=[server.url(f"/{n}") for n in range(PAGES)])
     assert len(crawled.items) == 2 * PAGES
     source = Sidecar(tmp_path / "tags.jsonl")
     assert len(source) == 2 * PAGES
-    assert {tuple(item) for item in crawled.items} == {tuple(fields.values() if isinstance(fields, dict) else fields)}
+    assert {tuple(item) for item in crawled.items} == {
+        tuple(fields.values() if isinstance(fields, dict) else fields)
+    }
     for item in crawled.items:
         assert source.find(item)
 
@@ -329,9 +385,22 @@ class Killed(Spider):
 def test_what_a_killed_crawl_leaves_has_its_tags(serve: Serve, tmp_path: Path, at: int) -> None:
     server = serve(site())
     (tmp_path / "killed.py").write_text(KILLED)
-    settings = {"ADDONS": '{"comity.crawler.addon.Addon": 100}', "COMITY_TAG": "sidecar:tags.jsonl", "COMITY_STORE": "p.sqlite"}
+    settings = {
+        "ADDONS": '{"comity.crawler.addon.Addon": 100}',
+        "COMITY_TAG": "sidecar:tags.jsonl",
+        "COMITY_STORE": "p.sqlite",
+    }
     words = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
-    command = [sys.executable, "-m", "scrapy", "runspider", "killed.py", "-o", "items.jsonl", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "scrapy",
+        "runspider",
+        "killed.py",
+        "-o",
+        "items.jsonl",
+        *words,
+    ]
     for _ in range(2):  # the second one appends to what the first one has left
         done = subprocess.run(
             [*command, "-a", f"url={server.url('/0')}", "-a", f"at={at}"],
@@ -343,7 +412,9 @@ def test_what_a_killed_crawl_leaves_has_its_tags(serve: Serve, tmp_path: Path, a
         assert done.returncode == -signal.SIGKILL, done.stderr
     tags = Sidecar(tmp_path / "tags.jsonl")
     assert len(tags) == 2 * (at - 1)
-    whole = [line for line in (tmp_path / "items.jsonl").read_text().split("\n") if line.endswith("}")]
+    whole = [
+        line for line in (tmp_path / "items.jsonl").read_text().split("\n") if line.endswith("}")
+    ]
     assert all(tags.find(json.loads(line)).raw["uses"] for line in whole)
 
 
@@ -370,11 +441,18 @@ class Failed(Shop):
     ("spider", "said"),
     [
         (Dropped, "All items were dropped"),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((Failed, "An item failed"), (Shop, ""))),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in ((Failed, "An item failed"), (Shop, ""))
+        ),
     ],
 )
-def test_pipelines_that_may_not_know_the_field(serve: Serve, crawl: Crawl, spider: type[Spider], said: str, setting: str) -> None:
+def test_pipelines_that_may_not_know_the_field(
+    serve: Serve, crawl: Crawl, spider: type[Spider], said: str, setting: str
+) -> None:
     server = serve(site())
     log = crawl(spider, {"COMITY_TAG": setting}, urls=[server.url("/0"), server.url("/1")]).log
-    assert log.count("COMITY_TAG puts it elsewhere") == (1 if said and setting == "permissions" else 0)
+    assert log.count("COMITY_TAG puts it elsewhere") == (
+        1 if said and setting == "permissions" else 0
+    )
     assert said in log or setting == "off"

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 USES = ("train", "index", "tdm")
 AGENT = Agent("testbot", uses=USES)
-SETTINGS = {"COMITY_USES": ",".join(USES), "COMITY_DROP_UNUSABLE": False, "COMITY_SKIP_UNUSABLE": False}
+SETTINGS = {
+    "COMITY_USES": ",".join(USES),
+    "COMITY_DROP_UNUSABLE": False,
+    "COMITY_SKIP_UNUSABLE": False,
+}
 
 ROBOTS = """User-agent: *
 Disallow: /private
@@ -46,11 +50,25 @@ AI = """User-agent: *
       Disallow: index
 """
 TDM = json.dumps([{"location": "/reserved", "tdm-reservation": 1}])
-PATHS = ["/", "/news/1", "/noindex/1", "/until/1", "/quotes/1", "/reserved", "/meta", "/field", "/zipped", "/aside", "/plain.txt"]
+PATHS = [
+    "/",
+    "/news/1",
+    "/noindex/1",
+    "/until/1",
+    "/quotes/1",
+    "/reserved",
+    "/meta",
+    "/field",
+    "/zipped",
+    "/aside",
+    "/plain.txt",
+]
 
 
 def body(text: str, head: str = "") -> str:
-    links = "".join(f'<a href="{path}">{path}</a> ' for path in [*PATHS, "/private/1", "/gone", "/moved"])
+    links = "".join(
+        f'<a href="{path}">{path}</a> ' for path in [*PATHS, "/private/1", "/gone", "/moved"]
+    )
     content = f"<main><p>{text}</p></main><nav>{links}</nav>"
     return f"<!doctype html><html><head><title>T</title>{head}</head><body>{content}</body></html>"
 
@@ -69,9 +87,15 @@ def site(serve: Serve) -> Loopback:
         "/aside": body("Free <aside>Said aside</aside>"),
         "/meta": body("Meta", '<meta name="robots" content="noai, max-snippet:20">'),
         "/field": answer(
-            body("Field"), content_type="text/html", headers={"X-Robots-Tag": "noindex", "Content-Usage": "train-ai=n"}
+            body("Field"),
+            content_type="text/html",
+            headers={"X-Robots-Tag": "noindex", "Content-Usage": "train-ai=n"},
         ),
-        "/zipped": answer(gzip.compress(body("Zipped").encode()), content_type="text/html", headers={"Content-Encoding": "gzip"}),
+        "/zipped": answer(
+            gzip.compress(body("Zipped").encode()),
+            content_type="text/html",
+            headers={"Content-Encoding": "gzip"},
+        ),
         "/private/1": body("Private"),
         "/moved": answer(status=302, headers={"Location": "/meta"}),
     }
@@ -81,7 +105,15 @@ def site(serve: Serve) -> Loopback:
 def by_wget(site: Loopback, folder: Path) -> Path:
     """It ignores robots.txt."""
     done = subprocess.run(
-        ["wget", "--quiet", "--recursive", "--execute", "robots=off", "--warc-file=wget", site.url("/")],
+        [
+            "wget",
+            "--quiet",
+            "--recursive",
+            "--execute",
+            "robots=off",
+            "--warc-file=wget",
+            site.url("/"),
+        ],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -119,14 +151,20 @@ def by_fastwarc(path: Path, folder: Path) -> Path:
 def compared(tag: dict[str, Any]) -> dict[str, Any]:
     """A tag without when its policies were fetched, and at which second of the day a permission ends."""
     uses = {
-        name: {key: value[:10] if key == "until" else value for key, value in use.items()} for name, use in tag["uses"].items()
+        name: {key: value[:10] if key == "until" else value for key, value in use.items()}
+        for name, use in tag["uses"].items()
     }
     policies = {url: {**copy, "fetched_at": ""} for url, copy in tag["policies"].items()}
-    return {key: value for key, value in tag.items() if key != "as_of"} | {"policies": policies, "uses": uses}
+    return {key: value for key, value in tag.items() if key != "as_of"} | {
+        "policies": policies,
+        "uses": uses,
+    }
 
 
 @pytest.mark.requirement("TAG-1")
-def test_captures_get_the_tags_of_a_crawl(site: Loopback, crawl: Callable[..., Crawled], tmp_path: Path) -> None:
+def test_captures_get_the_tags_of_a_crawl(
+    site: Loopback, crawl: Callable[..., Crawled], tmp_path: Path
+) -> None:
     own = tmp_path / "own.warc.gz"
     items = tmp_path / "crawled.jsonl"
     feeds = {str(own): {}, str(items): {"format": "jsonlines"}}
@@ -150,13 +188,22 @@ def test_captures_get_the_tags_of_a_crawl(site: Loopback, crawl: Callable[..., C
             private = records.pop(site.url("/private/1"), None)
             assert records.keys() == crawled.keys(), name
             for url, record in records.items():
-                assert compared(record["permissions"]) == compared(crawled[url]["permissions"]), (name, url)
+                assert compared(record["permissions"]) == compared(crawled[url]["permissions"]), (
+                    name,
+                    url,
+                )
                 same = ("text", "title", "links", "sha256", "content_type", "status")
-                assert {key: record[key] for key in same} == {key: crawled[url][key] for key in same}, (name, url)
+                assert {key: record[key] for key in same} == {
+                    key: crawled[url][key] for key in same
+                }, (name, url)
             if name != "own":
                 assert private is not None
-                assert {use["verdict"] for use in private["permissions"]["uses"].values()} == {"deny"}
-            kept = {record["final_url"] for record in lines(exported(tmp_path / f"{name}.jsonl", terms))}
+                assert {use["verdict"] for use in private["permissions"]["uses"].values()} == {
+                    "deny"
+                }
+            kept = {
+                record["final_url"] for record in lines(exported(tmp_path / f"{name}.jsonl", terms))
+            }
             assert kept == set(wanted), name
 
 

@@ -20,7 +20,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.item_pages import current_page
+from comity.gate.request.referrals import current_page
 from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -29,7 +29,9 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
 Serve = Callable[..., "Loopback"]
 Crawl = Callable[..., "Crawled"]
 
-VALIDATOR = Draft202012Validator(json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text()))
+VALIDATOR = Draft202012Validator(
+    json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
+)
 PAGES = 12
 
 
@@ -94,7 +96,9 @@ KINDS: tuple[Any, ...] = (
 def pages() -> dict[str, Any]:
     """A site on which the deciding line names the page."""
     rules = "".join(f"Allow: /{number}$\n" for number in range(PAGES))
-    return {"/robots.txt": f"User-agent: *\n{rules}Disallow: /private\n"} | {f"/{n}": "<p>page</p>" for n in range(PAGES)}
+    return {"/robots.txt": f"User-agent: *\n{rules}Disallow: /private\n"} | {
+        f"/{n}": "<p>page</p>" for n in range(PAGES)
+    }
 
 
 def deciding(item: dict[str, Any], use: str = "crawl") -> dict[str, Any]:
@@ -152,7 +156,10 @@ class Kinds(Spider):
 
 
 @pytest.mark.requirement("WHY-2")
-@pytest.mark.parametrize("way", ["sync", *(pytest.param(way, marks=pytest.mark.slow) for way in ("coroutine", "generator"))])
+@pytest.mark.parametrize(
+    "way",
+    ["sync", *(pytest.param(way, marks=pytest.mark.slow) for way in ("coroutine", "generator"))],
+)
 def test_every_class_of_item(serve: Serve, crawl: Crawl, way: str) -> None:
     servers = [serve(pages(), host=f"127.0.0.{n}") for n in (1, 2, 3)]
     urls = [server.url(f"/{n}") for n in range(PAGES) for server in servers]
@@ -168,7 +175,9 @@ def test_every_class_of_item(serve: Serve, crawl: Crawl, way: str) -> None:
 class CopiesOutputs:
     """A spider middleware that replaces every item."""
 
-    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
         async for output in result:
             yield output if isinstance(output, Request) else copy.copy(output)
 
@@ -207,7 +216,9 @@ class LostBetween(Kinds):
     }
 
 
-def test_items_replaced_before_our_pipeline_have_no_page_and_it_is_said(serve: Serve, crawl: Crawl) -> None:
+def test_items_replaced_before_our_pipeline_have_no_page_and_it_is_said(
+    serve: Serve, crawl: Crawl
+) -> None:
     crawled = crawl(LostBetween, urls=[serve(pages()).url("/0")])
     assert {deciding(item)["rule"] for item in crawled.items} == {"comity.no-page"}
     assert "ITEM_PIPELINES has CopiesItems before PermissionsPipeline" in crawled.log
@@ -231,11 +242,16 @@ class Twice(Spider):
             yield Request(others[0], cb_kwargs={"others": others[1:]})
 
 
-def test_item_that_is_yielded_for_two_pages_names_the_policies_of_both(serve: Serve, crawl: Crawl) -> None:
+def test_item_that_is_yielded_for_two_pages_names_the_policies_of_both(
+    serve: Serve, crawl: Crawl
+) -> None:
     servers = [serve(pages(), host=f"127.0.0.{n}") for n in (1, 2)]
     crawled = crawl(Twice, urls=[server.url("/0") for server in servers])
     files = [{server.url(path) for path in WELL_KNOWN} for server in servers]
-    assert [set(item["permissions"]["policies"]) for item in crawled.items] == [files[0], files[0] | files[1]]
+    assert [set(item["permissions"]["policies"]) for item in crawled.items] == [
+        files[0],
+        files[0] | files[1],
+    ]
     for item in crawled.items:
         VALIDATOR.validate(item["permissions"])
 
@@ -259,16 +275,24 @@ class NoPage(Spider):
 
 
 @pytest.mark.parametrize("uses", ["", "index,train"])
-def test_items_without_a_page_may_be_used_for_nothing(serve: Serve, crawl: Crawl, uses: str) -> None:
+def test_items_without_a_page_may_be_used_for_nothing(
+    serve: Serve, crawl: Crawl, uses: str
+) -> None:
     url = serve(pages()).url("/private")
-    settings = {"COMITY_USES": uses, "COMITY_DROP_UNUSABLE": False, "COMITY_DEFAULTS": "index:allow,train:allow"}
+    settings = {
+        "COMITY_USES": uses,
+        "COMITY_DROP_UNUSABLE": False,
+        "COMITY_DEFAULTS": "index:allow,train:allow",
+    }
     crawled = crawl(NoPage, settings, url=url)
     assert sorted(item["from"] for item in crawled.items) == ["data", "errback", "start"]
     for item in crawled.items:
         VALIDATOR.validate(item["permissions"])
         decisions = item["permissions"]["uses"]
         assert set(decisions) >= set(filter(None, uses.split(",")))
-        assert {(decision["verdict"], decision["stated"]) for decision in decisions.values()} == {("deny", False)}
+        assert {(decision["verdict"], decision["stated"]) for decision in decisions.values()} == {
+            ("deny", False)
+        }
         assert deciding(item, "index")["rule"] == "comity.no-page"
     assert crawled.log.count("An item came from no page") == 1
     assert crawled.stats["comity/items/no-page"] == 3
@@ -287,7 +311,9 @@ def test_items_without_a_page_may_be_used_for_nothing(serve: Serve, crawl: Crawl
         ({"COMITY_USES": "crawl"}, True),
     ],
 )
-def test_item_is_dropped_when_no_declared_use_is_left(serve: Serve, crawl: Crawl, settings: dict[str, Any], kept: bool) -> None:
+def test_item_is_dropped_when_no_declared_use_is_left(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any], kept: bool
+) -> None:
     crawled = crawl(Kinds, settings, urls=[serve(pages()).url("/0")])
     assert len(crawled.items) == (len(KINDS) if kept else 0)
     assert crawled.stats.get("comity/items/dropped", 0) == (0 if kept else len(KINDS))
@@ -310,7 +336,9 @@ class OwnField(Spider):
             yield {"url": response.url, "permissions": own}
 
 
-def test_permissions_of_the_projects_own_are_kept_and_it_is_said_once(serve: Serve, crawl: Crawl) -> None:
+def test_permissions_of_the_projects_own_are_kept_and_it_is_said_once(
+    serve: Serve, crawl: Crawl
+) -> None:
     server = serve(pages())
     crawled = crawl(OwnField, urls=[server.url("/0"), server.url("/1")])
     assert len(crawled.items) == 10
@@ -353,7 +381,10 @@ def test_what_can_carry_no_tag_is_dropped_with_the_reason(serve: Serve, crawl: C
     crawled = crawl(Untaggable, urls=[serve(pages()).url("/0")])
     assert len(crawled.items) == 1
     assert crawled.stats["comity/items/untaggable"] == 3
-    assert "no `permissions` can be written into NoSubclass: declare such a field in it, or set COMITY_TAG" in crawled.log
+    assert (
+        "no `permissions` can be written into NoSubclass: declare such a field in it, or set COMITY_TAG"
+        in crawled.log
+    )
     assert "Traceback" not in crawled.log
 
 
@@ -392,12 +423,29 @@ class WithFiles(Spider):
             yield {"file_urls": [response.urljoin(f"/file{page}-{number}")], "files": []}
 
 
-def test_request_for_a_file_knows_the_page_of_its_item(serve: Serve, crawl: Crawl, tmp_path: Any) -> None:
-    servers = [serve(pages() | {f"/file{n}-{m}": "file" for n in (0, 1) for m in range(3)}, host=f"127.0.0.{h}") for h in (1, 2)]
+def test_request_for_a_file_knows_the_page_of_its_item(
+    serve: Serve, crawl: Crawl, tmp_path: Any
+) -> None:
+    servers = [
+        serve(
+            pages() | {f"/file{n}-{m}": "file" for n in (0, 1) for m in range(3)},
+            host=f"127.0.0.{h}",
+        )
+        for h in (1, 2)
+    ]
     urls = [server.url(f"/{n}") for server in servers for n in (0, 1)]
     crawled = crawl(WithFiles, {"FILES_STORE": str(tmp_path)}, urls=urls)
-    found = {name.removeprefix("page of "): page for name, page in crawled.stats.items() if name.startswith("page of ")}
-    assert found == {server.url(f"/file{n}-{m}"): server.url(f"/{n}") for server in servers for n in (0, 1) for m in range(3)}
+    found = {
+        name.removeprefix("page of "): page
+        for name, page in crawled.stats.items()
+        if name.startswith("page of ")
+    }
+    assert found == {
+        server.url(f"/file{n}-{m}"): server.url(f"/{n}")
+        for server in servers
+        for n in (0, 1)
+        for m in range(3)
+    }
 
 
 BY_HAND: dict[str, Any] = {
@@ -414,7 +462,9 @@ class ByHand(Kinds):
     custom_settings: ClassVar = {}  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("without", [None, "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES"])
+@pytest.mark.parametrize(
+    "without", [None, "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES"]
+)
 def test_components_listed_by_hand(serve: Serve, crawl: Crawl, without: str | None) -> None:
     server = serve(pages())
     settings = {name: components for name, components in BY_HAND.items() if name != without}
@@ -459,9 +509,16 @@ def test_links_that_are_known_to_be_refused_are_refused_once(serve: Serve, crawl
     server = serve(pages())
     crawled = crawl(Links, url=server.url("/0"))
     assert server.paths == ["/robots.txt", "/0", "/1"]
-    assert {item["url"] for item in crawled.items if "url" in item} == {server.url("/1"), "data:,hello"}
-    assert ["robots.disallow" in item["error"] for item in crawled.items if "error" in item] == [True]
-    assert crawled.stats["comity/access/deny/robots.disallow"] == 3  # each URL once, however many pages link to it
+    assert {item["url"] for item in crawled.items if "url" in item} == {
+        server.url("/1"),
+        "data:,hello",
+    }
+    assert ["robots.disallow" in item["error"] for item in crawled.items if "error" in item] == [
+        True
+    ]
+    assert (
+        crawled.stats["comity/access/deny/robots.disallow"] == 3
+    )  # each URL once, however many pages link to it
     assert crawled.log.count(f"Refused <GET {server.url('/private/1')}>") == 1
 
 

@@ -45,7 +45,12 @@ class Stopped(Spider):
         yield {"number": number}
         for more in range(3 * number + 3, min(3 * number + 6, PAGES)):
             priority = more % 3 if self.priorities else 0
-            yield Request(f"{self.url}/{more}", cb_kwargs={"number": more}, callback=self.other, priority=priority)
+            yield Request(
+                f"{self.url}/{more}",
+                cb_kwargs={"number": more},
+                callback=self.other,
+                priority=priority,
+            )
         self.stop_after -= 1
         if not self.stop_after:
             raise CloseSpider("enough")
@@ -83,8 +88,12 @@ def fetched(server: Loopback) -> Counter[int]:
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("spider", [Stopped, Fifo])
-@pytest.mark.parametrize("after", [7, *(pytest.param(after, marks=pytest.mark.slow) for after in (1, 25, PAGES))])
-def test_the_crawl_goes_on(serve: Serve, crawl: Crawl, tmp_path: Path, spider: type[Spider], after: int) -> None:
+@pytest.mark.parametrize(
+    "after", [7, *(pytest.param(after, marks=pytest.mark.slow) for after in (1, 25, PAGES))]
+)
+def test_the_crawl_goes_on(
+    serve: Serve, crawl: Crawl, tmp_path: Path, spider: type[Spider], after: int
+) -> None:
     server, job = site(serve), tmp_path / "job"
     arguments = {"url": server.origin, "priorities": True}
     first = crawl(spider, {**SCRAPYS_OWN, "JOBDIR": str(job)}, stop_after=after, **arguments)
@@ -95,7 +104,9 @@ def test_the_crawl_goes_on(serve: Serve, crawl: Crawl, tmp_path: Path, spider: t
     assert sorted(item["number"] for item in (*first.items, *second.items)) == [*range(PAGES)]
     assert "requests that wait and" in second.log
     assert "WARNING comity.crawler.frontier.scrapy_queues" not in second.log
-    assert sorted(path.name for path in job.iterdir() if path.name.startswith(("requests", "taking"))) == [
+    assert sorted(
+        path.name for path in job.iterdir() if path.name.startswith(("requests", "taking"))
+    ) == [
         "requests.queue.taken-over",
         "requests.seen.taken-over",
     ]
@@ -109,18 +120,32 @@ def test_and_back_and_forth(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
     """Scrapy's own scheduler does not read our queue, and begins anew; what it leaves is taken over, but for what is known."""
     server, job = site(serve), tmp_path / "job"
     for settings in (SCRAPYS_OWN, {}, SCRAPYS_OWN, {}):
-        crawl(Stopped, {**settings, "JOBDIR": str(job), "CONCURRENT_REQUESTS": 1}, url=server.origin, stop_after=8)
+        crawl(
+            Stopped,
+            {**settings, "JOBDIR": str(job), "CONCURRENT_REQUESTS": 1},
+            url=server.origin,
+            stop_after=8,
+        )
     last = crawl(Stopped, {"JOBDIR": str(job)}, url=server.origin)
     assert set(fetched(server)) == set(range(PAGES))
-    assert 0 < last.stats["item_scraped_count"] <= PAGES - 16  # what the two crawls with comity have fetched
+    assert (
+        0 < last.stats["item_scraped_count"] <= PAGES - 16
+    )  # what the two crawls with comity have fetched
     assert {path.name for path in job.glob("*taken-over*")} == {
         f"requests.{kind}.taken-over{number}" for kind in ("queue", "seen") for number in ("", "-2")
     }
 
 
-def test_a_request_that_cannot_be_read_holds_up_no_other(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_a_request_that_cannot_be_read_holds_up_no_other(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     server, job = site(serve), tmp_path / "job"
-    crawl(Stopped, {**SCRAPYS_OWN, "JOBDIR": str(job), "CONCURRENT_REQUESTS": 1}, url=server.origin, stop_after=1)
+    crawl(
+        Stopped,
+        {**SCRAPYS_OWN, "JOBDIR": str(job), "CONCURRENT_REQUESTS": 1},
+        url=server.origin,
+        stop_after=1,
+    )
     before = set(fetched(server))
     crawled = crawl(Renamed, {"JOBDIR": str(job)}, url=server.origin)
     assert set(fetched(server)) - before == {0, 1, 2, 59} - before
@@ -130,7 +155,9 @@ def test_a_request_that_cannot_be_read_holds_up_no_other(serve: Serve, crawl: Cr
     assert (job / "requests.queue.taken-over").is_dir()
 
 
-def test_a_crawl_that_was_killed_is_not_taken_for_whole(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_a_crawl_that_was_killed_is_not_taken_for_whole(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     """Scrapy says which queues there are when it ends, and what it has seen before: what it has lost would never be asked for."""
     server, job = site(serve), tmp_path / "job"
     crawl(Stopped, {**SCRAPYS_OWN, "JOBDIR": str(job)}, url=server.origin, stop_after=10)
@@ -142,7 +169,9 @@ def test_a_crawl_that_was_killed_is_not_taken_for_whole(serve: Serve, crawl: Cra
     assert "did not end in order" in crawled.log
 
 
-def test_a_filter_of_the_projects_own_keeps_its_file(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_a_filter_of_the_projects_own_keeps_its_file(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     server, job = site(serve), tmp_path / "job"
     settings = {"JOBDIR": str(job), "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}
     crawl(Stopped, {**SCRAPYS_OWN, "JOBDIR": str(job)}, url=server.origin, stop_after=10)
@@ -228,7 +257,9 @@ print(json.dumps(found))
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.usefixtures("new_processes")  # a small one forks faster
 @pytest.mark.slow
-def test_kill_9_at_any_step_loses_and_doubles_nothing(serve: Serve, crawl: Crawl, tmp_path: Path, *, in_full: bool) -> None:
+def test_kill_9_at_any_step_loses_and_doubles_nothing(
+    serve: Serve, crawl: Crawl, tmp_path: Path, *, in_full: bool
+) -> None:
     server, job, step = site(serve), tmp_path / "job", 1 if in_full else 7
     settings = {**SCRAPYS_OWN, "JOBDIR": str(job), "CONCURRENT_REQUESTS": 2}
     crawl(Unnamed, settings, url=server.origin, stop_after=2)

@@ -72,7 +72,11 @@ AI = f"""User-agent: *
   {EVIL}: {EVIL}
 """
 TDMREP = json.dumps(
-    [{"location": f"/{EVIL}", "tdm-reservation": EVIL, "tdm-policy": f"/{EVIL}"}, {"location": "/", "tdm-reservation": 1}, EVIL]
+    [
+        {"location": f"/{EVIL}", "tdm-reservation": EVIL, "tdm-policy": f"/{EVIL}"},
+        {"location": "/", "tdm-reservation": 1},
+        EVIL,
+    ]
 )
 LICENSE = f"""<rsl xmlns="https://rslstandard.org/rsl" {"a"}="1"><content url="{"/[red]"}&#x202E;&#x9B;"><license>
 <permits type="usage">&#x202E;&#x9B;&#x2028; search</permits><x&#x9B;/></license></content></rsl>"""
@@ -87,17 +91,31 @@ def served(handler: Any) -> None:
         f"Content-Signal: {EVIL}=no",
         f"tdm-reservation: {EVIL}",
     ]
-    fields += ["Content-Type: text/html; charset=utf-8", f"Content-Length: {len(body)}", f"Link: </{EVIL}>; rel=license"]
+    fields += [
+        "Content-Type: text/html; charset=utf-8",
+        f"Content-Length: {len(body)}",
+        f"Link: </{EVIL}>; rel=license",
+    ]
     lines = (line.replace("\x85", "").replace("\u2028", "").encode() for line in fields)
-    handler.wfile.write(b"HTTP/1.1 200 " + b"\x1b[31m\x9b\r\n" + b"".join(line + b"\r\n" for line in lines) + b"\r\n" + body)
+    handler.wfile.write(
+        b"HTTP/1.1 200 "
+        + b"\x1b[31m\x9b\r\n"
+        + b"".join(line + b"\r\n" for line in lines)
+        + b"\r\n"
+        + body
+    )
 
 
 def moved(handler: Any) -> None:
-    handler.wfile.write(f"HTTP/1.1 302 {EVIL}\r\nLocation: http://{IN_HOSTS}/\r\nContent-Length: 0\r\n\r\n".encode())
+    handler.wfile.write(
+        f"HTTP/1.1 302 {EVIL}\r\nLocation: http://{IN_HOSTS}/\r\nContent-Length: 0\r\n\r\n".encode()
+    )
 
 
 def late(handler: Any) -> None:
-    handler.wfile.write(f"HTTP/1.1 503 {EVIL}\r\nRetry-After: {EVIL}\r\nContent-Length: 0\r\n\r\n".encode())
+    handler.wfile.write(
+        f"HTTP/1.1 503 {EVIL}\r\nRetry-After: {EVIL}\r\nContent-Length: 0\r\n\r\n".encode()
+    )
 
 
 @pytest.fixture
@@ -115,7 +133,10 @@ def hidden(octets: bytes) -> set[str]:
     """What of them should not be there. Lines of text have ends and tabs."""
     text = octets.decode()
     return {
-        char for char in text if char not in "\r\n\t" and unicodedata.category(char) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
+        char
+        for char in text
+        if char not in "\r\n\t"
+        and unicodedata.category(char) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
     }
 
 
@@ -128,14 +149,21 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
 
     def piped(command: list[str], environment: dict[str, str]) -> tuple[int, bytes]:
         done = subprocess.run(
-            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            command,
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
         )
         return done.returncode, done.stdout
 
     def on_terminal(command: list[str], environment: dict[str, str]) -> tuple[int, bytes]:
         """One that obeys nothing, so that nothing is written to move its cursor or to change its colour."""
         ours, theirs = pty.openpty()
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment | {"TERM": "dumb"}, stdout=theirs, stderr=theirs)
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=environment | {"TERM": "dumb"}, stdout=theirs, stderr=theirs
+        )
         os.close(theirs)
         shown = b""
         try:
@@ -147,8 +175,22 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
         return process.wait(), shown
 
     def run(*words: str) -> tuple[int, bytes]:
-        environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings", "COLUMNS": "200", "NO_COLOR": "1"}
-        command = [sys.executable, "-m", "scrapy", *words, "-s", "COMITY_STORE=store.sqlite", "-s", "COMITY_MIN_DELAY=0"]
+        environment = {
+            **os.environ,
+            "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings",
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+        }
+        command = [
+            sys.executable,
+            "-m",
+            "scrapy",
+            *words,
+            "-s",
+            "COMITY_STORE=store.sqlite",
+            "-s",
+            "COMITY_MIN_DELAY=0",
+        ]
         return (piped if request.param == "pipe" else on_terminal)(command, environment)
 
     return run
@@ -171,7 +213,9 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
 )
 def test_what_policies_say(site: Loopback, run: Run, words: tuple[str, ...]) -> None:
     status, shown = run("policy", site.url(), *words)
-    assert status in (0, 1, 2), shown  # 2: the file that robots.txt refers to by what is no URL cannot be had
+    assert status in (0, 1, 2), (
+        shown
+    )  # 2: the file that robots.txt refers to by what is no URL cannot be had
     assert b"Traceback" not in shown
     assert len(shown) > 200
     assert hidden(shown) == set(), [line for line in shown.splitlines() if hidden(line)]
@@ -180,7 +224,11 @@ def test_what_policies_say(site: Loopback, run: Run, words: tuple[str, ...]) -> 
 @pytest.mark.requirement("SEC-4")
 def test_what_files_in_a_folder_say(run: Run, tmp_path: Path) -> None:
     robots = ROBOTS.partition("ACAP-permissions-reference")[0]
-    for path, text in {"robots.txt": robots, "ai.txt": AI, "automation-preferences.txt": AUTOMATION}.items():
+    for path, text in {
+        "robots.txt": robots,
+        "ai.txt": AI,
+        "automation-preferences.txt": AUTOMATION,
+    }.items():
         (tmp_path / path).write_text(text)
     for words in (["https://example.com/private/", "--offline", "."], ["--xml", "ai.txt"]):
         status, shown = run("policy", *words)
@@ -192,7 +240,16 @@ def test_what_files_in_a_folder_say(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("level", ["INFO", "DEBUG"])
 def test_what_a_crawl_logs(site: Loopback, run: Run, level: str) -> None:
     status, shown = run(
-        "crawl", "site", "-a", f"url={site.url()}", "-O", "items.jsonl", "-s", f"LOG_LEVEL={level}", "-s", "STATS_DUMP=1"
+        "crawl",
+        "site",
+        "-a",
+        f"url={site.url()}",
+        "-O",
+        "items.jsonl",
+        "-s",
+        f"LOG_LEVEL={level}",
+        "-s",
+        "STATS_DUMP=1",
     )
     assert status == 0, shown
     assert b"Crawl finished" in shown
@@ -203,7 +260,14 @@ def test_what_a_crawl_logs(site: Loopback, run: Run, level: str) -> None:
 def dataset(path: Path) -> None:
     """Of somebody who means harm."""
     use = {"verdict": "allow", "stated": True, "because": [0]}
-    reason = {"rule": "acap.allow", "spec": EVIL, "url": EVIL, "line": 1, "text": EVIL, "part": EVIL}
+    reason = {
+        "rule": "acap.allow",
+        "spec": EVIL,
+        "url": EVIL,
+        "line": 1,
+        "text": EVIL,
+        "part": EVIL,
+    }
     uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present"), use)
     element = {
         "selector": EVIL,
@@ -215,7 +279,14 @@ def dataset(path: Path) -> None:
         "whole": True,
     }
     policies = {EVIL: {"status": 200, "sha256": None, "fetched_at": EVIL}}
-    tag = {"schema": 1, "agent": "bot", "uses": uses, "elements": [element], "reasons": [reason], "policies": policies}
+    tag = {
+        "schema": 1,
+        "agent": "bot",
+        "uses": uses,
+        "elements": [element],
+        "reasons": [reason],
+        "policies": policies,
+    }
     url = f"http://127.0.0.1:1/{EVIL}"
     parts: list[dict[str, Any]] = [
         {},
@@ -227,26 +298,40 @@ def dataset(path: Path) -> None:
         {"reasons": [reason | {"rule": EVIL}]},
     ]
     records: list[Any] = [{"url": url, EVIL: EVIL, "permissions": tag | part} for part in parts]
-    records += [{"url": f"http://{IN_HOSTS}/", "permissions": tag}, {"url": EVIL, "final_url": EVIL}, [EVIL], EVIL]
+    records += [
+        {"url": f"http://{IN_HOSTS}/", "permissions": tag},
+        {"url": EVIL, "final_url": EVIL},
+        [EVIL],
+        EVIL,
+    ]
     match path.suffix:
         case ".jsonl":
             lines = [*map(json.dumps, records), EVIL, '{"' + EVIL]
             path.write_text("\n".join(line.replace("\x85", "") for line in lines))
         case ".parquet":
             texts = [json.dumps(record) for record in records]
-            pq.write_table(pa.table({"url": [EVIL] * len(texts), "permissions": texts, EVIL: texts}), path)
+            pq.write_table(
+                pa.table({"url": [EVIL] * len(texts), "permissions": texts, EVIL: texts}), path
+            )
         case ".warc":
-            octets = [warc("metadata", "application/json", json.dumps(record).encode()) for record in records]
-            octets.append(warc("response", "application/http", f"HTTP/1.1 200 {EVIL}\r\nContent-Type: {EVIL}\r\n\r\nx".encode()))
+            octets = [
+                warc("metadata", "application/json", json.dumps(record).encode())
+                for record in records
+            ]
+            octets.append(
+                warc(
+                    "response",
+                    "application/http",
+                    f"HTTP/1.1 200 {EVIL}\r\nContent-Type: {EVIL}\r\n\r\nx".encode(),
+                )
+            )
             path.write_bytes(b"".join(octets) + EVIL.encode())
 
 
 def warc(kind: str, content_type: str, block: bytes) -> bytes:
     """A record, with a field that no library would write."""
     uri = f"http://{IN_HOSTS}/{EVIL}"
-    head = (
-        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\nContent-Type: {content_type}\r\nContent-Length: {len(block)}"
-    )
+    head = f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\nContent-Type: {content_type}\r\nContent-Length: {len(block)}"
     return head.encode() + b"\r\n\r\n" + block + b"\r\n\r\n"
 
 
@@ -274,7 +359,10 @@ COMMANDS = {
                 for name in ("data.parquet", "data.warc")
                 for command in ("stats", "verify", "export", "expire")
             ),
-            *(("terminal", "data.jsonl", command) for command in ("stats", "verify", "export", "expire")),
+            *(
+                ("terminal", "data.jsonl", command)
+                for command in ("stats", "verify", "export", "expire")
+            ),
         ],
     ),
     indirect=["run"],

@@ -68,14 +68,18 @@ def crawl(mode: str, tmp_path: Path, authority: Authority) -> Callable[..., Craw
         }
         command = [sys.executable, "-c", PROGRAM, json.dumps(defaults | (settings or {})), *urls]
         trusted = os.environ | {"SSL_CERT_FILE": str(authority.certificates)} | environment
-        done = subprocess.run(command, env=trusted, capture_output=True, text=True, timeout=300, check=True)
+        done = subprocess.run(
+            command, env=trusted, capture_output=True, text=True, timeout=300, check=True
+        )
         return Crawled(done.stdout, done.stderr)
 
     return run
 
 
 def site(serve: Serve, certificate: Path | None, **pages: Any) -> Loopback:
-    return serve({"/robots.txt": OPEN, "/a": "page", "/no": "page", **pages}, certificate=certificate)
+    return serve(
+        {"/robots.txt": OPEN, "/a": "page", "/no": "page", **pages}, certificate=certificate
+    )
 
 
 @pytest.mark.requirement("RFC-7", "MEET-1")
@@ -93,7 +97,9 @@ def test_only_sites_with_a_certificate_that_is_trusted_are_crawled(
         )
     ]
     by_name = good.url("/a").replace("127.0.0.1", "localhost")
-    crawled = crawl(by_name, good.url("/a"), good.url("/no"), *(other.url("/a") for other in others))
+    crawled = crawl(
+        by_name, good.url("/a"), good.url("/no"), *(other.url("/a") for other in others)
+    )
     assert crawled.came == sorted([good.url("/a"), by_name])
     assert "/no" not in good.paths
     assert set(good.names) == {"localhost", None}
@@ -140,10 +146,16 @@ def test_redirects_between_http_and_https(
     unknown = site(serve, certificate, **{"/robots.txt": serve.Answer(OPEN)})
     up = serve({"/robots.txt": redirect(secured.url("/refusing")), "/a": "page", "/b": "page"})
     to_unknown = serve({"/robots.txt": redirect(unknown.url("/robots.txt")), "/a": "page"})
-    plain = serve({"/robots.txt": OPEN, "/a": redirect(secured.url("/a")), "/b": redirect(secured.url("/no"))})
+    plain = serve(
+        {"/robots.txt": OPEN, "/a": redirect(secured.url("/a")), "/b": redirect(secured.url("/no"))}
+    )
     down = site(serve, authority.issue("127.0.0.1"), **{"/a": redirect(up.url("/a"))})
     crawled = crawl(
-        *(up.url(path) for path in ("/a", "/b")), to_unknown.url("/a"), plain.url("/a"), plain.url("/b"), down.url("/a")
+        *(up.url(path) for path in ("/a", "/b")),
+        to_unknown.url("/a"),
+        plain.url("/a"),
+        plain.url("/b"),
+        down.url("/a"),
     )
     assert crawled.came == sorted([up.url("/b"), secured.url("/a")])
     assert up.paths == ["/robots.txt", "/b"]
@@ -207,16 +219,24 @@ def proxy() -> Iterator[ConnectProxy]:
 
 @pytest.mark.requirement("RFC-7", "MEET-1")
 def test_through_a_proxy_certificates_are_those_of_the_sites(
-    serve: Serve, crawl: Callable[..., Crawled], authority: Authority, certificate: Path, proxy: ConnectProxy
+    serve: Serve,
+    crawl: Callable[..., Crawled],
+    authority: Authority,
+    certificate: Path,
+    proxy: ConnectProxy,
 ) -> None:
     """The proxy sees names and ports alone, and the sites see nothing of the proxy's password."""
     good = site(serve, authority.issue("127.0.0.1"))
     unknown = site(serve, certificate)
-    crawled = crawl(good.url("/a"), good.url("/no"), unknown.url("/a"), HTTPS_PROXY=proxy.url, NO_PROXY="")
+    crawled = crawl(
+        good.url("/a"), good.url("/no"), unknown.url("/a"), HTTPS_PROXY=proxy.url, NO_PROXY=""
+    )
     assert crawled.came == [good.url("/a")]
     assert "/no" not in good.paths
     assert not unknown.seen
-    authorities = {f"CONNECT 127.0.0.1:{server.port} HTTP/1.1".encode() for server in (good, unknown)}
+    authorities = {
+        f"CONNECT 127.0.0.1:{server.port} HTTP/1.1".encode() for server in (good, unknown)
+    }
     assert {head.partition(b"\r\n")[0] for head in proxy.heads} == authorities
     assert all(b"proxy-authorization: basic" in head.lower() for head in proxy.heads)
     assert not any(name.startswith("proxy-") for seen in good.seen for name in seen.headers)

@@ -18,12 +18,12 @@ from scrapy.http import Request, Response
 
 from comity.client import Client
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.fetching import files, policy_copy
-from comity.crawler.fetching.client import Client as FileClient
-from comity.crawler.fetching.fetcher import PolicyFetcher
-from comity.crawler.fetching.files import PolicyFiles
-from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.scrapy_internals import ScrapyRun
+from comity.gate.fetching import files, policy_copy
+from comity.gate.fetching.client import Client as FileClient
+from comity.gate.fetching.fetcher import PolicyFetcher
+from comity.gate.fetching.files import PolicyFiles
+from comity.gate.fetching.store import PolicyStore
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from http.server import BaseHTTPRequestHandler
@@ -32,7 +32,11 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
 
 TDMREP, AI_TXT = "/.well-known/tdmrep.json", "/ai.txt"
 RULES = {TDMREP: "tdmrep.unreachable", AI_TXT: "ait.unreachable"}
-PAGES: dict[str, Any] = {"/robots.txt": "User-agent: *\nAllow: /\n", "/1": "<p>page</p>", "/2": "<p>page</p>"}
+PAGES: dict[str, Any] = {
+    "/robots.txt": "User-agent: *\nAllow: /\n",
+    "/1": "<p>page</p>",
+    "/2": "<p>page</p>",
+}
 OPEN: dict[str, Any] = {
     "COMITY_USES": "train,index",
     "COMITY_DEFAULTS": "train:allow,index:allow",
@@ -53,7 +57,9 @@ def reset(handler: BaseHTTPRequestHandler) -> None:
 
 
 def cut_off(handler: BaseHTTPRequestHandler) -> None:
-    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 500\r\n\r\n[")
+    handler.wfile.write(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 500\r\n\r\n["
+    )
     handler.close_connection = True
 
 
@@ -83,7 +89,9 @@ class Moving(Spider):
         self._start = self._now = time.time()
         await crawl.policies.close()
         store, timeout = PolicyStore(crawl.options.store), crawl.options.policy_timeout
-        shared = PolicyFiles(store, FileClient(crawl.options.client), timeout=timeout, clock=lambda: self._now)
+        shared = PolicyFiles(
+            store, FileClient(crawl.options.client), timeout=timeout, clock=lambda: self._now
+        )
         crawl.policies = PolicyFetcher(ScrapyRun(self.crawler), shared, crawl.agent)
         for seconds, url in json.loads(self.pages):
             self._now = self._start + seconds
@@ -110,7 +118,9 @@ Crawl = Callable[..., "Crawled"]
 @pytest.mark.requirement("MEET-8")
 @pytest.mark.parametrize("failing", [*FAILING, pytest.param("time-out", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("path", RULES)
-def test_uses_are_denied_until_the_file_is_asked_again(serve: Serve, crawl: Crawl, path: str, failing: str) -> None:
+def test_uses_are_denied_until_the_file_is_asked_again(
+    serve: Serve, crawl: Crawl, path: str, failing: str
+) -> None:
     broken = too_slow if failing == "time-out" else FAILING[failing]
 
     def file(handler: BaseHTTPRequestHandler) -> Any:
@@ -130,7 +140,10 @@ def test_uses_are_denied_until_the_file_is_asked_again(serve: Serve, crawl: Craw
     assert first["permissions"]["policies"][server.url(path)]["sha256"] is None
     between = server.paths[server.paths.index("/1") : server.paths.index("/1?a")]
     assert path not in between  # it is asked for again after five minutes, and not sooner
-    assert "the uses that it could refuse are denied, unless COMITY_UNREACHABLE_USES says otherwise" in crawled.log
+    assert (
+        "the uses that it could refuse are denied, unless COMITY_UNREACHABLE_USES says otherwise"
+        in crawled.log
+    )
 
 
 @pytest.mark.requirement("MEET-8")
@@ -198,7 +211,9 @@ def test_pages_that_could_not_be_used_wait_for_the_file(failing_twice: Any, craw
     crawled = crawl(Soon, TRAINING, urls=[failing_twice.url("/1"), failing_twice.url("/2")])
     assert sorted(failing_twice.paths[-2:]) == ["/1", "/2"]
     assert failing_twice.paths.count(TDMREP) == 3
-    assert [said(item, "train") for item in crawled.items] == [("allow", False, "comity.default")] * 2
+    assert [said(item, "train") for item in crawled.items] == [
+        ("allow", False, "comity.default")
+    ] * 2
     assert crawled.finish_reason == "finished"
 
 
@@ -206,7 +221,10 @@ def test_pages_that_could_not_be_used_wait_for_the_file(failing_twice: Any, craw
 @pytest.mark.parametrize(
     "settings",
     [
-        {"COMITY_USES": "train,index", "COMITY_DEFAULTS": "train:allow,index:allow"},  # another use is left
+        {
+            "COMITY_USES": "train,index",
+            "COMITY_DEFAULTS": "train:allow,index:allow",
+        },  # another use is left
         {"COMITY_SKIP_UNUSABLE": False},
         {"COMITY_UNREACHABLE_USES": "default"},
         {"COMITY_MAX_DELAY": 0.1},  # the operator does not wait so long
@@ -242,7 +260,12 @@ def test_a_client_is_told_so_and_its_requests_go_out(serve: Serve) -> None:
     server = serve(PAGES | {AI_TXT: status(503)})
 
     async def run(**settings: Any) -> tuple[str, bool, str]:
-        options: dict[str, Any] = {"store": None, "min_delay": 0, "uses": "train", "defaults": "train:allow"}
+        options: dict[str, Any] = {
+            "store": None,
+            "min_delay": 0,
+            "uses": "train",
+            "defaults": "train:allow",
+        }
         async with Client("testbot", **options, **settings) as client:
             admission = await client.admit(server.url("/1"))
             admission.answered(200)
@@ -274,7 +297,12 @@ def test_the_command_says_which_file(serve: Serve, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (row,) = [line.split() for line in done.stdout.splitlines() if line.startswith("train")]
     assert row == ["train", "deny", TDMREP, "not", "stated:", "HTTP", "status", "503"]
-    told = json.loads(scrapy("policy", server.url("/1"), "--use", "train", "--json", folder=tmp_path).stdout)
+    told = json.loads(
+        scrapy("policy", server.url("/1"), "--use", "train", "--json", folder=tmp_path).stdout
+    )
     assert (told["verdict"], told["uses"]["train"]["stated"]) == ("allow", False)
     prompt = scrapy("policy", server.url("/1"), "--prompt", "Train", folder=tmp_path).stdout
-    assert "Not permitted for now: a policy file of the website cannot be fetched, and it could prohibit this." in prompt
+    assert (
+        "Not permitted for now: a policy file of the website cannot be fetched, and it could prohibit this."
+        in prompt
+    )

@@ -30,7 +30,9 @@ COMITY_DEFAULTS = "train:allow"
 COMITY_STORE = {store!r}
 """
 
-PAGES = {f"/{folder}/{number}": "<p>page</p>" for folder in ("news", "drafts") for number in range(3)}
+PAGES = {
+    f"/{folder}/{number}": "<p>page</p>" for folder in ("news", "drafts") for number in range(3)
+}
 FREE = "User-agent: *\nAllow: /\n"
 NO_TRAINING = '[{"location": "/drafts/*", "tdm-reservation": 1}]'
 NO_FETCHING = "User-agent: *\nScope: /\nAllowed-Methods: POST\n"
@@ -57,7 +59,11 @@ class Verified:
         self.status = done.returncode
         self.stdout, self.stderr = done.stdout, done.stderr
         assert "Traceback" not in done.stderr, done.stderr
-        self.listed = [json.loads(line) for line in listed.read_text().splitlines()] if listed.exists() else []
+        self.listed = (
+            [json.loads(line) for line in listed.read_text().splitlines()]
+            if listed.exists()
+            else []
+        )
 
     @property
     def told(self) -> dict[str, Any]:
@@ -76,16 +82,33 @@ class Dataset:
         self.folder = folder
         self.path = folder / "items.jsonl"
         self.path.write_text("".join(json.dumps(item) + "\n" for item in items))
-        (folder / "verify_settings.py").write_text(SETTINGS.format(store=str(folder / "policies.sqlite")))
+        (folder / "verify_settings.py").write_text(
+            SETTINGS.format(store=str(folder / "policies.sqlite"))
+        )
 
     def verify(self, *arguments: str, json_: bool = True) -> Verified:
         listed = self.folder / "listed.jsonl"
         path = os.pathsep.join([str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-        command = [sys.executable, "-m", "scrapy", "dataset", "verify", str(self.path), "--list", str(listed), *arguments]
+        command = [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "dataset",
+            "verify",
+            str(self.path),
+            "--list",
+            str(listed),
+            *arguments,
+        ]
         done = subprocess.run(
             [*command, "--json"] if json_ else command,
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": path, "SCRAPY_SETTINGS_MODULE": "verify_settings", "COLUMNS": "130"},
+            env={
+                **os.environ,
+                "PYTHONPATH": path,
+                "SCRAPY_SETTINGS_MODULE": "verify_settings",
+                "COLUMNS": "130",
+            },
             capture_output=True,
             text=True,
             timeout=300,
@@ -111,27 +134,38 @@ def crawled(servers: list[Loopback], crawl: Crawl, folder: Path, **more: str) ->
 
 
 @pytest.mark.requirement("MEET-3", "WHY-1", "RFC-12")
-def test_refresh_asks_for_policy_files_only_and_says_what_was_lost(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
-    silent, changing = serve({"/robots.txt": FREE, **PAGES}), serve({"/robots.txt": FREE, **PAGES}, host="127.0.0.2")
+def test_refresh_asks_for_policy_files_only_and_says_what_was_lost(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
+    silent, changing = (
+        serve({"/robots.txt": FREE, **PAGES}),
+        serve({"/robots.txt": FREE, **PAGES}, host="127.0.0.2"),
+    )
     dataset = crawled([silent, changing], crawl, tmp_path)
     verified = dataset.verify()
     assert (verified.status, verified.listed, silent.seen, changing.seen) == (0, [], [], [])
 
     changing.routes["/robots.txt"] = f"{FREE}Disallow: /news/1\n"
-    changing.routes["/.well-known/tdmrep.json"] = serve.Answer(NO_TRAINING, content_type="application/json")
+    changing.routes["/.well-known/tdmrep.json"] = serve.Answer(
+        NO_TRAINING, content_type="application/json"
+    )
     assert dataset.verify().status == 0  # nobody has asked the site
     verified = dataset.verify("--refresh")
     assert (verified.status, verified.stderr) == (1, "")
     assert silent.paths == ["/robots.txt"]
     assert sorted(changing.paths) == ["/.well-known/tdmrep.json", "/robots.txt"]
     assert {*silent.paths, *changing.paths} <= set(WELL_KNOWN)
-    assert verified.refused == sorted(map(changing.url, ("/drafts/0", "/drafts/1", "/drafts/2", "/news/1")))
+    assert verified.refused == sorted(
+        map(changing.url, ("/drafts/0", "/drafts/1", "/drafts/2", "/news/1"))
+    )
     told = verified.told
     assert (told["records"], told["compliant"], told["refused"], told["unknown"]) == (12, 8, 4, 0)
     assert told["hosts"][silent.origin]["rights"] == {}
     host = told["hosts"][changing.origin]
     assert host["rights"] == {"crawl": {"lost": 1}, "train": {"lost": 3}}
-    losses = {(one["use"], one["rule"], one["url"], one["line"], one["records"]) for one in host["losses"]}
+    losses = {
+        (one["use"], one["rule"], one["url"], one["line"], one["records"]) for one in host["losses"]
+    }
     assert losses == {
         ("crawl", "robots.disallow", changing.url("/robots.txt"), 3, 1),
         ("train", "tdmrep.reserved", changing.url("/.well-known/tdmrep.json"), 1, 3),
@@ -150,7 +184,13 @@ def test_automation_preferences_are_asked_again(serve: Serve, crawl: Crawl, tmp_
     verified = dataset.verify("--refresh", json_=False)
     assert verified.status == 1
     assert len(verified.listed) == 6
-    for words in ("lost", "crawl", "automation.method", "/automation-preferences.txt:", "6 refused"):
+    for words in (
+        "lost",
+        "crawl",
+        "automation.method",
+        "/automation-preferences.txt:",
+        "6 refused",
+    ):
         assert words in verified.stdout
     assert set(site.paths) <= set(WELL_KNOWN)
 
@@ -159,9 +199,16 @@ AI = "User-agent: *\n  Path: /news/ html\n    Element: {}\n      Disallow: Train
 
 
 @pytest.mark.requirement("MEET-5", "AIT-7")
-@pytest.mark.parametrize("elements", ["redact", *(pytest.param(how, marks=pytest.mark.slow) for how in ("tag", "strip"))])
-def test_rules_for_elements_are_asked_again(serve: Serve, crawl: Crawl, tmp_path: Path, elements: str) -> None:
-    quoting = {path: "<p>page</p><p class=quote>quote</p>" if path.startswith("/news/") else page for path, page in PAGES.items()}
+@pytest.mark.parametrize(
+    "elements", ["redact", *(pytest.param(how, marks=pytest.mark.slow) for how in ("tag", "strip"))]
+)
+def test_rules_for_elements_are_asked_again(
+    serve: Serve, crawl: Crawl, tmp_path: Path, elements: str
+) -> None:
+    quoting = {
+        path: "<p>page</p><p class=quote>quote</p>" if path.startswith("/news/") else page
+        for path, page in PAGES.items()
+    }
     site = serve({"/robots.txt": FREE, "/ai.txt": AI.format(".quote"), **quoting})
     dataset = crawled([site], crawl, tmp_path, COMITY_ELEMENTS=elements)
     verified = dataset.verify("--refresh", "--for", "train,")
@@ -172,19 +219,31 @@ def test_rules_for_elements_are_asked_again(serve: Serve, crawl: Crawl, tmp_path
     assert dataset.verify().status == 0  # nobody has asked the site
     verified = dataset.verify("--refresh")
     assert verified.status == 1
-    assert verified.refused == sorted(map(site.url, (path for path in PAGES if path.startswith("/news/"))))
+    assert verified.refused == sorted(
+        map(site.url, (path for path in PAGES if path.startswith("/news/")))
+    )
     [loss] = verified.told["hosts"][site.origin]["losses"]
-    assert (loss["use"], loss["rule"], loss["url"], loss["line"]) == ("train", "ait.disallow", site.url("/ai.txt"), 4)
+    assert (loss["use"], loss["rule"], loss["url"], loss["line"]) == (
+        "train",
+        "ait.disallow",
+        site.url("/ai.txt"),
+        4,
+    )
     assert loss["text"] == "Disallow: Train (.quote, .advert)"
 
     del site.routes["/ai.txt"]
     verified = dataset.verify("--refresh")
-    assert (verified.status, verified.told["hosts"][site.origin]["gained_elements"]) == (0, 0 if elements == "strip" else 3)
+    assert (verified.status, verified.told["hosts"][site.origin]["gained_elements"]) == (
+        0,
+        0 if elements == "strip" else 3,
+    )
     assert set(site.paths) <= set(WELL_KNOWN)
 
 
 @pytest.mark.requirement("MEET-5")
-def test_a_store_from_before_ai_txt_was_asked_for_has_to_be_refreshed(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_a_store_from_before_ai_txt_was_asked_for_has_to_be_refreshed(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     site = serve({"/robots.txt": FREE, "/ai.txt": AI.format(".quote"), **PAGES})
     dataset = crawled([site], crawl, tmp_path)
     with closing(sqlite3.connect(tmp_path / "policies.sqlite")) as store, store:
@@ -197,7 +256,9 @@ def test_a_store_from_before_ai_txt_was_asked_for_has_to_be_refreshed(serve: Ser
 
 
 @pytest.mark.requirement("RFC-7")
-def test_a_site_that_cannot_be_asked_keeps_its_last_good_copy(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_a_site_that_cannot_be_asked_keeps_its_last_good_copy(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     site = serve({"/robots.txt": FREE, **PAGES})
     dataset = crawled([site], crawl, tmp_path)
     site.routes["/robots.txt"] = serve.Answer("busy", status=503)
@@ -206,7 +267,9 @@ def test_a_site_that_cannot_be_asked_keeps_its_last_good_copy(serve: Serve, craw
 
 
 @pytest.mark.requirement("RFC-7")
-def test_a_site_of_which_no_copy_is_kept_is_unreachable(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_a_site_of_which_no_copy_is_kept_is_unreachable(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     """The other files are not asked for then."""
     site = serve({"/robots.txt": FREE, **PAGES})
     dataset = crawled([site], crawl, tmp_path)
@@ -214,12 +277,16 @@ def test_a_site_of_which_no_copy_is_kept_is_unreachable(serve: Serve, crawl: Cra
     for refresh in (("--refresh",), ()):
         verified = dataset.verify("--store", str(tmp_path / "other.sqlite"), *refresh)
         assert (verified.status, verified.told["unknown"]) == (1, 6)
-        assert {one["why"][0] for one in verified.listed} == {f"unreachable at {site.url('/robots.txt')}: HTTP status 503"}
+        assert {one["why"][0] for one in verified.listed} == {
+            f"unreachable at {site.url('/robots.txt')}: HTTP status 503"
+        }
     assert site.paths == ["/robots.txt"]
 
 
 @pytest.mark.requirement("SEC-6")
-def test_what_the_store_does_not_know_is_not_compliant(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+def test_what_the_store_does_not_know_is_not_compliant(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
     site = serve({"/robots.txt": FREE, **PAGES})
     dataset = crawled([site], crawl, tmp_path)
     other = tmp_path / "other.sqlite"

@@ -21,10 +21,18 @@ from mutmut.mutation.pragma_handling import IgnoredCode
 _DECORATOR = re.compile(r"^( *)@(?!dataclass)", re.MULTILINE)
 _HIDDEN = re.compile(r"^( *)#@", re.MULTILINE)
 _FOR_PEOPLE = ("__str__", "__repr__")
-_TEXTS = m.FormattedString() | m.ConcatenatedString() | m.SimpleString(value=m.MatchIfTrue(lambda value: " " in value.strip()))
+_TEXTS = (
+    m.FormattedString()
+    | m.ConcatenatedString()
+    | m.SimpleString(value=m.MatchIfTrue(lambda value: " " in value.strip()))
+)
 _TELLING = m.Call(
     func=m.Attribute(value=m.Name("logger"))
-    | m.Name(m.MatchIfTrue(lambda name: name.endswith("Error") or name in ("cast", "Finding", "_finding", "warn")))
+    | m.Name(
+        m.MatchIfTrue(
+            lambda name: name.endswith("Error") or name in ("cast", "Finding", "_finding", "warn")
+        )
+    )
 )
 
 
@@ -54,7 +62,13 @@ def faults(source: str) -> Iterator[Fault]:
         text = _HIDDEN.sub(r"\1@", "".join([*lines[: start.line - 1], changed, *lines[end.line :]]))
         if text not in seen:
             seen.add(text)
-            yield Fault(_function_at(tree, start.line), start.line, _one_line(before), _one_line(changed), text)
+            yield Fault(
+                _function_at(tree, start.line),
+                start.line,
+                _one_line(before),
+                _one_line(changed),
+                text,
+            )
 
 
 def _one_line(text: str) -> str:
@@ -64,10 +78,14 @@ def _one_line(text: str) -> str:
 def _function_at(tree: ast.AST, line: int) -> str:
     """The function, of a module or a class, that the line is in."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno <= line <= (
-            node.end_lineno or 0
-        ):
-            return f"{node.name}.{_function_at(node, line)}" if isinstance(node, ast.ClassDef) else node.name
+        if isinstance(
+            node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        ) and node.lineno <= line <= (node.end_lineno or 0):
+            return (
+                f"{node.name}.{_function_at(node, line)}"
+                if isinstance(node, ast.ClassDef)
+                else node.name
+            )
     return ""
 
 
@@ -82,7 +100,11 @@ class _Finder(MutationVisitor):
 
     def _skip_node_and_children(self, node: cst.CSTNode) -> bool:
         is_told = m.matches(
-            node, m.Assert() | _TELLING | m.Param() | m.FunctionDef(name=m.Name(m.MatchIfTrue(_FOR_PEOPLE.__contains__)))
+            node,
+            m.Assert()
+            | _TELLING
+            | m.Param()
+            | m.FunctionDef(name=m.Name(m.MatchIfTrue(_FOR_PEOPLE.__contains__))),
         )
         return bool(is_told or super()._skip_node_and_children(node))
 
@@ -93,7 +115,9 @@ class _Finder(MutationVisitor):
             self._edit(node.test, f"not ({_code(node.test)})")
         elif isinstance(node, cst.For) and isinstance(node.iter, cst.Tuple):  # another order
             self._edit(node.iter, _code(node.iter.with_changes(elements=node.iter.elements[::-1])))
-        elif m.matches(node, m.Expr(value=m.Call() | m.Await() | m.Yield()) | m.Raise() | m.Continue()):
+        elif m.matches(
+            node, m.Expr(value=m.Call() | m.Await() | m.Yield()) | m.Raise() | m.Continue()
+        ):
             self._edit(node, "pass")
         if isinstance(node, cst.BaseCompoundStatement) or m.matches(node, _TEXTS):
             return

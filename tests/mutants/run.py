@@ -62,11 +62,17 @@ class Suite(NamedTuple):
     def files(self) -> list[Path]:
         paths = [ROOT / "tests" / name for name in f"{self.tests} {self.workers}".split()]
         return [
-            file for path in paths for file in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path.with_suffix(".py")])
+            file
+            for path in paths
+            for file in (
+                sorted(path.rglob("test_*.py")) if path.is_dir() else [path.with_suffix(".py")]
+            )
         ]
 
     def is_in_worker(self, item: pytest.Item) -> bool:
-        return bool(self.workers) and item.path.is_relative_to(ROOT / "tests" / self.workers.split("/")[0])
+        return bool(self.workers) and item.path.is_relative_to(
+            ROOT / "tests" / self.workers.split("/")[0]
+        )
 
 
 Functions = Mapping[str, list[list[FunctionType]]]
@@ -82,21 +88,29 @@ SUITES: Mapping[str, Suite] = {
         "formats.robots_meta.directives formats.tdmrep.reservation formats.rsl.licensing",
         "policies",
     ),
-    "crawler": Suite(
-        "frontier.host_queues pace.ledger fetching.freshness fetching.policy_copy request.facts request.referrals fetching.store",
-        "crawler/frontier/test_host_queues crawler/pace/test_ledger crawler/fetching/test_freshness "
-        "crawler/fetching/test_policy_copy crawler/fetching/test_store crawler/request/test_facts crawler/request/test_referrals",
+    "gate": Suite(
+        "pace.ledger fetching.freshness fetching.policy_copy request.facts request.referrals "
+        "fetching.store",
+        "gate/pace/test_ledger gate/fetching/test_freshness gate/fetching/test_policy_copy "
+        "gate/fetching/test_store gate/request/test_facts gate/request/test_referrals",
     ),
-    "pace": Suite("pace.limiter pace.pace", "crawler/pace/test_pace crawler/frontier/test_host_queues"),
-    "scheduler": Suite("frontier.scheduler", "crawler/frontier/test_scheduler crawler/frontier/test_host_queues"),
-    "fetcher": Suite("fetching.fetcher", "crawler/fetching/test_fetcher"),
-    "files": Suite("fetching.files", "crawler/fetching/test_files", "live/test_policy_fetching"),
+    "host_queues": Suite("frontier.host_queues", "crawler/frontier/test_host_queues"),
+    "pace": Suite(
+        "pace.limiter pace.pace", "gate/pace/test_pace crawler/frontier/test_host_queues"
+    ),
+    "scheduler": Suite(
+        "frontier.scheduler", "crawler/frontier/test_scheduler crawler/frontier/test_host_queues"
+    ),
+    "fetcher": Suite("fetching.fetcher", "gate/fetching/test_fetcher"),
+    "files": Suite("fetching.files", "gate/fetching/test_files", "live/test_policy_fetching"),
     "elements": Suite("elements", "crawler/test_page_elements"),
 }
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Makes mistakes in modules and looks whether the tests see them.")
+    parser = argparse.ArgumentParser(
+        description="Makes mistakes in modules and looks whether the tests see them."
+    )
     parser.add_argument("--again", action="store_true", help="try again what lived")
     parser.add_argument("--suite", help=argparse.SUPPRESS)
     parser.add_argument("modules", nargs="*")
@@ -118,8 +132,12 @@ def main() -> int:
                 *(["--again"] if arguments.again else []),
                 *chosen,
             ]
-            path = os.pathsep.join(filter(None, (str(HERE / "inside"), os.environ.get("PYTHONPATH"))))
-            status = subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "PYTHONPATH": path}).returncode
+            path = os.pathsep.join(
+                filter(None, (str(HERE / "inside"), os.environ.get("PYTHONPATH")))
+            )
+            status = subprocess.run(
+                command, cwd=ROOT, check=False, env={**os.environ, "PYTHONPATH": path}
+            ).returncode
             if status:
                 return status
     return _report(arguments.modules or every)
@@ -127,11 +145,23 @@ def main() -> int:
 
 def _run_suite(name: str, modules: Sequence[str], *, again: bool) -> int:
     suite = SUITES[name]
-    watch = coverage.Coverage(data_file=None, config_file=False, include=[str(_file(module)) for module in suite.modules])
+    watch = coverage.Coverage(
+        data_file=None, config_file=False, include=[str(_file(module)) for module in suite.modules]
+    )
     watch.start()  # before anything is imported: what is done then is done without any mistake
     plugin = Plugin(suite, modules, watch, again=again)
     status = pytest.main(
-        ["-q", "--all", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", *map(str, suite.files)], plugins=[plugin]
+        [
+            "-q",
+            "--all",
+            "--no-header",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            *map(str, suite.files),
+        ],
+        plugins=[plugin],
     )
     return 0 if plugin.is_done else int(status) or 1
 
@@ -139,21 +169,30 @@ def _run_suite(name: str, modules: Sequence[str], *, again: bool) -> int:
 class Plugin:
     """Runs the tests that were collected on mistakes, and not as pytest does."""
 
-    def __init__(self, suite: Suite, modules: Sequence[str], watch: coverage.Coverage, *, again: bool) -> None:
+    def __init__(
+        self, suite: Suite, modules: Sequence[str], watch: coverage.Coverage, *, again: bool
+    ) -> None:
         self.is_done = False
         self._modules = modules
         self._suite = suite
         self._watch = watch
         self._again = again
         self._seconds: dict[str, float] = {}  # that a test takes, of CPU
-        self._tests: dict[str, dict[int, list[str]]] = {}  # module -> line -> tests that come by; 0: those that may
+        self._tests: dict[
+            str, dict[int, list[str]]
+        ] = {}  # module -> line -> tests that come by; 0: those that may
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         from hypothesis import Phase, settings  # not before pytest has its hook
 
-        generating = (Phase.explicit, Phase.generate)  # the same examples each time, and no shorter ones of those that fail
-        settings.register_profile("mutants", settings(), database=None, derandomize=True, phases=generating)
+        generating = (
+            Phase.explicit,
+            Phase.generate,
+        )  # the same examples each time, and no shorter ones of those that fail
+        settings.register_profile(
+            "mutants", settings(), database=None, derandomize=True, phases=generating
+        )
         settings.load_profile("mutants")
 
     @pytest.hookimpl(tryfirst=True)
@@ -180,7 +219,9 @@ class Plugin:
         for path, own in by_file.items():
             read = _digest([path, ROOT / "tests/conftest.py"])
             kept = {
-                module: KEPT / "lines" / f"{module}-{path.stem}-{_digest([_file(module)])}-{read}.json"
+                module: KEPT
+                / "lines"
+                / f"{module}-{path.stem}-{_digest([_file(module)])}-{read}.json"
                 for module in self._suite.modules
             }
             if missing := [module for module, file in kept.items() if not file.exists()]:
@@ -203,7 +244,9 @@ class Plugin:
     def _write_lines(self, items: Sequence[pytest.Item], kept: Mapping[str, Path]) -> None:
         """In a child, so that nothing of what the tests did stays."""
         seconds: dict[str, float] = {}
-        watch = coverage.Coverage(data_file=None, config_file=False, include=[str(_file(module)) for module in kept])
+        watch = coverage.Coverage(
+            data_file=None, config_file=False, include=[str(_file(module)) for module in kept]
+        )
         watch.set_option("run:disable_warnings", ["no-data-collected"])
         watch.start()
         for item, following in zip(items, [*items[1:], None], strict=True):
@@ -217,19 +260,29 @@ class Plugin:
         watch.stop()
         for module, file in kept.items():
             in_workers = {item.nodeid for item in items if self._suite.is_in_worker(item)}
-            lines: dict[str, list[int]] = {nodeid: [0] if nodeid in in_workers else [] for nodeid in seconds}
+            lines: dict[str, list[int]] = {
+                nodeid: [0] if nodeid in in_workers else [] for nodeid in seconds
+            }
             for line, contexts in watch.get_data().contexts_by_lineno(str(_file(module))).items():
                 for nodeid in contexts:
                     if nodeid in lines:
                         lines[nodeid].append(line)
-            made = {nodeid: (round(seconds[nodeid], 4), each) for nodeid, each in lines.items() if each}
+            made = {
+                nodeid: (round(seconds[nodeid], 4), each) for nodeid, each in lines.items() if each
+            }
             file.write_text(json.dumps(made))
 
-    def _try(self, module: str, items: Mapping[str, pytest.Item], tests: str, functions: Functions) -> None:
+    def _try(
+        self, module: str, items: Mapping[str, pytest.Item], tests: str, functions: Functions
+    ) -> None:
         outcomes = Outcomes(module)
         early = set(self._watch.get_data().lines(str(_file(module))) or ())
         running: dict[int, str] = {}
-        todo = [(key, fault) for key, fault in outcomes.faults() if outcomes.is_open(key, tests, again=self._again)]
+        todo = [
+            (key, fault)
+            for key, fault in outcomes.faults()
+            if outcomes.is_open(key, tests, again=self._again)
+        ]
         for number, (key, fault) in enumerate(todo, 1):
             chosen = self._chosen(module, fault.line)
             if number % 10 == 0:
@@ -251,14 +304,22 @@ class Plugin:
         by_line = self._tests.get(module, {})
         own = f"test_{module.rpartition('.')[2]}.py"
         chosen: list[str] = []
-        for names, left in ((by_line.get(line, ()), MOST_SECONDS), (by_line.get(0, ()), MOST_SECONDS_IN_WORKERS)):
-            for nodeid in sorted(set(names).difference(chosen), key=lambda name: (own not in name, self._seconds[name])):
+        for names, left in (
+            (by_line.get(line, ()), MOST_SECONDS),
+            (by_line.get(0, ()), MOST_SECONDS_IN_WORKERS),
+        ):
+            for nodeid in sorted(
+                set(names).difference(chosen),
+                key=lambda name: (own not in name, self._seconds[name]),
+            ):
                 if left > 0 and "no-reactor" not in nodeid:
                     chosen.append(nodeid)
                     left -= self._seconds[nodeid]
         return chosen
 
-    def _in_child(self, module: str, fault: Fault, functions: Functions, items: Sequence[pytest.Item]) -> None:
+    def _in_child(
+        self, module: str, fault: Fault, functions: Functions, items: Sequence[pytest.Item]
+    ) -> None:
         status = UNMADE
         try:
             seconds = sum(self._seconds[item.nodeid] for item in items)
@@ -284,7 +345,11 @@ def _passes(item: pytest.Item, following: pytest.Item | None) -> bool:
 def _reap(running: dict[int, str], outcomes: Outcomes, tests: str) -> None:
     child, status = os.wait()
     (KEPT / f"fault-{child}.py").unlink(missing_ok=True)
-    outcomes.add(running.pop(child), {ALIVE: "alive", UNMADE: "unmade"}.get(os.waitstatus_to_exitcode(status), "killed"), tests)
+    outcomes.add(
+        running.pop(child),
+        {ALIVE: "alive", UNMADE: "unmade"}.get(os.waitstatus_to_exitcode(status), "killed"),
+        tests,
+    )
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -328,7 +393,9 @@ class Outcomes:
         self._path = KEPT / f"{module}.json"
         self._source = _digest([_file(module)])
         kept = json.loads(self._path.read_text()) if self._path.exists() else {}
-        self.by_key: dict[str, tuple[str, str]] = kept["outcomes"] if kept.get("source") == self._source else {}
+        self.by_key: dict[str, tuple[str, str]] = (
+            kept["outcomes"] if kept.get("source") == self._source else {}
+        )
 
     def faults(self) -> list[tuple[str, Fault]]:
         """With a key for each."""
@@ -336,7 +403,12 @@ class Outcomes:
         found = []
         for fault in faults(_file(self.module).read_text("utf-8")):
             numbers[fault.key] += 1
-            found.append((f"{fault.key} ({numbers[fault.key]})" if numbers[fault.key] > 1 else fault.key, fault))
+            found.append(
+                (
+                    f"{fault.key} ({numbers[fault.key]})" if numbers[fault.key] > 1 else fault.key,
+                    fault,
+                )
+            )
         return found
 
     def is_open(self, key: str, tests: str, *, again: bool) -> bool:
@@ -345,7 +417,9 @@ class Outcomes:
 
     def add(self, key: str, outcome: str, tests: str) -> None:
         self.by_key[key] = (outcome, tests)
-        self._path.write_text(json.dumps({"source": self._source, "outcomes": self.by_key}, indent=0))
+        self._path.write_text(
+            json.dumps({"source": self._source, "outcomes": self.by_key}, indent=0)
+        )
 
 
 def _file(module: str) -> Path:
@@ -360,19 +434,29 @@ def _accepted() -> list[tuple[str, str]]:
     """Modules, and how the keys of mistakes in them begin."""
     tables = tomllib.loads((HERE / "accepted.toml").read_text("utf-8"))["none"]
     assert all(table["why"] for table in tables)
-    return [(table["module"], f"{table['function']}: {change}") for table in tables for change in table["changes"]]
+    return [
+        (table["module"], f"{table['function']}: {change}")
+        for table in tables
+        for change in table["changes"]
+    ]
 
 
 def _report(modules: Sequence[str]) -> int:
     rows, is_bad = [], False
     for module in modules:
         outcomes = Outcomes(module)
-        every = [key for key, _ in outcomes.faults() if outcomes.by_key.get(key, ("",))[0] != "unmade"]
+        every = [
+            key for key, _ in outcomes.faults() if outcomes.by_key.get(key, ("",))[0] != "unmade"
+        ]
         tried = [key for key in every if key in outcomes.by_key]
         living = {key for key in tried if outcomes.by_key[key][0] != "killed"}
         entries = [entry for each, entry in _accepted() if each == module]
         fitting = {key: [entry for entry in entries if key.startswith(entry)] for key in living}
-        stale = [entry for entry in entries if len(tried) == len(every) and not any(entry in fit for fit in fitting.values())]
+        stale = [
+            entry
+            for entry in entries
+            if len(tried) == len(every) and not any(entry in fit for fit in fitting.values())
+        ]
         accepted = {key for key, fit in fitting.items() if fit}
         for key in sorted(living - accepted):
             print(f"{outcomes.by_key[key][0]}: {module}.{key}")
@@ -382,9 +466,19 @@ def _report(modules: Sequence[str]) -> int:
         score = 100 * (len(tried) - len(living)) / counted if counted else 0.0
         is_bad = is_bad or bool(stale) or (bool(tried) and score < FLOOR)
         rows.append(
-            (module, len(every), len(tried), len(tried) - len(living), len(living - accepted), len(accepted), f"{score:.1f}")
+            (
+                module,
+                len(every),
+                len(tried),
+                len(tried) - len(living),
+                len(living - accepted),
+                len(accepted),
+                f"{score:.1f}",
+            )
         )
-    print(f"{'module':42}{'mutants':>9}{'tried':>7}{'killed':>8}{'alive':>7}{'none':>6}{'score':>7}")
+    print(
+        f"{'module':42}{'mutants':>9}{'tried':>7}{'killed':>8}{'alive':>7}{'none':>6}{'score':>7}"
+    )
     for row in rows:
         print(f"{row[0]:42}{row[1]:9}{row[2]:7}{row[3]:8}{row[4]:7}{row[5]:6}{row[6]:>7}")
     return int(is_bad)

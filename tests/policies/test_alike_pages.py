@@ -28,7 +28,11 @@ AGENTS = [
     AGENT,
     Agent("otherbot", uses=("train",), defaults={"search": Verdict.ALLOW}),
     Agent("examplebot", uses=("train", "index"), content_usage=("aipref",), purposes=("news",)),
-    Agent("examplebot", uses=("train",), arrangements=(Arrangement("example.com", uses=frozenset(("train",))),)),
+    Agent(
+        "examplebot",
+        uses=("train",),
+        arrangements=(Arrangement("example.com", uses=frozenset(("train",))),),
+    ),
 ]
 ROBOTS = """User-agent: *
 Content-Usage: train-ai=n
@@ -41,8 +45,14 @@ FILES = [
     {},
     {"/robots.txt": b"User-agent: *\nDisallow: /closed\n"},
     {"/robots.txt": ROBOTS.encode()},
-    {"/robots.txt": ROBOTS.encode(), "/.well-known/tdmrep.json": b'[{"location": "/open*", "tdm-reservation": 1}]'},
-    {"/robots.txt": b"User-agent: *\nusage: ai=n\nDisallow: /closed", "/ai.txt": b"User-Agent: *\nDisallow: *.pdf\n"},
+    {
+        "/robots.txt": ROBOTS.encode(),
+        "/.well-known/tdmrep.json": b'[{"location": "/open*", "tdm-reservation": 1}]',
+    },
+    {
+        "/robots.txt": b"User-agent: *\nusage: ai=n\nDisallow: /closed",
+        "/ai.txt": b"User-Agent: *\nDisallow: *.pdf\n",
+    },
     {"/robots.txt": b"ACAP-crawler: *\nACAP-allow-index: /open time-limit=30-days\n"},
 ]
 PATHS = ["/", "/open", "/open/1", "/open/a.pdf", "/closed", "/closed/../open", "/x;y", "/open?q"]
@@ -91,18 +101,28 @@ pages = st.tuples(
 def outcome(site: Site, asked: tuple[Any, ...]) -> tuple[object, ...]:
     agent, path, media_type, fields, markup, now, facts = asked
     headers = ((b"Content-Type", media_type), *fields)
-    page = site.page(agent, ORIGIN + path, headers=headers, body=b"".join(markup), now=now, facts=facts)
+    page = site.page(
+        agent, ORIGIN + path, headers=headers, body=b"".join(markup), now=now, facts=facts
+    )
     uses = {use: page.uses[use] for use in (*AGENT.uses, "crawl", "follow", "preserve")}
     embedded = {use: page.embedded[use] for use in uses}
     later = page.asked_as(site.page(agent, f"{ORIGIN}/open", headers=headers, now=now))
     refused = site.refused_by_headers(agent, page.url, headers, now)
-    told = (page.permissions, page.findings, page.redacted(["train"]), page.required_resources, refused)
+    told = (
+        page.permissions,
+        page.findings,
+        page.redacted(["train"]),
+        page.required_resources,
+        refused,
+    )
     return page.url, uses, embedded, list(page.uses), *told, later.permissions
 
 
 @pytest.mark.requirement("WHY-1")
 @given(st.sampled_from(FILES), st.lists(pages, min_size=2, max_size=6))
-def test_a_page_says_what_it_says_alone_whatever_was_asked_before(files: dict[str, bytes], asked: list[tuple[Any, ...]]) -> None:
+def test_a_page_says_what_it_says_alone_whatever_was_asked_before(
+    files: dict[str, bytes], asked: list[tuple[Any, ...]]
+) -> None:
     site = Site.from_files(ORIGIN, files)
     outcomes = [outcome(site, one) for one in asked]
     for one, after_others in zip(asked, outcomes, strict=True):
@@ -123,7 +143,10 @@ def test_pages_that_send_the_same_are_decided_once() -> None:
     """Each of them is named in its own reasons."""
     site = Site.from_files(ORIGIN, FILES[3])
     headers = ((b"Content-Type", b"text/html"), *FIELDS[:1], FIELDS[3])
-    first, second = (site.page(AGENT, f"{ORIGIN}/{number}", headers=headers, body=MARKUP[1], now=NOW) for number in range(2))
+    first, second = (
+        site.page(AGENT, f"{ORIGIN}/{number}", headers=headers, body=MARKUP[1], now=NOW)
+        for number in range(2)
+    )
     assert first._uses is second._uses
     for page in (first, second):
         told = {reason.source.url for use in page.uses for reason in page.uses[use].reasons}
@@ -143,7 +166,10 @@ def test_a_format_of_others_is_asked_for_every_page(monkeypatch: pytest.MonkeyPa
 
     others = distrusted(Format(name="others", rules={}, read_document=read_document))
     monkeypatch.setattr(site_module, "_READ_DOCUMENT", (("others", others.read_document),))
-    site, agent = Site.from_files(ORIGIN, {}), Agent("examplebot", uses=("index",), defaults={"index": Verdict.ALLOW})
+    site, agent = (
+        Site.from_files(ORIGIN, {}),
+        Agent("examplebot", uses=("index",), defaults={"index": Verdict.ALLOW}),
+    )
     verdicts = [site.page(agent, f"{ORIGIN}/{number}").uses["index"].verdict for number in range(3)]
     assert verdicts == [Verdict.ALLOW, Verdict.DENY, Verdict.ALLOW]
     assert asked == [f"{ORIGIN}/{number}" for number in range(3)]
@@ -152,10 +178,16 @@ def test_a_format_of_others_is_asked_for_every_page(monkeypatch: pytest.MonkeyPa
 @pytest.mark.requirement("META-2")
 def test_a_date_that_comes_ends_what_was_permitted_before() -> None:
     site = Site.from_files(ORIGIN, FILES[1])
-    told = {"headers": ((b"X-Robots-Tag", b"unavailable_after: 2026-11-22T12:00:00Z"),)}, {"body": MARKUP[3]}
+    told = (
+        {"headers": ((b"X-Robots-Tag", b"unavailable_after: 2026-11-22T12:00:00Z"),)},
+        {"body": MARKUP[3]},
+    )
     agent = Agent("examplebot", uses=("index",), defaults={"index": Verdict.ALLOW})
     for carrier in told:
-        verdicts = [site.page(agent, f"{ORIGIN}/{n}", now=now, **carrier).uses["index"].verdict for n, now in enumerate(MOMENTS)]
+        verdicts = [
+            site.page(agent, f"{ORIGIN}/{n}", now=now, **carrier).uses["index"].verdict
+            for n, now in enumerate(MOMENTS)
+        ]
         assert verdicts == [Verdict.ALLOW, Verdict.DENY, Verdict.DENY]
 
 
@@ -166,11 +198,19 @@ def test_whoever_changes_a_tag_changes_no_other() -> None:
     for tag in (first.permissions, second.tag_of({}, {})):
         tag["uses"]["train"]["verdict"] = "allow"
         tag["reasons"].clear()
-    assert second.permissions == second.tag_of({}, {}) == site.page(AGENT, f"{ORIGIN}/2").permissions == expected
+    assert (
+        second.permissions
+        == second.tag_of({}, {})
+        == site.page(AGENT, f"{ORIGIN}/2").permissions
+        == expected
+    )
 
 
 def test_other_declarations_get_other_answers() -> None:
     site, url = Site.from_files(ORIGIN, FILES[2]), f"{ORIGIN}/open"
     other = Agent("examplebot", uses=("train",), defaults={"index": Verdict.ALLOW})
     for agent in (AGENT, other, AGENT):
-        assert site.page(agent, url).permissions == Site.from_files(ORIGIN, FILES[2]).page(agent, url).permissions
+        assert (
+            site.page(agent, url).permissions
+            == Site.from_files(ORIGIN, FILES[2]).page(agent, url).permissions
+        )

@@ -15,14 +15,20 @@ from tests.selection import one_in
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/page"
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
-AGENT = Agent("MyBot", uses=("train", "index"), defaults=dict.fromkeys(("train", "index"), Verdict.ALLOW))
+AGENT = Agent(
+    "MyBot", uses=("train", "index"), defaults=dict.fromkeys(("train", "index"), Verdict.ALLOW)
+)
 HTML, XHTML, SVG = "text/html", "application/xhtml+xml", "image/svg+xml"
 
 
-def page_of(body: str | bytes, media_type: str = HTML, *fields: tuple[bytes, bytes], robots: bytes = b"") -> Page:
+def page_of(
+    body: str | bytes, media_type: str = HTML, *fields: tuple[bytes, bytes], robots: bytes = b""
+) -> Page:
     site = Site.from_files(ORIGIN, {"/robots.txt": robots})
     octets = body.encode() if isinstance(body, str) else body
-    return site.page(AGENT, URL, headers=[(b"Content-Type", media_type.encode()), *fields], body=octets)
+    return site.page(
+        AGENT, URL, headers=[(b"Content-Type", media_type.encode()), *fields], body=octets
+    )
 
 
 def equivalent(name: str, value: str) -> str:
@@ -38,7 +44,13 @@ class Refusing(NamedTuple):
 
 
 REFUSING = {
-    "noindex": Refusing(equivalent("X-Robots-Tag", "noindex"), "index", "robots-meta.disallow", "meta X-Robots-Tag", "noindex"),
+    "noindex": Refusing(
+        equivalent("X-Robots-Tag", "noindex"),
+        "index",
+        "robots-meta.disallow",
+        "meta X-Robots-Tag",
+        "noindex",
+    ),
     "scope": Refusing(
         equivalent("X-Robots-Tag", "otherbot: noindex, MyBot: nofollow"),
         "follow",
@@ -47,24 +59,56 @@ REFUSING = {
         "MyBot: nofollow",
     ),
     "case": Refusing(
-        "<META CONTENT=noai HTTP-EQUIV = 'x-robots-TAG'>", "train", "robots-meta.disallow", "meta X-Robots-Tag", "noai"
+        "<META CONTENT=noai HTTP-EQUIV = 'x-robots-TAG'>",
+        "train",
+        "robots-meta.disallow",
+        "meta X-Robots-Tag",
+        "noai",
     ),
     "references": Refusing(
-        "<meta http-equiv=x-robot&#115;-tag content=noai>", "train", "robots-meta.disallow", "meta X-Robots-Tag", "noai"
+        "<meta http-equiv=x-robot&#115;-tag content=noai>",
+        "train",
+        "robots-meta.disallow",
+        "meta X-Robots-Tag",
+        "noai",
     ),
     "content-usage": Refusing(
-        equivalent("Content-Usage", "train-ai=n"), "train", "content-usage.disallow", "meta Content-Usage", "train-ai=n"
+        equivalent("Content-Usage", "train-ai=n"),
+        "train",
+        "content-usage.disallow",
+        "meta Content-Usage",
+        "train-ai=n",
     ),
-    "usage-pref": Refusing(equivalent("Usage-Pref", "ai=n"), "train", "usage.disallow", "meta Usage-Pref", "ai=n"),
+    "usage-pref": Refusing(
+        equivalent("Usage-Pref", "ai=n"), "train", "usage.disallow", "meta Usage-Pref", "ai=n"
+    ),
     "content-signal": Refusing(
-        equivalent("Content-Signal", "ai-train=no"), "train", "content-signal.disallow", "meta Content-Signal", "ai-train=no"
+        equivalent("Content-Signal", "ai-train=no"),
+        "train",
+        "content-signal.disallow",
+        "meta Content-Signal",
+        "ai-train=no",
     ),
     "tdm-reservation": Refusing(
-        equivalent("TDM-Reservation", "1"), "train", "tdmrep.reserved", "meta tdm-reservation", "tdm-reservation: 1"
+        equivalent("TDM-Reservation", "1"),
+        "train",
+        "tdmrep.reserved",
+        "meta tdm-reservation",
+        "tdm-reservation: 1",
     ),
-    "property": Refusing('<meta property="robots" content="noindex">', "index", "robots-meta.disallow", "meta robots", "noindex"),
+    "property": Refusing(
+        '<meta property="robots" content="noindex">',
+        "index",
+        "robots-meta.disallow",
+        "meta robots",
+        "noindex",
+    ),
     "property-agent": Refusing(
-        '<meta property=" MYBOT" content="nofollow">', "follow", "robots-meta.disallow", "meta mybot", "nofollow"
+        '<meta property=" MYBOT" content="nofollow">',
+        "follow",
+        "robots-meta.disallow",
+        "meta mybot",
+        "nofollow",
     ),
     "property-tdm": Refusing(
         '<meta property="tdm-reservation" content="1">',
@@ -85,7 +129,12 @@ def test_it_refuses(name: str, media_type: str) -> None:
     assert (decision.verdict, decision.stated) == (DENY, True)
     (reason,) = decision.reasons
     source = reason.source
-    assert (reason.rule, source.url, source.part, source.text) == (case.rule, URL, case.part, case.text)
+    assert (reason.rule, source.url, source.part, source.text) == (
+        case.rule,
+        URL,
+        case.part,
+        case.text,
+    )
     assert source.line == (0 if name == "property-tdm" else 2)  # by name too, TDMRep has no line
 
 
@@ -103,7 +152,12 @@ def test_a_tag_tells_enough_to_read_it_once_more(name: str) -> None:
 @pytest.mark.requirement("META-5")
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("Content-Usage", "train-ai=y"), ("Usage-Pref", "ai=y"), ("Content-Signal", "ai-train=yes"), ("tdm-reservation", "0")],
+    [
+        ("Content-Usage", "train-ai=y"),
+        ("Usage-Pref", "ai=y"),
+        ("Content-Signal", "ai-train=yes"),
+        ("tdm-reservation", "0"),
+    ],
 )
 @pytest.mark.parametrize("attribute", ["http-equiv", "property"])
 def test_it_permits_nothing(attribute: str, name: str, value: str) -> None:
@@ -125,7 +179,9 @@ def test_it_takes_no_refusal_back(attribute: str) -> None:
 @pytest.mark.requirement("META-5", "TDM-1")
 @pytest.mark.parametrize("attribute", ["http-equiv", "property"])
 def test_it_refuses_beside_what_permits(attribute: str) -> None:
-    body = f'<meta name="tdm-reservation" content="0"><meta {attribute}="tdm-reservation" content="1">'
+    body = (
+        f'<meta name="tdm-reservation" content="0"><meta {attribute}="tdm-reservation" content="1">'
+    )
     assert page_of(body).uses["train"].verdict is DENY
 
 
@@ -145,25 +201,34 @@ def test_it_refuses_beside_what_permits(attribute: str) -> None:
             '<!-- <meta property="robots" content="noindex"> -->',
             '<meta http-equiv="X-Robots-Tag">',
             # HTML has an element for it: `link`
-            equivalent("Link", "&lt;/license.xml>; rel=license; type=&quot;application/rsl+xml&quot;"),
+            equivalent(
+                "Link", "&lt;/license.xml>; rel=license; type=&quot;application/rsl+xml&quot;"
+            ),
             '<p property="robots" content="noindex" http-equiv="X-Robots-Tag">',
         ],
     ),
 )
 def test_what_says_nothing(markup: str) -> None:
-    assert [use.stated for name, use in page_of(markup).uses.items() if name != "crawl"] == [False] * 5
+    assert [use.stated for name, use in page_of(markup).uses.items() if name != "crawl"] == [
+        False
+    ] * 5
 
 
 @pytest.mark.requirement("META-5", "META-2")
 def test_limits_count_and_are_joined() -> None:
     body = "".join(equivalent("X-Robots-Tag", f"max-snippet:{length}") for length in (70, 50, 60))
-    decision = page_of(body, robots=b"ACAP-crawler: *\nACAP-allow-present-snippet: /\n").uses["present-snippet"]
+    decision = page_of(body, robots=b"ACAP-crawler: *\nACAP-allow-present-snippet: /\n").uses[
+        "present-snippet"
+    ]
     assert (decision.verdict, decision.max_chars) == (ALLOW, 50)
 
 
 @pytest.mark.requirement("META-5", "SEC-1")
 def test_a_page_full_of_them_has_few_statements(monkeypatch: pytest.MonkeyPatch) -> None:
-    body = "".join(equivalent("X-Robots-Tag", f"noai, max-snippet:{number}, odd{number}") for number in range(3000))
+    body = "".join(
+        equivalent("X-Robots-Tag", f"noai, max-snippet:{number}, odd{number}")
+        for number in range(3000)
+    )
     page = page_of(body)
     assert len(page.permissions["reasons"]) < 20
     assert len(page.findings) < 200

@@ -34,13 +34,19 @@ CLOSED = [
 GET = "allowed-methods: GET\n"
 REFUSING: Mapping[str, dict[str, str]] = {
     "robots.txt": {"/robots.txt": "User-agent: *\nDisallow: /closed/\n"},
-    "acap": {"/robots.txt": "ACAP-crawler: *\nACAP-allow-crawl: /\nACAP-disallow-crawl: /closed/\n"},
-    "acap, unusable": {"/robots.txt": "ACAP-crawler: *\nACAP-allow-crawl: /\nACAP-allow-crawl: /closed/ x=1\n"},
+    "acap": {
+        "/robots.txt": "ACAP-crawler: *\nACAP-allow-crawl: /\nACAP-disallow-crawl: /closed/\n"
+    },
+    "acap, unusable": {
+        "/robots.txt": "ACAP-crawler: *\nACAP-allow-crawl: /\nACAP-allow-crawl: /closed/ x=1\n"
+    },
     "acap, referenced": {
         "/robots.txt": "ACAP-crawler: *\nACAP-permissions-reference: /acap.txt\n",
         "/acap.txt": "User-agent: *\nDisallow: /closed/\n",
     },
-    "automation": {"/automation-preferences.txt": f"scope: /\n{GET}\nscope: /closed/\nallowed-methods: POST\n"},
+    "automation": {
+        "/automation-preferences.txt": f"scope: /\n{GET}\nscope: /closed/\nallowed-methods: POST\n"
+    },
 }
 
 
@@ -76,7 +82,9 @@ def test_access_of_other_kinds(target: str) -> None:
 @pytest.mark.parametrize("files", one_in(3, REFUSING.values()), ids=REFUSING)
 def test_what_is_sent_is_among_them(files: dict[str, str]) -> None:
     targets = ("../open/a", "%2e%2e/open/a", "/../../open/a", "..;/open/a", "..%2fopen/a")
-    verdicts = {target: site(files).access(AGENT, f"{ORIGIN}/closed/{target}").verdict for target in targets}
+    verdicts = {
+        target: site(files).access(AGENT, f"{ORIGIN}/closed/{target}").verdict for target in targets
+    }
     assert verdicts == dict.fromkeys(targets, DENY)
 
 
@@ -146,7 +154,11 @@ def test_slashes_that_are_merged(rules: str, target: str, verdict: Verdict) -> N
 @pytest.mark.parametrize(("hour", "verdict"), [(0, ALLOW), (1, DEFER), (23, DEFER)])
 def test_slashes_that_are_merged_wait_for_the_hours_of_visits(hour: int, verdict: Verdict) -> None:
     """Those of the moment that is asked for."""
-    asked = site({"/robots.txt": "User-agent: *\nVisit-time: 0000-0001\nAllow: /this/*/exactly\nDisallow: /\n"})
+    asked = site(
+        {
+            "/robots.txt": "User-agent: *\nVisit-time: 0000-0001\nAllow: /this/*/exactly\nDisallow: /\n"
+        }
+    )
     now = datetime(2026, 11, 21, hour, tzinfo=UTC)
     assert asked.access(AGENT, f"{ORIGIN}/this//exactly", now=now).verdict is verdict
 
@@ -154,7 +166,9 @@ def test_slashes_that_are_merged_wait_for_the_hours_of_visits(hour: int, verdict
 @pytest.mark.requirement("MEET-6", "AUTX-2", "AUTX-3")
 @pytest.mark.parametrize("target", CLOSED)
 def test_limits(target: str) -> None:
-    text = f"scope: /open/\n{GET}concurrent-limit: 2\n\nscope: /closed/\n{GET}request-limit: 1/hour\n"
+    text = (
+        f"scope: /open/\n{GET}concurrent-limit: 2\n\nscope: /closed/\n{GET}request-limit: 1/hour\n"
+    )
     asked = site({"/automation-preferences.txt": text})
     of_closed = asked.limits(AGENT, f"{ORIGIN}/closed/a")
     assert len(of_closed) == 1
@@ -167,7 +181,11 @@ def test_limits(target: str) -> None:
 @pytest.mark.requirement("MEET-6", "AUTX-7")
 @pytest.mark.parametrize("target", CLOSED)
 def test_pages_from_which_scripts_ask(target: str) -> None:
-    asked = site({"/automation-preferences.txt": f"scope: /\n{GET}allow-xhr: open\ndisallow-fetch-from: /closed/\n"})
+    asked = site(
+        {
+            "/automation-preferences.txt": f"scope: /\n{GET}allow-xhr: open\ndisallow-fetch-from: /closed/\n"
+        }
+    )
     for referer, rule in ((target, "automation.fetch-from"), ("/open/../a", "automation.allow")):
         decision = asked.access(AGENT, f"{ORIGIN}/data", kind="xhr", referer=ORIGIN + referer)
         assert decision.reasons[0].rule == rule
@@ -209,12 +227,20 @@ USES: Mapping[str, tuple[str, dict[str, str], dict[str, str]]] = {
         },
     ),
     "spawning": ("train", {"/ai.txt": "User-Agent: *\nDisallow: /closed/\n"}, {}),
-    "ai.txt": ("train", {"/ai.txt": "User-agent: *\n  Path: /closed/ html\n    Element: *\n      Disallow: Train\n"}, {}),
+    "ai.txt": (
+        "train",
+        {
+            "/ai.txt": "User-agent: *\n  Path: /closed/ html\n    Element: *\n      Disallow: Train\n"
+        },
+        {},
+    ),
 }
 
 
 @pytest.mark.requirement("MEET-6", "MEET-3")
-@pytest.mark.parametrize(("use", "files"), one_in(3, [(use, files) for use, files, _ in USES.values()]), ids=USES)
+@pytest.mark.parametrize(
+    ("use", "files"), one_in(3, [(use, files) for use, files, _ in USES.values()]), ids=USES
+)
 def test_uses_that_are_refused(use: str, files: dict[str, str]) -> None:
     agent = Agent("examplebot", uses=(use,), defaults={use: ALLOW})
     asked = site(files)
@@ -229,7 +255,9 @@ def test_uses_that_are_refused(use: str, files: dict[str, str]) -> None:
 
 @pytest.mark.requirement("MEET-6", "MEET-3")
 @pytest.mark.parametrize(
-    ("use", "files"), one_in(2, [(use, files) for use, _, files in USES.values() if files]), ids=lambda use: str(use)[:9]
+    ("use", "files"),
+    one_in(2, [(use, files) for use, _, files in USES.values() if files]),
+    ids=lambda use: str(use)[:9],
 )
 def test_uses_that_are_permitted_of_one_are_not_stated(use: str, files: dict[str, str]) -> None:
     asked = site(files)
@@ -252,7 +280,12 @@ def test_restrictions_of_each_hold() -> None:
     agent = Agent("examplebot", defaults={"present-snippet": ALLOW})
     asked = site({"/robots.txt": text})
     both = asked.page(agent, f"{ORIGIN}/open/../closed/a").uses["present-snippet"]
-    assert (both.verdict, both.stated, both.max_words, both.until_recrawled) == (ALLOW, True, 5, True)
+    assert (both.verdict, both.stated, both.max_words, both.until_recrawled) == (
+        ALLOW,
+        True,
+        5,
+        True,
+    )
     one = asked.page(agent, f"{ORIGIN}/open/../a").uses["present-snippet"]
     assert (one.verdict, one.stated, one.max_words, one.until_recrawled) == (ALLOW, False, 9, False)
     assert one.reasons[-1].rule == "acap.allow"
@@ -290,7 +323,9 @@ def test_a_response_whose_fields_refuse_what_the_file_does_not() -> None:
 @pytest.mark.requirement("MEET-6")
 def test_what_the_files_say_of_a_page_says_so_of_all() -> None:
     """Equal only where `page` says the same."""
-    asked = site({"/robots.txt": "User-agent: *\nDisallow: /shut/\nContent-Usage: /closed/ train-ai=n\n"})
+    asked = site(
+        {"/robots.txt": "User-agent: *\nDisallow: /shut/\nContent-Usage: /closed/ train-ai=n\n"}
+    )
     plain = asked.statements_key(AGENT, f"{ORIGIN}/open/a", NOW)
     assert asked.statements_key(AGENT, f"{ORIGIN}/open/b/../a", NOW) == plain
     assert asked.statements_key(AGENT, f"{ORIGIN}/open/../closed/a", NOW) != plain
@@ -312,6 +347,8 @@ def test_annotations_come_before_the_group_of_each() -> None:
     text = f"scope: /\n{GET}allowed-purposes: news\n\nscope: /closed/\n{GET}allow-xhr: open\n"
     asked = site({"/automation-preferences.txt": text})
     body = b'<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "allowedPurposes": ["ads"]}</script>'
-    page = asked.page(AGENT, f"{ORIGIN}/closed/../a", headers=[(b"Content-Type", b"text/html")], body=body)
+    page = asked.page(
+        AGENT, f"{ORIGIN}/closed/../a", headers=[(b"Content-Type", b"text/html")], body=body
+    )
     assert page.uses["crawl"].verdict is DENY
     assert page.uses["crawl"].reasons[0].source.part == "JSON-LD"

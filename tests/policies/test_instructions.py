@@ -37,7 +37,14 @@ def ai_txt(*elements: str, path: str = "/ html") -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def page_of(ai: bytes = b"", *, agent: Agent = BOT, robots: bytes = b"", body: bytes | None = None, **response: Any) -> Page:
+def page_of(
+    ai: bytes = b"",
+    *,
+    agent: Agent = BOT,
+    robots: bytes = b"",
+    body: bytes | None = None,
+    **response: Any,
+) -> Page:
     site = Site.from_files(ORIGIN, {"/robots.txt": robots, **({"/ai.txt": ai} if ai else {})})
     return site.page(agent, f"{ORIGIN}/a", body=body, **response)
 
@@ -84,7 +91,14 @@ def test_the_consequences_are_documented() -> None:
 
 @pytest.mark.requirement("AIT-9", "AIT-11")
 def test_disallow_beats_guide_on_the_same_element() -> None:
-    read = page_of(ai_txt("p: Guide Cite|en|one", "p: Disallow Cite", "b: Guide Cite|en|two", "i: Guide Train|en|three"))
+    read = page_of(
+        ai_txt(
+            "p: Guide Cite|en|one",
+            "p: Disallow Cite",
+            "b: Guide Cite|en|two",
+            "i: Guide Train|en|three",
+        )
+    )
     _, prohibitions, guidelines = sections(instructions(read, "Cite"))
     assert [line.split(":")[0] for line in prohibitions] == ['- What the CSS selector "p" selects']
     assert guidelines == ['- What the CSS selector "b" selects: Guideline "two"']
@@ -119,10 +133,21 @@ LANGUAGES = [
 
 @pytest.mark.requirement("AIT-11")
 @pytest.mark.parametrize(
-    ("lang", "text"), [("en-GB", "British"), ("en-uk", "British"), ("en-US", "US"), ("uk", "Ukrainian"), ("en", "US")]
+    ("lang", "text"),
+    [
+        ("en-GB", "British"),
+        ("en-uk", "British"),
+        ("en-US", "US"),
+        ("uk", "Ukrainian"),
+        ("en", "US"),
+    ],
 )
 def test_the_language_tag_of_the_paper_for_the_united_kingdom(lang: str, text: str) -> None:
-    (line,) = sections(instructions(page_of(ai_txt("p: Guide Cite|en-US|US|en-UK|British|uk|Ukrainian")), "Cite", lang))[2]
+    (line,) = sections(
+        instructions(
+            page_of(ai_txt("p: Guide Cite|en-US|US|en-UK|British|uk|Ukrainian")), "Cite", lang
+        )
+    )[2]
     assert line.endswith(f'Guideline "{text}"')
 
 
@@ -136,12 +161,16 @@ def test_guidelines_come_in_the_language_that_is_asked_for(lang: str, texts: lis
 
 @pytest.mark.requirement("AIT-11", "MEET-5")
 def test_of_a_page_only_elements_that_it_has_are_told_and_nothing_of_their_content() -> None:
-    ai = ai_txt("p: Disallow Cite", "b: Disallow Cite", "i: Guide Cite|en|x", "u: Guide Cite|en|x") + ai_txt(
-        "x: Disallow *", path="/ json"
-    )
+    ai = ai_txt(
+        "p: Disallow Cite", "b: Disallow Cite", "i: Guide Cite|en|x", "u: Guide Cite|en|x"
+    ) + ai_txt("x: Disallow *", path="/ json")
     body = b"<p class=MARKER>MARKER</p><i>MARKER</i>"
     text = instructions(page_of(ai, body=body, headers=[HTML]), "Cite")
-    assert [re.findall(r'^- What the CSS selector "(\w)"', line) for part in sections(text)[1:] for line in part] == [
+    assert [
+        re.findall(r'^- What the CSS selector "(\w)"', line)
+        for part in sections(text)[1:]
+        for line in part
+    ] == [
         ["p"],
         ["i"],
     ]
@@ -154,16 +183,32 @@ def test_of_a_page_only_elements_that_it_has_are_told_and_nothing_of_their_conte
 
 REFUSED = [
     ("Train", {"headers": [(b"X-Robots-Tag", b"noai")]}, f'"{ORIGIN}/a": "noai"'),
-    ("Train", {"robots": b"User-agent: *\nContent-Signal: ai-train=no\nDisallow:\n"}, f'"{ORIGIN}/robots.txt" line 2'),
-    ("Index", {"robots": b"ACAP-crawler: *\nACAP-disallow-index: /\n"}, f'"{ORIGIN}/robots.txt" line 2'),
-    ("Train", {"body": b'<p>x</p><meta name="tdm-reservation" content="1">', "headers": [HTML]}, f'"{ORIGIN}/a"'),
+    (
+        "Train",
+        {"robots": b"User-agent: *\nContent-Signal: ai-train=no\nDisallow:\n"},
+        f'"{ORIGIN}/robots.txt" line 2',
+    ),
+    (
+        "Index",
+        {"robots": b"ACAP-crawler: *\nACAP-disallow-index: /\n"},
+        f'"{ORIGIN}/robots.txt" line 2',
+    ),
+    (
+        "Train",
+        {"body": b'<p>x</p><meta name="tdm-reservation" content="1">', "headers": [HTML]},
+        f'"{ORIGIN}/a"',
+    ),
 ]
 
 
 @pytest.mark.requirement("AIT-11", "MEET-3")
 @pytest.mark.parametrize(("action", "stated", "place"), REFUSED)
-def test_a_refusal_of_the_whole_page_by_any_source_is_told_alone(action: str, stated: dict[str, Any], place: str) -> None:
-    text = instructions(page_of(ai_txt(f"p: Disallow {action}", f"b: Guide {action}|en|x"), **stated), action)
+def test_a_refusal_of_the_whole_page_by_any_source_is_told_alone(
+    action: str, stated: dict[str, Any], place: str
+) -> None:
+    text = instructions(
+        page_of(ai_txt(f"p: Disallow {action}", f"b: Guide {action}|en|x"), **stated), action
+    )
     whole, prohibitions, guidelines = sections(text)
     assert whole[0].startswith(f"- Prohibited, whatever is in it. {CONSEQUENCES[action]} (By ")
     assert place in whole[0]
@@ -173,7 +218,9 @@ def test_a_refusal_of_the_whole_page_by_any_source_is_told_alone(action: str, st
 @pytest.mark.requirement("AIT-11", "AIT-13")
 @pytest.mark.parametrize("element", ["*", "p[", "html"])
 def test_what_covers_the_whole_document_is_told_of_the_page(element: str) -> None:
-    whole, prohibitions, _ = sections(instructions(page_of(ai_txt(f"{element}: Disallow Train", "p: Disallow Train")), "Train"))
+    whole, prohibitions, _ = sections(
+        instructions(page_of(ai_txt(f"{element}: Disallow Train", "p: Disallow Train")), "Train")
+    )
     assert whole[0].startswith("- Prohibited, whatever is in it.")
     assert prohibitions == ["- none"]
 
@@ -181,42 +228,71 @@ def test_what_covers_the_whole_document_is_told_of_the_page(element: str) -> Non
 @pytest.mark.requirement("AIT-11")
 def test_a_page_that_may_not_be_fetched_is_told_so() -> None:
     whole = sections(instructions(page_of(robots=b"User-agent: *\nDisallow: /\n"), "Cite"))[0]
-    assert whole[0] == f'- It must not be fetched by this agent. (By "{ORIGIN}/robots.txt" line 2: "Disallow: /")'
+    assert (
+        whole[0]
+        == f'- It must not be fetched by this agent. (By "{ORIGIN}/robots.txt" line 2: "Disallow: /")'
+    )
     assert len(whole) == 2
 
 
 @pytest.mark.requirement("AIT-11")
 def test_what_is_embedded_may_be_refused_alone() -> None:
-    whole = sections(instructions(page_of(headers=[HTML, (b"X-Robots-Tag", b"noimageai")], body=b"<p>x"), "Train"))[0]
-    assert whole[1].startswith(f"- Images and other files in it: prohibited. {CONSEQUENCES['Train']} (By ")
+    whole = sections(
+        instructions(
+            page_of(headers=[HTML, (b"X-Robots-Tag", b"noimageai")], body=b"<p>x"), "Train"
+        )
+    )[0]
+    assert whole[1].startswith(
+        f"- Images and other files in it: prohibited. {CONSEQUENCES['Train']} (By "
+    )
 
 
 @pytest.mark.requirement("AIT-11")
-@pytest.mark.parametrize(("verdict", "words"), [(Verdict.ALLOW, "permits it."), (Verdict.DENY, "does not permit it.")])
-def test_where_nothing_is_stated_the_operators_default_is_told(verdict: Verdict, words: str) -> None:
+@pytest.mark.parametrize(
+    ("verdict", "words"), [(Verdict.ALLOW, "permits it."), (Verdict.DENY, "does not permit it.")]
+)
+def test_where_nothing_is_stated_the_operators_default_is_told(
+    verdict: Verdict, words: str
+) -> None:
     text = instructions(page_of(agent=Agent("bot", defaults={"cite": verdict})), "Cite")
-    nothing = [f"- The website states nothing of it as a whole. The default of the agent's operator {words}"]
+    nothing = [
+        f"- The website states nothing of it as a whole. The default of the agent's operator {words}"
+    ]
     assert sections(text) == [nothing, ["- none"], ["- none"]]
 
 
 @pytest.mark.requirement("AIT-11")
 def test_what_is_licensed_is_prohibited_nowhere() -> None:
-    licensed = Agent("bot", arrangements=(Arrangement("example.com", uses=frozenset({"train"}), reference="contract 7"),))
+    licensed = Agent(
+        "bot",
+        arrangements=(
+            Arrangement("example.com", uses=frozenset({"train"}), reference="contract 7"),
+        ),
+    )
     ai = ai_txt("*: Disallow Train Cite", "p: Disallow Train", "b: Guide Train|en|x")
     whole, prohibitions, guidelines = sections(instructions(page_of(ai, agent=licensed), "Train"))
     assert whole[0].startswith("- Permitted: the operator of the agent has arranged it.")
-    assert (prohibitions, guidelines) == (["- none"], ['- What the CSS selector "b" selects: Guideline "x"'])
-    assert sections(instructions(page_of(ai, agent=licensed), "Cite"))[0][0].startswith("- Prohibited")
+    assert (prohibitions, guidelines) == (
+        ["- none"],
+        ['- What the CSS selector "b" selects: Guideline "x"'],
+    )
+    assert sections(instructions(page_of(ai, agent=licensed), "Cite"))[0][0].startswith(
+        "- Prohibited"
+    )
 
 
 @pytest.mark.requirement("AIT-11", "MEET-3")
 def test_conditions_of_a_permission_are_told() -> None:
     robots = b"ACAP-crawler: *\nACAP-allow-present-snippet: / max-length=9-words\n"
-    robots += b"ACAP-allow-present: / prohibited-modification=style prohibited-modification=format\n"
+    robots += (
+        b"ACAP-allow-present: / prohibited-modification=style prohibited-modification=format\n"
+    )
     assert '- Permitted: the website permits it, on condition of max_words "9".' in instructions(
         page_of(robots=robots), "present-snippet"
     )
-    assert 'on condition of prohibited_modifications "format" "style".' in instructions(page_of(robots=robots), "present")
+    assert 'on condition of prohibited_modifications "format" "style".' in instructions(
+        page_of(robots=robots), "present"
+    )
 
 
 @pytest.mark.requirement("AIT-6", "AIT-16")
@@ -231,7 +307,9 @@ def test_conditions_of_a_permission_are_told() -> None:
     ],
 )
 def test_other_words_for_actions_and_uses(action: str, consequence: str) -> None:
-    (line,) = sections(instructions(page_of(ai_txt("p: Disallow Train Summarize Crop Cite")), action))[1]
+    (line,) = sections(
+        instructions(page_of(ai_txt("p: Disallow Train Summarize Crop Cite")), action)
+    )[1]
     assert f" selects: {consequence} (By " in line
 
 
@@ -288,7 +366,11 @@ def test_a_quotation_is_one_json_string_with_nothing_hidden_in_it(text: str) -> 
     inner = quotation[1:-1]
     assert re.sub(r"\\u[0-9a-f]{4}", "", inner).count("\\") == 0
     assert not set(inner) & set("`<\n\r“”„‟″ʺ״〝〞〟❝❞＂")
-    assert not [char for char in inner if unicodedata.category(char) in HIDDEN or 0xFE00 <= ord(char) <= 0xFE0F]
+    assert not [
+        char
+        for char in inner
+        if unicodedata.category(char) in HIDDEN or 0xFE00 <= ord(char) <= 0xFE0F
+    ]
     assert not unicodedata.combining(inner[:1] or " ")
     assert len(quotation.splitlines()) == 1
 
@@ -343,7 +425,10 @@ def test_nothing_gets_out_of_its_quotation(name: str, guideline: str) -> None:
 @given(hostile)
 def test_a_header_field_that_refuses_stays_in_its_quotation(value: str) -> None:
     def prompt(value: str) -> str:
-        return instructions(page_of(headers=[HTML, (b"X-Robots-Tag", b"noai, x " + value.encode())], body=b""), "Train")
+        return instructions(
+            page_of(headers=[HTML, (b"X-Robots-Tag", b"noai, x " + value.encode())], body=b""),
+            "Train",
+        )
 
     assert skeleton(prompt(one_line(value, ",:"))) == skeleton(prompt("x"))
 
@@ -362,11 +447,18 @@ def test_a_long_guideline_is_cut_and_says_so() -> None:
 
 
 @pytest.mark.requirement("SEC-1", "AIT-11")
-@pytest.mark.parametrize(("rule", "section"), one_in(2, [("Disallow Train", 1), ("Guide Train|en|text", 2)]))
-def test_where_there_is_more_than_can_be_told_the_page_is_off_limits(rule: str, section: int) -> None:
+@pytest.mark.parametrize(
+    ("rule", "section"), one_in(2, [("Disallow Train", 1), ("Guide Train|en|text", 2)])
+)
+def test_where_there_is_more_than_can_be_told_the_page_is_off_limits(
+    rule: str, section: int
+) -> None:
     ai = ai_txt(*(f"p.c{number}: {rule}" for number in range(3000)))
     lines = sections(instructions(page_of(ai), "Train"))[section]
-    assert lines[-1] == f"- The page as a whole: there is more than can be listed here. {CONSEQUENCES['Train']}"
+    assert (
+        lines[-1]
+        == f"- The page as a whole: there is more than can be listed here. {CONSEQUENCES['Train']}"
+    )
     assert MAX_LISTED - 1000 < sum(map(len, lines[:-1])) <= MAX_LISTED
 
 
@@ -375,8 +467,12 @@ def test_where_there_is_more_than_can_be_told_the_page_is_off_limits(rule: str, 
 
 @pytest.mark.requirement("AIT-5", "AIT-10", "AIT-13")
 def test_the_rules_of_a_page_that_was_not_fetched() -> None:
-    ai = ai_txt("p: Disallow Train", "p[: Disallow Clip", "html: Disallow Cite") + ai_txt("a.b: Disallow Index", path="/ json")
-    ai += ai_txt("a.b: Guide Return|en|x", path="/a xml") + ai_txt("*: Disallow Translate", path="/")
+    ai = ai_txt("p: Disallow Train", "p[: Disallow Clip", "html: Disallow Cite") + ai_txt(
+        "a.b: Disallow Index", path="/ json"
+    )
+    ai += ai_txt("a.b: Guide Return|en|x", path="/a xml") + ai_txt(
+        "*: Disallow Translate", path="/"
+    )
     unread = page_of(ai)
     assert [(one.selector, one.type, one.is_whole) for one in unread.elements] == [
         ("p", "html", False),
@@ -386,4 +482,8 @@ def test_the_rules_of_a_page_that_was_not_fetched() -> None:
         ("a.b", "xml", False),
         ("*", "", True),
     ]
-    assert [use for use in map(str.lower, ACTIONS) if unread.uses[use].stated] == ["cite", "clip", "translate"]
+    assert [use for use in map(str.lower, ACTIONS) if unread.uses[use].stated] == [
+        "cite",
+        "clip",
+        "translate",
+    ]

@@ -15,7 +15,13 @@ from jsonschema import Draft202012Validator, ValidationError
 from comity.policies import Agent, Fetched, Site, Verdict
 from comity.policies.answers.qualifiers import Extract, Qualifiers, Resource
 from comity.policies.answers.rule import RULES
-from comity.policies.tag import join_tags, no_page, read_conditions, without_extracts, write_conditions
+from comity.policies.tag import (
+    join_tags,
+    no_page,
+    read_conditions,
+    without_extracts,
+    write_conditions,
+)
 
 SCHEMA = json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -31,7 +37,9 @@ def check(tag: dict[str, Any]) -> None:
 
 
 def tag(robots: Any, agent: Agent = AGENT) -> dict[str, Any]:
-    return Site.from_files("https://example.com", {"/robots.txt": robots}).page(agent, URL).permissions
+    return (
+        Site.from_files("https://example.com", {"/robots.txt": robots}).page(agent, URL).permissions
+    )
 
 
 def test_the_schema_is_one() -> None:
@@ -45,7 +53,11 @@ def test_the_schema_is_one() -> None:
         b"",
         b"User-agent: *\nDisallow:\n",
         b"User-agent: *\nDisallow: /\n",
-        Fetched(status=200, body=b"User-agent: *\nAllow: /a", fetched_at=datetime(2026, 11, 21, tzinfo=UTC)),
+        Fetched(
+            status=200,
+            body=b"User-agent: *\nAllow: /a",
+            fetched_at=datetime(2026, 11, 21, tzinfo=UTC),
+        ),
         Fetched(status=404),
         Fetched(status=503),
         Fetched(status=0, error="connection refused"),
@@ -68,11 +80,19 @@ def test_what_a_tag_says() -> None:
         "line": 2,
         "text": "Allow: /a",
     }
-    verdicts = {use: (decision["verdict"], decision["stated"]) for use, decision in found["uses"].items()}
+    verdicts = {
+        use: (decision["verdict"], decision["stated"]) for use, decision in found["uses"].items()
+    }
     assert verdicts["index"] == ("deny", False)
     assert verdicts["train"] == ("allow", False)
-    said = {use: found["reasons"][decision["because"][0]] for use, decision in found["uses"].items() if not decision["stated"]}
-    assert {use: (reason["rule"], reason["url"], reason["text"]) for use, reason in said.items()} == {
+    said = {
+        use: found["reasons"][decision["because"][0]]
+        for use, decision in found["uses"].items()
+        if not decision["stated"]
+    }
+    assert {
+        use: (reason["rule"], reason["url"], reason["text"]) for use, reason in said.items()
+    } == {
         use: ("comity.default", "COMITY_DEFAULTS", text)
         for use, text in (
             ("follow", "follow: allow"),
@@ -93,7 +113,9 @@ def test_no_file_makes_an_invalid_tag(robots: bytes, uses: list[str]) -> None:
 def test_item_without_a_page() -> None:
     found = no_page(AGENT, "the item came from no page")
     check(found)
-    assert {(decision["verdict"], decision["stated"]) for decision in found["uses"].values()} == {("deny", False)}
+    assert {(decision["verdict"], decision["stated"]) for decision in found["uses"].values()} == {
+        ("deny", False)
+    }
     assert [reason["rule"] for reason in found["reasons"]] == ["comity.no-page"]
 
 
@@ -101,8 +123,20 @@ def stating(origin: str, **uses: str) -> dict[str, Any]:
     """The tag of a page of which a source states these uses."""
     made = Site.from_files(origin, {"/robots.txt": b""}).page(AGENT, f"{origin}/a").permissions
     for use, verdict in uses.items():
-        made["reasons"].append({"rule": "test.stated", "spec": "", "url": origin, "line": 1, "text": f"{use}: {verdict}"})
-        made["uses"][use] = {"verdict": verdict, "stated": True, "because": [len(made["reasons"]) - 1]}
+        made["reasons"].append(
+            {
+                "rule": "test.stated",
+                "spec": "",
+                "url": origin,
+                "line": 1,
+                "text": f"{use}: {verdict}",
+            }
+        )
+        made["uses"][use] = {
+            "verdict": verdict,
+            "stated": True,
+            "because": [len(made["reasons"]) - 1],
+        }
     return made
 
 
@@ -112,9 +146,13 @@ def test_two_pages_give_the_more_restrictive_of_each_use() -> None:
     for one, other in ((first, second), (second, first)):
         both = join_tags(AGENT, one, other)
         check(both)
-        found = {use: (decision["verdict"], decision["stated"]) for use, decision in both["uses"].items()}
+        found = {
+            use: (decision["verdict"], decision["stated"]) for use, decision in both["uses"].items()
+        }
         assert found["index"] == found["train"] == found["ai"] == ("deny", True)
-        assert found["tdm"] == found["genai"] == ("deny", False)  # the other page leaves it to the default
+        assert (
+            found["tdm"] == found["genai"] == ("deny", False)
+        )  # the other page leaves it to the default
         assert found["crawl"] == ("allow", True)
         assert both["reasons"][both["uses"]["index"]["because"][0]]["url"] == "https://two.example"
         assert {url for url in both["policies"] if url.endswith("/robots.txt")} == {
@@ -133,13 +171,20 @@ def test_same_page_twice_changes_nothing() -> None:
 
 @given(st.data())
 def test_combining_never_gives_a_permission_that_one_of_them_lacks(data: st.DataObject) -> None:
-    statements = st.dictionaries(st.sampled_from(["index", "train", "ai", "tdm"]), st.sampled_from(["allow", "deny"]))
-    one, other = stating("https://one.example", **data.draw(statements)), stating("https://two.example", **data.draw(statements))
+    statements = st.dictionaries(
+        st.sampled_from(["index", "train", "ai", "tdm"]), st.sampled_from(["allow", "deny"])
+    )
+    one, other = (
+        stating("https://one.example", **data.draw(statements)),
+        stating("https://two.example", **data.draw(statements)),
+    )
     both = join_tags(AGENT, one, other)
     check(both)
     for use, decision in both["uses"].items():
         allowed = [
-            tag["uses"][use]["verdict"] == "allow" if use in tag["uses"] else AGENT.defaults.get(use) is Verdict.ALLOW
+            tag["uses"][use]["verdict"] == "allow"
+            if use in tag["uses"]
+            else AGENT.defaults.get(use) is Verdict.ALLOW
             for tag in (one, other)
         ]
         assert (decision["verdict"] == "allow") == all(allowed)
@@ -151,7 +196,12 @@ def test_combining_never_gives_a_permission_that_one_of_them_lacks(data: st.Data
         {"schema": 2},
         {"uses": {}},
         {"more": 1},
-        {"uses": {use: {"verdict": "defer", "stated": True, "because": [0]} for use in tag(b"")["uses"]}},
+        {
+            "uses": {
+                use: {"verdict": "defer", "stated": True, "because": [0]}
+                for use in tag(b"")["uses"]
+            }
+        },
     ],
 )
 def test_the_schema_refuses_what_is_no_tag(change: dict[str, Any]) -> None:
@@ -160,10 +210,18 @@ def test_the_schema_refuses_what_is_no_tag(change: dict[str, Any]) -> None:
 
 
 @pytest.mark.requirement("AIT-6", "SEC-4")
-@pytest.mark.parametrize("name", ["a@b", "[red]x", "\u202eevil", "\x9bx", "a\u2028b", "É", "_a", "x" * 201])
+@pytest.mark.parametrize(
+    "name", ["a@b", "[red]x", "\u202eevil", "\x9bx", "a\u2028b", "É", "_a", "x" * 201]
+)
 def test_an_action_whose_name_is_none_of_a_use_is_in_no_list_of_uses(name: str) -> None:
     """The tag would be understood by nobody. What the rule refuses it refuses all the same."""
-    lines = ("User-agent: *", "  Path: / html", "    Element: *", f"      Disallow: {name} Train", "      Disallow: crop")
+    lines = (
+        "User-agent: *",
+        "  Path: / html",
+        "    Element: *",
+        f"      Disallow: {name} Train",
+        "      Disallow: crop",
+    )
     site = Site.from_files("https://example.com", {"/ai.txt": "\n".join(lines).encode()})
     made = site.page(AGENT, URL, body=b"<p>a").permissions
     check(made)
@@ -174,7 +232,10 @@ def test_an_action_whose_name_is_none_of_a_use_is_in_no_list_of_uses(name: str) 
 @pytest.mark.requirement("AIT-6", "SEC-1")
 def test_of_uses_that_only_the_site_names_there_are_not_too_many() -> None:
     actions = "\n".join(f"      Disallow: a{number}" for number in range(1000))
-    site = Site.from_files("https://example.com", {"/ai.txt": f"User-agent: *\n  Path: /\n    Element: *\n{actions}".encode()})
+    site = Site.from_files(
+        "https://example.com",
+        {"/ai.txt": f"User-agent: *\n  Path: /\n    Element: *\n{actions}".encode()},
+    )
     page = site.page(AGENT, URL, body=None)
     check(page.permissions)
     assert len(page.permissions["uses"]) == 106
@@ -182,7 +243,9 @@ def test_of_uses_that_only_the_site_names_there_are_not_too_many() -> None:
 
 
 def robots_meta(value: bytes, agent: Agent, origin: str = "https://one.example") -> dict[str, Any]:
-    page = Site.from_files(origin, {"/robots.txt": b""}).page(agent, f"{origin}/a", headers=[(b"X-Robots-Tag", value)])
+    page = Site.from_files(origin, {"/robots.txt": b""}).page(
+        agent, f"{origin}/a", headers=[(b"X-Robots-Tag", value)]
+    )
     return page.permissions
 
 
@@ -190,11 +253,19 @@ def robots_meta(value: bytes, agent: Agent, origin: str = "https://one.example")
 @pytest.mark.parametrize("default", [Verdict.ALLOW, Verdict.DENY])
 def test_what_limits_a_use_is_said_whatever_the_default(default: Verdict) -> None:
     """Whoever judges silence anew has to know it."""
-    agent = Agent("testbot", uses=("index", "present-snippet"), defaults={"index": default, "present-snippet": default})
+    agent = Agent(
+        "testbot",
+        uses=("index", "present-snippet"),
+        defaults={"index": default, "present-snippet": default},
+    )
     found = robots_meta(b"max-snippet: 20, unavailable_after: 2040-01-01", agent)
     check(found)
     snippet, index = found["uses"]["present-snippet"], found["uses"]["index"]
-    assert (snippet["verdict"], snippet["stated"], snippet["max_chars"]) == (default.value, False, 20)
+    assert (snippet["verdict"], snippet["stated"], snippet["max_chars"]) == (
+        default.value,
+        False,
+        20,
+    )
     assert index["until"] == "2039-12-31T10:00:00Z"  # where the day begins first
     rules = [found["reasons"][place]["rule"] for place in snippet["because"]]
     assert rules == ["comity.default", "robots-meta.limit", "robots-meta.limit"]
@@ -204,7 +275,10 @@ def test_what_limits_a_use_is_said_whatever_the_default(default: Verdict) -> Non
 @pytest.mark.parametrize("default", [Verdict.ALLOW, Verdict.DENY])
 def test_limits_of_either_page_limit_an_item_of_both(default: Verdict) -> None:
     agent = Agent("testbot", uses=("present-snippet",), defaults={"present-snippet": default})
-    one, free = robots_meta(b"max-snippet: 20", agent), robots_meta(b"all", agent, "https://two.example")
+    one, free = (
+        robots_meta(b"max-snippet: 20", agent),
+        robots_meta(b"all", agent, "https://two.example"),
+    )
     stated = json.loads(json.dumps(free))
     stated["reasons"].append({"rule": "test.stated", "spec": "", "url": "", "line": 1, "text": ""})
     stated["uses"]["present-snippet"] = {
@@ -225,7 +299,10 @@ def test_silence_that_nobody_has_asked_about_is_another() -> None:
     """Of a use that one of the pages does not list, nobody knows what its site says in other words."""
     one, other = stating("https://one.example", genai="allow"), stating("https://two.example")
     found = join_tags(AGENT, one, other)
-    parts = {use: found["reasons"][found["uses"][use]["because"][0]].get("part") for use in ("preserve", "genai")}
+    parts = {
+        use: found["reasons"][found["uses"][use]["because"][0]].get("part")
+        for use in ("preserve", "genai")
+    }
     assert parts == {"preserve": "setting", "genai": "item"}
 
 
@@ -234,25 +311,42 @@ def test_a_refusal_that_is_no_silence_decides_before_one_by_default() -> None:
     """Another default lifts what silence refuses, and nothing else (docs/datasets.md): it is to find what else refuses."""
     silent, unknown = stating("https://one.example"), no_page(AGENT, "the item came from no page")
     unasked = stating("https://two.example") | {"uses": {}}
-    for other, rule, part in ((unknown, "comity.no-page", "item"), (unasked, "comity.default", "item")):
+    for other, rule, part in (
+        (unknown, "comity.no-page", "item"),
+        (unasked, "comity.default", "item"),
+    ):
         for pair in ((silent, other), (other, silent), (join_tags(AGENT, silent, other), silent)):
             both = join_tags(AGENT, *pair)
             check(both)
             use = both["uses"]["index"]
             reason = both["reasons"][use["because"][0]]
-            assert (use["verdict"], use["stated"], reason["rule"], reason["part"]) == ("deny", False, rule, part)
+            assert (use["verdict"], use["stated"], reason["rule"], reason["part"]) == (
+                "deny",
+                False,
+                rule,
+                part,
+            )
 
 
 def reasons_of(tag: dict[str, Any], decision: dict[str, Any]) -> list[str]:
-    return [f"{tag['reasons'][place]['rule']} {tag['reasons'][place]['url']}" for place in decision["because"]]
+    return [
+        f"{tag['reasons'][place]['rule']} {tag['reasons'][place]['url']}"
+        for place in decision["because"]
+    ]
 
 
 @pytest.mark.requirement("META-3", "MEET-3")
 def test_of_what_is_embedded_in_two_pages_the_more_restrictive_holds_too() -> None:
     """Where only one of them says something else of it, the other says of it what it says of itself."""
-    agent = Agent("testbot", uses=("train", "index"), defaults={"train": Verdict.ALLOW, "index": Verdict.ALLOW})
+    agent = Agent(
+        "testbot",
+        uses=("train", "index"),
+        defaults={"train": Verdict.ALLOW, "index": Verdict.ALLOW},
+    )
     images = robots_meta(b"noimageai", agent)
-    silent, refusing = (robots_meta(value, agent, "https://two.example") for value in (b"all", b"noai, noindex"))
+    silent, refusing = (
+        robots_meta(value, agent, "https://two.example") for value in (b"all", b"noai, noindex")
+    )
     both_images = robots_meta(b"noimageai, noindex", agent, "https://three.example")
     assert images["embedded"]["train"]["verdict"] == "deny"
     for pair in ((images, silent), (silent, images)):
@@ -262,14 +356,19 @@ def test_of_what_is_embedded_in_two_pages_the_more_restrictive_holds_too() -> No
         embedded = both["embedded"]["train"]
         assert (embedded["verdict"], embedded["stated"]) == ("deny", True)
         assert reasons_of(both, embedded) == ["robots-meta.disallow https://one.example/a"]
-        assert (both["uses"]["train"]["verdict"], both["uses"]["train"]["stated"]) == ("allow", False)
+        assert (both["uses"]["train"]["verdict"], both["uses"]["train"]["stated"]) == (
+            "allow",
+            False,
+        )
     for pair in ((images, refusing), (refusing, images)):
         both = join_tags(agent, *pair)
         check(both)
         decision = both.get("embedded", {}).get("train", both["uses"]["train"])
         assert (decision["verdict"], decision["stated"]) == ("deny", True)
         assert both["uses"]["train"]["verdict"] == both["uses"]["index"]["verdict"] == "deny"
-        assert reasons_of(both, both["uses"]["train"]) == ["robots-meta.disallow https://two.example/a"]
+        assert reasons_of(both, both["uses"]["train"]) == [
+            "robots-meta.disallow https://two.example/a"
+        ]
     both = join_tags(agent, images, both_images)
     assert sorted(reasons_of(both, both["embedded"]["train"])) == [
         f"robots-meta.disallow https://{host}.example/a" for host in ("one", "three")
@@ -284,9 +383,9 @@ def test_elements_of_two_pages_are_all_there_with_their_reasons() -> None:
         ai = f"# {host}\nUser-agent: *\n  Path: /\n    Element: p\n      Disallow: Train\n"
         site = Site.from_files(f"https://{host}", {"/ai.txt": ai.encode()})
         html = [(b"Content-Type", b"text/html")]
-        return site.page(AGENT, f"https://{host}/a", headers=html, body=b"<html><head></head><body><p>a text</p>").tag_of(
-            {"text": "a text"}, {}
-        )
+        return site.page(
+            AGENT, f"https://{host}/a", headers=html, body=b"<html><head></head><body><p>a text</p>"
+        ).tag_of({"text": "a text"}, {})
 
     one, other = page("one.example"), page("two.example")
     both = join_tags(AGENT, one, other)
@@ -303,7 +402,12 @@ def test_elements_of_two_pages_are_all_there_with_their_reasons() -> None:
 @pytest.mark.requirement("WHY-1")
 def test_the_tag_without_a_page_says_why() -> None:
     [reason] = no_page(AGENT, "made up")["reasons"]
-    assert (reason["rule"], reason["url"], reason["part"], reason["text"]) == ("comity.no-page", "", "item", "made up")
+    assert (reason["rule"], reason["url"], reason["part"], reason["text"]) == (
+        "comity.no-page",
+        "",
+        "item",
+        "made up",
+    )
 
 
 @pytest.mark.requirement("MEET-5", "ACAP-29")
@@ -313,10 +417,20 @@ def test_a_permission_that_needs_an_element_of_the_page_cannot_be_used_of_what_w
     def resource(extract: str, content: str, url: str = "") -> dict[str, str]:
         return {"role": "", "extract": extract, "url": url, "content": content}
 
-    made = stating("https://one.example", index="allow", present="allow", preserve="allow", train="allow", ai="deny")
+    made = stating(
+        "https://one.example",
+        index="allow",
+        present="allow",
+        preserve="allow",
+        train="allow",
+        ai="deny",
+    )
     uses = made["uses"]
     uses["index"]["must_use"] = [resource("id:a", "<p>a</p>")]
-    uses["present"]["must_include"] = [resource("", "a logo", "https://one.example/logo"), resource("meta:b", "b")]
+    uses["present"]["must_include"] = [
+        resource("", "a logo", "https://one.example/logo"),
+        resource("meta:b", "b"),
+    ]
     uses["preserve"]["must_use"] = [resource("id:a", "")]
     uses["train"]["must_include"] = [resource("", "a logo", "https://one.example/logo")]
     check(made)
@@ -329,15 +443,24 @@ def test_a_permission_that_needs_an_element_of_the_page_cannot_be_used_of_what_w
             assert (decision["verdict"], decision["stated"], len(decision)) == ("deny", True, 3)
             [place] = decision["because"]
             was = made["reasons"][made["uses"][use]["because"][0]]
-            assert cut["reasons"][place] == was | {"rule": "acap.resource", "spec": RULES["acap.resource"].spec}
+            assert cut["reasons"][place] == was | {
+                "rule": "acap.resource",
+                "spec": RULES["acap.resource"].spec,
+            }
         assert {use: cut[part][use] for use in uses if use not in ("index", "present")} == {
-            use: decision for use, decision in made["uses"].items() if use not in ("index", "present")
+            use: decision
+            for use, decision in made["uses"].items()
+            if use not in ("index", "present")
         }
         assert cut["reasons"][: len(made["reasons"])] == made["reasons"]
     assert json.dumps(made) == before
 
 
-extracts = st.builds(Extract, kind=st.sampled_from(["id", "class", "meta"]), name=st.text("ab:c", min_size=1, max_size=3))
+extracts = st.builds(
+    Extract,
+    kind=st.sampled_from(["id", "class", "meta"]),
+    name=st.text("ab:c", min_size=1, max_size=3),
+)
 resources = st.builds(
     Resource,
     role=st.sampled_from(["", "credit", "link"]),
@@ -377,9 +500,17 @@ def test_conditions_of_two_permissions_hold_together(one: Qualifiers, other: Qua
     for first, second in ((one, other), (other, one)):
         both = first.conjoined(second)
         for name in ("until", "max_chars", "max_words"):
-            values = [getattr(each, name) for each in (one, other) if getattr(each, name) is not None]
+            values = [
+                getattr(each, name) for each in (one, other) if getattr(each, name) is not None
+            ]
             assert getattr(both, name) == min(values, default=None)
         assert both.until_recrawled is (one.until_recrawled or other.until_recrawled)
-        for name in ("prohibited_modifications", "prohibited_contexts", "required_contexts", "must_use", "must_include"):
+        for name in (
+            "prohibited_modifications",
+            "prohibited_contexts",
+            "required_contexts",
+            "must_use",
+            "must_include",
+        ):
             assert set(getattr(both, name)) == {*getattr(one, name), *getattr(other, name)}
     assert one.conjoined() == one.conjoined(Qualifiers()) == one

@@ -34,7 +34,9 @@ def tdmrep(*rules: Any) -> dict[str, str]:
 
 
 def rule(location: str, reservation: int, **policy: str) -> dict[str, Any]:
-    return {"location": location, "tdm-reservation": reservation} | {name.replace("_", "-"): url for name, url in policy.items()}
+    return {"location": location, "tdm-reservation": reservation} | {
+        name.replace("_", "-"): url for name, url in policy.items()
+    }
 
 
 PAPERS = tdmrep(
@@ -130,10 +132,15 @@ def test_files_as_sites_have_them(sample: Sample) -> None:
     site = Site.from_files(ORIGIN, {path: text.encode() for path, text in sample.files.items()})
     uses = site.page(Agent(sample.agent), ORIGIN + sample.path).uses
     marks = {"allow": "+", "deny": "-"}
-    assert "".join(marks[uses[use].verdict.value] if uses[use].stated else "?" for use in USES) == sample.outcome
+    assert (
+        "".join(marks[uses[use].verdict.value] if uses[use].stated else "?" for use in USES)
+        == sample.outcome
+    )
 
 
 def test_the_table_is_that_of_the_docs() -> None:
-    cells = [(sample.file, sample.quirk, *(WORDS[mark] for mark in sample.outcome)) for sample in SAMPLES]
+    cells = [
+        (sample.file, sample.quirk, *(WORDS[mark] for mark in sample.outcome)) for sample in SAMPLES
+    ]
     rows = [f"| {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for row in cells]
     assert "\n".join(rows) in TABLE.read_text("utf-8"), "\n".join(rows)

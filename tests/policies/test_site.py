@@ -9,7 +9,18 @@ from hashlib import sha256
 
 import pytest
 
-from comity.policies import Agent, Decision, Fetched, Finding, PolicyError, Reason, Site, Source, UseDecision, Verdict
+from comity.policies import (
+    Agent,
+    Decision,
+    Fetched,
+    Finding,
+    PolicyError,
+    Reason,
+    Site,
+    Source,
+    UseDecision,
+    Verdict,
+)
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.answers.rule import RULES
 from comity.policies.formats.robots.reading import MAX_DECIDED
@@ -27,8 +38,14 @@ def site(body: bytes | Fetched) -> Site:
 OUTCOMES = [
     (Fetched(status=200, body=b"User-agent: *"), Availability.PRESENT),
     (Fetched(status=204), Availability.PRESENT),
-    (Fetched(status=200, body=b"x", headers=((b"content-type", b"text/HTML; charset=utf-8"),)), Availability.PRESENT),
-    (Fetched(status=200, body=b"<p>x", headers=((b"content-type", b"text/plain"),)), Availability.ABSENT),
+    (
+        Fetched(status=200, body=b"x", headers=((b"content-type", b"text/HTML; charset=utf-8"),)),
+        Availability.PRESENT,
+    ),
+    (
+        Fetched(status=200, body=b"<p>x", headers=((b"content-type", b"text/plain"),)),
+        Availability.ABSENT,
+    ),
     (Fetched(status=200, body=b"\xef\xbb\xbf \n<!DOCTYPE html>"), Availability.ABSENT),
     (Fetched(status=200, body=b"<html lang=en>"), Availability.ABSENT),
     (Fetched(status=206, body=b"User-agent: *"), Availability.UNREACHABLE),
@@ -47,7 +64,11 @@ OUTCOMES = [
 
 
 @pytest.mark.requirement("RFC-5", "RFC-6", "RFC-7", "RFC-10")
-@pytest.mark.parametrize(("fetched", "want"), OUTCOMES, ids=[f"{fetched.status}-{want.value}" for fetched, want in OUTCOMES])
+@pytest.mark.parametrize(
+    ("fetched", "want"),
+    OUTCOMES,
+    ids=[f"{fetched.status}-{want.value}" for fetched, want in OUTCOMES],
+)
 def test_what_an_outcome_means(fetched: Fetched, want: Availability) -> None:
     assert availability(fetched) is want
     decision = site(fetched).access(AGENT, URL)
@@ -67,18 +88,29 @@ def test_what_an_outcome_means(fetched: Fetched, want: Availability) -> None:
 def test_the_reason_without_a_file(fetched: Fetched, rule: str, text: str) -> None:
     found = site(fetched)
     [reason] = found.access(AGENT, URL).reasons
-    assert (reason.rule, reason.source.text, reason.source.part, reason.source.line) == (rule, text, "status", 0)
+    assert (reason.rule, reason.source.text, reason.source.part, reason.source.line) == (
+        rule,
+        text,
+        "status",
+        0,
+    )
     assert found.considered(AGENT, URL) == ()
     assert found.rates(AGENT) is None
     assert (found.findings, found.sitemaps) == ((), ())
 
 
 RESERVED = b'[{"location": "/", "tdm-reservation": 1}]'
-PROHIBITED = b'<content url="/"><license><prohibits type="usage">ai-train</prohibits></license></content>'
+PROHIBITED = (
+    b'<content url="/"><license><prohibits type="usage">ai-train</prohibits></license></content>'
+)
 LICENCE = b'<rsl xmlns="https://rslstandard.org/rsl">%s</rsl>' % PROHIBITED
 REFUSING = [
     ("/.well-known/tdmrep.json", RESERVED, "tdmrep.reserved"),
-    ("/ai.txt", b"User-agent: *\n  Path: / html\n    Element: *\n      Disallow: Train\n", "ait.disallow"),
+    (
+        "/ai.txt",
+        b"User-agent: *\n  Path: / html\n    Element: *\n      Disallow: Train\n",
+        "ait.disallow",
+    ),
     ("/ai.txt", b"User-agent: *\nDisallow: /\n", "spawning.disallow"),
     ("/license.xml", LICENCE, "rsl.prohibits"),
 ]
@@ -92,29 +124,48 @@ def test_every_file_is_known_by_its_content(path: str, body: bytes, rule: str) -
     def rules(body: bytes, media_type: bytes) -> list[str]:
         served = Fetched(status=200, body=body, headers=((b"Content-Type", media_type),))
         found = Site.from_files(
-            "https://example.com", {"/robots.txt": b"License: /license.xml\n" * (path == "/license.xml"), path: served}
+            "https://example.com",
+            {"/robots.txt": b"License: /license.xml\n" * (path == "/license.xml"), path: served},
         )
-        return [reason.rule for reason in found.page(agent, URL, headers=[(b"Content-Type", b"text/html")]).uses["train"].reasons]
+        return [
+            reason.rule
+            for reason in found.page(agent, URL, headers=[(b"Content-Type", b"text/html")])
+            .uses["train"]
+            .reasons
+        ]
 
-    for media_type in (b"text/html; charset=utf-8", b"application/xhtml+xml", b"application/octet-stream"):
+    for media_type in (
+        b"text/html; charset=utf-8",
+        b"application/xhtml+xml",
+        b"application/octet-stream",
+    ):
         assert rules(body, media_type) == [rule]
     page = b"<!DOCTYPE html>\n<pre>\n" + body
-    assert rules(page, b"text/plain") == ["rsl.unlicensed" if path == "/license.xml" else "comity.default"]
+    assert rules(page, b"text/plain") == [
+        "rsl.unlicensed" if path == "/license.xml" else "comity.default"
+    ]
 
 
 def test_a_file_that_is_not_given_is_not_there() -> None:
-    assert Site.from_files("https://example.com", {}).access(AGENT, URL).reasons[0].rule == "robots.unavailable"
+    assert (
+        Site.from_files("https://example.com", {}).access(AGENT, URL).reasons[0].rule
+        == "robots.unavailable"
+    )
 
 
 @pytest.mark.requirement("WHY-1")
 def test_a_reason_names_file_hash_and_time() -> None:
     at = datetime(2026, 11, 21, tzinfo=UTC)
-    decision = site(Fetched(status=200, body=b"User-agent: *\nDisallow: /", fetched_at=at)).access(AGENT, URL)
+    decision = site(Fetched(status=200, body=b"User-agent: *\nDisallow: /", fetched_at=at)).access(
+        AGENT, URL
+    )
     source = decision.reasons[0].source
     assert source.url == "https://example.com/robots.txt"
     assert source.fetched_at == at
     assert len(source.sha256) == 64
-    assert str(decision) == ("deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt:2: 'Disallow: /'")
+    assert str(decision) == (
+        "deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt:2: 'Disallow: /'"
+    )
 
 
 @pytest.mark.requirement("WHY-2")
@@ -130,7 +181,11 @@ def test_a_tag_names_all_files_with_status_hash_and_time() -> None:
         "sha256": sha256(b"x").hexdigest(),
         "fetched_at": "2026-11-21T00:00:00+00:00",
     }
-    assert policies["https://example.com/ai.txt"] == {"status": 404, "sha256": None, "fetched_at": "2026-11-21T00:00:00+00:00"}
+    assert policies["https://example.com/ai.txt"] == {
+        "status": 404,
+        "sha256": None,
+        "fetched_at": "2026-11-21T00:00:00+00:00",
+    }
     not_there = {"status": 404, "sha256": None, "fetched_at": None}
     assert policies["https://example.com/automation-preferences.txt"] == not_there
 
@@ -147,7 +202,9 @@ def test_a_reason_of_a_use_names_the_place_of_its_statement() -> None:
     """A line of a file with hash and time, or a part of the response."""
     at = datetime(2026, 11, 21, tzinfo=UTC)
     files = {
-        "/robots.txt": Fetched(status=200, body=b"User-agent: *\nDisallow:\nUsage: ai=n\n", fetched_at=at),
+        "/robots.txt": Fetched(
+            status=200, body=b"User-agent: *\nDisallow:\nUsage: ai=n\n", fetched_at=at
+        ),
         "/.well-known/tdmrep.json": Fetched(
             status=200,
             body=b'[\n{"location": "/", "tdm-reservation": 1}\n]',
@@ -155,20 +212,34 @@ def test_a_reason_of_a_use_names_the_place_of_its_statement() -> None:
             headers=((b"Content-Type", b"application/json"),),
         ),
     }
-    headers = [(b"Content-Type", b"text/html"), (b"X-Robots-Tag", b"noindex"), (b"Content-Usage", b"train-ai=n")]
+    headers = [
+        (b"Content-Type", b"text/html"),
+        (b"X-Robots-Tag", b"noindex"),
+        (b"Content-Usage", b"train-ai=n"),
+    ]
     body = b"<html><head>\n<meta name=robots content=noarchive></head></html>"
-    page = Site.from_files("https://example.com", files).page(AGENT, URL, headers=headers, body=body)
+    page = Site.from_files("https://example.com", files).page(
+        AGENT, URL, headers=headers, body=body
+    )
     reasons = [reason for use in ("train", *page.uses) for reason in page.uses[use].reasons]
     tdmrep = "https://example.com/.well-known/tdmrep.json"
-    assert {(each.rule, each.source.url, each.source.part, each.source.line, each.source.text) for each in reasons} >= {
+    assert {
+        (each.rule, each.source.url, each.source.part, each.source.line, each.source.text)
+        for each in reasons
+    } >= {
         ("usage.disallow", "https://example.com/robots.txt", "body", 3, "Usage: ai=n"),
         ("tdmrep.reserved", tdmrep, "body", 2, '{"location": "/", "tdm-reservation": 1}'),
         ("robots-meta.disallow", URL, "meta robots", 2, "noarchive"),
         ("robots-meta.disallow", URL, "header X-Robots-Tag", 0, "noindex"),
         ("content-usage.disallow", URL, "header Content-Usage", 0, "train-ai=n"),
     }
-    for rule, file in (("usage.disallow", files["/robots.txt"]), ("tdmrep.reserved", files["/.well-known/tdmrep.json"])):
-        sources = {(each.source.fetched_at, each.source.sha256) for each in reasons if each.rule == rule}
+    for rule, file in (
+        ("usage.disallow", files["/robots.txt"]),
+        ("tdmrep.reserved", files["/.well-known/tdmrep.json"]),
+    ):
+        sources = {
+            (each.source.fetched_at, each.source.sha256) for each in reasons if each.rule == rule
+        }
         assert sources == {(at, sha256(file.body).hexdigest())}
 
 
@@ -181,7 +252,10 @@ def test_decisions_per_line_are_not_kept_without_end() -> None:
         return sum(isinstance(each, Decision) for each in gc.get_objects())
 
     before = count()
-    lines = [found.access(AGENT, f"https://example.com/{number}/").reasons[0].source.line for number in range(1_100)]
+    lines = [
+        found.access(AGENT, f"https://example.com/{number}/").reasons[0].source.line
+        for number in range(1_100)
+    ]
     assert lines == list(range(2, 1_102))
     assert count() - before <= MAX_DECIDED
 
@@ -212,7 +286,10 @@ def test_visit_time(hours: str, clock: str, opens: str | None) -> None:
     assert decision.verdict is Verdict.DEFER
     assert decision.not_before == datetime.fromisoformat(opens).replace(tzinfo=UTC)
     assert decision.reasons[0].rule == "robots.visit-time"
-    assert (decision.reasons[0].source.line, decision.reasons[0].source.text) == (2, f"Visit-time: {hours}")
+    assert (decision.reasons[0].source.line, decision.reasons[0].source.text) == (
+        2,
+        f"Visit-time: {hours}",
+    )
     assert str(decision).startswith(f"defer until {opens}:00+00:00: robots.visit-time")
     assert found.access(AGENT, "https://example.com/private", now=now).verdict is Verdict.DENY
 
@@ -223,7 +300,12 @@ def test_visit_times_are_in_utc_wherever_the_crawler_is(monkeypatch: pytest.Monk
     for zone in ("XXX-13", "XXX11", "UTC0"):
         monkeypatch.setenv("TZ", zone)
         time.tzset()
-        for hour, verdict in ((6, Verdict.ALLOW), (8, Verdict.ALLOW), (9, Verdict.DEFER), (5, Verdict.DEFER)):
+        for hour, verdict in (
+            (6, Verdict.ALLOW),
+            (8, Verdict.ALLOW),
+            (9, Verdict.DEFER),
+            (5, Verdict.DEFER),
+        ):
             now = datetime(2026, 11, 21, hour, tzinfo=UTC).astimezone(timezone(timedelta(hours=9)))
             assert found.access(AGENT, URL, now=now).verdict is verdict
     monkeypatch.undo()
@@ -239,7 +321,10 @@ def test_uses_that_nobody_states() -> None:
     page = site(b"").page(agent, URL, body=b"text")
     assert list(page.uses) == ["crawl", "follow", "index", "preserve", "present", "train"]
     assert len(page.uses) == 6
-    told = {use: (page.uses[use].verdict.value, page.uses[use].stated) for use in ("crawl", "follow", "index", "train", "any")}
+    told = {
+        use: (page.uses[use].verdict.value, page.uses[use].stated)
+        for use in ("crawl", "follow", "index", "train", "any")
+    }
     assert told == {
         "crawl": ("allow", True),
         "follow": ("allow", False),
@@ -277,11 +362,16 @@ def test_decisions_have_no_truth_value() -> None:
     ):
         with pytest.raises(TypeError, match=r"compare \.verdict"):
             bool(decision)
-    assert str(decision) == "deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt"
+    assert (
+        str(decision)
+        == "deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt"
+    )
 
 
 def test_a_finding_says_where() -> None:
-    finding = Finding(rule="robots.path", message="m", url="https://example.com/robots.txt", line=3, column=9)
+    finding = Finding(
+        rule="robots.path", message="m", url="https://example.com/robots.txt", line=3, column=9
+    )
     assert str(finding) == "https://example.com/robots.txt:3:9: robots.path: m"
     assert str(Finding(rule="robots.path", message="m")) == "robots.path: m"
 
@@ -305,7 +395,11 @@ def test_an_agent_is_a_product_token() -> None:
         ("http://[::1]:80/x", "http://[::1]", "/x"),
         ("https://example.com?q", "https://example.com", "/?q"),
         ("https://example.com/?", "https://example.com", "/?"),
-        ("https://example.com/a?u=https://other.example/b", "https://example.com", "/a?u=https://other.example/b"),
+        (
+            "https://example.com/a?u=https://other.example/b",
+            "https://example.com",
+            "/a?u=https://other.example/b",
+        ),
         ("https://example.com?u=/x", "https://example.com", "/?u=/x"),
         ("http://a/b/c?d/e?f", "http://a", "/b/c?d/e?f"),
         ("http://a?b?c", "http://a", "/?b?c"),
@@ -319,7 +413,11 @@ def test_origin_and_target(url: str, origin: str, target: str) -> None:
 
 
 def test_a_target_is_its_own_target() -> None:
-    assert [target_of(target) for target in ("/a?b", "a", "?q=http://x/")] == ["/a?b", "/a", "/?q=http://x/"]
+    assert [target_of(target) for target in ("/a?b", "a", "?q=http://x/")] == [
+        "/a?b",
+        "/a",
+        "/?q=http://x/",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,12 @@ def test_ids_of_rules_fit() -> None:
 
 
 JSON = st.recursive(
-    st.sampled_from([None, True, False, 0, 1, 2, -1, 1.5, "", "a", "b", "1", "2027-01-01T00:00:00Z"]),
-    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.sampled_from("ab"), values, max_size=3),
+    st.sampled_from(
+        [None, True, False, 0, 1, 2, -1, 1.5, "", "a", "b", "1", "2027-01-01T00:00:00Z"]
+    ),
+    lambda values: (
+        st.lists(values, max_size=3) | st.dictionaries(st.sampled_from("ab"), values, max_size=3)
+    ),
     max_leaves=6,
 )
 SHAPES: list[Shape] = [

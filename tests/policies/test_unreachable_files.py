@@ -30,12 +30,20 @@ NO_ANSWER = [
     (Fetched(status=0, error="no answer within 15 s"), "no answer within 15 s"),
     (Fetched(status=200, body=b"[", error="the body breaks off"), "the body breaks off"),
 ]
-ANSWERS = [Fetched(status=status) for status in (404, 410, 401, 403, 301)] + [Fetched(status=200, body=b"<p>Not found")]
+ANSWERS = [Fetched(status=status) for status in (404, 410, 401, 403, 301)] + [
+    Fetched(status=200, body=b"<p>Not found")
+]
 DENIED = {TDMREP: {"train", "tdm", "summarize"}, AI_TXT: set(USES), AUTOMATION: set()}
 RULE_OF = {TDMREP: "tdmrep.unreachable", AI_TXT: "ait.unreachable"}
 
 
-def page(files: dict[str, Any], agent: Agent = AGENT, headers: Any = (), body: bytes = b"", url: str = URL) -> Page:
+def page(
+    files: dict[str, Any],
+    agent: Agent = AGENT,
+    headers: Any = (),
+    body: bytes = b"",
+    url: str = URL,
+) -> Page:
     return Site.from_files(ORIGIN, files).page(agent, url, headers=headers, body=body)
 
 
@@ -46,15 +54,24 @@ def denied(found: Page) -> set[str]:
 @pytest.mark.requirement("MEET-8", "WHY-1")
 @pytest.mark.parametrize("path", DENIED)
 @pytest.mark.parametrize(("fetched", "why"), NO_ANSWER)
-def test_what_could_be_refused_is_denied_while_a_file_cannot_be_fetched(path: str, fetched: Fetched, why: str) -> None:
+def test_what_could_be_refused_is_denied_while_a_file_cannot_be_fetched(
+    path: str, fetched: Fetched, why: str
+) -> None:
     found = page({path: fetched})
     assert denied(found) == DENIED[path]
-    assert (found.uses["crawl"].verdict, found.uses["follow"].verdict) == (Verdict.ALLOW, Verdict.ALLOW)
+    assert (found.uses["crawl"].verdict, found.uses["follow"].verdict) == (
+        Verdict.ALLOW,
+        Verdict.ALLOW,
+    )
     for use in DENIED[path]:
         decision = found.uses[use]
         (reason,) = decision.reasons
         assert (decision.stated, reason.rule) == (False, RULE_OF[path])
-        assert (reason.source.url, reason.source.part, reason.source.text) == (ORIGIN + path, "status", why)
+        assert (reason.source.url, reason.source.part, reason.source.text) == (
+            ORIGIN + path,
+            "status",
+            why,
+        )
         assert RULES[reason.rule].is_unreachable
 
 
@@ -63,9 +80,9 @@ def test_what_could_be_refused_is_denied_while_a_file_cannot_be_fetched(path: st
 @pytest.mark.parametrize("fetched", ANSWERS, ids=lambda fetched: str(fetched.status))
 def test_an_answer_that_there_is_no_file_states_nothing(path: str, fetched: Fetched) -> None:
     found = page({path: fetched})
-    assert {(use.verdict, use.stated, use.reasons[0].rule) for use in map(found.uses.__getitem__, USES)} == {
-        (Verdict.ALLOW, False, "comity.default")
-    }
+    assert {
+        (use.verdict, use.stated, use.reasons[0].rule) for use in map(found.uses.__getitem__, USES)
+    } == {(Verdict.ALLOW, False, "comity.default")}
 
 
 @pytest.mark.requirement("MEET-8")
@@ -89,11 +106,19 @@ def test_a_site_whose_uses_are_all_denied_for_now_is_waited_for() -> None:
     assert not awaits(failing)
     assert not awaits(failing, "train", "crawl")
     assert not awaits(failing, "train", denies_unreachable=False)
-    assert not awaits(failing, "train", arrangements=(Arrangement("example.com", uses=frozenset(("train",))),))
+    assert not awaits(
+        failing, "train", arrangements=(Arrangement("example.com", uses=frozenset(("train",))),)
+    )
     assert not awaits({}, "train")
-    assert awaits(failing | {"/robots.txt": b"User-agent: *\nContent-Usage: search=n\nAllow: /\n"}, "train", "search")
+    assert awaits(
+        failing | {"/robots.txt": b"User-agent: *\nContent-Usage: search=n\nAllow: /\n"},
+        "train",
+        "search",
+    )
     # Without the file nothing could be done either: there is nothing to wait for.
-    assert not awaits(failing | {"/robots.txt": b"User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n"}, "train")
+    assert not awaits(
+        failing | {"/robots.txt": b"User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n"}, "train"
+    )
 
 
 @pytest.mark.requirement("MEET-8", "TDM-1")
@@ -103,7 +128,10 @@ def test_a_page_that_speaks_for_itself_needs_no_file() -> None:
     assert (free.uses["tdm"].verdict, free.uses["tdm"].stated) == (Verdict.ALLOW, True)
     meta = b'<meta name="tdm-reservation" content="1">'
     reserved = page(failing, headers=[(b"Content-Type", b"text/html")], body=meta)
-    assert (reserved.uses["tdm"].stated, reserved.uses["tdm"].reasons[0].rule) == (True, "tdmrep.reserved")
+    assert (reserved.uses["tdm"].stated, reserved.uses["tdm"].reasons[0].rule) == (
+        True,
+        "tdmrep.reserved",
+    )
     unset = page(failing, headers=[(b"tdm-reservation", b"x")])
     assert unset.uses["tdm"].reasons[0].rule == "tdmrep.unreachable"
 
@@ -113,7 +141,11 @@ def test_a_page_that_speaks_for_itself_needs_no_file() -> None:
 def test_what_can_only_refuse_stands_for_no_file(attribute: str) -> None:
     def found(value: str) -> Page:
         meta = f'<meta {attribute}="tdm-reservation" content="{value}">'
-        return page({TDMREP: Fetched(status=503)}, headers=[(b"Content-Type", b"text/html")], body=meta.encode())
+        return page(
+            {TDMREP: Fetched(status=503)},
+            headers=[(b"Content-Type", b"text/html")],
+            body=meta.encode(),
+        )
 
     assert found("0").uses["tdm"].reasons[0].rule == "tdmrep.unreachable"
     assert found("1").uses["tdm"].reasons[0].rule == "tdmrep.reserved"
@@ -124,7 +156,9 @@ def test_what_can_only_refuse_stands_for_no_file(attribute: str) -> None:
 def test_a_prohibited_modification_is_stated_though_a_file_cannot_be_fetched() -> None:
     agent = Agent("examplebot", uses=("translate",), defaults={"translate": Verdict.ALLOW})
     html = [(b"Content-Type", b"text/html")]
-    found = page({AI_TXT: Fetched(status=503)}, agent, html, b'<meta name="robots" content="notranslate">').uses["translate"]
+    found = page(
+        {AI_TXT: Fetched(status=503)}, agent, html, b'<meta name="robots" content="notranslate">'
+    ).uses["translate"]
     assert (found.verdict, found.stated) == (Verdict.DENY, True)
     assert "comity.modification" in {reason.rule for reason in found.reasons}
 
@@ -132,7 +166,9 @@ def test_a_prohibited_modification_is_stated_though_a_file_cannot_be_fetched() -
 @pytest.mark.requirement("MEET-8", "MEET-3")
 def test_another_format_neither_takes_the_denial_back_nor_loses_its_own_word() -> None:
     failing = {TDMREP: Fetched(status=503), AI_TXT: Fetched(status=0, error="reset")}
-    permitting = page(failing | {"/robots.txt": b"User-agent: *\nContent-Signal: ai-train=yes\nAllow: /\n"})
+    permitting = page(
+        failing | {"/robots.txt": b"User-agent: *\nContent-Signal: ai-train=yes\nAllow: /\n"}
+    )
     assert denied(permitting) == set(USES)
     assert not permitting.uses["train"].stated
     assert [reason.rule for reason in permitting.uses["train"].reasons] == [
@@ -140,7 +176,9 @@ def test_another_format_neither_takes_the_denial_back_nor_loses_its_own_word() -
         "tdmrep.unreachable",
         "content-signal.allow",
     ]
-    refusing = page(failing | {"/robots.txt": b"User-agent: *\nContent-Signal: ai-train=no\nAllow: /\n"})
+    refusing = page(
+        failing | {"/robots.txt": b"User-agent: *\nContent-Signal: ai-train=no\nAllow: /\n"}
+    )
     assert refusing.uses["train"].stated
     assert refusing.uses["train"].reasons[0].rule == "content-signal.disallow"
 
@@ -148,7 +186,11 @@ def test_another_format_neither_takes_the_denial_back_nor_loses_its_own_word() -
 @pytest.mark.requirement("MEET-8")
 def test_what_the_operator_has_arranged_or_chosen_holds() -> None:
     failing = {TDMREP: Fetched(status=503), AI_TXT: Fetched(status=503)}
-    licensed = Agent("examplebot", uses=USES, arrangements=(Arrangement("example.com", uses=frozenset(("train",))),))
+    licensed = Agent(
+        "examplebot",
+        uses=USES,
+        arrangements=(Arrangement("example.com", uses=frozenset(("train",))),),
+    )
     assert page(failing, licensed).uses["train"].verdict is Verdict.ALLOW
     choosing = Agent("examplebot", uses=USES, defaults=ALLOWING, denies_unreachable=False)
     assert denied(page(failing, choosing)) == set()
@@ -189,7 +231,11 @@ def test_a_tag_says_so_and_no_other_default_lifts_it() -> None:
     use = tag["uses"]["train"]
     assert (use["verdict"], use["stated"]) == ("deny", False)
     reason = tag["reasons"][use["because"][0]]
-    assert (reason["rule"], reason["part"], reason["text"]) == ("tdmrep.unreachable", "status", "HTTP status 503")
+    assert (reason["rule"], reason["part"], reason["text"]) == (
+        "tdmrep.unreachable",
+        "status",
+        "HTTP status 503",
+    )
     assert tag["policies"][ORIGIN + TDMREP]["status"] == 503
     joined = join_tags(AGENT, page({}, Agent("examplebot", uses=USES)).permissions, tag)
     assert joined["reasons"][joined["uses"]["train"]["because"][0]]["rule"] == "tdmrep.unreachable"
@@ -201,15 +247,28 @@ WORDS = '[vocabulary.odd]\ntitle = "Odd"\nspecification = "Odd 1.0"\nrevision = 
 
 
 def odd(refuses: tuple[str, ...] | None = None) -> Format:
-    return Format(name="odd", rules={}, files=(WellKnown("/odd.txt", refuses=refuses),), vocabulary=WORDS, version=1)
+    return Format(
+        name="odd",
+        rules={},
+        files=(WellKnown("/odd.txt", refuses=refuses),),
+        vocabulary=WORDS,
+        version=1,
+    )
 
 
 @pytest.mark.requirement("MEET-8", "EXT-1")
 @pytest.mark.parametrize(
     ("refuses", "want"),
-    [(("tdmrep:reservation",), {"train", "tdm", "summarize"}), (("*",), set(USES)), ((), set()), (None, set())],
+    [
+        (("tdmrep:reservation",), {"train", "tdm", "summarize"}),
+        (("*",), set(USES)),
+        ((), set()),
+        (None, set()),
+    ],
 )
-def test_any_format_says_what_its_file_could_refuse(refuses: tuple[str, ...] | None, want: set[str]) -> None:
+def test_any_format_says_what_its_file_could_refuse(
+    refuses: tuple[str, ...] | None, want: set[str]
+) -> None:
     files = {f"{ORIGIN}/odd.txt": Fetched(status=503)}
     site = Site(ORIGIN, files, formats=(*FORMATS, odd(refuses=refuses)))
     found = site.page(AGENT, URL)
@@ -220,9 +279,14 @@ def test_any_format_says_what_its_file_could_refuse(refuses: tuple[str, ...] | N
 @pytest.mark.requirement("MEET-8", "TDM-1")
 def test_another_file_of_the_format_does_not_speak_for_the_missing_one() -> None:
     more = TDMREP_FORMAT.files[0]._replace(path="/more.json")
-    formats = [format_._replace(files=(*format_.files, more)) if format_ is TDMREP_FORMAT else format_ for format_ in FORMATS]
+    formats = [
+        format_._replace(files=(*format_.files, more)) if format_ is TDMREP_FORMAT else format_
+        for format_ in FORMATS
+    ]
     free = Fetched(status=200, body=b'[{"location": "/", "tdm-reservation": 0}]')
-    site = Site(ORIGIN, {ORIGIN + TDMREP: free, f"{ORIGIN}/more.json": Fetched(status=503)}, formats=formats)
+    site = Site(
+        ORIGIN, {ORIGIN + TDMREP: free, f"{ORIGIN}/more.json": Fetched(status=503)}, formats=formats
+    )
     assert site.page(AGENT, URL).uses["tdm"].verdict is Verdict.DENY
     own_word = site.page(AGENT, URL, headers=[(b"tdm-reservation", b"0")])
     assert own_word.uses["tdm"].verdict is Verdict.ALLOW

@@ -23,7 +23,9 @@ from comity.policies.vocabulary.statement import Location, Statement
 from comity.policies.vocabulary.table import Vocabulary
 from tests.selection import examples, one_in
 
-VALIDATOR = Draft202012Validator(json.loads(package_files("comity.policies").joinpath("permissions.schema.json").read_text()))
+VALIDATOR = Draft202012Validator(
+    json.loads(package_files("comity.policies").joinpath("permissions.schema.json").read_text())
+)
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/a.html"
 AGENT = Agent("testbot", uses=("train",))
@@ -45,7 +47,10 @@ class Case(NamedTuple):
     @property
     def site(self) -> Site:
         robots = GROUP + "\n".join(self.robots)
-        return Site.from_files(ORIGIN, {path: text.encode() for path, text in {"/robots.txt": robots, **self.files}.items()})
+        return Site.from_files(
+            ORIGIN,
+            {path: text.encode() for path, text in {"/robots.txt": robots, **self.files}.items()},
+        )
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
@@ -53,8 +58,16 @@ class Case(NamedTuple):
 
     def page(self, agent: Agent = AGENT, url: str = URL, **more: Any) -> Page:
         body = "\n".join(["<html><head>", *self.markup, "</head></html>"]).encode()
-        had = {ORIGIN + path: Fetched(status=200, body=text.encode()) for path, text in self.resources.items()}
-        response: dict[str, Any] = {"headers": self.headers, "body": body, "resources": had, "now": NOW}
+        had = {
+            ORIGIN + path: Fetched(status=200, body=text.encode())
+            for path, text in self.resources.items()
+        }
+        response: dict[str, Any] = {
+            "headers": self.headers,
+            "body": body,
+            "resources": had,
+            "now": NOW,
+        }
         return self.site.page(agent, url, **response | more)
 
 
@@ -161,7 +174,9 @@ JOINS = [
 
 
 @pytest.mark.requirement("MEET-3", "MEET-4", "PREF-4", "USE-7", "WHY-1")
-@pytest.mark.parametrize(("case", "use", "want"), one_in(2, [row[1:] for row in JOINS]), ids=[row[0] for row in JOINS])
+@pytest.mark.parametrize(
+    ("case", "use", "want"), one_in(2, [row[1:] for row in JOINS]), ids=[row[0] for row in JOINS]
+)
 def test_joins(case: Case, use: str, want: str) -> None:
     assert told(case.page().uses[use]) == want
 
@@ -169,14 +184,27 @@ def test_joins(case: Case, use: str, want: str) -> None:
 @pytest.mark.requirement("MEET-3")
 def test_restrictions_of_all_that_permit_hold_together() -> None:
     acap = ["", "ACAP-crawler: *", "ACAP-allow-index: / time-limit=until-2030-01-01"]
-    acap += ["ACAP-allow-present: / prohibited-modification=format", "ACAP-allow-present-snippet: / max-length=10-words"]
-    page = Case(acap, markup=[meta("robots", "notranslate, max-snippet:50, unavailable_after: 2028-01-01T00:00:00Z")]).page()
+    acap += [
+        "ACAP-allow-present: / prohibited-modification=format",
+        "ACAP-allow-present-snippet: / max-length=10-words",
+    ]
+    page = Case(
+        acap,
+        markup=[
+            meta("robots", "notranslate, max-snippet:50, unavailable_after: 2028-01-01T00:00:00Z")
+        ],
+    ).page()
     assert page.uses["index"].until == datetime(2028, 1, 1, tzinfo=UTC)
     assert told(page.uses["index"]) == "allow acap.allow robots-meta.limit"
     assert page.uses["present"].prohibited_modifications == {"format", "translation"}
     snippet = page.uses["present-snippet"]
     assert (snippet.max_words, snippet.max_chars) == (10, 50)
-    later = Case(acap, markup=[meta("robots", "unavailable_after: 2040-01-01T00:00:00Z")]).page().uses["index"].until
+    later = (
+        Case(acap, markup=[meta("robots", "unavailable_after: 2040-01-01T00:00:00Z")])
+        .page()
+        .uses["index"]
+        .until
+    )
     assert later is not None
     assert later.year in (2029, 2030)  # the end of the last day, by ACAP's reading
 
@@ -184,7 +212,11 @@ def test_restrictions_of_all_that_permit_hold_together() -> None:
 ACAP_RECORD = ["", "ACAP-crawler: *"]
 MODIFYING: list[tuple[Case, str, str]] = [
     # The page prohibits the modification that the use is.
-    (Case(markup=[meta("robots", "notranslate")]), "translate", "deny comity.modification robots-meta.limit comity.default"),
+    (
+        Case(markup=[meta("robots", "notranslate")]),
+        "translate",
+        "deny comity.modification robots-meta.limit comity.default",
+    ),
     (
         Case(fields=[("X-Robots-Tag", "notranslate")]),
         "translate",
@@ -196,13 +228,19 @@ MODIFYING: list[tuple[Case, str, str]] = [
         "deny comity.modification robots-meta.limit usage.allow",
     ),
     (Case(markup=[meta("robots", "notranslate")]), "transcribe", "allow? comity.default"),
-    (Case(markup=[meta("robots", "notranslate")]), "present", "deny? comity.default robots-meta.limit"),
+    (
+        Case(markup=[meta("robots", "notranslate")]),
+        "present",
+        "deny? comity.default robots-meta.limit",
+    ),
     # A file permits to show the page unless it is translated.
     *(
         (
             Case([*ACAP_RECORD, f"ACAP-allow-{usage}: / prohibited-modification={modification}"]),
             use,
-            "deny comity.modification acap.allow comity.default" if is_prohibited else "allow? comity.default",
+            "deny comity.modification acap.allow comity.default"
+            if is_prohibited
+            else "allow? comity.default",
         )
         for usage in ("present", "present-original", "present-currentcopy", "present-oldcopy")
         for modification, use, is_prohibited in [
@@ -223,16 +261,34 @@ MODIFYING: list[tuple[Case, str, str]] = [
             ("format", "style", False),
         ]
     ),
-    (Case([*ACAP_RECORD, "ACAP-allow-present: /other/ prohibited-modification=any"]), "translate", "allow? comity.default"),
+    (
+        Case([*ACAP_RECORD, "ACAP-allow-present: /other/ prohibited-modification=any"]),
+        "translate",
+        "allow? comity.default",
+    ),
     (Case([*ACAP_RECORD, "ACAP-disallow-present: /"]), "translate", "allow? comity.default"),
 ]
 
 
 @pytest.mark.requirement("MEET-3", "ACAP-35")
 @pytest.mark.parametrize(("case", "use", "want"), MODIFYING)
-def test_a_use_is_refused_that_is_a_modification_which_is_prohibited(case: Case, use: str, want: str) -> None:
-    uses = ("translate", "transcribe", "manipulate", "rephrase", "clip", "summarize", "train", "annotation", "style")
-    decision = case.page(replace(AGENT, uses=uses, defaults=dict.fromkeys(uses, Verdict.ALLOW))).uses[use]
+def test_a_use_is_refused_that_is_a_modification_which_is_prohibited(
+    case: Case, use: str, want: str
+) -> None:
+    uses = (
+        "translate",
+        "transcribe",
+        "manipulate",
+        "rephrase",
+        "clip",
+        "summarize",
+        "train",
+        "annotation",
+        "style",
+    )
+    decision = case.page(
+        replace(AGENT, uses=uses, defaults=dict.fromkeys(uses, Verdict.ALLOW))
+    ).uses[use]
     assert told(decision) == want
     if decision.verdict is Verdict.DENY and decision.stated:
         first, second = decision.reasons[:2]
@@ -241,15 +297,22 @@ def test_a_use_is_refused_that_is_a_modification_which_is_prohibited(case: Case,
 
 
 @pytest.mark.requirement("MEET-3")
-def test_a_modification_that_is_prohibited_is_refused_by_statement_where_the_default_refuses_it() -> None:
+def test_a_modification_that_is_prohibited_is_refused_by_statement_where_the_default_refuses_it() -> (
+    None
+):
     decision = Case(markup=[meta("robots", "notranslate")]).page().uses["translate"]
     assert told(decision) == "deny comity.modification robots-meta.limit comity.default"
 
 
 @pytest.mark.requirement("MEET-3")
 def test_an_arrangement_permits_a_modification_that_is_prohibited() -> None:
-    arranged = replace(AGENT, arrangements=(Arrangement("example.com", uses=frozenset(("translate",))),))
-    assert Case(markup=[meta("robots", "notranslate")]).page(arranged).uses["translate"].verdict is Verdict.ALLOW
+    arranged = replace(
+        AGENT, arrangements=(Arrangement("example.com", uses=frozenset(("translate",))),)
+    )
+    assert (
+        Case(markup=[meta("robots", "notranslate")]).page(arranged).uses["translate"].verdict
+        is Verdict.ALLOW
+    )
 
 
 @pytest.mark.requirement("MEET-3", "MEET-6")
@@ -284,8 +347,14 @@ def test_operators_have_a_table_of_their_own() -> None:
         'terms = ["robots-meta:noarchive"]\nkind = "touches"\nwhy = "ours alone"'
     )
     assert told(case.page().uses["train"]) == "deny usage.disallow"
-    assert told(case.page(replace(AGENT, vocabulary=more)).uses["train"]) == "deny usage.disallow robots-meta.disallow"
-    assert told(case.page(replace(AGENT, vocabulary=other)).uses["train"]) == "deny robots-meta.disallow"
+    assert (
+        told(case.page(replace(AGENT, vocabulary=more)).uses["train"])
+        == "deny usage.disallow robots-meta.disallow"
+    )
+    assert (
+        told(case.page(replace(AGENT, vocabulary=other)).uses["train"])
+        == "deny robots-meta.disallow"
+    )
 
 
 # What it applies to
@@ -300,7 +369,9 @@ def test_a_field_is_about_the_content_of_its_response(name: str) -> None:
     assert refusing.page(status=404).uses["train"].verdict is Verdict.DENY
     site = refusing.site
     site.page(AGENT, URL, headers=refusing.headers)
-    assert told(site.page(AGENT, URL, headers=silent.headers).uses["train"]) == "deny? comity.default"
+    assert (
+        told(site.page(AGENT, URL, headers=silent.headers).uses["train"]) == "deny? comity.default"
+    )
 
 
 REFUSING = Case(
@@ -311,7 +382,12 @@ REFUSING = Case(
         "license: /license.xml",
     ],
     {**reserved(1), LICENSE: rsl(prohibits("all"))},
-    [("Content-Usage", "tdm=n"), ("X-Robots-Tag", "none, noai"), ("tdm-reservation", "1"), ("Link", LINK)],
+    [
+        ("Content-Usage", "tdm=n"),
+        ("X-Robots-Tag", "none, noai"),
+        ("tdm-reservation", "1"),
+        ("Link", LINK),
+    ],
     [meta("robots", "none, noai"), meta("tdm-reservation", "1"), script(prohibits("all"))],
 )
 
@@ -321,16 +397,30 @@ def test_no_preference_refuses_to_be_fetched() -> None:
     assert REFUSING.site.access(AGENT, URL).verdict is Verdict.ALLOW
     page = REFUSING.page()
     assert told(page.uses["crawl"]) == "allow robots.no-match"
-    refused = {reason.rule for use in page.uses if use != "crawl" for reason in page.uses[use].reasons}
+    refused = {
+        reason.rule for use in page.uses if use != "crawl" for reason in page.uses[use].reasons
+    }
     assert all(page.uses[use].verdict is Verdict.DENY for use in page.uses if use != "crawl")
-    assert refused >= {"usage.disallow", "content-usage.disallow", "content-signal.disallow", "robots-meta.disallow"}
-    assert refused >= {"tdmrep.reserved", "rsl.prohibits", "rsl.unlicensed"}  # the document that Link names was not had
+    assert refused >= {
+        "usage.disallow",
+        "content-usage.disallow",
+        "content-signal.disallow",
+        "robots-meta.disallow",
+    }
+    assert refused >= {
+        "tdmrep.reserved",
+        "rsl.prohibits",
+        "rsl.unlicensed",
+    }  # the document that Link names was not had
 
 
 @pytest.mark.requirement("USE-14")
 @pytest.mark.parametrize("host", ["example.com", "*.com"])
 def test_a_licence_comes_first_and_says_so(host: str) -> None:
-    agent = replace(AGENT, arrangements=(Arrangement(host, uses=frozenset(("train",)), reference="contract 2026/14"),))
+    agent = replace(
+        AGENT,
+        arrangements=(Arrangement(host, uses=frozenset(("train",)), reference="contract 2026/14"),),
+    )
     page, site = REFUSING.page(agent), REFUSING.site
     decision = page.uses["train"]
     assert (decision.verdict, decision.stated) == (Verdict.ALLOW, True)
@@ -338,7 +428,9 @@ def test_a_licence_comes_first_and_says_so(host: str) -> None:
     assert first.rule == "comity.arrangement"
     assert first.source.url == "COMITY_ARRANGEMENTS"
     assert "contract 2026/14" in first.source.text
-    assert [reason.rule for reason in others] == [reason.rule for reason in REFUSING.page().uses["train"].reasons]
+    assert [reason.rule for reason in others] == [
+        reason.rule for reason in REFUSING.page().uses["train"].reasons
+    ]
     assert page.uses["ai"].verdict is Verdict.DENY  # each use has to be named
     assert site.unusable(agent) is None
     assert site.refused_by_headers(agent, URL, REFUSING.headers) is None
@@ -348,13 +440,17 @@ def test_a_licence_comes_first_and_says_so(host: str) -> None:
 @pytest.mark.requirement("USE-14")
 @pytest.mark.parametrize("host", ["example.org", "*.example.com", "example.com:8080"])
 def test_a_licence_of_another_host_is_none(host: str) -> None:
-    agent = replace(AGENT, arrangements=(Arrangement(host, uses=frozenset(("train",)), reference="contract"),))
+    agent = replace(
+        AGENT, arrangements=(Arrangement(host, uses=frozenset(("train",)), reference="contract"),)
+    )
     assert told(REFUSING.page(agent).uses["train"]) == told(REFUSING.page().uses["train"])
 
 
 @pytest.mark.requirement("USE-14", "MEET-3")
 def test_defaults_come_last() -> None:
-    agent = replace(AGENT, defaults={"train": Verdict.ALLOW, "search": Verdict.DENY, "follow": Verdict.DENY})
+    agent = replace(
+        AGENT, defaults={"train": Verdict.ALLOW, "search": Verdict.DENY, "follow": Verdict.DENY}
+    )
     assert told(Case().page(agent).uses["train"]) == "allow? comity.default"
     assert told(Case(["usage: genai=n"]).page(agent).uses["train"]) == "deny usage.disallow"
     assert told(Case(["usage: search=y"]).page(agent).uses["search"]) == "allow usage.allow"
@@ -369,7 +465,10 @@ def test_the_files_of_the_fetch_govern_and_their_hash_travels_along() -> None:
     after.page()
     body = (GROUP + "content-usage: train-ai=n").encode()
     assert page.permissions["uses"]["train"]["verdict"] == "deny"
-    assert page.permissions["policies"][f"{ORIGIN}/robots.txt"]["sha256"] == hashlib.sha256(body).hexdigest()
+    assert (
+        page.permissions["policies"][f"{ORIGIN}/robots.txt"]["sha256"]
+        == hashlib.sha256(body).hexdigest()
+    )
 
 
 # Embedded files and images
@@ -381,7 +480,12 @@ EMBEDDED = [
     ("noimageai-field", Case(fields=[("X-Robots-Tag", "testbot: noimageai")]), "", "train-"),
     ("both", Case(markup=[meta("robots", "noai, noimageai")]), "train-", ""),
     ("noimageindex", Case(markup=[meta("robots", "noimageindex")]), "", "index- present-"),
-    ("beside-a-permission", Case(["usage: ai=y"], markup=[meta("robots", "noimageai")]), "train+ ai+", "train- ai-"),
+    (
+        "beside-a-permission",
+        Case(["usage: ai=y"], markup=[meta("robots", "noimageai")]),
+        "train+ ai+",
+        "train- ai-",
+    ),
 ]
 
 
@@ -389,13 +493,23 @@ def stated(uses: Mapping[str, Any], *among: str) -> str:
     """Those of some uses, all if none are named, of which a source speaks."""
     marks = {"allow": "+", "deny": "-"}
     return " ".join(
-        sorted(use + marks[one["verdict"]] for use, one in uses.items() if one["stated"] and (not among or use in among))
+        sorted(
+            use + marks[one["verdict"]]
+            for use, one in uses.items()
+            if one["stated"] and (not among or use in among)
+        )
     )
 
 
 @pytest.mark.requirement("META-3")
-@pytest.mark.parametrize(("case", "of_page", "of_embedded"), [row[1:] for row in EMBEDDED], ids=[row[0] for row in EMBEDDED])
-def test_files_and_images_of_a_page_are_bound_by_it(case: Case, of_page: str, of_embedded: str) -> None:
+@pytest.mark.parametrize(
+    ("case", "of_page", "of_embedded"),
+    [row[1:] for row in EMBEDDED],
+    ids=[row[0] for row in EMBEDDED],
+)
+def test_files_and_images_of_a_page_are_bound_by_it(
+    case: Case, of_page: str, of_embedded: str
+) -> None:
     """The tag lists the uses that differ; an image that was fetched is bound as one."""
     page = case.page()
     tag = page.permissions
@@ -409,28 +523,51 @@ def test_files_and_images_of_a_page_are_bound_by_it(case: Case, of_page: str, of
         assert page.embedded[use].verdict.value == expected
     image = case.page(headers=[*case.headers, (b"Content-Type", b"image/PNG")])
     if not case.markup:
-        assert {use: image.uses[use].verdict for use in page.uses} == {use: page.embedded[use].verdict for use in page.uses}
+        assert {use: image.uses[use].verdict for use in page.uses} == {
+            use: page.embedded[use].verdict for use in page.uses
+        }
 
 
 @pytest.mark.requirement("META-3")
-@pytest.mark.parametrize("media_type", [b"application/octet-stream", b"text/html", b"application/xml", b""])
+@pytest.mark.parametrize(
+    "media_type", [b"application/octet-stream", b"text/html", b"application/xml", b""]
+)
 @pytest.mark.parametrize(
     ("body", "is_image"),
     [
-        *((start + b"...", True) for start in (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF89a", b"RIFF\n\0\0\0WEBPVP8 ")),
+        *(
+            (start + b"...", True)
+            for start in (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF89a", b"RIFF\n\0\0\0WEBPVP8 ")
+        ),
         *((body, True) for body in (b"BM\n\0\0\0\0\0\0\0", b"\0\0\1\0")),
-        *((body, False) for body in (b"", b"PNG", b"BMW builds cars.", b"RIFF\n\0\0\0WAVEfmt ", b"<p>PNG", b"{}")),
+        *(
+            (body, False)
+            for body in (
+                b"",
+                b"PNG",
+                b"BMW builds cars.",
+                b"RIFF\n\0\0\0WAVEfmt ",
+                b"<p>PNG",
+                b"{}",
+            )
+        ),
     ],
 )
-def test_what_has_the_octets_of_an_image_is_bound_as_one(media_type: bytes, body: bytes, is_image: bool) -> None:
+def test_what_has_the_octets_of_an_image_is_bound_as_one(
+    media_type: bytes, body: bytes, is_image: bool
+) -> None:
     fields = [(b"X-Robots-Tag", b"noimageai"), (b"Content-Type", media_type)]
-    page = Site.from_files(ORIGIN, {}).page(Agent("examplebot"), f"{ORIGIN}/a", headers=fields, body=body)
+    page = Site.from_files(ORIGIN, {}).page(
+        Agent("examplebot"), f"{ORIGIN}/a", headers=fields, body=body
+    )
     assert page.uses["train"].stated is is_image
 
 
 @pytest.mark.requirement("META-3")
 def test_what_acap_refuses_of_a_page_is_refused_of_the_images_in_it() -> None:
-    page = Case(["ACAP-crawler: *", "ACAP-disallow-index: /"], markup=[meta("robots", "noimageai")]).page()
+    page = Case(
+        ["ACAP-crawler: *", "ACAP-disallow-index: /"], markup=[meta("robots", "noimageai")]
+    ).page()
     for uses in (page.uses, page.embedded):
         assert [reason.rule for reason in uses["index"].reasons] == ["acap.disallow"]
 
@@ -445,10 +582,26 @@ TDM = [
     ("field-reserves", Case(files=reserved(0), fields=FIELD1), "deny tdmrep.reserved"),
     ("meta-after-field", Case(fields=FIELD1, markup=META0), "allow tdmrep.not-reserved"),
     ("meta-after-file", Case(files=reserved(0), markup=META1), "deny tdmrep.reserved"),
-    ("meta-after-both", Case(files=reserved(0), fields=FIELD0, markup=META1), "deny tdmrep.reserved"),
-    ("absence-resets-nothing", Case(files=reserved(1), fields=[("tdm-policy", "/p.json")]), "deny tdmrep.reserved"),
-    ("other-values-set-nothing", Case(files=reserved(1), fields=[("tdm-reservation", "no")]), "deny tdmrep.reserved"),
-    ("other-meta-sets-nothing", Case(fields=FIELD1, markup=[meta("tdm-reservation", "false")]), "deny tdmrep.reserved"),
+    (
+        "meta-after-both",
+        Case(files=reserved(0), fields=FIELD0, markup=META1),
+        "deny tdmrep.reserved",
+    ),
+    (
+        "absence-resets-nothing",
+        Case(files=reserved(1), fields=[("tdm-policy", "/p.json")]),
+        "deny tdmrep.reserved",
+    ),
+    (
+        "other-values-set-nothing",
+        Case(files=reserved(1), fields=[("tdm-reservation", "no")]),
+        "deny tdmrep.reserved",
+    ),
+    (
+        "other-meta-sets-nothing",
+        Case(fields=FIELD1, markup=[meta("tdm-reservation", "false")]),
+        "deny tdmrep.reserved",
+    ),
     ("not-that-path", Case(files=reserved(1, "/shop/")), "deny? comity.default"),
     # Another vocabulary has its own word
     ("with-another", Case(["usage: tdm=y"], reserved(1)), "deny tdmrep.reserved usage.allow"),
@@ -456,7 +609,9 @@ TDM = [
 
 
 @pytest.mark.requirement("TDM-1", "TDM-2")
-@pytest.mark.parametrize(("case", "want"), one_in(2, [row[1:] for row in TDM]), ids=[row[0] for row in TDM])
+@pytest.mark.parametrize(
+    ("case", "want"), one_in(2, [row[1:] for row in TDM]), ids=[row[0] for row in TDM]
+)
 def test_of_tdmrep_what_comes_later_supersedes(case: Case, want: str) -> None:
     assert told(case.page().uses["tdm"]) == want
 
@@ -530,7 +685,9 @@ UNUSABLE = [
 
 
 @pytest.mark.requirement("MEET-3", "USE-14")
-@pytest.mark.parametrize(("case", "want"), one_in(2, [row[1:] for row in UNUSABLE]), ids=[row[0] for row in UNUSABLE])
+@pytest.mark.parametrize(
+    ("case", "want"), one_in(2, [row[1:] for row in UNUSABLE]), ids=[row[0] for row in UNUSABLE]
+)
 def test_a_site_that_refuses_every_declared_use_of_all_its_pages(case: Case, want: str) -> None:
     found = case.site.unusable(AGENT)
     assert (found is not None) == bool(want)
@@ -545,10 +702,17 @@ def test_a_site_that_refuses_every_declared_use_of_all_its_pages(case: Case, wan
 
 @pytest.mark.requirement("MEET-3", "MEET-4")
 def test_a_site_that_refuses_one_use_by_one_file_and_another_by_another() -> None:
-    case = Case(["usage: ai=n", "", "ACAP-crawler: *", "ACAP-disallow-index: /", "ACAP-allow-present: /a/"], reserved(1))
+    case = Case(
+        ["usage: ai=n", "", "ACAP-crawler: *", "ACAP-disallow-index: /", "ACAP-allow-present: /a/"],
+        reserved(1),
+    )
     found = case.site.unusable(replace(AGENT, uses=("train", "index", "search")))
     assert found is not None
-    assert [reason.rule for reason in found.reasons] == ["usage.disallow", "tdmrep.reserved", "acap.disallow"]
+    assert [reason.rule for reason in found.reasons] == [
+        "usage.disallow",
+        "tdmrep.reserved",
+        "acap.disallow",
+    ]
     assert [reason.source.line for reason in found.reasons] == [2, 1, 5]
     assert case.site.unusable(replace(AGENT, uses=("train", "present"))) is None
 
@@ -574,19 +738,33 @@ HEADERS = [
 
 
 @pytest.mark.requirement("MEET-3", "META-3", "TDM-1")
-@pytest.mark.parametrize(("fields", "robots", "want"), one_in(2, [row[1:] for row in HEADERS]), ids=[row[0] for row in HEADERS])
-def test_a_response_whose_fields_refuse_every_declared_use(fields: list[tuple[str, str]], robots: str, want: str) -> None:
+@pytest.mark.parametrize(
+    ("fields", "robots", "want"),
+    one_in(2, [row[1:] for row in HEADERS]),
+    ids=[row[0] for row in HEADERS],
+)
+def test_a_response_whose_fields_refuse_every_declared_use(
+    fields: list[tuple[str, str]], robots: str, want: str
+) -> None:
     case = Case([robots], fields=fields)
     found = case.site.refused_by_headers(AGENT, URL, case.headers, NOW)
     assert (found.verdict.value if found is not None else "") == want
     assert case.site.refused_by_headers(replace(AGENT, uses=()), URL, case.headers, NOW) is None
-    assert case.site.refused_by_headers(replace(AGENT, uses=("train", "crawl")), URL, case.headers, NOW) is None
+    assert (
+        case.site.refused_by_headers(
+            replace(AGENT, uses=("train", "crawl")), URL, case.headers, NOW
+        )
+        is None
+    )
 
 
 # Properties of whole sites
 
 USAGE, AIPREF = ("tdm", "ai", "genai", "search"), ("train-ai", "ai-use", "search", "all", "genai")
-SIGNALS, DIRECTIVES = ("search", "ai-input", "ai-train"), ("noindex", "nofollow", "noai", "noimageai", "nosnippet", "noarchive")
+SIGNALS, DIRECTIVES = (
+    ("search", "ai-input", "ai-train"),
+    ("noindex", "nofollow", "noai", "noimageai", "nosnippet", "noarchive"),
+)
 WORDS = ("all", "ai-all", "ai-train", "ai-input", "search")
 QUESTIONS = (
     "crawl",
@@ -619,12 +797,26 @@ class Site_(NamedTuple):  # noqa: N801  # `Site` is the one that answers
 
     def built(self) -> Case:
         numbered = {f"/{number}.xml": rsl(terms) for number, terms in enumerate(self.licenses)}
-        lines = [*self.everybodys, *(f"License: {path}" for path in numbered), "Disallow: /private/"]
+        lines = [
+            *self.everybodys,
+            *(f"License: {path}" for path in numbered),
+            "Disallow: /private/",
+        ]
         if self.own is not None:
-            lines += ["", "User-agent: testbot", *self.own, *(f"License: {path}" for path in numbered), "Disallow: /private/"]
+            lines += [
+                "",
+                "User-agent: testbot",
+                *self.own,
+                *(f"License: {path}" for path in numbered),
+                "Disallow: /private/",
+            ]
         lines += ["", "ACAP-crawler: *", "ACAP-allow-crawl: /", *self.acap] if self.acap else []
-        rules = json.dumps([{"location": location, "tdm-reservation": value} for location, value in self.tdm])
-        return Case(lines, {**numbered, **({TDMREP: rules} if self.tdm else {})}, self.fields, self.markup)
+        rules = json.dumps(
+            [{"location": location, "tdm-reservation": value} for location, value in self.tdm]
+        )
+        return Case(
+            lines, {**numbered, **({TDMREP: rules} if self.tdm else {})}, self.fields, self.markup
+        )
 
 
 def pairs(labels: Sequence[str], yes: str, no: str) -> st.SearchStrategy[str]:
@@ -642,10 +834,14 @@ FIELDS = st.one_of(
     st.tuples(st.just("Content-Usage"), pairs(AIPREF + USAGE, "y", "n")),
     st.tuples(st.just("Usage-Pref"), pairs(USAGE, "y", "n")),
     st.tuples(st.just("Content-Signal"), pairs(SIGNALS, "yes", "no")),
-    st.tuples(st.just("X-Robots-Tag"), st.lists(st.sampled_from(DIRECTIVES), max_size=2).map(", ".join)),
+    st.tuples(
+        st.just("X-Robots-Tag"), st.lists(st.sampled_from(DIRECTIVES), max_size=2).map(", ".join)
+    ),
     st.tuples(st.just("tdm-reservation"), st.sampled_from("01")),
 )
-TERMS = st.tuples(st.sampled_from((permits, prohibits)), st.sampled_from(WORDS)).map(lambda made: made[0](made[1]))
+TERMS = st.tuples(st.sampled_from((permits, prohibits)), st.sampled_from(WORDS)).map(
+    lambda made: made[0](made[1])
+)
 MARKUP = st.one_of(
     st.builds(meta, st.sampled_from(("robots", "TestBot")), st.sampled_from(DIRECTIVES)),
     st.builds(meta, st.just("tdm-reservation"), st.sampled_from("01")),
@@ -662,14 +858,18 @@ SITES = st.builds(
     everybodys=st.lists(LINES, max_size=3).map(tuple),
     own=st.none() | st.lists(LINES, max_size=3).map(tuple),
     acap=st.lists(ACAP, max_size=2).map(tuple),
-    tdm=st.lists(st.tuples(st.sampled_from(("/", "/news/", "/shop/")), st.integers(0, 1)), max_size=2).map(tuple),
+    tdm=st.lists(
+        st.tuples(st.sampled_from(("/", "/news/", "/shop/")), st.integers(0, 1)), max_size=2
+    ).map(tuple),
     licenses=st.lists(TERMS, max_size=2).map(tuple),
     fields=st.lists(FIELDS, max_size=3).map(tuple),
     markup=st.lists(MARKUP, max_size=3).map(tuple),
 )
 AGENTS = st.builds(
     lambda defaults, uses: Agent("testbot", uses=tuple(uses), defaults=defaults),
-    st.dictionaries(st.sampled_from(QUESTIONS), st.sampled_from((Verdict.ALLOW, Verdict.DENY)), max_size=4),
+    st.dictionaries(
+        st.sampled_from(QUESTIONS), st.sampled_from((Verdict.ALLOW, Verdict.DENY)), max_size=4
+    ),
     st.lists(st.sampled_from(QUESTIONS[1:]), max_size=2, unique=True),
 )
 
@@ -681,14 +881,18 @@ REFUSALS: dict[str, st.SearchStrategy[Any]] = {
         st.sampled_from(AIPREF).map("content-usage: {}=n".format),
         st.sampled_from((*SIGNALS, "use")).map("content-signal: {}=no".format),
     ),
-    "acap": st.sampled_from(("index", "present", "follow", "other")).map("ACAP-disallow-{}: /".format),
+    "acap": st.sampled_from(("index", "present", "follow", "other")).map(
+        "ACAP-disallow-{}: /".format
+    ),
     "tdm": st.sampled_from(("/", "/news/", "*")).map(lambda location: (location, 1)),
     "licenses": st.sampled_from(WORDS).map(prohibits),
     "fields": st.one_of(
         st.sampled_from(USAGE).map(lambda label: ("Content-Usage", f"{label}=n")),
         st.sampled_from(USAGE).map(lambda label: ("Usage-Pref", f"{label}=n")),
         st.sampled_from(SIGNALS).map(lambda label: ("Content-Signal", f"{label}=no")),
-        st.sampled_from((*DIRECTIVES, "none", "max-snippet:0")).map(lambda word: ("X-Robots-Tag", word)),
+        st.sampled_from((*DIRECTIVES, "none", "max-snippet:0")).map(
+            lambda word: ("X-Robots-Tag", word)
+        ),
         st.just(("tdm-reservation", "1")),
         st.just(("Link", LINK)),
     ),
@@ -696,28 +900,48 @@ REFUSALS: dict[str, st.SearchStrategy[Any]] = {
         st.sampled_from(DIRECTIVES).map(lambda word: meta("robots", word)),
         st.just(META1[0]),
         st.sampled_from(WORDS).map(lambda word: script(prohibits(word))),
-        st.just('<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "allowedPurposes": ["x"]}</script>'),
+        st.just(
+            '<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "allowedPurposes": ["x"]}</script>'
+        ),
     ),
 }
 REFUSALS["own"] = REFUSALS["everybodys"]
 
 NOTHING: dict[str, st.SearchStrategy[Any]] = {
     "everybodys": st.one_of(
-        st.sampled_from(("zzz9=n", "ai=N", "ai", "=n,,", "ai = no", "zzz9=y")).map("usage: {}".format),
-        st.sampled_from(("zzz9=n", "train-ai", "train-ai=?0", "TRAIN-AI=n", "=", "* train-ai=n")).map("content-usage: {}".format),
-        st.sampled_from(("zzz9=no", "ai-train", "ai-train=y", "=no")).map("content-signal: {}".format),
-        st.sampled_from(("unheard-of: train=n", "license: MIT", "usage-preference: ai=n", "noindex: /")),
+        st.sampled_from(("zzz9=n", "ai=N", "ai", "=n,,", "ai = no", "zzz9=y")).map(
+            "usage: {}".format
+        ),
+        st.sampled_from(
+            ("zzz9=n", "train-ai", "train-ai=?0", "TRAIN-AI=n", "=", "* train-ai=n")
+        ).map("content-usage: {}".format),
+        st.sampled_from(("zzz9=no", "ai-train", "ai-train=y", "=no")).map(
+            "content-signal: {}".format
+        ),
+        st.sampled_from(
+            ("unheard-of: train=n", "license: MIT", "usage-preference: ai=n", "noindex: /")
+        ),
     ),
     "fields": st.one_of(
         st.tuples(st.just("Content-Usage"), st.sampled_from(("zzz9=n", "zzz9=?0", "zzz9"))),
         st.tuples(st.just("Usage-Pref"), st.sampled_from(("zzz9=n", "ai=no", ",;"))),
         st.tuples(st.just("Content-Signal"), st.sampled_from(("zzz9=no", "ai-train"))),
-        st.tuples(st.just("X-Robots-Tag"), st.sampled_from(("zzz9", "otherbot: noai, nofollow", "all"))),
+        st.tuples(
+            st.just("X-Robots-Tag"), st.sampled_from(("zzz9", "otherbot: noai, nofollow", "all"))
+        ),
         st.sampled_from([("TDM", "1"), ("Link", '<https://example.org/>; rel="license"')]),
     ),
     "markup": st.one_of(
-        st.sampled_from(("zzz9", "index, follow, all")).map(lambda content: meta("robots", content)),
-        st.sampled_from((meta("otherbot", "noai"), meta("usage", "ai=n"), '<link rel="license" href="/LICENSE.txt">')),
+        st.sampled_from(("zzz9", "index, follow, all")).map(
+            lambda content: meta("robots", content)
+        ),
+        st.sampled_from(
+            (
+                meta("otherbot", "noai"),
+                meta("usage", "ai=n"),
+                '<link rel="license" href="/LICENSE.txt">',
+            )
+        ),
         st.just('<script type="application/ld+json">{"@type": "Thing"}</script>'),
     ),
 }
@@ -726,7 +950,9 @@ NOTHING["own"] = NOTHING["everybodys"]
 MANY = settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
 
 
-def with_one_more(data: st.DataObject, site: Site_, additions: Mapping[str, st.SearchStrategy[Any]]) -> Site_:
+def with_one_more(
+    data: st.DataObject, site: Site_, additions: Mapping[str, st.SearchStrategy[Any]]
+) -> Site_:
     possible = [name for name in additions if getattr(site, name) is not None]
     name = data.draw(st.sampled_from(sorted(possible)))
     before = list(getattr(site, name))
@@ -772,8 +998,19 @@ def test_what_means_nothing_changes_nothing(data: st.DataObject, site: Site_, ag
 @MANY
 @given(st.data(), SITES, AGENTS)
 def test_the_order_of_sources_never_matters(data: st.DataObject, site: Site_, agent: Agent) -> None:
-    names = ("everybodys", "own", "acap", "licenses", "fields", "markup")  # the first rule of tdmrep.json decides
-    shuffled = {name: tuple(data.draw(st.permutations(getattr(site, name)))) for name in names if getattr(site, name) is not None}
+    names = (
+        "everybodys",
+        "own",
+        "acap",
+        "licenses",
+        "fields",
+        "markup",
+    )  # the first rule of tdmrep.json decides
+    shuffled = {
+        name: tuple(data.draw(st.permutations(getattr(site, name))))
+        for name in names
+        if getattr(site, name) is not None
+    }
     assert answers(site._replace(**shuffled), agent) == answers(site, agent)
 
 
@@ -802,9 +1039,15 @@ def test_findings_of_every_file_are_told_by_the_site() -> None:
     lines = b"Usage: ai\nContent-Usage: train-ai=maybe\nContent-Signal: search=perhaps\nLicense: /rsl.xml\n"
     site = Site.from_files(
         "https://example.com",
-        {"/robots.txt": b"User-agent: *\n" + lines, "/.well-known/tdmrep.json": b"[", "/rsl.xml": b"<rsl"},
+        {
+            "/robots.txt": b"User-agent: *\n" + lines,
+            "/.well-known/tdmrep.json": b"[",
+            "/rsl.xml": b"<rsl",
+        },
     )
-    told = {(finding.rule, finding.url.removeprefix("https://example.com")) for finding in site.findings}
+    told = {
+        (finding.rule, finding.url.removeprefix("https://example.com")) for finding in site.findings
+    }
     assert told == {
         ("usage.ignored", "/robots.txt"),
         ("content-usage.value", "/robots.txt"),
@@ -815,7 +1058,9 @@ def test_findings_of_every_file_are_told_by_the_site() -> None:
 
 
 @pytest.mark.requirement("MEET-3")
-def test_a_page_that_came_back_for_another_url_has_the_permissions_of_its_own_and_the_refusals_of_both() -> None:
+def test_a_page_that_came_back_for_another_url_has_the_permissions_of_its_own_and_the_refusals_of_both() -> (
+    None
+):
     lines = {"index": "Content-Usage: search=y", "train": "Content-Usage: train-ai=n"}
     agent = Agent("examplebot", uses=("search", "train-ai"))
 
@@ -880,7 +1125,8 @@ def test_a_licence_is_one_for_all_urls_of_a_page() -> None:
     refusing = Case(["usage: ai=n"])
     licence = Arrangement("example.com", uses=frozenset(("train",)), reference="L-1")
     licensed, elsewhere = (
-        replace(AGENT, arrangements=(replace(licence, host=host),)) for host in ("example.com", "other.example")
+        replace(AGENT, arrangements=(replace(licence, host=host),))
+        for host in ("example.com", "other.example")
     )
     for agent, verdict, refusable in (
         (licensed, Verdict.ALLOW, ()),
@@ -899,7 +1145,9 @@ def test_a_licence_is_one_for_all_urls_of_a_page() -> None:
 @pytest.mark.requirement("MEET-1", "MEET-3")
 def test_a_page_that_came_back_has_what_is_known_of_both() -> None:
     """Its findings, its files, its licenses, and the decisions by which both were asked for."""
-    first = Site.from_files("https://first.example", {"/robots.txt": b"User-agent: *\nDisallow: /\nusage: ai\n"})
+    first = Site.from_files(
+        "https://first.example", {"/robots.txt": b"User-agent: *\nDisallow: /\nusage: ai\n"}
+    )
     last = Case(["Allow: /"], fields=[("Link", LINK)], markup=[meta("robots", "max-snippet:x")])
     one, other = first.page(AGENT, "https://first.example/a"), last.page()
     both = other.asked_as(one)
@@ -907,9 +1155,19 @@ def test_a_page_that_came_back_has_what_is_known_of_both() -> None:
     assert both.uses["crawl"].verdict is Verdict.DENY
     assert one.asked_as(other).uses["crawl"].verdict is Verdict.DENY
     assert both.uses["crawl"].reasons[0].source.url == "https://first.example/robots.txt"
-    assert {finding.url for finding in both.findings} == {finding.url for finding in (*one.findings, *other.findings)}
-    assert set(both.permissions["policies"]) == {*one.permissions["policies"], *other.permissions["policies"]}
-    assert both.required_resources == one.asked_as(other).required_resources == other.required_resources != ()
+    assert {finding.url for finding in both.findings} == {
+        finding.url for finding in (*one.findings, *other.findings)
+    }
+    assert set(both.permissions["policies"]) == {
+        *one.permissions["policies"],
+        *other.permissions["policies"],
+    }
+    assert (
+        both.required_resources
+        == one.asked_as(other).required_resources
+        == other.required_resources
+        != ()
+    )
 
 
 @pytest.mark.requirement("META-3", "MEET-3")
@@ -931,13 +1189,24 @@ def test_elements_that_either_url_refuses_are_refused() -> None:
         files = {"/ai.txt": f"User-agent: *\n  Path: /\n{rules}".encode()} if elements else {}
         body = b"<html><head></head><body><p id=a>one</p><p id=b>two</p><p>three</p></body></html>"
         headers = [(b"Content-Type", b"text/html")]
-        return Site.from_files(f"https://{host}", files).page(PERMITTING, f"https://{host}/", headers=headers, body=body)
+        return Site.from_files(f"https://{host}", files).page(
+            PERMITTING, f"https://{host}/", headers=headers, body=body
+        )
 
-    for first, last, selectors in ((("#a",), ("#b",), ["#a", "#b"]), (("#a",), (), ["#a"]), ((), ("#b",), ["#b"]), ((), (), [])):
+    for first, last, selectors in (
+        (("#a",), ("#b",), ["#a", "#b"]),
+        (("#a",), (), ["#a"]),
+        ((), ("#b",), ["#b"]),
+        ((), (), []),
+    ):
         both = page("last.example", *last).asked_as(page("first.example", *first))
         assert sorted(element.selector for element in both.elements) == selectors
         left = both.redacted(("train",))
-        assert (b"one" in left, b"two" in left, b"three" in left) == ("#a" not in selectors, "#b" not in selectors, True)
+        assert (b"one" in left, b"two" in left, b"three" in left) == (
+            "#a" not in selectors,
+            "#b" not in selectors,
+            True,
+        )
 
 
 @pytest.mark.requirement("ACAP-14", "MEET-3")
@@ -951,17 +1220,29 @@ def test_resources_and_first_moments_that_either_url_asks_for_are_asked_for() ->
     assert "index" in came_back(first, last, agent).dated
     assert "index" in came_back(last, first, agent).dated
     wanted = last.page(agent).required_resources
-    assert wanted == came_back(first, last, agent).required_resources == came_back(last, first, agent).required_resources != ()
+    assert (
+        wanted
+        == came_back(first, last, agent).required_resources
+        == came_back(last, first, agent).required_resources
+        != ()
+    )
 
 
 @pytest.mark.requirement("MEET-2", "WHY-1")
 def test_links_are_followed_as_the_use_says() -> None:
     for markup in ([], [meta("robots", "nofollow")]):
         page = Case(markup=markup).page()
-        assert (page.follow.verdict, page.follow.reasons) == (page.uses["follow"].verdict, page.uses["follow"].reasons)
+        assert (page.follow.verdict, page.follow.reasons) == (
+            page.uses["follow"].verdict,
+            page.uses["follow"].reasons,
+        )
     licence = Arrangement("example.com", uses=frozenset(("train",)), reference="L-1")
     reason = Case().page(replace(AGENT, arrangements=(licence,))).uses["train"].reasons[0]
-    assert (reason.rule, reason.source.part, reason.source.text) == ("comity.arrangement", "setting", "example.com: train, L-1")
+    assert (reason.rule, reason.source.part, reason.source.text) == (
+        "comity.arrangement",
+        "setting",
+        "example.com: train, L-1",
+    )
 
 
 @pytest.mark.requirement("MEET-4")
@@ -969,22 +1250,39 @@ def test_words_that_are_no_uses_are_not_listed_among_the_uses() -> None:
     """They refuse and limit uses, whatever these are called."""
     basic = ["crawl", "follow", "index", "preserve", "present", "train"]
     assert list(Case().page().uses) == basic
-    assert list(Case(markup=[meta("robots", "noarchive, max-snippet:5, nosnippet")]).page().uses) == basic
+    assert (
+        list(Case(markup=[meta("robots", "noarchive, max-snippet:5, nosnippet")]).page().uses)
+        == basic
+    )
     assert list(Case(["usage: search=y"]).page().uses) == [*basic, "search"]
 
 
 @pytest.mark.requirement("MEET-3")
-def test_permissions_of_one_vocabulary_hold_under_the_conditions_of_all_and_refusals_have_none() -> None:
+def test_permissions_of_one_vocabulary_hold_under_the_conditions_of_all_and_refusals_have_none() -> (
+    None
+):
     def decided(*verdicts: Verdict) -> tuple[Verdict, dict[str, Any], list[int]]:
         """Verdict, conditions, and the lines that decided."""
         statements = [
-            Statement("usage:ai", verdict, "usage.allow", Location(line=line), Qualifiers(max_words=10 - line))
+            Statement(
+                "usage:ai",
+                verdict,
+                "usage.allow",
+                Location(line=line),
+                Qualifiers(max_words=10 - line),
+            )
             for line, verdict in enumerate(verdicts, 1)
         ]
-        because = lambda statement: Reason(rule=statement.rule, source=Source(url=URL, line=statement.location.line))  # noqa: E731
+        because = lambda statement: Reason(  # noqa: E731
+            rule=statement.rule, source=Source(url=URL, line=statement.location.line)
+        )
         decision = Preferences(AGENT.vocabulary, "usage", statements, because).decide("train")
         assert decision is not None
-        return decision.verdict, decision.restrictions(), [reason.source.line for reason in decision.reasons]
+        return (
+            decision.verdict,
+            decision.restrictions(),
+            [reason.source.line for reason in decision.reasons],
+        )
 
     assert decided(Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 9}, [1])
     assert decided(Verdict.ALLOW, Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 8}, [1, 2])

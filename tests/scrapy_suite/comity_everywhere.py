@@ -36,7 +36,9 @@ class _WithAddon(SourceFileLoader):
 
 
 class _Finder(MetaPathFinder):
-    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         spec = PathFinder.find_spec(fullname, path, target) if fullname == SETTINGS else None
         if spec is not None and spec.origin:
             spec.loader = _WithAddon(fullname, spec.origin)
@@ -52,7 +54,11 @@ def _resolve_nearby(host: Any, *arguments: Any, **keywords: Any) -> Any:
 
 
 def _others(**selection: Any) -> Any:
-    return [entry_point for entry_point in _entry_points(**selection) if not entry_point.value.startswith("comity.")]
+    return [
+        entry_point
+        for entry_point in _entry_points(**selection)
+        if not entry_point.value.startswith("comity.")
+    ]
 
 
 def _is_address(name: str) -> bool:

@@ -17,7 +17,9 @@ import pytest
 # Read at once: there are tests that empty the environment.
 _outcomes = Path(os.environ["SUITE_OUTCOMES"])
 _stores = os.environ.get("SUITE_STORES")
-_is_worker = "PYTEST_XDIST_WORKER" in os.environ  # the process that has all reports is told too, and it alone writes
+_is_worker = (
+    "PYTEST_XDIST_WORKER" in os.environ
+)  # the process that has all reports is told too, and it alone writes
 
 _communicate = subprocess.Popen.communicate
 
@@ -40,6 +42,10 @@ def pytest_runtest_setup() -> None:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     outcome: str = report.outcome  # "rerun" is one of a plugin
     if not _is_worker and outcome != "rerun":
-        error = next((line for line in report.longreprtext.splitlines() if line.startswith("E ")), "")
+        error = next(
+            (line for line in report.longreprtext.splitlines() if line.startswith("E ")), ""
+        )
         with _outcomes.open("a") as outcomes:
-            outcomes.write(json.dumps([report.nodeid, outcome, error.removeprefix("E ").strip()]) + "\n")
+            outcomes.write(
+                json.dumps([report.nodeid, outcome, error.removeprefix("E ").strip()]) + "\n"
+            )

@@ -31,7 +31,16 @@ STORES = "SUITE_STORES"  # the folder for what the add-on keeps, where it is on,
 SETTINGS = "SUITE_SETTINGS"  # and settings of the project, as JSON
 HERE = Path(__file__).resolve().parent
 OPTIONS = (
-    *("-p", "outcomes", "-p", "no:cacheprovider", "-q", "--no-header", "--tb=short", "--durations=20"),
+    *(
+        "-p",
+        "outcomes",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--no-header",
+        "--tb=short",
+        "--durations=20",
+    ),
     *("-n", "3", "--max-worker-restart=100", "-m", "not requires_internet"),
     # Long, since hosts that answer 503 are asked again after minutes. A test that hangs ends with its process, whose reactor
     # nobody could use any more.
@@ -63,12 +72,16 @@ class Reason(NamedTuple):
 
 
 DIFFERENCES = tomllib.loads((HERE / "differences.toml").read_text())
-REASONS = [Reason(text, entry["tests"], entry.get("settings", {})) for text, entry in DIFFERENCES.items()]
+REASONS = [
+    Reason(text, entry["tests"], entry.get("settings", {})) for text, entry in DIFFERENCES.items()
+]
 
 
 def main(folder: Path, arguments: list[str]) -> int:
     if folder.resolve().is_relative_to(HERE.parents[1]):
-        sys.exit(f"{folder} is in the repository, whose scrapy.cfg would count: name a folder outside of it")
+        sys.exit(
+            f"{folder} is in the repository, whose scrapy.cfg would count: name a folder outside of it"
+        )
     source = unpacked(folder.resolve())
     _install_hook()
     suite = arguments or ["tests"]
@@ -85,17 +98,26 @@ def main(folder: Path, arguments: list[str]) -> int:
         explained += len(names)
         _print(reason.text, names)
         if names and reason.settings:
-            title = "with comity, " + ", ".join(f"{name} {value}" for name, value in reason.settings.items())
+            title = "with comity, " + ", ".join(
+                f"{name} {value}" for name, value in reason.settings.items()
+            )
             others = _lost(names, run(source, title, names, reason.settings))
             _print(f"THAT IS NOT WHY: they fail {title} too", others)
             wrong += len(others)
-        obsolete = [pattern for pattern in reason.patterns if not any(_fits(name, pattern) for name in lost)]
+        obsolete = [
+            pattern for pattern in reason.patterns if not any(_fits(name, pattern) for name in lost)
+        ]
         if not arguments:
             _print("NO DIFFERENCE ANY MORE: take it out of differences.toml", obsolete)
             wrong += len(obsolete)
-    _print("NO REASON IS GIVEN", [f"{name}\n        {with_comity[name].error}" for name in unexplained])
+    _print(
+        "NO REASON IS GIVEN", [f"{name}\n        {with_comity[name].error}" for name in unexplained]
+    )
     left = len(passed) - explained - len(unexplained)
-    print(f"\n{len(passed)} tests of {source.name} pass without comity, {left} of these with it.", end=" ")
+    print(
+        f"\n{len(passed)} tests of {source.name} pass without comity, {left} of these with it.",
+        end=" ",
+    )
     print(f"{explained} do not for a reason that is known, {len(unexplained)} for none.")
     return 1 if wrong or unexplained else 0
 
@@ -114,21 +136,37 @@ def unpacked(folder: Path) -> Path:
     name = f"scrapy-{version('scrapy')}"
     if not (folder / name).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        download = ["download", "--no-deps", "--no-binary", "scrapy", "--quiet", f"scrapy=={version('scrapy')}"]
+        download = [
+            "download",
+            "--no-deps",
+            "--no-binary",
+            "scrapy",
+            "--quiet",
+            f"scrapy=={version('scrapy')}",
+        ]
         subprocess.run([sys.executable, "-m", "pip", *download], cwd=folder, check=True)
-        with TemporaryDirectory(dir=folder) as unfinished, tarfile.open(folder / f"{name}.tar.gz") as archive:
+        with (
+            TemporaryDirectory(dir=folder) as unfinished,
+            tarfile.open(folder / f"{name}.tar.gz") as archive,
+        ):
             archive.extractall(unfinished, filter="data")
             rmtree(Path(unfinished) / name / "scrapy")  # the installed one is tested
             (Path(unfinished) / name).rename(folder / name)
     return folder / name
 
 
-def run(source: Path, title: str, arguments: list[str], settings: Mapping[str, Any] | None = None) -> dict[str, Outcome]:
+def run(
+    source: Path, title: str, arguments: list[str], settings: Mapping[str, Any] | None = None
+) -> dict[str, Outcome]:
     """By the name of the test. What pytest says goes into a file of that title, beside `source`."""
     outcomes = _outcomes(source, title)
     log = outcomes.with_suffix(".log")
     outcomes.unlink(missing_ok=True)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("COMITY_", "SCRAPY_"))}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("COMITY_", "SCRAPY_"))
+    }
     with TemporaryDirectory() as scratch, log.open("w") as lines:
         unfinished = Path(scratch) / "outcomes"
         environment |= {
@@ -138,8 +176,20 @@ def run(source: Path, title: str, arguments: list[str], settings: Mapping[str, A
         }
         environment |= {STORES: scratch} if title.startswith("with comity") else {}
         command = [sys.executable, "-m", "pytest", *OPTIONS, *arguments]
-        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        pytest = subprocess.Popen(command, cwd=source, env=environment, text=True, errors="replace", process_group=0, **pipes)
+        pipes: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+        }
+        pytest = subprocess.Popen(
+            command,
+            cwd=source,
+            env=environment,
+            text=True,
+            errors="replace",
+            process_group=0,
+            **pipes,
+        )
         try:
             print(f"{title}: see `{log}`", flush=True)
             assert pytest.stdout
@@ -167,7 +217,11 @@ def _read(outcomes: Path) -> dict[str, Outcome]:
     read: dict[str, Outcome] = {}
     for line in outcomes.read_text().splitlines():
         name, outcome, error = json.loads(line)
-        read[name] = max(read.get(name, PASSED), Outcome(outcome, error), key=lambda each: ORDER.index(each.outcome))
+        read[name] = max(
+            read.get(name, PASSED),
+            Outcome(outcome, error),
+            key=lambda each: ORDER.index(each.outcome),
+        )
     return read
 
 
@@ -176,7 +230,9 @@ def _lost(names: Iterable[str], outcomes: Mapping[str, Outcome]) -> list[str]:
 
 
 def _fits(name: str, pattern: str) -> bool:
-    return name == pattern or fnmatchcase(name, pattern)  # the names of tests have brackets of their own
+    return name == pattern or fnmatchcase(
+        name, pattern
+    )  # the names of tests have brackets of their own
 
 
 def _print(title: str, names: Sequence[str]) -> None:

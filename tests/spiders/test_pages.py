@@ -16,15 +16,31 @@ from comity.spiders.pages import page_item
 
 TEXTS = [
     pytest.param("<p>one</p><p>two</p>", "one\ntwo", id="a line a block"),
-    pytest.param("<p>a <b>bold</b>\n  <i>move</i></p>", "a bold move", id="inline elements and white space"),
+    pytest.param(
+        "<p>a <b>bold</b>\n  <i>move</i></p>", "a bold move", id="inline elements and white space"
+    ),
     pytest.param("<p>a<br>b", "a\nb", id="br"),
     pytest.param("<nav>menu</nav><main><p>text</main><footer>end", "text", id="main is preferred"),
     pytest.param("<div role=main>text</div><p>else", "text", id="role=main too"),
-    pytest.param("<div role=main>one<main>two</main>three</div>", "one\ntwo\nthree", id="main within main, each text once"),
+    pytest.param(
+        "<div role=main>one<main>two</main>three</div>",
+        "one\ntwo\nthree",
+        id="main within main, each text once",
+    ),
     pytest.param("<aside hidden><main>text</main></aside>", "text", id="main wherever it stands"),
-    pytest.param("<article>one<article>in it</article></article><article>two</article><p>x", "one\nin it\ntwo", id="articles"),
-    pytest.param("<script>var a</script><style>p{}</style>text<noscript>no</noscript>", "text", id="no code"),
-    pytest.param("<header>h</header><nav>n</nav>text<aside>a</aside><footer>f</footer>", "text", id="no boilerplate"),
+    pytest.param(
+        "<article>one<article>in it</article></article><article>two</article><p>x",
+        "one\nin it\ntwo",
+        id="articles",
+    ),
+    pytest.param(
+        "<script>var a</script><style>p{}</style>text<noscript>no</noscript>", "text", id="no code"
+    ),
+    pytest.param(
+        "<header>h</header><nav>n</nav>text<aside>a</aside><footer>f</footer>",
+        "text",
+        id="no boilerplate",
+    ),
     pytest.param("<p hidden>not seen</p><p>seen", "seen", id="hidden"),
     pytest.param("a<!-- comment -->b<?pi x?>c", "abc", id="comments and instructions"),
     pytest.param("<nav>n</nav> tail stays", "tail stays", id="text after what is left out"),
@@ -64,8 +80,12 @@ def test_title(html: str, want: str) -> None:
 
 def test_an_item_of_a_redirected_page() -> None:
     body = b'<title>T</title><a href="/a#x">1</a><a href="/a">2</a><a href="mailto:m@example.com">3</a><a href="http://[x">4</a>'
-    request = Request("https://example.com/new", meta={"redirect_urls": ["https://example.com/old"]})
-    response = HtmlResponse("https://example.com/new", body=body, headers={"Content-Type": "text/html"}, request=request)
+    request = Request(
+        "https://example.com/new", meta={"redirect_urls": ["https://example.com/old"]}
+    )
+    response = HtmlResponse(
+        "https://example.com/new", body=body, headers={"Content-Type": "text/html"}, request=request
+    )
     item = page_item(response)
     assert (item.url, item.final_url) == ("https://example.com/old", "https://example.com/new")
     assert item.links == ["https://example.com/a"]
@@ -76,6 +96,17 @@ def test_an_item_of_a_redirected_page() -> None:
 
 def test_what_is_no_html_has_no_text() -> None:
     request = Request("https://example.com/a.pdf")
-    response = Response("https://example.com/a.pdf", body=b"%PDF", headers={"Content-Type": "application/pdf"}, request=request)
+    response = Response(
+        "https://example.com/a.pdf",
+        body=b"%PDF",
+        headers={"Content-Type": "application/pdf"},
+        request=request,
+    )
     item = page_item(response, html=True)
-    assert (item.content_type, item.title, item.text, item.links, item.html) == ("application/pdf", "", "", [], None)
+    assert (item.content_type, item.title, item.text, item.links, item.html) == (
+        "application/pdf",
+        "",
+        "",
+        [],
+        None,
+    )

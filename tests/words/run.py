@@ -31,7 +31,9 @@ DEFAULT = ("comity", "docs", "README.md")
 SHOWN = 100  # sentences
 SHORTEST = 8  # words; a shorter sentence counts as one of this length, or one pronoun would make it the worst
 
-PRONOUNS = re.compile(r"\b(?:what|whatever|who|whoever|whom|whose|nobody|of which)\b", re.IGNORECASE)
+PRONOUNS = re.compile(
+    r"\b(?:what|whatever|who|whoever|whom|whose|nobody|of which)\b", re.IGNORECASE
+)
 WORD = re.compile(r"[A-Za-z][\w'-]*")
 CODE = re.compile(r"`[^`]*`")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -48,7 +50,23 @@ EMPTY = frozenset(
     """.split()  # noqa: SIM905  # to be read as words
 )
 # Words that are verbs too, so a function may have them as its name.
-VERBS = frozenset(("read", "put", "run", "set", "cut", "split", "let", "hit", "shut", "embed", "feed", "need", "seed"))
+VERBS = frozenset(
+    (
+        "read",
+        "put",
+        "run",
+        "set",
+        "cut",
+        "split",
+        "let",
+        "hit",
+        "shut",
+        "embed",
+        "feed",
+        "need",
+        "seed",
+    )
+)
 PARTICIPLES = frozenset(
     """
     begun bound broken brought built chosen done drawn fed found given gone got held hidden kept known led left lent lost made
@@ -58,7 +76,9 @@ PARTICIPLES = frozenset(
 # Names that are words of a specification, in the files that implement it.
 SPECIFIED = {
     "comity/policies/answers/decision.py": {"stated": "comity/policies/permissions.schema.json"},
-    "comity/policies/document/selectors.py": {"of": "Selectors Level 4, `:nth-child(An+B [of S]?)`"},
+    "comity/policies/document/selectors.py": {
+        "of": "Selectors Level 4, `:nth-child(An+B [of S]?)`"
+    },
 }
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -134,7 +154,9 @@ def read_python(source: str, file: str = "", specified: Collection[str] = ()) ->
             words.sentences += sentences_of(text, file, node.body[0].lineno)
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             words.classes[node.name].add(file)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("__"):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith(
+            "__"
+        ):
             words.functions += 1
             if is_participle(node.name):
                 words.participles[node.name] += 1
@@ -157,7 +179,11 @@ def _comments(source: str) -> Iterator[tuple[int, str]]:
 
 def _is_chosen(name: str) -> bool:
     """Return False for names that the language or a convention dictates."""
-    return name not in ("self", "cls") and bool(name.strip("_")) and not (name.startswith("__") and name.endswith("__"))
+    return (
+        name not in ("self", "cls")
+        and bool(name.strip("_"))
+        and not (name.startswith("__") and name.endswith("__"))
+    )
 
 
 def _names(node: ast.AST, scope: Scope, owner: Scope) -> Iterator[tuple[Scope, str, ast.AST]]:
@@ -178,7 +204,11 @@ def _names(node: ast.AST, scope: Scope, owner: Scope) -> Iterator[tuple[Scope, s
             yield scope, name, node
         case ast.alias(asname=str(name)) | ast.ExceptHandler(name=str(name)):
             yield scope, name, node
-        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+        case (
+            ast.MatchAs(name=str(name))
+            | ast.MatchStar(name=str(name))
+            | ast.MatchMapping(rest=str(name))
+        ):
             yield scope, name, node
     for child in ast.iter_child_nodes(node):
         yield from _names(child, inner, owner)
@@ -233,12 +263,18 @@ def read(path: Path) -> Words:
 def worst(sentences: Iterable[Sentence]) -> list[Sentence]:
     """Return the sentences with the most pronouns for their length, the worst first."""
     hits = [sentence for sentence in sentences if sentence.pronouns]
-    return sorted(hits, key=lambda sentence: (-sentence.pronouns / max(SHORTEST, sentence.words), sentence))[:SHOWN]
+    return sorted(
+        hits, key=lambda sentence: (-sentence.pronouns / max(SHORTEST, sentence.words), sentence)
+    )[:SHOWN]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Show where the English of comity is hard to read.")
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILES", help="files or folders (default: all)")
+    parser = argparse.ArgumentParser(
+        description="Show where the English of comity is hard to read."
+    )
+    parser.add_argument(
+        "files", nargs="*", type=Path, metavar="FILES", help="files or folders (default: all)"
+    )
     options = parser.parse_args(arguments)
     by_folder: dict[str, Words] = {}
     for path in options.files or [ROOT / name for name in DEFAULT]:
@@ -255,15 +291,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(words.row(title))
         everything.add(words)
     print(everything.row("sum"))
-    for title, counter in (("Participles", everything.participles), ("Empty names", everything.empty)):
+    for title, counter in (
+        ("Participles", everything.participles),
+        ("Empty names", everything.empty),
+    ):
         if counter:
-            print(f"\n{title}: {', '.join(f'{name} {count}' for name, count in counter.most_common(40))}")
+            print(
+                f"\n{title}: {', '.join(f'{name} {count}' for name, count in counter.most_common(40))}"
+            )
     if repeated := everything.repeated:
         listed = ", ".join(f"{name} {count}" for name, count in repeated)
         print(f"\n{len(repeated)} public class names are defined more than once: {listed}")
     if sentences := worst(everything.sentences):
         print(f"\nThe {len(sentences)} sentences with the most pronouns")
-        print("\n".join(f"{sentence.file}:{sentence.line}: {sentence.text}" for sentence in sentences))
+        print(
+            "\n".join(f"{sentence.file}:{sentence.line}: {sentence.text}" for sentence in sentences)
+        )
     return 0
 
 

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.words.run import ROOT, SPECIFIED, Sentence, is_empty, is_participle, read_markdown, read_python, worst
+from tests.words.run import (
+    ROOT,
+    SPECIFIED,
+    Sentence,
+    is_empty,
+    is_participle,
+    read_markdown,
+    read_python,
+    worst,
+)
 
 NAMES = """
 import json as found
@@ -54,7 +63,9 @@ def test_empty_names(name: str) -> None:
     assert is_empty(name)
 
 
-@pytest.mark.parametrize("name", ["found_url", "RulesFound", "rest", "parsed", "at_most", "x", "URL"])
+@pytest.mark.parametrize(
+    "name", ["found_url", "RulesFound", "rest", "parsed", "at_most", "x", "URL"]
+)
 def test_names_that_say_something(name: str) -> None:
     assert not is_empty(name)
 
@@ -79,13 +90,17 @@ def test_participles(name: str) -> None:
     assert is_participle(name)
 
 
-@pytest.mark.parametrize("name", ["join", "read", "joined_rules", "left_downloader", "need", "feed", "is_read"])
+@pytest.mark.parametrize(
+    "name", ["join", "read", "joined_rules", "left_downloader", "need", "feed", "is_read"]
+)
 def test_names_that_are_not_participles(name: str) -> None:
     assert not is_participle(name)
 
 
 def test_participles_count_for_functions_only() -> None:
-    words = read_python("def joined(written): ...\nclass Read:\n    async def _sent(self): ...\n    def __init__(self): ...\n")
+    words = read_python(
+        "def joined(written): ...\nclass Read:\n    async def _sent(self): ...\n    def __init__(self): ...\n"
+    )
     assert (words.functions, words.participles) == (2, {"joined": 1, "_sent": 1})
 
 
@@ -96,7 +111,9 @@ def test_public_classes_of_one_name_in_several_files_count() -> None:
 
 
 def test_docstrings_and_comments_are_split_into_sentences() -> None:
-    source = '"""One page. Whoever asks gets\nit.\n\nSaid `what`."""\nx = 1  # of nobody\n# noqa: E501\n'
+    source = (
+        '"""One page. Whoever asks gets\nit.\n\nSaid `what`."""\nx = 1  # of nobody\n# noqa: E501\n'
+    )
     sentences = read_python(source, "a.py").sentences
     assert [(sentence.line, sentence.text, sentence.pronouns) for sentence in sentences] == [
         (1, "One page.", 0),
@@ -108,12 +125,20 @@ def test_docstrings_and_comments_are_split_into_sentences() -> None:
 
 def test_code_blocks_of_a_page_are_not_prose() -> None:
     sentences = read_markdown("# Who asks\n\n```\nwhat\n```\nThe page.\n").sentences
-    assert [(sentence.line, sentence.text) for sentence in sentences] == [(1, "# Who asks"), (6, "The page.")]
+    assert [(sentence.line, sentence.text) for sentence in sentences] == [
+        (1, "# Who asks"),
+        (6, "The page."),
+    ]
 
 
 def test_the_worst_sentences_have_the_most_pronouns_for_their_length() -> None:
     long = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen whose"
-    sentences = [Sentence("a", 1, long), Sentence("a", 2, "what who"), Sentence("a", 3, "fine"), Sentence("a", 4, "whom")]
+    sentences = [
+        Sentence("a", 1, long),
+        Sentence("a", 2, "what who"),
+        Sentence("a", 3, "fine"),
+        Sentence("a", 4, "whom"),
+    ]
     assert [sentence.line for sentence in worst(sentences)] == [2, 4, 1]
 
 
@@ -121,10 +146,23 @@ def test_the_exit_status_is_always_0(tmp_path: Path) -> None:
     (tmp_path / "name.py").write_text('"""What holds."""\nfound = page = 1\n\ndef joined(): ...\n')
     (tmp_path / "torn.py").write_text("def")
     command = [sys.executable, "tests/words/run.py", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
+    )
     assert f"{tmp_path / 'torn.py'} is left out" in done.stderr
     table, *lists = done.stdout.split("\n\n")
-    assert table.splitlines()[-1].split() == ["sum", "2", "1", "50.00", "1", "1", "100.00", "3", "1", "33.33"]
+    assert table.splitlines()[-1].split() == [
+        "sum",
+        "2",
+        "1",
+        "50.00",
+        "1",
+        "1",
+        "100.00",
+        "3",
+        "1",
+        "33.33",
+    ]
     assert lists == [
         "Participles: joined 1",
         "Empty names: found 1",

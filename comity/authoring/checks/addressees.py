@@ -10,7 +10,9 @@ from comity.policies import Finding
 from comity.policies.formats.authoring import Draft
 from comity.policies.vocabulary.known_crawlers import known, nearest
 
-_AGENT_LINE = re.compile(rb"[ \t]*(?:user-?agent|acap-crawler)[ \t]*:[ \t]*([^#\r\n]*)", re.IGNORECASE)
+_AGENT_LINE = re.compile(
+    rb"[ \t]*(?:user-?agent|acap-crawler)[ \t]*:[ \t]*([^#\r\n]*)", re.IGNORECASE
+)
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 MAX_REPORTED = 50  # of one file
 
@@ -26,15 +28,28 @@ def _in_file(draft: Draft, names: frozenset[str]) -> Iterator[Finding]:
     reported: set[str] = set()
     for line in range(1, draft.lines + 1):
         match = _AGENT_LINE.match(draft.line(line))
-        for token in _TOKEN.finditer(match[1]) if match else ():  # a line of ai.txt has several names
+        for token in (
+            _TOKEN.finditer(match[1]) if match else ()
+        ):  # a line of ai.txt has several names
             name = token[0].decode()
-            if name.lower() not in names or name.lower() in reported or len(reported) == MAX_REPORTED:
+            if (
+                name.lower() not in names
+                or name.lower() in reported
+                or len(reported) == MAX_REPORTED
+            ):
                 continue
             if match and (problem := _problem(name)):
                 reported.add(name.lower())
                 rule, message = problem
                 column = match.start(1) + token.start() + 1
-                yield Finding(rule=rule, message=message, url=draft.url, line=line, column=column, length=len(name))
+                yield Finding(
+                    rule=rule,
+                    message=message,
+                    url=draft.url,
+                    line=line,
+                    column=column,
+                    length=len(name),
+                )
 
 
 def _problem(name: str) -> tuple[str, str] | None:

@@ -24,13 +24,27 @@ def check_contradictions(source: Source, samples: tuple[SourceFile, ...]) -> Ite
     tokens = sorted(filter(is_token, source.site.crawler_names))
     names = [NOBODY, *tokens[: min(MAX_AGENTS, MAX_OCTETS // (size + 1))]]
     reported: set[tuple[Reason, Reason]] = set()
-    sites = [Site(source.origin, source.site.files, formats=(format_,)) for format_ in FORMATS if format_.read_site]
-    of_names = ((name, contradiction) for name in names for contradiction in _of_files(source, sites, Agent(name)))
-    of_pages = ((NOBODY, contradiction) for page in source.pages[:MAX_PAGES] for contradiction in _of_page(source, page))
+    sites = [
+        Site(source.origin, source.site.files, formats=(format_,))
+        for format_ in FORMATS
+        if format_.read_site
+    ]
+    of_names = (
+        (name, contradiction)
+        for name in names
+        for contradiction in _of_files(source, sites, Agent(name))
+    )
+    of_pages = (
+        (NOBODY, contradiction)
+        for page in source.pages[:MAX_PAGES]
+        for contradiction in _of_page(source, page)
+    )
     for name, (permitting, refusing, use) in chain(of_names, of_pages):
         if (permitting, refusing) not in reported:
             reported.add((permitting, refusing))
-            yield _finding(source, permitting, refusing, use, "" if name == NOBODY else f" to {name}")
+            yield _finding(
+                source, permitting, refusing, use, "" if name == NOBODY else f" to {name}"
+            )
 
 
 def is_token(name: str) -> bool:
@@ -51,7 +65,9 @@ def _of_files(source: Source, sites: Sequence[Site], agent: Agent) -> Iterator[C
 def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:
     """Yield the contradictions between a page, which permits something for itself, and the files, which refuse it."""
     agent = Agent(NOBODY)
-    itself = Site.from_files(source.origin, {}).page(agent, page.url, headers=page.fetched.headers, body=page.fetched.body)
+    itself = Site.from_files(source.origin, {}).page(
+        agent, page.url, headers=page.fetched.headers, body=page.fetched.body
+    )
     of_files = source.site.page(agent, page.url, body=None)
     for permitting, refusing, use in _between([itself, of_files]):
         if permitting.source.url == page.url:
@@ -60,17 +76,40 @@ def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:
 
 def _between(pages: Sequence[Page]) -> Iterator[Contradiction]:
     """Yield the contradictions between views of one page, one by each source. A permission that follows from silence is none."""
-    uses = dict.fromkeys(use for page in pages for use, decision in page.uses.items() if decision.stated)
-    for use in (use for use in uses if use not in ("crawl", "follow")):  # to fetch is no use of what is fetched
+    uses = dict.fromkeys(
+        use for page in pages for use, decision in page.uses.items() if decision.stated
+    )
+    for use in (
+        use for use in uses if use not in ("crawl", "follow")
+    ):  # to fetch is no use of what is fetched
         decisions = [page.uses[use] for page in pages]
-        permitting = [decision.reasons[0] for decision in decisions if decision.stated and decision.verdict is Verdict.ALLOW]
-        refusing = [decision.reasons[0] for decision in decisions if decision.stated and decision.verdict is Verdict.DENY]
+        permitting = [
+            decision.reasons[0]
+            for decision in decisions
+            if decision.stated and decision.verdict is Verdict.ALLOW
+        ]
+        refusing = [
+            decision.reasons[0]
+            for decision in decisions
+            if decision.stated and decision.verdict is Verdict.DENY
+        ]
         yield from ((permission, refusal, use) for permission in permitting for refusal in refusing)
 
 
-def _finding(source: Source, permitting: Reason, refusing: Reason, use: str, addressee: str) -> Finding:
+def _finding(
+    source: Source, permitting: Reason, refusing: Reason, use: str, addressee: str
+) -> Finding:
     origin = refusing.source
-    position = unhidden(source.name_of(origin.url), keep="") + (f":{origin.line}" if origin.line else "")
+    position = unhidden(source.name_of(origin.url), keep="") + (
+        f":{origin.line}" if origin.line else ""
+    )
     text = f" (`{origin.text}`)" if origin.text else ""
-    message = f"`{use}` is permitted here{addressee}, and refused by {position}{text}: it is refused"
-    return Finding(rule="comity.contradiction", message=message, url=permitting.source.url, line=permitting.source.line)
+    message = (
+        f"`{use}` is permitted here{addressee}, and refused by {position}{text}: it is refused"
+    )
+    return Finding(
+        rule="comity.contradiction",
+        message=message,
+        url=permitting.source.url,
+        line=permitting.source.line,
+    )

@@ -15,7 +15,9 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import target_of
 
 MAX_AGENTS = 5
-MAX_EXPLAINED = 2  # URLs of one reader of which is looked why: that takes some hundred readings of the file
+MAX_EXPLAINED = (
+    2  # URLs of one reader of which is looked why: that takes some hundred readings of the file
+)
 
 
 def check_readers(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
@@ -34,7 +36,12 @@ def check_readers(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[F
                 if opinion.reader == reader and (reader, opinion.cause) not in reported:
                     reported.add((reader, opinion.cause))
                     line = opinion.line or decision.reasons[0].source.line
-                    yield Finding(rule="comity.other-readers", message=_message(opinion, agent, probe), url=url, line=line)
+                    yield Finding(
+                        rule="comity.other-readers",
+                        message=_message(opinion, agent, probe),
+                        url=url,
+                        line=line,
+                    )
 
 
 def _message(opinion: Opinion, agent: Agent, probe: str) -> str:

@@ -19,22 +19,36 @@ MAX_PAGES = 20  # of the site's own that are looked at
 def check_samples(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
     """Name the elements that are in no sample, nor in any page of the site to which their rules apply."""
     for rules in source.site.element_rules:
-        element_rules = [rule for rule in rules.rules if rule.element != ALL and rule.file_type in (EVERY_TYPE, "html")]
+        element_rules = [
+            rule
+            for rule in rules.rules
+            if rule.element != ALL and rule.file_type in (EVERY_TYPE, "html")
+        ]
         looked_at: dict[ElementRule, int] = {}
         matched: set[tuple[str, str]] = set()
         for page in (*samples, *source.pages[:MAX_PAGES]):
             target = normal_target(target_of(page.url))
-            of_page = [rule for rule in element_rules if page in samples or covers(rule.path, target)]
+            of_page = [
+                rule for rule in element_rules if page in samples or covers(rule.path, target)
+            ]
             for part in covered(Content(page.fetched.headers, page.fetched.body), of_page):
                 looked_at[part.rule] = looked_at.get(part.rule, 0) + 1
                 if part.nodes or part.is_whole:
                     matched.add((part.rule.file_type, part.rule.element))
         reported: set[tuple[int, str]] = set()
         for rule, pages in looked_at.items():
-            if (rule.file_type, rule.element) not in matched and (rule.line, rule.element) not in reported:
+            if (rule.file_type, rule.element) not in matched and (
+                rule.line,
+                rule.element,
+            ) not in reported:
                 reported.add((rule.line, rule.element))
                 reason = rules.reason_of(rule, "")
                 element = printable(rule.element.encode("utf-8", "replace"))
                 searched = "the sample page" if pages == 1 else f"any of the {pages} sample pages"
                 message = f"`{element}` selects nothing in {searched}"
-                yield Finding(rule="comity.unmatched-element", message=message, url=reason.source.url, line=reason.source.line)
+                yield Finding(
+                    rule="comity.unmatched-element",
+                    message=message,
+                    url=reason.source.url,
+                    line=reason.source.line,
+                )

@@ -41,20 +41,32 @@ def _served(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
             if path in RESTRICTING
             else "until it is there again, crawlers may deny every use that it could refuse"
         )
-        yield "comity.file-status", f"it cannot be had ({fetched.error or f'status {fetched.status}'}): {consequence}"
+        yield (
+            "comity.file-status",
+            f"it cannot be had ({fetched.error or f'status {fetched.status}'}): {consequence}",
+        )
         return
     if fetched.status // 100 == 2 and is_page(fetched):
-        yield "comity.file-type", "an HTML page is served in its place: it counts as not there, answer with status 404"
+        yield (
+            "comity.file-type",
+            "an HTML page is served in its place: it counts as not there, answer with status 404",
+        )
         return
     if fetched.status // 100 != 2:
         if fetched.status not in (404, 410):
-            yield "comity.file-status", f"status {fetched.status} counts as no file: everything that it would refuse is permitted"
+            yield (
+                "comity.file-status",
+                f"status {fetched.status} counts as no file: everything that it would refuse is permitted",
+            )
         return
     if fetched.url and fetched.url != url:
         yield "comity.file-moved", f"it is redirected to {fetched.url}: serve it here"
     if fetched.oversized or len(fetched.body) > MUST_BE_READ:
         size = f"more than {MAX_BYTES}" if fetched.oversized else str(len(fetched.body))
-        yield "comity.file-size", f"it has {size} octets, and crawlers have to read the first {MUST_BE_READ} alone"
+        yield (
+            "comity.file-size",
+            f"it has {size} octets, and crawlers have to read the first {MUST_BE_READ} alone",
+        )
     yield from _typed(path, fetched)
 
 
@@ -69,12 +81,21 @@ def _typed(path: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
     if not fetched.headers or not expected:  # from a folder, which says nothing of it
         return
     if not fetched.header(b"Content-Type"):
-        yield "comity.file-type", f"it is served without a media type: send `Content-Type: {MEDIA_TYPES[path]}`"
+        yield (
+            "comity.file-type",
+            f"it is served without a media type: send `Content-Type: {MEDIA_TYPES[path]}`",
+        )
     elif field.get_content_type() != expected and path not in TYPED:
-        message = f"it is served as {field.get_content_type()}: send `Content-Type: {MEDIA_TYPES[path]}`"
+        message = (
+            f"it is served as {field.get_content_type()}: send `Content-Type: {MEDIA_TYPES[path]}`"
+        )
         yield "comity.file-type", message
     charset = field.get_param("charset")
-    if isinstance(charset, str) and charset.lower().replace("_", "-") not in ("utf-8", "utf8", "us-ascii"):
+    if isinstance(charset, str) and charset.lower().replace("_", "-") not in (
+        "utf-8",
+        "utf8",
+        "us-ascii",
+    ):
         yield "comity.file-encoding", f"it is served as {charset}, and read as UTF-8"
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from comity.authoring.explaining import Answer, Explanation, Group, explain
 from comity.authoring.sites import DEFAULT_ORIGIN, agent_for, load
-from comity.crawler.run.console import add_row, complain, line, open_console, read_or_not, say, table
+from comity.gate.run.console import add_row, complain, line, open_console, read_or_not, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
 
@@ -21,25 +21,44 @@ COLORS = {"allow": "green", "deny": "red", "defer": "yellow", "limit": "yellow"}
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("target", metavar="DIR|URL", help="folder with the files of a site, or URL of a site or page")
     parser.add_argument(
-        "--agent", action="append", default=[], metavar="NAME", help="crawler to explain; may be repeated (default: all named)"
+        "target",
+        metavar="DIR|URL",
+        help="folder with the files of a site, or URL of a site or page",
     )
-    parser.add_argument("--origin", metavar="URL", help=f"where the files of a folder are published (default: {DEFAULT_ORIGIN})")
+    parser.add_argument(
+        "--agent",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="crawler to explain; may be repeated (default: all named)",
+    )
+    parser.add_argument(
+        "--origin",
+        metavar="URL",
+        help=f"where the files of a folder are published (default: {DEFAULT_ORIGIN})",
+    )
     parser.add_argument(
         "--url",
         action="append",
         default=[],
         help="sample URL or path; may be repeated (default: the root, and the paths that the files speak of)",
     )
-    parser.add_argument("--format", choices=FORMATS, default="table", help="form of the output (default: %(default)s)")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="table",
+        help="form of the output (default: %(default)s)",
+    )
 
 
 def run(options: Namespace) -> int:
     """Print the explanation. Return the exit status: 0, or FAILED."""
     try:
         source = load(options.target, origin=options.origin)
-        explanation = explain(source, agent_for(options.target), agents=options.agent, urls=options.url)
+        explanation = explain(
+            source, agent_for(options.target), agents=options.agent, urls=options.url
+        )
     except PolicyError as error:
         complain(f"comity explain: {error}")
         return FAILED
@@ -48,7 +67,9 @@ def run(options: Namespace) -> int:
             complain(f"{name}: {outcome}")
         for note in source.place_notes:
             complain(note)
-        complain(f"comity explain: neither a policy file nor a page of {options.target} could be had")
+        complain(
+            f"comity explain: neither a policy file nor a page of {options.target} could be had"
+        )
         return FAILED
     if options.format == "json":
         say(json.dumps(as_json(explanation), indent=2))
@@ -102,7 +123,12 @@ def as_markdown(explanation: Explanation) -> str:
         lines.append("")
     if explanation.as_everybody:
         lines += [f"As everybody else: {_escaped(', '.join(explanation.as_everybody))}.", ""]
-    lines += ["## Files", "", *(f"- {_escaped(name)}: {_escaped(outcome)}" for name, outcome in explanation.files), ""]
+    lines += [
+        "## Files",
+        "",
+        *(f"- {_escaped(name)}: {_escaped(outcome)}" for name, outcome in explanation.files),
+        "",
+    ]
     if explanation.notes:
         lines += ["## Notes", "", *(f"- {_escaped(note)}" for note in explanation.notes), ""]
     return "\n".join(lines)
@@ -114,7 +140,9 @@ def _escaped(text: str) -> str:
     parts = text.split("`")
     if len(parts) % 2 == 0:  # one of the files has a backtick itself
         return _without_markup(text)
-    return "`".join(part if number % 2 else _without_markup(part) for number, part in enumerate(parts))
+    return "`".join(
+        part if number % 2 else _without_markup(part) for number, part in enumerate(parts)
+    )
 
 
 def _without_markup(text: str) -> str:
@@ -129,12 +157,20 @@ def _heading(group: Group, explanation: Explanation) -> str:
 
 def show(explanation: Explanation, console: Console) -> None:
     """Print the explanation for people."""
-    rows = table(f"What the files of {explanation.origin} mean", "who", "about", "answer", "what they say")
+    rows = table(
+        f"What the files of {explanation.origin} mean", "who", "about", "answer", "what they say"
+    )
     for group in explanation.groups:
         agents = _heading(group, explanation)
         for answer in group.answers:
             topic = answer.topic if "," not in answer.topic else "all else"
-            add_row(rows, agents, topic, Text(answer.verdict, COLORS.get(answer.verdict, "")), answer.sentence)
+            add_row(
+                rows,
+                agents,
+                topic,
+                Text(answer.verdict, COLORS.get(answer.verdict, "")),
+                answer.sentence,
+            )
             agents = ""
     console.print(rows)
     if explanation.as_everybody:

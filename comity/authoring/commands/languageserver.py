@@ -8,16 +8,27 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from comity.policies import PolicyError
 
 LOOPBACK = "127.0.0.1"
-ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@]+")  # editors in pages have schemes of their own
+ORIGIN = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@]+"
+)  # editors in pages have schemes of their own
 
 
 def add_options(parser: ArgumentParser) -> None:
     transport = parser.add_mutually_exclusive_group()
-    transport.add_argument("--stdio", action="store_true", help="by standard input and output, as it is without any of these")
     transport.add_argument(
-        "--tcp", metavar="[HOST:]PORT", type=_address, help="by TCP, for one editor; without HOST on this machine alone"
+        "--stdio",
+        action="store_true",
+        help="by standard input and output, as it is without any of these",
     )
-    transport.add_argument("--websocket", metavar="[HOST:]PORT", type=_address, help="by WebSocket, in the same way")
+    transport.add_argument(
+        "--tcp",
+        metavar="[HOST:]PORT",
+        type=_address,
+        help="by TCP, for one editor; without HOST on this machine alone",
+    )
+    transport.add_argument(
+        "--websocket", metavar="[HOST:]PORT", type=_address, help="by WebSocket, in the same way"
+    )
     parser.add_argument(
         "--allow-origin",
         action="append",

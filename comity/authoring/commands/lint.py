@@ -10,12 +10,21 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from comity.authoring.lint import KINDS, Kind, kind_of, lint_file, lint_site, misplaced, right_place, site_folder
+from comity.authoring.lint import (
+    KINDS,
+    Kind,
+    kind_of,
+    lint_file,
+    lint_site,
+    misplaced,
+    right_place,
+    site_folder,
+)
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
 from comity.authoring.sites import DEFAULT_ORIGIN, Source, SourceFile, load, remedy_for
-from comity.crawler.run.console import complain, say
 from comity.dataset.files.replacement import Replacement
+from comity.gate.run.console import complain, say
 from comity.policies import Fetched, PolicyError, Site
 from comity.policies.answers.rule import RULES, Severity
 from comity.policies.formats.authoring import apply
@@ -23,8 +32,16 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 
 STANDARD_INPUT = "-"
-OTHER_SUFFIXES = (".xml", ".rsl", ".json", ".txt")  # of files that have no place of their own on a site
-ACROSS_FILES = ("comity.contradiction", "comity.unmatched-element")  # rules by which files and pages are compared
+OTHER_SUFFIXES = (
+    ".xml",
+    ".rsl",
+    ".json",
+    ".txt",
+)  # of files that have no place of their own on a site
+ACROSS_FILES = (
+    "comity.contradiction",
+    "comity.unmatched-element",
+)  # rules by which files and pages are compared
 MAX_LISTED = 3  # files that one message names
 MAX_ROUNDS = 10  # of fixes: one may make room for another
 PROBLEMS = 1  # exit status
@@ -44,7 +61,8 @@ class Selection(NamedTuple):
         return [
             problem
             for problem in problems
-            if (self.rules is None or problem.rule in self.rules) and problem.rule not in self.ignored
+            if (self.rules is None or problem.rule in self.rules)
+            and problem.rule not in self.ignored
         ]
 
 
@@ -52,9 +70,13 @@ def _rules_of(prefixes: Iterable[str]) -> frozenset[str]:
     """The rules that are meant: `robots` means all that begin with `robots.`. PolicyError where none does."""
     rules: set[str] = set()
     for prefix in prefixes:
-        of_prefix = {rule for rule in RULES if rule == prefix or rule.startswith(f"{prefix.rstrip('.')}.")}
+        of_prefix = {
+            rule for rule in RULES if rule == prefix or rule.startswith(f"{prefix.rstrip('.')}.")
+        }
         if not of_prefix:
-            raise PolicyError(f"`{prefix}` is no rule, and no rule begins with it: docs/rules.md lists them")
+            raise PolicyError(
+                f"`{prefix}` is no rule, and no rule begins with it: docs/rules.md lists them"
+            )
         rules |= of_prefix
     return frozenset(rules)
 
@@ -66,17 +88,60 @@ def add_options(parser: ArgumentParser) -> None:
     )
     kinds = ", ".join(sorted(KINDS))
     option = parser.add_argument
-    option("targets", nargs="*", metavar="FILE|FOLDER|URL", help="what to look at; - is standard input (default: this folder)")
-    option("--as", dest="kind", metavar="NAME", choices=sorted(KINDS), help=f"what the files are: {kinds}")
-    option("--origin", metavar="URL", help=f"where files are to be published (default: {DEFAULT_ORIGIN})")
-    option("--sample", action="append", default=[], metavar="FILE|URL", help="a page that should have the elements of rules")
-    option("--skip-unknown", action="store_true", help="pass over a file that is none of these kinds; else it is an error")
-    option("--select", action="append", default=[], metavar="RULE", help="only this rule, or all of e.g. `robots`")
-    option("--ignore", action="append", default=[], metavar="RULE", help="not this rule, or none of e.g. `robots`")
+    option(
+        "targets",
+        nargs="*",
+        metavar="FILE|FOLDER|URL",
+        help="what to look at; - is standard input (default: this folder)",
+    )
+    option(
+        "--as",
+        dest="kind",
+        metavar="NAME",
+        choices=sorted(KINDS),
+        help=f"what the files are: {kinds}",
+    )
+    option(
+        "--origin",
+        metavar="URL",
+        help=f"where files are to be published (default: {DEFAULT_ORIGIN})",
+    )
+    option(
+        "--sample",
+        action="append",
+        default=[],
+        metavar="FILE|URL",
+        help="a page that should have the elements of rules",
+    )
+    option(
+        "--skip-unknown",
+        action="store_true",
+        help="pass over a file that is none of these kinds; else it is an error",
+    )
+    option(
+        "--select",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="only this rule, or all of e.g. `robots`",
+    )
+    option(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="not this rule, or none of e.g. `robots`",
+    )
     option("--format", choices=FORMS, default="text", help="of the output (default: %(default)s)")
     mend = parser.add_mutually_exclusive_group()
-    mend.add_argument("--fix", action="store_true", help="mend in the files what can be mended safely; - is printed mended")
-    mend.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
+    mend.add_argument(
+        "--fix",
+        action="store_true",
+        help="mend in the files what can be mended safely; - is printed mended",
+    )
+    mend.add_argument(
+        "--diff", action="store_true", help="show what --fix would change, and change nothing"
+    )
 
 
 def run(options: Namespace) -> int:
@@ -110,10 +175,14 @@ def _check_target(target: str) -> None:
     """PolicyError where it is nothing that can be looked at."""
     # Path has no name for "", and raises where a name is too long.
     if target != STANDARD_INPUT and "://" not in target and not os.path.exists(target):  # noqa: PTH110
-        raise PolicyError(f"`{printable(os.fsencode(target))}` is no file, no folder and no URL: {remedy_for(target)}")
+        raise PolicyError(
+            f"`{printable(os.fsencode(target))}` is no file, no folder and no URL: {remedy_for(target)}"
+        )
 
 
-def _lint(targets: Iterable[str], options: Namespace, samples: tuple[SourceFile, ...]) -> list[Problem]:
+def _lint(
+    targets: Iterable[str], options: Namespace, samples: tuple[SourceFile, ...]
+) -> list[Problem]:
     """Return the problems of the targets, in their order. A file is judged together with the folder of its site."""
     problems: dict[str, list[Problem]] = {}
     files: dict[str, tuple[Kind, bytes]] = {}
@@ -131,7 +200,9 @@ def _lint(targets: Iterable[str], options: Namespace, samples: tuple[SourceFile,
         problems |= _lint_in_folder(folder, names, options, samples)
     alone = [name for name in files if name not in problems]
     for name in alone:
-        problems[name] = _lint_alone(name, *files[name], origin_of(options.origin or DEFAULT_ORIGIN), samples)
+        problems[name] = _lint_alone(
+            name, *files[name], origin_of(options.origin or DEFAULT_ORIGIN), samples
+        )
     if alone:
         complain(
             f"{_listed(alone)}: checked without the other files and the pages of the site, which "
@@ -142,7 +213,12 @@ def _lint(targets: Iterable[str], options: Namespace, samples: tuple[SourceFile,
 
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return ", ".join("standard input" if name == STANDARD_INPUT else name for name in names[:MAX_LISTED]) + more
+    return (
+        ", ".join(
+            "standard input" if name == STANDARD_INPUT else name for name in names[:MAX_LISTED]
+        )
+        + more
+    )
 
 
 def _lint_site(target: str, options: Namespace, samples: tuple[SourceFile, ...]) -> list[Problem]:
@@ -150,9 +226,13 @@ def _lint_site(target: str, options: Namespace, samples: tuple[SourceFile, ...])
     source = load(target, origin=options.origin)
     for note in source.notes:
         complain(note)
-    others = {name: kind for name in _others(target, source) if (kind := kind_of(name, _octets(name)))}
+    others = {
+        name: kind for name in _others(target, source) if (kind := kind_of(name, _octets(name)))
+    }
     if not source.files and not source.pages and not others:
-        raise PolicyError(f"{target} has none of {', '.join(sorted(KINDS))}: name a file, or say what it is with --as")
+        raise PolicyError(
+            f"{target} has none of {', '.join(sorted(KINDS))}: name a file, or say what it is with --as"
+        )
     problems = lint_site(source, samples)
     places = dict(source.misplaced)
     for name, kind in others.items():
@@ -167,7 +247,9 @@ def _lint_in_folder(
     """Return the problems of some files that are in the folder of a site, as far as the site has them."""
     is_relative = not any(map(os.path.isabs, names))
     try:
-        source = load(os.path.relpath(folder) if is_relative else str(folder), origin=options.origin)
+        source = load(
+            os.path.relpath(folder) if is_relative else str(folder), origin=options.origin
+        )
     except PolicyError as error:  # another file of the site cannot be read
         complain(str(error))
         return {}
@@ -178,19 +260,28 @@ def _lint_in_folder(
     of_url: dict[str, list[Problem]] = {}
     for problem in lint_site(source, samples, only=frozenset(url_of.values())):
         of_url.setdefault(problem.finding.url, []).append(problem)
-    return {name: [problem._replace(file=name) for problem in of_url.get(url, ())] for name, url in url_of.items()}
+    return {
+        name: [problem._replace(file=name) for problem in of_url.get(url, ())]
+        for name, url in url_of.items()
+    }
 
 
-def _lint_alone(name: str, kind: Kind, body: bytes, origin: str, samples: tuple[SourceFile, ...]) -> list[Problem]:
+def _lint_alone(
+    name: str, kind: Kind, body: bytes, origin: str, samples: tuple[SourceFile, ...]
+) -> list[Problem]:
     """Return the problems of a file whose site is not known."""
     if name == STANDARD_INPUT:
         name = "standard input"
     if not kind.path:
         return lint_file(kind, name, body, origin=origin)
-    place = right_place(Path(name), kind) if kind_of(name, body) is kind else ""  # else --as says what it is
+    place = (
+        right_place(Path(name), kind) if kind_of(name, body) is kind else ""
+    )  # else --as says what it is
     placed = [misplaced(name, place)] if place else []
     file = SourceFile(name, origin + kind.path, Fetched(status=200, body=body))
-    return placed + lint_site(Source(origin, Site.from_files(origin, {file.url: file.fetched}), (file,), ()), samples)
+    return placed + lint_site(
+        Source(origin, Site.from_files(origin, {file.url: file.fetched}), (file,), ()), samples
+    )
 
 
 def _kind(target: str, body: bytes, options: Namespace) -> Kind | None:
@@ -199,7 +290,9 @@ def _kind(target: str, body: bytes, options: Namespace) -> Kind | None:
         return KINDS[options.kind]
     kind = kind_of(target, body) if target != STANDARD_INPUT else None
     if kind is None and not options.skip_unknown:
-        raise PolicyError(f"{target}: nothing tells what it is: say it with --as, one of {', '.join(sorted(KINDS))}")
+        raise PolicyError(
+            f"{target}: nothing tells what it is: say it with --as, one of {', '.join(sorted(KINDS))}"
+        )
     return kind
 
 
@@ -207,7 +300,9 @@ def _octets(name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
     except OSError as error:
-        raise PolicyError(f"{printable(os.fsencode(name))} cannot be read: {error.strerror}") from None
+        raise PolicyError(
+            f"{printable(os.fsencode(name))} cannot be read: {error.strerror}"
+        ) from None
 
 
 def _files(target: str) -> list[str]:
@@ -225,7 +320,11 @@ def _others(target: str, source: Source) -> list[str]:
     if not Path(target).is_dir():
         return []
     site_files = {os.path.realpath(file.name) for file in (*source.files, *source.pages)}
-    paths = [path for path in sorted(Path(target).iterdir()) if path.suffix in OTHER_SUFFIXES and path.is_file()]
+    paths = [
+        path
+        for path in sorted(Path(target).iterdir())
+        if path.suffix in OTHER_SUFFIXES and path.is_file()
+    ]
     paths += (Path(name) for name, _ in source.misplaced)
     return [str(path) for path in dict.fromkeys(paths) if os.path.realpath(path) not in site_files]
 
@@ -237,7 +336,9 @@ def _mend(name: str, options: Namespace, selection: Selection) -> bool:
     if kind is None:
         return False
     for _ in range(MAX_ROUNDS):
-        problems = selection.filter(lint_file(kind, name, body, origin=options.origin or DEFAULT_ORIGIN))
+        problems = selection.filter(
+            lint_file(kind, name, body, origin=options.origin or DEFAULT_ORIGIN)
+        )
         mended, _ = apply(body, (problem.fix for problem in problems if problem.fix))
         if mended == body:
             break
@@ -253,7 +354,9 @@ def _mend(name: str, options: Namespace, selection: Selection) -> bool:
 
 
 def _show_difference(name: str, before: bytes, after: bytes) -> None:
-    old, new = (body.decode("utf-8", "replace").splitlines(keepends=True) for body in (before, after))
+    old, new = (
+        body.decode("utf-8", "replace").splitlines(keepends=True) for body in (before, after)
+    )
     for difference in difflib.unified_diff(old, new, fromfile=name, tofile=name):
         say(difference.rstrip("\r\n"))
 
@@ -267,4 +370,8 @@ def _sample(name: str, origin: str | None) -> SourceFile:
             raise PolicyError(f"the sample {name} cannot be had")
         return source.pages[0]
     headers = ((b"Content-Type", b"text/html; charset=utf-8"),)
-    return SourceFile(name, f"{origin or DEFAULT_ORIGIN}/", Fetched(status=200, headers=headers, body=_octets(name)))
+    return SourceFile(
+        name,
+        f"{origin or DEFAULT_ORIGIN}/",
+        Fetched(status=200, headers=headers, body=_octets(name)),
+    )

@@ -11,9 +11,18 @@ PORT = 8643
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", metavar="DIR|URL", help="folder or site (default: the demonstration site)")
-    parser.add_argument("--origin", metavar="URL", help="where the files of a folder are to be published")
-    parser.add_argument("--port", type=int, default=PORT, help="port, 0 for any that is free (default: %(default)s)")
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="DIR|URL",
+        help="folder or site (default: the demonstration site)",
+    )
+    parser.add_argument(
+        "--origin", metavar="URL", help="where the files of a folder are to be published"
+    )
+    parser.add_argument(
+        "--port", type=int, default=PORT, help="port, 0 for any that is free (default: %(default)s)"
+    )
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
 
 
@@ -24,5 +33,9 @@ def run(options: Namespace) -> int:
         if error.name is None or error.name.partition(".")[0] == "comity":
             raise
         raise PolicyError("the page needs NiceGUI: pip install comity[workbench]") from None
-    serve(desk_of(options.target, origin=options.origin), port=options.port, opens=not options.no_browser)
+    serve(
+        desk_of(options.target, origin=options.origin),
+        port=options.port,
+        opens=not options.no_browser,
+    )
     return 0

@@ -23,7 +23,11 @@ MAX_TEXT = 4 * 1024 * 1024  # characters
 _LINES = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
 _SURROGATES = re.compile("[\ud800-\udfff]")  # JSON can escape half of a pair
 
-UTF8, UTF16, UTF32 = PositionEncodingKind.Utf8, PositionEncodingKind.Utf16, PositionEncodingKind.Utf32
+UTF8, UTF16, UTF32 = (
+    PositionEncodingKind.Utf8,
+    PositionEncodingKind.Utf16,
+    PositionEncodingKind.Utf32,
+)
 
 
 def split(text: str) -> list[str]:
@@ -115,7 +119,9 @@ class Buffer:
 class Document:
     """A text as it stands at one moment. Lines and columns are 0-based here, and columns count characters, but in `Position`."""
 
-    def __init__(self, uri: str, text: str, *, encoding: str = UTF16, lines: list[str] | None = None) -> None:
+    def __init__(
+        self, uri: str, text: str, *, encoding: str = UTF16, lines: list[str] | None = None
+    ) -> None:
         """`lines`: of the text, where they are known."""
         self.uri = uri
         self.text = text
@@ -147,7 +153,10 @@ class Document:
     def line(self, number: int) -> str:
         """A line without its end; "" where there is none."""
         if self._bare[0] != number:
-            self._bare = number, without_end(self.lines[number]) if 0 <= number < len(self.lines) else ""
+            self._bare = (
+                number,
+                without_end(self.lines[number]) if 0 <= number < len(self.lines) else "",
+            )
         return self._bare[1]
 
     def position(self, line: int, column: int) -> Position:
@@ -188,4 +197,6 @@ class Document:
     @cached_property
     def _octets(self) -> list[int]:
         """The octets before each line."""
-        return list(accumulate((len(line.encode("utf-8", "replace")) for line in self.lines), initial=0))
+        return list(
+            accumulate((len(line.encode("utf-8", "replace")) for line in self.lines), initial=0)
+        )

@@ -29,8 +29,16 @@ from comity.authoring.language_server.words import AGENT, Word, Words, kinds_at,
 
 # Values are parted by spaces, commas and semicolons; a `#` behind a space begins a comment, but for selectors and prose.
 _VALUE_WORD = re.compile(r"[^\s,;]+")
-_PARENTHESES = re.compile(r"\(.*\)")  # of a usage that the file defines: such a line is like that of any other
-_WHOLE = ("selector", "element", "text", "guideline", "url")  # kinds of value that are one, with spaces and all
+_PARENTHESES = re.compile(
+    r"\(.*\)"
+)  # of a usage that the file defines: such a line is like that of any other
+_WHOLE = (
+    "selector",
+    "element",
+    "text",
+    "guideline",
+    "url",
+)  # kinds of value that are one, with spaces and all
 
 
 class ValueWord(NamedTuple):
@@ -76,7 +84,11 @@ class Outline:
 
     @property
     def _has_parts(self) -> bool:
-        return self.form is Form.LINES and self.document.kind is not None and "statements" not in self.__dict__
+        return (
+            self.form is Form.LINES
+            and self.document.kind is not None
+            and "statements" not in self.__dict__
+        )
 
     def _start(self, line: int) -> int:
         """The last line before one that all those behind it can be read from."""
@@ -89,7 +101,9 @@ class Outline:
     def _between_lines(self, first: int, last: int) -> Outline:
         part = Outline(self.document)
         part.whole = self
-        part.statements = list(fields(self.document.lines[first : last + 1], self.words.nesting(), first))
+        part.statements = list(
+            fields(self.document.lines[first : last + 1], self.words.nesting(), first)
+        )
         return part
 
     @cached_property
@@ -97,8 +111,12 @@ class Outline:
         return [statement.name_span.line for statement in self.statements]
 
     def word(self, statement: Statement) -> Word | None:
-        name = _PARENTHESES.sub("other", statement.name) if "(" in statement.name else statement.name
-        return self.words.get(name, self.statements[statement.parent].name if statement.parent >= 0 else "")
+        name = (
+            _PARENTHESES.sub("other", statement.name) if "(" in statement.name else statement.name
+        )
+        return self.words.get(
+            name, self.statements[statement.parent].name if statement.parent >= 0 else ""
+        )
 
     def between(self, first: int, last: int) -> range:
         """The numbers of the statements whose names stand in these lines."""
@@ -110,8 +128,14 @@ class Outline:
             statement = self.statements[number]
             if statement.name_span.holds(line, column):
                 return statement, None
-            if statement.value_span.line == line and statement.value_span.start <= column <= statement.value_span.end:
-                word = next((word for word in self.value_words(statement) if word.span.holds(line, column)), None)
+            if (
+                statement.value_span.line == line
+                and statement.value_span.start <= column <= statement.value_span.end
+            ):
+                word = next(
+                    (word for word in self.value_words(statement) if word.span.holds(line, column)),
+                    None,
+                )
                 return (statement, word) if word else None
         return None
 
@@ -137,8 +161,12 @@ class Outline:
         if word is None or self.form is not Form.XML or statement.is_attribute:
             return ()
         number = self._numbers[statement]
-        attributes = (other for other in self.statements[number + 1 : number + 11] if other.is_attribute)
-        return tuple(other.value for other in attributes if other.value in word.format.authoring.values)[:1]
+        attributes = (
+            other for other in self.statements[number + 1 : number + 11] if other.is_attribute
+        )
+        return tuple(
+            other.value for other in attributes if other.value in word.format.authoring.values
+        )[:1]
 
     @cached_property
     def _numbers(self) -> dict[Statement, int]:
@@ -166,7 +194,9 @@ class Outline:
         while last + 1 < len(self._lines) and self._lines[last + 1] - self._lines[last] == 1:
             last += 1
         block = self.statements[first : last + 1]
-        naming = [other for other in block if (word := self.word(other)) and AGENT in word.value_kinds]
+        naming = [
+            other for other in block if (word := self.word(other)) and AGENT in word.value_kinds
+        ]
         return [word.text for other in naming for word in self.value_words(other)]
 
     def _agent_list(self, naming: Statement) -> list[str]:
@@ -178,9 +208,17 @@ class Outline:
         while first and _joins(self.statements[first - 1], naming):
             first -= 1
         last = number
-        while last + 1 < len(self.statements) and self._is_empty(last) and _joins(self.statements[last + 1], naming):
+        while (
+            last + 1 < len(self.statements)
+            and self._is_empty(last)
+            and _joins(self.statements[last + 1], naming)
+        ):
             last += 1
-        return [word.text for statement in self.statements[first : last + 1] for word in self.value_words(statement)]
+        return [
+            word.text
+            for statement in self.statements[first : last + 1]
+            for word in self.value_words(statement)
+        ]
 
     def _is_empty(self, number: int) -> bool:
         return self.statements[number].last_line == self.statements[number].name_span.line
@@ -190,16 +228,28 @@ class Outline:
         """The agents that the whole document names, once each."""
         if self.whole is not self:
             return self.whole.agents
-        return list(dict.fromkeys(value.text for statement in self.valued(AGENT) for value in self.value_words(statement)))
+        return list(
+            dict.fromkeys(
+                value.text
+                for statement in self.valued(AGENT)
+                for value in self.value_words(statement)
+            )
+        )
 
     def valued(self, kind: str) -> Iterator[Statement]:
         """The statements of the whole document that can have a value of a kind. Of lines only these are read, where their names
         tell it: a key must not wait for all of a large file."""
         whole = self.whole
-        names = self.words.names_with(kind) if whole.form is Form.LINES and "statements" not in whole.__dict__ else None
+        names = (
+            self.words.names_with(kind)
+            if whole.form is Form.LINES and "statements" not in whole.__dict__
+            else None
+        )
         if names is None:
             yield from (
-                statement for statement in whole.statements if (word := whole.word(statement)) and kind in word.value_kinds
+                statement
+                for statement in whole.statements
+                if (word := whole.word(statement)) and kind in word.value_kinds
             )
         elif names and whole.document.kind is not None:
             begins = beginning(names)
@@ -221,5 +271,7 @@ def _joins(other: Statement, naming: Statement) -> bool:
 def without_comment(value: str) -> str:
     if value.startswith("#"):
         return ""
-    end = min((position for mark in (" #", "\t#") if (position := value.find(mark)) >= 0), default=-1)
+    end = min(
+        (position for mark in (" #", "\t#") if (position := value.find(mark)) >= 0), default=-1
+    )
     return value[:end].rstrip() if end >= 0 else value

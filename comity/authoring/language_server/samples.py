@@ -62,7 +62,11 @@ def _files(folder: Path) -> Iterator[Path]:
     count = 0
     for root, folders, names in os.walk(folder):
         depth = len(Path(root).relative_to(folder).parts)
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "node_modules"))) if depth < MAX_DEPTH else []
+        folders[:] = (
+            sorted(name for name in folders if not name.startswith((".", "node_modules")))
+            if depth < MAX_DEPTH
+            else []
+        )
         for name in sorted(names):
             if not name.startswith("."):
                 count += 1
@@ -77,7 +81,9 @@ def _read(folder: Path, files: tuple[Path, ...]) -> Samples:
     for path in files:
         target = "/" + quote(os.fsencode(path.relative_to(folder).as_posix()))
         for parent in path.relative_to(folder).parents:
-            folders["/" + quote(os.fsencode(parent.as_posix())) + "/" if parent.name else "/"] = None
+            folders["/" + quote(os.fsencode(parent.as_posix())) + "/" if parent.name else "/"] = (
+                None
+            )
         suffix = path.suffix.lower()
         if suffix in _PAGES:
             targets[target] = None
@@ -98,7 +104,9 @@ def _read(folder: Path, files: tuple[Path, ...]) -> Samples:
             folders[parent_path + "/"] = None
             parent_path = parent_path.rpartition("/")[0]
     ordered = sorted(selectors, key=lambda selector: (-selectors[selector], selector))
-    return Samples(tuple(targets)[:MAX_PATHS], tuple(folders)[:MAX_PATHS], tuple(ordered[:MAX_PATHS]))
+    return Samples(
+        tuple(targets)[:MAX_PATHS], tuple(folders)[:MAX_PATHS], tuple(ordered[:MAX_PATHS])
+    )
 
 
 def _selectors(page: str) -> set[str]:
@@ -107,10 +115,16 @@ def _selectors(page: str) -> set[str]:
         selectors.add(name.lower())
         selectors |= {f"#{value}" for value in _ID.findall(attributes)}
         for classes in _CLASS.findall(attributes):
-            selectors |= {f".{value}" for value in "".join(classes).split() if _CLASS_NAME.fullmatch(value)}
+            selectors |= {
+                f".{value}" for value in "".join(classes).split() if _CLASS_NAME.fullmatch(value)
+            }
     return selectors
 
 
 def spread(targets: tuple[str, ...], count: int = URLS) -> tuple[str, ...]:
     """So many of them, from everywhere among them."""
-    return targets if len(targets) <= count else tuple(targets[number * len(targets) // count] for number in range(count))
+    return (
+        targets
+        if len(targets) <= count
+        else tuple(targets[number * len(targets) // count] for number in range(count))
+    )

@@ -49,14 +49,18 @@ class Files(Workspace):
     def encoding(self) -> str:
         return str(getattr(self.position_encoding, "value", self.position_encoding))
 
-    def put_text_document(self, text_document: lsp.TextDocumentItem, notebook_uri: str | None = None) -> None:
+    def put_text_document(
+        self, text_document: lsp.TextDocumentItem, notebook_uri: str | None = None
+    ) -> None:
         self.buffers[text_document.uri] = Buffer(text_document.text, text_document.version)
 
     def remove_text_document(self, doc_uri: str) -> None:
         self.buffers.pop(doc_uri, None)
 
     def update_text_document(
-        self, text_doc: lsp.VersionedTextDocumentIdentifier, change: lsp.TextDocumentContentChangeEvent
+        self,
+        text_doc: lsp.VersionedTextDocumentIdentifier,
+        change: lsp.TextDocumentContentChangeEvent,
     ) -> None:
         """A text that is not open is not there."""
         buffer = self.buffers.get(text_doc.uri)
@@ -92,7 +96,11 @@ class Files(Workspace):
         file = Path(path)
         if kind and kind.path and file.as_posix().endswith(kind.path):
             return site_folder(file, kind)
-        opened = [Path(name) for folder in self.folders.values() if (name := to_fs_path(folder.uri)) is not None]
+        opened = [
+            Path(name)
+            for folder in self.folders.values()
+            if (name := to_fs_path(folder.uri)) is not None
+        ]
         around = (folder for folder in opened if folder in file.parents)
         folder = max(around, key=lambda folder: len(folder.parts), default=file.parent)
         return None if folder in (Path(folder.anchor), Path.home()) else folder
@@ -125,7 +133,9 @@ class Server(LanguageServer):
         of_pygls = self.protocol.workspace
         folders = list(of_pygls.folders.values())
         self.protocol._workspace = Files(
-            of_pygls.root_uri, workspace_folders=folders, position_encoding=of_pygls.position_encoding
+            of_pygls.root_uri,
+            workspace_folders=folders,
+            position_encoding=of_pygls.position_encoding,
         )
         if not folders and of_pygls.root_uri:
             self.files.add_folder(lsp.WorkspaceFolder(of_pygls.root_uri, "root"))
@@ -168,7 +178,9 @@ class Server(LanguageServer):
         """Look at a file when there has been no key for a while."""
         if task := self._looking.get(uri):
             task.cancel()
-        task = self._looking[uri] = asyncio.ensure_future(self._look_after(uri, quiet, in_folder=in_folder))
+        task = self._looking[uri] = asyncio.ensure_future(
+            self._look_after(uri, quiet, in_folder=in_folder)
+        )
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
@@ -189,18 +201,24 @@ class Server(LanguageServer):
             return None
         if previous and previous.snapshot == snapshot and not in_folder:
             return previous
-        problems = await self.workers.ask("problems in folder" if in_folder else "problems", snapshot)
+        problems = await self.workers.ask(
+            "problems in folder" if in_folder else "problems", snapshot
+        )
         inspection = Inspection(version, snapshot, problems)
         if uri in self.files.buffers and self.files.version(uri) == version:
             self.inspections[uri] = inspection
             if not self.pulls:
-                self._publish(uri, version, await self.workers.ask("diagnostics", snapshot, problems))
+                self._publish(
+                    uri, version, await self.workers.ask("diagnostics", snapshot, problems)
+                )
             elif in_folder:
                 self._refresh(lsp.WORKSPACE_DIAGNOSTIC_REFRESH)
         return inspection
 
     def _publish(self, uri: str, version: int | None, diagnostics: list[lsp.Diagnostic]) -> None:
-        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics, version))
+        self.text_document_publish_diagnostics(
+            lsp.PublishDiagnosticsParams(uri, diagnostics, version)
+        )
 
     def _refresh(self, method: str) -> None:
         workspace = self.client_capabilities.workspace
@@ -214,7 +232,11 @@ class Server(LanguageServer):
     def known_problems(self, uri: str) -> list[Problem]:
         """Return the problems of the text as it is, if it was looked at."""
         inspection = self.inspections.get(uri)
-        return inspection.problems if inspection and inspection.version == self.files.version(uri) else []
+        return (
+            inspection.problems
+            if inspection and inspection.version == self.files.version(uri)
+            else []
+        )
 
     def forget(self, uri: str) -> None:
         if task := self._looking.pop(uri, None):
@@ -233,11 +255,15 @@ class Server(LanguageServer):
         allowed = [None, *map(Origin, origins)]
 
         async def connected(websocket: ServerConnection) -> None:
-            await run_websocket(stop_event=stop_event, websocket=websocket, protocol=self.protocol, logger=log)
+            await run_websocket(
+                stop_event=stop_event, websocket=websocket, protocol=self.protocol, logger=log
+            )
             self.shutdown()
 
         async def listen() -> None:
-            async with serve(connected, host, port, origins=allowed, max_size=MAX_MESSAGE) as listening:
+            async with serve(
+                connected, host, port, origins=allowed, max_size=MAX_MESSAGE
+            ) as listening:
                 self._server = listening
                 for listener in listening.sockets:
                     log.info("Serving on %s", listener.getsockname())
@@ -264,7 +290,9 @@ def create() -> Server:
 Register = Callable[[Callable[[Any], Any]], None]
 
 
-def _feature(server: Server, method: str, options: Any = None, *, otherwise: Any = None) -> Register:
+def _feature(
+    server: Server, method: str, options: Any = None, *, otherwise: Any = None
+) -> Register:
     """Register a handler that always has an answer."""
 
     def register(handler: Callable[[Any], Any]) -> None:
@@ -320,7 +348,9 @@ def _add_diagnostics(server: Server) -> None:
     @_feature(
         server,
         lsp.TEXT_DOCUMENT_DIAGNOSTIC,
-        lsp.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier=NAME),
+        lsp.DiagnosticOptions(
+            inter_file_dependencies=True, workspace_diagnostics=False, identifier=NAME
+        ),
         otherwise=no_report,
     )
     async def diagnostic(params: lsp.DocumentDiagnosticParams) -> Any:
@@ -331,10 +361,18 @@ def _add_diagnostics(server: Server) -> None:
             await asyncio.sleep(QUIET)
             if server.files.version(uri) != version:  # the next question is on its way
                 previous = server.inspections.get(uri)
-                items = await server.workers.ask("diagnostics", previous.snapshot, previous.problems) if previous else []
+                items = (
+                    await server.workers.ask("diagnostics", previous.snapshot, previous.problems)
+                    if previous
+                    else []
+                )
                 return lsp.RelatedFullDocumentDiagnosticReport(items=items)
         inspection = await server.look(uri)
-        items = await server.workers.ask("diagnostics", inspection.snapshot, inspection.problems) if inspection else []
+        items = (
+            await server.workers.ask("diagnostics", inspection.snapshot, inspection.problems)
+            if inspection
+            else []
+        )
         return lsp.RelatedFullDocumentDiagnosticReport(items=items)
 
 
@@ -349,7 +387,9 @@ def _add_help_at_positions(server: Server) -> None:
         documents = server.client_capabilities.text_document
         item = documents.completion.completion_item if documents and documents.completion else None
         has_snippets = bool(item and item.snippet_support)
-        completions = await server.ask("completion", params.text_document.uri, params.position, has_snippets)
+        completions = await server.ask(
+            "completion", params.text_document.uri, params.position, has_snippets
+        )
         return completions or lsp.CompletionList(is_incomplete=False, items=[])
 
     @_feature(server, lsp.TEXT_DOCUMENT_HOVER)
@@ -363,7 +403,9 @@ def _add_help_at_positions(server: Server) -> None:
     @_feature(server, lsp.TEXT_DOCUMENT_REFERENCES)
     async def references(params: lsp.ReferenceParams) -> Any:
         with_definitions = params.context.include_declaration
-        return await server.ask("locations", params.text_document.uri, params.position, False, with_definitions)
+        return await server.ask(
+            "locations", params.text_document.uri, params.position, False, with_definitions
+        )
 
 
 def _add_views(server: Server) -> None:
@@ -375,22 +417,42 @@ def _add_views(server: Server) -> None:
     async def folding(params: lsp.FoldingRangeParams) -> Any:
         return await server.ask("folding", params.text_document.uri)
 
-    @_feature(server, lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, tokens.LEGEND, otherwise=lsp.SemanticTokens([]))
+    @_feature(
+        server,
+        lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
+        tokens.LEGEND,
+        otherwise=lsp.SemanticTokens([]),
+    )
     async def all_tokens(params: lsp.SemanticTokensParams) -> Any:
         snapshot = server.snapshot(params.text_document.uri)
-        if snapshot is None or len(snapshot.text) > MAX_AT_ONCE:  # of a large file those that are seen are asked for
+        if (
+            snapshot is None or len(snapshot.text) > MAX_AT_ONCE
+        ):  # of a large file those that are seen are asked for
             return lsp.SemanticTokens([])
         return await server.workers.ask("tokens", snapshot)
 
-    @_feature(server, lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, tokens.LEGEND, otherwise=lsp.SemanticTokens([]))
+    @_feature(
+        server,
+        lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE,
+        tokens.LEGEND,
+        otherwise=lsp.SemanticTokens([]),
+    )
     async def tokens_of_lines(params: lsp.SemanticTokensRangeParams) -> Any:
-        first, last = params.range.start.line, min(params.range.end.line, params.range.start.line + MAX_LINES)
-        return await server.ask("tokens", params.text_document.uri, first, last) or lsp.SemanticTokens([])
+        first, last = (
+            params.range.start.line,
+            min(params.range.end.line, params.range.start.line + MAX_LINES),
+        )
+        return await server.ask(
+            "tokens", params.text_document.uri, first, last
+        ) or lsp.SemanticTokens([])
 
     @_feature(server, lsp.TEXT_DOCUMENT_INLAY_HINT)
     async def hints(params: lsp.InlayHintParams) -> Any:
         uri = params.text_document.uri
-        first, last = params.range.start.line, min(params.range.end.line, params.range.start.line + MAX_LINES)
+        first, last = (
+            params.range.start.line,
+            min(params.range.end.line, params.range.start.line + MAX_LINES),
+        )
         return await server.ask("hints", uri, server.known_problems(uri), first, last)
 
     @_feature(server, lsp.TEXT_DOCUMENT_CODE_LENS, lsp.CodeLensOptions(resolve_provider=False))
@@ -405,23 +467,38 @@ MAX_LINES = 2000  # that are asked about at once
 def _add_changes(server: Server) -> None:
     kinds = [lsp.CodeActionKind.QuickFix, actions.FIX_ALL, actions.OTHER_FORM, actions.OTHER_FORMAT]
 
-    @_feature(server, lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=kinds), otherwise=[])
+    @_feature(
+        server,
+        lsp.TEXT_DOCUMENT_CODE_ACTION,
+        lsp.CodeActionOptions(code_action_kinds=kinds),
+        otherwise=[],
+    )
     async def code_actions(params: lsp.CodeActionParams) -> Any:
         uri, requested = params.text_document.uri, params.context.only
-        only = tuple(str(getattr(kind, "value", kind)) for kind in requested) if requested is not None else None
+        only = (
+            tuple(str(getattr(kind, "value", kind)) for kind in requested)
+            if requested is not None
+            else None
+        )
         inspection = await server.look(uri)
         if inspection is None:
             return []
-        offers = await server.workers.ask("fixes", inspection.snapshot, inspection.problems, params.range, only)
+        offers = await server.workers.ask(
+            "fixes", inspection.snapshot, inspection.problems, params.range, only
+        )
         if _creates_files(server):
             offers += await server.workers.ask("conversion", inspection.snapshot, only)
             if folder := inspection.snapshot.folder:
-                offers += await server.workers.ask("other formats", inspection.snapshot, server.files.texts(folder, PATHS), only)
+                offers += await server.workers.ask(
+                    "other formats", inspection.snapshot, server.files.texts(folder, PATHS), only
+                )
         return offers
 
     @_feature(server, lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
     async def rename(params: lsp.RenameParams) -> Any:
-        return await server.ask("rename", params.text_document.uri, params.position, params.new_name)
+        return await server.ask(
+            "rename", params.text_document.uri, params.position, params.new_name
+        )
 
     @_feature(server, lsp.TEXT_DOCUMENT_PREPARE_RENAME)
     async def prepare_rename(params: lsp.PrepareRenameParams) -> Any:
@@ -430,7 +507,9 @@ def _add_changes(server: Server) -> None:
     @_feature(server, lsp.TEXT_DOCUMENT_FORMATTING)
     async def formatting(params: lsp.DocumentFormattingParams) -> Any:
         options = params.options
-        return await server.ask("formatting", params.text_document.uri, options.tab_size, options.insert_spaces)
+        return await server.ask(
+            "formatting", params.text_document.uri, options.tab_size, options.insert_spaces
+        )
 
     @server.command(OTHER_FORM)
     async def other_form(uri: str) -> dict[str, str] | None:

@@ -73,7 +73,9 @@ _UNKNOWN = Nesting(frozenset(), False, False)
 
 
 _BEFORE = r"[\ufeff \t\v\f\xa0]*+"
-_FIELD = re.compile(_BEFORE + r"([A-Za-z][A-Za-z0-9_.()-]*+(?:[ \t][A-Za-z]++)?)[ \t]*+:[ \t]*+([^\r\n]*)")
+_FIELD = re.compile(
+    _BEFORE + r"([A-Za-z][A-Za-z0-9_.()-]*+(?:[ \t][A-Za-z]++)?)[ \t]*+:[ \t]*+([^\r\n]*)"
+)
 
 
 def form_of(kind: Kind | None, text: str) -> Form:
@@ -87,7 +89,9 @@ def form_of(kind: Kind | None, text: str) -> Form:
     return Form.XML if kind is not None and kind.name.endswith(".xml") else Form.LINES
 
 
-def statements(text: str, lines: list[str], form: Form, nesting: Mapping[str, Nesting]) -> list[Statement]:
+def statements(
+    text: str, lines: list[str], form: Form, nesting: Mapping[str, Nesting]
+) -> list[Statement]:
     """Return the statements of a text in their order. `nesting`: of lines, by their names in lower case."""
     if form is Form.LINES:
         return list(fields(lines, nesting))
@@ -113,7 +117,9 @@ def beginning(names: Iterable[str]) -> Callable[[str], object]:
 def begins_anew(line: str, nesting: Mapping[str, Nesting]) -> bool:
     """Return whether nothing before a line matters to what stands behind it: it stands below none, and others below it."""
     line_field = field(line) if ":" in line else None
-    allowed, is_open, is_free = nesting.get(line_field.name.lower(), _UNKNOWN) if line_field else _UNKNOWN
+    allowed, is_open, is_free = (
+        nesting.get(line_field.name.lower(), _UNKNOWN) if line_field else _UNKNOWN
+    )
     return is_open and is_free and not allowed
 
 
@@ -132,7 +138,14 @@ def fields(lines: list[str], nesting: Mapping[str, Nesting], first: int = 0) -> 
         name, start, end, value, value_start = line_field
         allowed, is_open, is_free = nesting.get(name.lower(), _UNKNOWN)
         if allowed:
-            parent = next((other for other in reversed(open_numbers) if parsed[other].name.lower() in allowed), -1)
+            parent = next(
+                (
+                    other
+                    for other in reversed(open_numbers)
+                    if parsed[other].name.lower() in allowed
+                ),
+                -1,
+            )
         else:
             parent = -1 if is_free or not open_numbers else open_numbers[-1]
         depth = parsed[parent].depth + 1 if parent >= 0 else 0
@@ -141,7 +154,9 @@ def fields(lines: list[str], nesting: Mapping[str, Nesting], first: int = 0) -> 
                 open_numbers.pop()
             open_numbers.append(len(parsed))
         value_span = Span(number, value_start, value_start + len(value))
-        parsed.append(Statement(name, Span(number, start, end), value, value_span, depth, parent, number))
+        parsed.append(
+            Statement(name, Span(number, start, end), value, value_span, depth, parent, number)
+        )
     last = [statement.last_line for statement in parsed]
     for number in range(len(parsed) - 1, -1, -1):
         if (parent := parsed[number].parent) >= 0:
@@ -173,7 +188,9 @@ _TAG = re.compile(
     r"|<(/?)([A-Za-z_][\w.:-]*+)((?:[^<>\"']++|\"[^\"<]*+\"?|'[^'<]*+'?)*+)(>?)",
     re.DOTALL,
 )
-_ATTRIBUTE = re.compile(r"([A-Za-z_][\w.:-]*+)(?:\s*+=\s*+(?:\"([^\"]*+)\"?|'([^']*+)'?|([^\s\"'>]++)))?")
+_ATTRIBUTE = re.compile(
+    r"([A-Za-z_][\w.:-]*+)(?:\s*+=\s*+(?:\"([^\"]*+)\"?|'([^']*+)'?|([^\s\"'>]++)))?"
+)
 _CONTENT = re.compile(r"\s*+([^<]*)")
 
 
@@ -214,18 +231,42 @@ def _elements(text: str, index: _LineIndex) -> Iterator[Statement]:
         number = len(parsed)
         name_span = index.span(match.start(2), match.end(2))
         parsed.append(
-            Statement(match[2], name_span, value, index.span(content_start, content_start + len(value)), depth, parent, line)
+            Statement(
+                match[2],
+                name_span,
+                value,
+                index.span(content_start, content_start + len(value)),
+                depth,
+                parent,
+                line,
+            )
         )
         for name, start, value, value_start in _attributes(match):
-            spans = index.span(start, start + len(name)), index.span(value_start, value_start + len(value))
-            parsed.append(Statement(name, spans[0], value, spans[1], depth + 1, number, spans[1].line, is_attribute=True))
+            spans = (
+                index.span(start, start + len(name)),
+                index.span(value_start, value_start + len(value)),
+            )
+            parsed.append(
+                Statement(
+                    name,
+                    spans[0],
+                    value,
+                    spans[1],
+                    depth + 1,
+                    number,
+                    spans[1].line,
+                    is_attribute=True,
+                )
+            )
         if match[4] and not match[3].endswith("/"):
             open_numbers.append(number)
             open_names[match[2]] += 1
     yield from parsed
 
 
-_JSON = re.compile(r'"((?:[^"\\\r\n]|\\.)*+)"?(?:(\s*+:)\s*+("(?:[^"\\\r\n]|\\.)*+"?|[^\s{}\[\],"]++)?)?|[\[\]{}]')
+_JSON = re.compile(
+    r'"((?:[^"\\\r\n]|\\.)*+)"?(?:(\s*+:)\s*+("(?:[^"\\\r\n]|\\.)*+"?|[^\s{}\[\],"]++)?)?|[\[\]{}]'
+)
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
@@ -242,7 +283,9 @@ def _members(text: str, index: _LineIndex) -> Iterator[Statement]:
             if open_numbers:
                 parents.pop()
                 if (number := open_numbers.pop()) >= 0:
-                    parsed[number] = parsed[number]._replace(last_line=index.line_and_column(match.start())[0])
+                    parsed[number] = parsed[number]._replace(
+                        last_line=index.line_and_column(match.start())[0]
+                    )
         elif match[2] and len(parsed) < MAX_STATEMENTS:
             parent = parents[-1]
             value = match[3] or ""
@@ -253,7 +296,17 @@ def _members(text: str, index: _LineIndex) -> Iterator[Statement]:
                 start, value = start + 1, value[1:].removesuffix('"')
             last = len(parsed)
             value_span = index.span(start, start + len(value))
-            parsed.append(Statement(match[1], name_span, value, value_span, len(open_numbers), parent, value_span.line))
+            parsed.append(
+                Statement(
+                    match[1],
+                    name_span,
+                    value,
+                    value_span,
+                    len(open_numbers),
+                    parent,
+                    value_span.line,
+                )
+            )
     yield from parsed
 
 
@@ -279,14 +332,27 @@ _VALUED = ("content", "href")
 def _metas(text: str, index: _LineIndex) -> Iterator[Statement]:
     count = 0
     for match in _TAG.finditer(text):
-        if not match[2] or match[1] or match[2].lower() not in ("meta", "link") or count > MAX_STATEMENTS:
+        if (
+            not match[2]
+            or match[1]
+            or match[2].lower() not in ("meta", "link")
+            or count > MAX_STATEMENTS
+        ):
             continue
         attributes = {name.lower(): (value, start) for name, _, value, start in _attributes(match)}
         naming = next((attributes[name] for name in _NAMING if name in attributes), None)
         if naming:
             count += 1
-            value, start = next((attributes[name] for name in _VALUED if name in attributes), ("", match.end()))
+            value, start = next(
+                (attributes[name] for name in _VALUED if name in attributes), ("", match.end())
+            )
             value_span = index.span(start, start + len(value))
             yield Statement(
-                naming[0], index.span(naming[1], naming[1] + len(naming[0])), value, value_span, 0, -1, value_span.line
+                naming[0],
+                index.span(naming[1], naming[1] + len(naming[0])),
+                value,
+                value_span,
+                0,
+                -1,
+                value_span.line,
             )

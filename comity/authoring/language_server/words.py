@@ -61,20 +61,29 @@ class Words:
     def get(self, name: str, within: str = "") -> Word | None:
         """Return the word of a name. `within`: what it stands below; a name can be that of several things."""
         words = self._by_name.get(name.lower(), ())
-        return next((word for word in words if within in word.directive.within), None) or next(iter(words), None)
+        return next((word for word in words if within in word.directive.within), None) or next(
+            iter(words), None
+        )
 
     def names_with(self, kind: str) -> frozenset[str] | None:
         """The names, in lower case, of what can have a value of a kind. None where that depends on what it stands below, or on
         what stands in parentheses in its name."""
-        names = {name: words for name, words in self._by_name.items() if any(kind in word.value_kinds for word in words)}
+        names = {
+            name: words
+            for name, words in self._by_name.items()
+            if any(kind in word.value_kinds for word in words)
+        }
         is_certain = all(
-            len({word.directive.value for word in words}) == 1 and "other" not in name for name, words in names.items()
+            len({word.directive.value for word in words}) == 1 and "other" not in name
+            for name, words in names.items()
         )
         return frozenset(names) if is_certain else None
 
     def below(self, name: str) -> Iterator[Word]:
         """The words that stand below one."""
-        return (word for word in self.words if name.lower() in map(str.lower, word.directive.within))
+        return (
+            word for word in self.words if name.lower() in map(str.lower, word.directive.within)
+        )
 
     @property
     def anywhere(self) -> Iterator[Word]:
@@ -105,10 +114,18 @@ def words_in(kind_name: str, path: str, form: Form) -> Words:
     """Return the words of a kind of file. `path`: where a site has the file; "": anywhere."""
     words: list[Word] = []
     for format_ in FORMATS:
-        directives = [directive for directive in format_.authoring.directives if directive.form in _FORMS[form]]
-        owns = path in (file.path for file in format_.files) or kind_name in (kind.name for kind in format_.authoring.kinds)
+        directives = [
+            directive
+            for directive in format_.authoring.directives
+            if directive.form in _FORMS[form]
+        ]
+        owns = path in (file.path for file in format_.files) or kind_name in (
+            kind.name for kind in format_.authoring.kinds
+        )
         if not owns and path == _ROBOTS:
-            directives = [directive for directive in directives if _is_robots_line(directive, format_)]
+            directives = [
+                directive for directive in directives if _is_robots_line(directive, format_)
+            ]
         elif not owns and kind_name != PAGE:
             directives = []
         words += (Word(directive, format_) for directive in directives)
@@ -117,7 +134,9 @@ def words_in(kind_name: str, path: str, form: Form) -> Words:
 
 def _is_robots_line(directive: Directive, format_: Format) -> bool:
     """A format that has no carrier of its own stands in robots.txt."""
-    if not (format_.files or format_.header_fields or format_.read_document or format_.robots_lines):
+    if not (
+        format_.files or format_.header_fields or format_.read_document or format_.robots_lines
+    ):
         return True
     return directive.name.lower() in format_.robots_lines
 
@@ -131,5 +150,9 @@ def href(spec: str) -> str:
     match = _SPEC.match(spec)
     if match is None:
         return ""
-    base = f"https://www.rfc-editor.org/rfc/rfc{match[2]}" if match[2] else f"https://datatracker.ietf.org/doc/html/{match[1]}"
+    base = (
+        f"https://www.rfc-editor.org/rfc/rfc{match[2]}"
+        if match[2]
+        else f"https://datatracker.ietf.org/doc/html/{match[1]}"
+    )
     return f"{base}#section-{match[3]}" if match[3] else base

@@ -20,14 +20,25 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 from comity.authoring.language_server.documents import Document
-from comity.authoring.language_server.features import actions, diagnostics, formatting, hints, hover, names, symbols, tokens
+from comity.authoring.language_server.features import (
+    actions,
+    diagnostics,
+    formatting,
+    hints,
+    hover,
+    names,
+    symbols,
+    tokens,
+)
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import samples, spread
 from comity.authoring.problems import Problem
 
 SMALL = 16 * 1024  # characters of a document that is read at once
 WORKERS = 2
-PATIENCE = 60.0  # seconds for one task; a worker that takes longer is left alone, and another one is begun
+PATIENCE = (
+    60.0  # seconds for one task; a worker that takes longer is left alone, and another one is begun
+)
 
 
 class Snapshot(NamedTuple):
@@ -55,7 +66,9 @@ def _lenses(snapshot: Snapshot) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _other_formats(snapshot: Snapshot, others: tuple[tuple[str, str], ...], only: tuple[str, ...] | None) -> Any:
+def _other_formats(
+    snapshot: Snapshot, others: tuple[tuple[str, str], ...], only: tuple[str, ...] | None
+) -> Any:
     """Return the same in other formats, from a cache: editors ask at each position to which the cursor goes."""
     folder = Path(snapshot.folder).as_uri()
     return actions.other_formats(outline_of(snapshot).document, folder, dict(others), only)
@@ -64,24 +77,35 @@ def _other_formats(snapshot: Snapshot, others: tuple[tuple[str, str], ...], only
 TASKS: dict[str, Callable[..., Any]] = {
     "problems": lambda snapshot: diagnostics.problems_in(outline_of(snapshot).document),
     "problems in folder": _problems_in_folder,
-    "diagnostics": lambda snapshot, problems: diagnostics.diagnostics(outline_of(snapshot).document, problems),
+    "diagnostics": lambda snapshot, problems: diagnostics.diagnostics(
+        outline_of(snapshot).document, problems
+    ),
     "symbols": lambda snapshot: symbols.symbols(outline_of(snapshot)),
     "folding": lambda snapshot: symbols.folding(outline_of(snapshot)),
     "tokens": lambda snapshot, *lines: tokens.tokens(outline_of(snapshot), *lines),
-    "formatting": lambda snapshot, *options: formatting.formatting(outline_of(snapshot), tab_size=options[0], spaces=options[1]),
+    "formatting": lambda snapshot, *options: formatting.formatting(
+        outline_of(snapshot), tab_size=options[0], spaces=options[1]
+    ),
     "hints": lambda snapshot, problems, *lines: hints.hints(outline_of(snapshot), problems, *lines),
     "lenses": _lenses,
-    "fixes": lambda snapshot, problems, selection, only: actions.fixes(outline_of(snapshot).document, problems, selection, only),
+    "fixes": lambda snapshot, problems, selection, only: actions.fixes(
+        outline_of(snapshot).document, problems, selection, only
+    ),
     "conversion": lambda snapshot, only: actions.conversion(outline_of(snapshot).document, only),
     "other formats": lambda snapshot, others, only: _other_formats(snapshot, others, only),
     "other form": lambda snapshot: actions.other_form(outline_of(snapshot).document),
     "hover": lambda snapshot, position: hover.hover(outline_of(snapshot), position),
     "locations": lambda snapshot, position, definitions_only, with_definitions: names.locations(
-        outline_of(snapshot), position, definitions_only=definitions_only, with_definitions=with_definitions
+        outline_of(snapshot),
+        position,
+        definitions_only=definitions_only,
+        with_definitions=with_definitions,
     ),
     "rename": lambda snapshot, position, name: names.rename(outline_of(snapshot), position, name),
     "range of a name": lambda snapshot, position: names.name_range(outline_of(snapshot), position),
-    "completion": lambda snapshot, position, has_snippets: _completion(snapshot, position, has_snippets=has_snippets),
+    "completion": lambda snapshot, position, has_snippets: _completion(
+        snapshot, position, has_snippets=has_snippets
+    ),
 }
 
 
@@ -126,9 +150,13 @@ class Workers:
             return run(task, snapshot, arguments)
         loop = asyncio.get_running_loop()
         for _ in range(2):
-            pool = self._pool = self._pool or ProcessPoolExecutor(self._count, get_context("spawn"), initializer=_begin)
+            pool = self._pool = self._pool or ProcessPoolExecutor(
+                self._count, get_context("spawn"), initializer=_begin
+            )
             try:
-                return await asyncio.wait_for(loop.run_in_executor(pool, run, task, snapshot, arguments), PATIENCE)
+                return await asyncio.wait_for(
+                    loop.run_in_executor(pool, run, task, snapshot, arguments), PATIENCE
+                )
             except (BrokenProcessPool, TimeoutError) as error:
                 self.close()
                 if isinstance(error, TimeoutError):

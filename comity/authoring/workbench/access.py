@@ -49,7 +49,12 @@ class Access:
             await self.app(scope, receive, send)
         elif not self._is_addressed(scope):
             await _refuse(scope, receive, send, 403)
-        elif scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == "/" and self._has_token(scope):
+        elif (
+            scope["type"] == "http"
+            and scope["method"] == "GET"
+            and scope["path"] == "/"
+            and self._has_token(scope)
+        ):
             await self._let_in(scope, send)
         elif not self._has_cookie(scope):
             await _refuse(scope, receive, send, 403)
@@ -62,17 +67,25 @@ class Access:
         hosts = [value for name, value in fields if name == b"host"]
         origins = [value for name, value in fields if name == b"origin"]
         sites = [value for name, value in fields if name == b"sec-fetch-site"]
-        if hosts != [self._host.encode()] or any(value != self._origin.encode() for value in origins):
+        if hosts != [self._host.encode()] or any(
+            value != self._origin.encode() for value in origins
+        ):
             return False
         # A page of another site may link here, and nothing else: then no cookie comes along.
-        if any(site not in (b"same-origin", b"none") for site in sites) and not self._is_navigation(scope, fields):
+        if any(site not in (b"same-origin", b"none") for site in sites) and not self._is_navigation(
+            scope, fields
+        ):
             return False
         # Browsers send it with each of these.
         return bool(origins) or (scope["type"] == "http" and scope["method"] in ("GET", "HEAD"))
 
     @staticmethod
     def _is_navigation(scope: Scope, fields: Fields) -> bool:
-        return scope["type"] == "http" and scope["method"] == "GET" and (b"sec-fetch-mode", b"navigate") in fields
+        return (
+            scope["type"] == "http"
+            and scope["method"] == "GET"
+            and (b"sec-fetch-mode", b"navigate") in fields
+        )
 
     def _has_token(self, scope: Scope) -> bool:
         tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
@@ -101,7 +114,11 @@ class Access:
     def _with_policy(self, send: Send) -> Send:
         async def sent(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                fields = [*message.get("headers", ()), (b"content-security-policy", self._policy.encode()), *_FIELDS]
+                fields = [
+                    *message.get("headers", ()),
+                    (b"content-security-policy", self._policy.encode()),
+                    *_FIELDS,
+                ]
                 message = {**message, "headers": fields}
             await send(message)
 
@@ -126,7 +143,11 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int) -> No
         await receive()
         await send({"type": "websocket.close", "code": 1008})
         return
-    fields = [(b"content-type", b"text/html; charset=utf-8"), (b"content-security-policy", b"default-src 'none'"), *_FIELDS]
+    fields = [
+        (b"content-type", b"text/html; charset=utf-8"),
+        (b"content-security-policy", b"default-src 'none'"),
+        *_FIELDS,
+    ]
     await _answer(send, status, fields, _REFUSED.encode())
 
 

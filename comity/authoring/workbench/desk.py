@@ -15,7 +15,7 @@ from comity.authoring.sites import is_url, load
 from comity.authoring.workbench.folder import Folder
 from comity.authoring.workbench.state import Choices, State
 from comity.crawler import demo
-from comity.crawler.fetching.reach import Reach
+from comity.gate.fetching.reach import Reach
 from comity.policies import Fetched, PolicyError
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.printable import printable
@@ -35,7 +35,9 @@ class Desk:
     folder: Folder | None = None  # None: nothing can be saved
     notes: tuple[str, ...] = ()
     reach: Reach = Reach.PUBLIC  # of the server of the site
-    saved: dict[str, Fetched] = field(default_factory=dict)  # absolute URL -> the file as it was read or saved
+    saved: dict[str, Fetched] = field(
+        default_factory=dict
+    )  # absolute URL -> the file as it was read or saved
 
     def __post_init__(self) -> None:
         self.saved = dict(self.start.documents)
@@ -48,7 +50,11 @@ class Desk:
 
     def unsaved(self, state: State) -> list[str]:
         """Return the URLs of files that are not as they are saved."""
-        return [url for url, file in state.documents.items() if url not in self.saved or self.saved[url].body != file.body]
+        return [
+            url
+            for url, file in state.documents.items()
+            if url not in self.saved or self.saved[url].body != file.body
+        ]
 
     def save(self, state: State, url: str, *, is_sure: bool = False) -> None:
         """Write a file into the folder. PolicyError, ChangedError: it was not."""
@@ -107,7 +113,9 @@ class Workbench:
         return folder
 
 
-def desk_of(target: str | None, *, origin: str | None = None, referrer_reach: Reach | None = None) -> Desk:
+def desk_of(
+    target: str | None, *, origin: str | None = None, referrer_reach: Reach | None = None
+) -> Desk:
     """Return what a user names: a folder, a URL, or nothing, which is the demonstration site. PolicyError.
 
     `referrer_reach`: as of `load`."""
@@ -120,7 +128,13 @@ def desk_of(target: str | None, *, origin: str | None = None, referrer_reach: Re
     folder = None if is_url(target) else Folder(Path(target), source.origin, names)
     page = next(iter(pages), "")
     state = State(source.origin, files, pages, Choices(page=page))
-    return Desk(target, state.chosen(urls=_paths(state, pages)), folder, (*source.notes, *source.place_notes), source.reach)
+    return Desk(
+        target,
+        state.chosen(urls=_paths(state, pages)),
+        folder,
+        (*source.notes, *source.place_notes),
+        source.reach,
+    )
 
 
 def _paths(state: State, pages: Mapping[str, Fetched]) -> str:

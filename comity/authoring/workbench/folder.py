@@ -28,7 +28,9 @@ class Folder:
 
     def path(self, url: str) -> Path:
         """Return where a file is. PolicyError where that is not below the folder, links followed."""
-        path = Path(self._names.get(url) or self.root / path_in_folder(self._origin, url).lstrip("/"))
+        path = Path(
+            self._names.get(url) or self.root / path_in_folder(self._origin, url).lstrip("/")
+        )
         try:
             target, root = path.resolve(), self.root.resolve()
         except (OSError, ValueError, RuntimeError):
@@ -45,7 +47,9 @@ class Folder:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise PolicyError(f"{_display_name(path)} cannot be read: {getattr(error, 'strerror', error)}") from None
+            raise PolicyError(
+                f"{_display_name(path)} cannot be read: {getattr(error, 'strerror', error)}"
+            ) from None
 
     def save(self, url: str, body: bytes, *, expected: bytes | None, is_sure: bool = False) -> None:
         """Write a file, at once. PolicyError where it cannot be written.

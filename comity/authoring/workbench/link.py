@@ -30,12 +30,18 @@ def fragment_of(state: State, saved: Mapping[str, Fetched]) -> str:
     for url, fetched in state.documents.items():
         if url not in saved or fetched.body != saved[url].body:
             files[state.name(url)] = base64.b64encode(fetched.body).decode()
-    choices = {name: value for name, value in state.choices._asdict().items() if value != Choices._field_defaults[name]}
+    choices = {
+        name: value
+        for name, value in state.choices._asdict().items()
+        if value != Choices._field_defaults[name]
+    }
     choices |= {name: state.name(choices[name]) for name in _URLS if choices.get(name)}
     packed = zlib.compress(json.dumps({"choices": choices, "files": files}).encode(), 9)
     fragment = _START + base64.urlsafe_b64encode(packed).decode().rstrip("=")
     if len(fragment) > MAX_FRAGMENT:
-        raise PolicyError(f"the files that are not saved are too long for a link: {len(fragment)} characters, {MAX_FRAGMENT} fit")
+        raise PolicyError(
+            f"the files that are not saved are too long for a link: {len(fragment)} characters, {MAX_FRAGMENT} fit"
+        )
     return fragment
 
 
@@ -55,7 +61,9 @@ def restored(state: State, fragment: str) -> tuple[State, tuple[str, ...]]:
         except (binascii.Error, ValueError):
             raise PolicyError(_NO_LINK) from None
         if len(body) > MAX_FILE:
-            raise PolicyError(f"the link has a file `{printable(name)}` of more than {MAX_FILE // 1024} KiB")
+            raise PolicyError(
+                f"the link has a file `{printable(name)}` of more than {MAX_FILE // 1024} KiB"
+            )
         files[url] = body
     for url, body in files.items():
         state = state.edited(url, body)
@@ -63,7 +71,9 @@ def restored(state: State, fragment: str) -> tuple[State, tuple[str, ...]]:
     chosen |= {name: _url(state, chosen[name]) for name in _URLS if chosen.get(name)}
     if chosen.get("page") not in state.pages:
         chosen.pop("page", None)
-    return state.chosen(**(Choices()._asdict() | {"page": state.choices.page} | chosen)), tuple(files)
+    return state.chosen(**(Choices()._asdict() | {"page": state.choices.page} | chosen)), tuple(
+        files
+    )
 
 
 def _url(state: State, name: str) -> str:
@@ -77,7 +87,8 @@ def _content(fragment: str) -> dict[str, Any]:
         octets = fragment.removeprefix(_START).encode("ascii")
         unpacker = zlib.decompressobj()
         packed = unpacker.decompress(
-            base64.b64decode(octets + b"=" * (-len(octets) % 4), altchars=b"-_", validate=True), MAX_CONTENT
+            base64.b64decode(octets + b"=" * (-len(octets) % 4), altchars=b"-_", validate=True),
+            MAX_CONTENT,
         )
         if not unpacker.eof:
             raise PolicyError(_NO_LINK)
@@ -93,4 +104,8 @@ def _texts(value: object) -> dict[str, str]:
     """Return the members that are texts."""
     if not isinstance(value, dict):
         return {}
-    return {name: text for name, text in value.items() if isinstance(name, str) and isinstance(text, str)}
+    return {
+        name: text
+        for name, text in value.items()
+        if isinstance(name, str) and isinstance(text, str)
+    }

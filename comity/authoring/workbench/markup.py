@@ -42,14 +42,22 @@ def files(state: State, view: View, opened: str, unsaved: Iterable[str]) -> str:
     """The list of files, and those that the site could have."""
     unsaved = frozenset(unsaved)
     rows = []
-    for url in (*state.files, *((state.choices.page,) if state.choices.page in state.pages else ())):
+    for url in (
+        *state.files,
+        *((state.choices.page,) if state.choices.page in state.pages else ()),
+    ):
         count = len(view.problems.get(url, ()))
         notes = [f"{count} finding{'s' * (count != 1)}"] if count else []
         notes += ["not saved"] * (url in unsaved)
         current = ' aria-current="true"' if url == opened else ""
         detail = f" <small>{', '.join(notes)}</small>" if notes else ""
-        rows.append(f"<li>{_button('open', url=url, label=text(state.name(url)) + detail, extra=current)}</li>")
-    missing = [f"<li>{_button('add', url=url, label='Add ' + text(state.name(url)))}</li>" for url in state.missing]
+        rows.append(
+            f"<li>{_button('open', url=url, label=text(state.name(url)) + detail, extra=current)}</li>"
+        )
+    missing = [
+        f"<li>{_button('add', url=url, label='Add ' + text(state.name(url)))}</li>"
+        for url in state.missing
+    ]
     added = f"<h3>Not there</h3><ul>{''.join(missing)}</ul>" if missing else ""
     return f"<h2>Files</h2><ul>{''.join(rows)}</ul>{added}"
 
@@ -60,15 +68,25 @@ def problems(findings: Sequence[Problem], *, is_editable: bool) -> str:
         return '<h2>Findings</h2><p class="quiet">Nothing is wrong with this file.</p>'
     rows = []
     for number, problem in enumerate(findings[:MAX_PROBLEMS]):
-        position = f"Line {problem.span.line}, column {problem.span.column}" if problem.span else "The file"
+        position = (
+            f"Line {problem.span.line}, column {problem.span.column}"
+            if problem.span
+            else "The file"
+        )
         line = problem.span.line if problem.span else 1
-        fix = _button("fix", number=number, label=f"Fix: {_code(problem.fix.title)}") if problem.fix and is_editable else ""
+        fix = (
+            _button("fix", number=number, label=f"Fix: {_code(problem.fix.title)}")
+            if problem.fix and is_editable
+            else ""
+        )
         rows.append(
             f'<li class="{text(problem.severity.value)}">{_button("line", line=line, label=text(position))} '
             f"<strong>{text(problem.severity.value)}</strong> {text(problem.message)} "
             f"<small>{text(problem.rule)}, {text(problem.spec)}</small> {fix}</li>"
         )
-    more = f"<p>And {len(findings) - MAX_PROBLEMS} more.</p>" if len(findings) > MAX_PROBLEMS else ""
+    more = (
+        f"<p>And {len(findings) - MAX_PROBLEMS} more.</p>" if len(findings) > MAX_PROBLEMS else ""
+    )
     return f"<h2>Findings ({len(findings)})</h2><ol>{''.join(rows)}</ol>{more}"
 
 
@@ -79,8 +97,13 @@ def _code(title: str) -> str:
 def form(state: State) -> str:
     """The form of the choices."""
     choices = state.choices
-    names = "".join(f'<option value="{text(name)}">' for name in sorted(state.site.crawler_names)[:MAX_ROWS])
-    actions = "".join(f"<option{' selected' * (name.lower() == choices.action.lower())}>{name}</option>" for name in ACTIONS)
+    names = "".join(
+        f'<option value="{text(name)}">' for name in sorted(state.site.crawler_names)[:MAX_ROWS]
+    )
+    actions = "".join(
+        f"<option{' selected' * (name.lower() == choices.action.lower())}>{name}</option>"
+        for name in ACTIONS
+    )
     pages = "".join(
         f'<option value="{text(url)}"{" selected" * (url == choices.page)}>{text(state.name(url))}</option>'
         for url in state.pages
@@ -120,16 +143,26 @@ def answers(state: State, view: View) -> str:
     rows = []
     for answer in view.answers:
         current = ' aria-current="true"' if answer["url"] == view.detail["url"] else ""
-        show = _button("detail", url=answer["url"], label=text(state.name(answer["url"])), extra=current)
-        rows.append(f'<li>{show} <strong class="verdict {answer["verdict"]}">{_VERDICTS[answer["verdict"]]}</strong></li>')
+        show = _button(
+            "detail", url=answer["url"], label=text(state.name(answer["url"])), extra=current
+        )
+        rows.append(
+            f'<li>{show} <strong class="verdict {answer["verdict"]}">{_VERDICTS[answer["verdict"]]}</strong></li>'
+        )
     return f"<h2>Decisions</h2><ul class=pages>{''.join(rows)}</ul>{_answer(state, view.detail)}"
 
 
 def _answer(state: State, answer: dict[str, Any]) -> str:
     verdict = answer["verdict"]
     until = f" until {text(answer['not_before'])}" if answer["not_before"] else ""
-    rows = "".join(_use(state, use, decision) for use, decision in [*answer["uses"].items()][:MAX_ROWS])
-    overruled = f"<p>Matches too, and loses:</p>{_reasons(state, answer['overruled'])}" if answer["overruled"] else ""
+    rows = "".join(
+        _use(state, use, decision) for use, decision in [*answer["uses"].items()][:MAX_ROWS]
+    )
+    overruled = (
+        f"<p>Matches too, and loses:</p>{_reasons(state, answer['overruled'])}"
+        if answer["overruled"]
+        else ""
+    )
     return (
         f"<section><h3>{text(state.name(answer['url']))}</h3>"
         f'<p><strong class="verdict {verdict}">{_VERDICTS[verdict]}</strong> to be fetched by {text(answer["agent"])}{until}</p>'
@@ -144,7 +177,9 @@ def _answer(state: State, answer: dict[str, Any]) -> str:
 def _use(state: State, use: str, decision: dict[str, Any]) -> str:
     verdict = decision["verdict"]
     limits = "; ".join(
-        f"{name} {_limit(value)}" if value is not True else name for name, value in decision.items() if name not in _LIMITS
+        f"{name} {_limit(value)}" if value is not True else name
+        for name, value in decision.items()
+        if name not in _LIMITS
     )
     reasons = (
         _reasons(state, decision["reasons"])
@@ -173,14 +208,20 @@ def _rates(rates: dict[str, Any]) -> str:
     if rates["visit_time"]:
         limits.append(f"at {rates['visit_time']}")
     limits += [
-        " ".join(filter(None, (_limited(limit["value"]), f"(line {limit['line']})", unread_limit(limit))))
+        " ".join(
+            filter(None, (_limited(limit["value"]), f"(line {limit['line']})", unread_limit(limit)))
+        )
         for limit in rates["limits"]
     ]
     return f"<p>Pace: {text('; '.join(limits))}</p>" if limits else ""
 
 
 def _limited(value: Any) -> str:
-    return f"{value['requests']} requests in {value['seconds']} s" if isinstance(value, dict) else f"{value} at a time"
+    return (
+        f"{value['requests']} requests in {value['seconds']} s"
+        if isinstance(value, dict)
+        else f"{value} at a time"
+    )
 
 
 def _reasons(state: State, reasons: Iterable[dict[str, Any]]) -> str:
@@ -191,7 +232,9 @@ def _reasons(state: State, reasons: Iterable[dict[str, Any]]) -> str:
         position = f"{text(name)} line {line}" if line else text(name)
         if reason["url"] in state.documents:
             position = _button("open", url=reason["url"], line=line or 1, label=position)
-        rows.append(f"<li>{position} <code>{quotation}</code> <small>{text(reason['spec'])}</small></li>")
+        rows.append(
+            f"<li>{position} <code>{quotation}</code> <small>{text(reason['spec'])}</small></li>"
+        )
     return f"<ul class=reasons>{''.join(rows)}</ul>"
 
 
@@ -208,11 +251,24 @@ def elements(state: State, view: View) -> str:
 
 def _part(state: State, part: Part) -> str:
     action = text(state.choices.action)
-    covers = "the whole page" if part.is_whole else f"{part.covered} element{'s' * (part.covered != 1)}"
-    effect = {"deny": f"No {action}", "guide": f"{action}, as it is guided", "": f"nothing about {action}"}[part.verdict]
+    covers = (
+        "the whole page" if part.is_whole else f"{part.covered} element{'s' * (part.covered != 1)}"
+    )
+    effect = {
+        "deny": f"No {action}",
+        "guide": f"{action}, as it is guided",
+        "": f"nothing about {action}",
+    }[part.verdict]
     guidelines = "".join(f"<li>{text(guideline)}</li>" for guideline in part.guidelines)
     reasons = [
-        {"url": r.source.url, "line": r.source.line, "text": r.source.text, "rule": r.rule, "spec": r.spec} for r in part.reasons
+        {
+            "url": r.source.url,
+            "line": r.source.line,
+            "text": r.source.text,
+            "rule": r.rule,
+            "spec": r.spec,
+        }
+        for r in part.reasons
     ]
     return (
         f'<li class="{part.verdict}"><code>{text(part.selector)}</code> ({covers}): <strong>{effect}</strong>. '

@@ -117,14 +117,22 @@ class Bench:
             with ui.element("section").props('aria-label="Editor"').classes("editing"):
                 self._heading = self._html("")
                 self._editor_box = ui.element("div").classes("place")
-                self._html('<p id="editor-help" class="quiet">Escape, then Tab, leaves the editor. Ctrl+S saves.</p>')
-                self._problems = self._html("").classes("problems").on("click", self._act, js_handler=_ACTED)
+                self._html(
+                    '<p id="editor-help" class="quiet">Escape, then Tab, leaves the editor. Ctrl+S saves.</p>'
+                )
+                self._problems = (
+                    self._html("").classes("problems").on("click", self._act, js_handler=_ACTED)
+                )
             with ui.element("section").props('aria-label="What it means"').classes("meaning"):
-                self._form = self._html("").classes("form").on("input", self._choose, js_handler=_CHOSEN)
+                self._form = (
+                    self._html("").classes("form").on("input", self._choose, js_handler=_CHOSEN)
+                )
                 self._answers = self._html("").on("click", self._act, js_handler=_ACTED)
                 self._html("<h2>Elements of the sample page</h2>")
                 self._page_of = self._html("")
-                self._frame = ui.element("iframe").props('sandbox="" title="Sample page" referrerpolicy=no-referrer')
+                self._frame = ui.element("iframe").props(
+                    'sandbox="" title="Sample page" referrerpolicy=no-referrer'
+                )
                 self._elements = self._html("").on("click", self._act, js_handler=_ACTED)
                 with ui.element("details"):
                     self._html("ai.txt in its other form", tag="summary")
@@ -199,13 +207,21 @@ class Bench:
                 self._text.text,
                 on_change=self._type,
                 keymap={"Mod-s": lambda: self._save(url)},
-                language="XML" if name.endswith(".xml") else "JSON" if name.endswith(".json") else "HTML" if is_page else None,
+                language="XML"
+                if name.endswith(".xml")
+                else "JSON"
+                if name.endswith(".json")
+                else "HTML"
+                if is_page
+                else None,
                 theme="basicDark" if self._is_dark else "basicLight",
                 line_wrapping=True,
             )
         if not self._text.is_editable:
             self._editor.disable()
-        self._client.run_javascript(_LABEL % (self._editor.id, json.dumps(f"Text of {markup.text(name)}")))
+        self._client.run_javascript(
+            _LABEL % (self._editor.id, json.dumps(f"Text of {markup.text(name)}"))
+        )
 
     def _type(self, event: ValueChangeEventArguments[str]) -> None:
         if self._text.is_editable:
@@ -235,7 +251,11 @@ class Bench:
 
     def _act(self, event: GenericEventArguments) -> None:
         fields = {name: str(value) for name, value in event.args.items()}
-        url, line, number = fields.get("url", ""), _number(fields.get("line")), _number(fields.get("number"))
+        url, line, number = (
+            fields.get("url", ""),
+            _number(fields.get("line")),
+            _number(fields.get("number")),
+        )
         try:
             match fields.get("act"):
                 case "open":
@@ -310,7 +330,9 @@ class Bench:
             self._put(self._state.mended(self._opened, fix), self._opened)
             self._say(fix.title.replace("`", "") + ": done.")
             if self._editor:
-                self._client.run_javascript(_TO_LINE % (self._editor.id, problems[number].finding.line or 1))
+                self._client.run_javascript(
+                    _TO_LINE % (self._editor.id, problems[number].finding.line or 1)
+                )
 
     def _put_text(self) -> None:
         if self._view.is_other_text and self._displayed == self._latest:
@@ -322,7 +344,11 @@ class Bench:
         try:
             self._desk.save(self._state, url, is_sure=is_sure)
         except ChangedError as error:
-            self._warn(f"{error}.", ("save-sure", "Save mine over it"), ("reread", "Take what is on the disk"))
+            self._warn(
+                f"{error}.",
+                ("save-sure", "Save mine over it"),
+                ("reread", "Take what is on the disk"),
+            )
             return
         except PolicyError as error:
             self._say(str(error))
@@ -331,9 +357,16 @@ class Bench:
         self._change()
 
     def _link(self) -> None:
-        fragment = fragment_of(self._state, self._desk.start.documents if self._desk.folder is None else self._desk.saved)
-        self._client.run_javascript(f"history.replaceState(null, '', {json.dumps('/#' + fragment)})")
-        self._say("The address of this page is a link to what you see. What is not saved is in it, and it is sent to nobody.")
+        fragment = fragment_of(
+            self._state,
+            self._desk.start.documents if self._desk.folder is None else self._desk.saved,
+        )
+        self._client.run_javascript(
+            f"history.replaceState(null, '', {json.dumps('/#' + fragment)})"
+        )
+        self._say(
+            "The address of this page is a link to what you see. What is not saved is in it, and it is sent to nobody."
+        )
 
     def _restore(self, fragment: str) -> None:
         if fragment in ("", "#"):
@@ -377,14 +410,18 @@ class Bench:
         self._view = view
         unsaved = self._desk.unsaved(state)
         self._files.content = markup.files(state, view, self._opened, unsaved)
-        self._problems.content = markup.problems(view.problems.get(self._opened, []), is_editable=self._text.is_editable)
+        self._problems.content = markup.problems(
+            view.problems.get(self._opened, []), is_editable=self._text.is_editable
+        )
         self._answers.content = markup.answers(state, view)
         self._other.content = markup.other_form(view)
         self._prompt.content = markup.prompt(view)
         page = state.choices.page
         edit = f'<button type="button" data-act="open" data-url="{markup.text(page)}">Edit this page</button>'
         self._page_of.content = f"<p>{markup.text(state.name(page))}</p>" if page else ""
-        self._elements.content = (edit if page in state.pages else "") + markup.elements(state, view)
+        self._elements.content = (edit if page in state.pages else "") + markup.elements(
+            state, view
+        )
         self._frame.set_visibility(view.preview is not None)
         if view.preview and self._frame.props.get("srcdoc") != view.preview.html:
             self._frame.props["srcdoc"] = view.preview.html
@@ -411,21 +448,41 @@ class Bench:
         marks: list[dict[str, Any]] = []
         for problem in view.problems.get(self._opened, [])[:MAX_MARKS]:
             if problem.span and problem.span.line < len(starts):
-                start, end = (starts[problem.span.line - 1] + column - 1 for column in problem.span[1:])
+                start, end = (
+                    starts[problem.span.line - 1] + column - 1 for column in problem.span[1:]
+                )
                 end = min(end, starts[problem.span.line] - 1)
                 if start < end:
-                    marks.append({"kind": "mark", "from": start, "to": end, "class": f"problem-{problem.severity.value}"})
+                    marks.append(
+                        {
+                            "kind": "mark",
+                            "from": start,
+                            "to": end,
+                            "class": f"problem-{problem.severity.value}",
+                        }
+                    )
                 tip = tips.get(problem.span.line)
                 tips[problem.span.line] = f"{tip}\n{problem.message}" if tip else problem.message
         marks += [
-            {"kind": "replace", "from": hidden.offset, "to": hidden.offset + 1, "text": hidden.name, "class": "hidden-character"}
+            {
+                "kind": "replace",
+                "from": hidden.offset,
+                "to": hidden.offset + 1,
+                "text": hidden.name,
+                "class": "hidden-character",
+            }
             for hidden in hidden_in(text)[:MAX_MARKS]
         ]
         for line, kind in deciding_lines(view, self._opened):
             if line < len(starts):
                 lines.setdefault(line, []).append(kind)
-        marks += [{"kind": "line", "line": line, "class": " ".join(dict.fromkeys(kinds))} for line, kinds in lines.items()]
-        self._client.run_javascript(_MARK % (self._editor.id, json.dumps(text), json.dumps(marks), json.dumps(tips)))
+        marks += [
+            {"kind": "line", "line": line, "class": " ".join(dict.fromkeys(kinds))}
+            for line, kinds in lines.items()
+        ]
+        self._client.run_javascript(
+            _MARK % (self._editor.id, json.dumps(text), json.dumps(marks), json.dumps(tips))
+        )
 
 
 async def _in_daemon(call: Callable[[], Result]) -> Result:
@@ -449,11 +506,19 @@ def deciding_lines(view: View, url: str) -> list[tuple[int, str]]:
     if answer := view.detail:
         lines += [(reason, f"decides-{answer['verdict']}") for reason in answer["reasons"]]
         for decision in answer["uses"].values():
-            lines += [(reason, f"decides-{decision['verdict']}") for reason in decision["reasons"] if decision["stated"]]
-    deciding = [(reason["line"], kind) for reason, kind in lines if reason["url"] == url and reason["line"]]
+            lines += [
+                (reason, f"decides-{decision['verdict']}")
+                for reason in decision["reasons"]
+                if decision["stated"]
+            ]
+    deciding = [
+        (reason["line"], kind) for reason, kind in lines if reason["url"] == url and reason["line"]
+    ]
     parts = view.preview.parts if view.preview else ()
     deciding += [
-        (reason.source.line, "decides-part") for reason in reasons_of(parts) if reason.source.url == url and reason.source.line
+        (reason.source.line, "decides-part")
+        for reason in reasons_of(parts)
+        if reason.source.url == url and reason.source.line
     ]
     return list(dict.fromkeys(deciding))
 

@@ -30,7 +30,9 @@ _ALLOWED = """
     figure figcaption div a em strong small s cite q dfn abbr ruby rt rp data time code var samp kbd sub sup i b u mark bdi bdo
     span br wbr ins del table caption colgroup col tbody thead tfoot tr td th"""
 ALLOWED = frozenset(_ALLOWED.split())
-_HTML_BLOCKS = "html body form fieldset details summary dialog center template noscript search legend"
+_HTML_BLOCKS = (
+    "html body form fieldset details summary dialog center template noscript search legend"
+)
 _LOADING = "head script style iframe frame frameset noframes object embed applet base link meta title param source track"
 _BLOCKS = frozenset(_HTML_BLOCKS.split())
 _DROPPED = frozenset(_LOADING.split())
@@ -76,19 +78,30 @@ def preview_of(page: Page, fetched: Fetched, action: str) -> Preview:
     content = Content(fetched.headers, fetched.body)
     if content.kind != "html":
         text = (content.text or fetched.body.decode("utf-8", "replace"))[:MAX_TEXT]
-        return Preview(_document(f"<pre>{_visible(text)}</pre>"), parts, "Parts of JSON and XML are listed, and not outlined.")
+        return Preview(
+            _document(f"<pre>{_visible(text)}</pre>"),
+            parts,
+            "Parts of JSON and XML are listed, and not outlined.",
+        )
     marks: dict[Any, tuple[str, str]] = {}
     for element, part in zip(page.elements, parts, strict=True):
         for node in element.nodes if part.verdict else ():
             if marks.get(node, ("",))[0] != "deny":
                 marks[node] = part.verdict, _label(part, action)
-    root = next((node.getroottree().getroot() for element in page.elements for node in element.nodes), content.markup.root)
+    root = next(
+        (node.getroottree().getroot() for element in page.elements for node in element.nodes),
+        content.markup.root,
+    )
     writer = _Writer(marks)
     whole_part = next((part for part in parts if part.is_whole and part.verdict), None)
     body = writer.html(root)
     if whole_part:
         body = f'<div data-part="{whole_part.verdict}" data-label="{_visible(_label(whole_part, action))}">{body}</div>'
-    return Preview(_document(body), parts, "" if writer.is_complete else f"Only the first {MAX_NODES} elements are shown.")
+    return Preview(
+        _document(body),
+        parts,
+        "" if writer.is_complete else f"Only the first {MAX_NODES} elements are shown.",
+    )
 
 
 def _part(page: Page, element: Element, use: str) -> Part:
@@ -99,7 +112,12 @@ def _part(page: Page, element: Element, use: str) -> Part:
         printable(element.selector),
         "deny" if is_refused else "guide" if guiding else "",
         tuple(map(printable, display_names(element.deny))),
-        tuple(map(printable, display_names({action for rule in element.guides for action in rule.actions}))),
+        tuple(
+            map(
+                printable,
+                display_names({action for rule in element.guides for action in rule.actions}),
+            )
+        ),
         tuple(printable(guideline.text) for rule in guiding for guideline in rule.guidelines),
         len(element.nodes),
         element.is_whole,
@@ -141,7 +159,9 @@ class _Writer:
                 continue
             tail = _visible(node.tail) if node.tail and node is not root else ""
             count += 1
-            if not isinstance(node.tag, str) or _local(node) in _DROPPED:  # comments and processing instructions
+            if (
+                not isinstance(node.tag, str) or _local(node) in _DROPPED
+            ):  # comments and processing instructions
                 pieces.append(tail)
                 continue
             if count > MAX_NODES:
@@ -157,7 +177,9 @@ class _Writer:
     def _tags(self, node: Any) -> tuple[str, str]:
         tag = _local(node)
         name = tag if tag in ALLOWED else "div" if tag in _BLOCKS else "span"
-        attribute_pairs = [(key, value) for key, value in attributes(node) if key in _KEPT_ATTRIBUTES]
+        attribute_pairs = [
+            (key, value) for key, value in attributes(node) if key in _KEPT_ATTRIBUTES
+        ]
         replaced = _replaced(node, tag)
         if node in self._marks:
             verdict, label = self._marks[node]
@@ -177,7 +199,9 @@ def _replaced(node: Any, tag: str) -> str:
     if tag in ("video", "audio", "picture", "canvas", "svg"):
         return tag.capitalize()
     if tag == "input":
-        return f"Field: {node.get('value') or node.get('placeholder') or node.get('type') or 'text'}"
+        return (
+            f"Field: {node.get('value') or node.get('placeholder') or node.get('type') or 'text'}"
+        )
     return ""
 
 

@@ -15,7 +15,7 @@ from nicegui import ui
 from comity.authoring.workbench.access import Access, address
 from comity.authoring.workbench.desk import Desk, Workbench
 from comity.authoring.workbench.page import build
-from comity.crawler.run.console import say
+from comity.gate.run.console import say
 from comity.policies import PolicyError
 
 HOST = "127.0.0.1"
@@ -31,7 +31,9 @@ class _Announcing(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        say(f"The workbench is at {self._url} (Ctrl-C ends it). Only who has this address can use it.")
+        say(
+            f"The workbench is at {self._url} (Ctrl-C ends it). Only who has this address can use it."
+        )
         sys.stdout.flush()
         if self._opens:
             webbrowser.open(self._url)
@@ -45,7 +47,9 @@ def serve(desk: Desk, *, port: int, opens: bool) -> None:
         listening.bind((HOST, port))
     except (OSError, OverflowError) as error:
         listening.close()
-        raise PolicyError(f"cannot listen on {HOST}, port {port}: {error}: write another one, or --port 0") from None
+        raise PolicyError(
+            f"cannot listen on {HOST}, port {port}: {error}: write another one, or --port 0"
+        ) from None
     with listening:
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe(32)

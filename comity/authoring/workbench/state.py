@@ -27,7 +27,9 @@ from comity.policies.syntax.printable import HIDDEN, printable
 from comity.policies.syntax.urls import origin_of
 
 MAX_URLS = 20  # that are asked about at once
-MAX_FILE = 512 * 1024  # octets of a file that is shown: what crawlers read of a robots.txt, and more
+MAX_FILE = (
+    512 * 1024
+)  # octets of a file that is shown: what crawlers read of a robots.txt, and more
 MAX_FIELD = 8192  # characters of one choice
 
 _BOM = "\ufeff"
@@ -59,7 +61,9 @@ class Text(NamedTuple):
 
     def octets(self, text: str) -> bytes:
         """Return a text as a file of this kind."""
-        return ((_BOM if self.has_bom else "") + text.replace("\n", self.line_end)).encode("utf-8", "replace")
+        return ((_BOM if self.has_bom else "") + text.replace("\n", self.line_end)).encode(
+            "utf-8", "replace"
+        )
 
 
 def text_of(body: bytes) -> Text:
@@ -71,13 +75,19 @@ def text_of(body: bytes) -> Text:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
-        note = "The file is not in UTF-8: it is shown as far as it can be, and cannot be changed here."
+        note = (
+            "The file is not in UTF-8: it is shown as far as it can be, and cannot be changed here."
+        )
         return Text(_unix(body.decode("utf-8", "replace")), is_editable=False, note=note)
     has_bom = text.startswith(_BOM)
     text = text.removeprefix(_BOM)
     ends = set(_LINE_END.findall(text))
     if len(ends) > 1:
-        return Text(_unix(text), has_bom=has_bom, note="Its lines end in several ways: when it is changed, all end with LF.")
+        return Text(
+            _unix(text),
+            has_bom=has_bom,
+            note="Its lines end in several ways: when it is changed, all end with LF.",
+        )
     return Text(_unix(text), next(iter(ends), "\n"), has_bom)
 
 
@@ -131,7 +141,11 @@ class State:
 
     def edited(self, url: str, body: bytes) -> State:
         """Return the state with a file changed, or added."""
-        fetched = Fetched(status=200, headers=self.documents[url].headers if url in self.documents else (), body=body)
+        fetched = Fetched(
+            status=200,
+            headers=self.documents[url].headers if url in self.documents else (),
+            body=body,
+        )
         if url in self.pages:
             return replace(self, pages={**self.pages, url: fetched})
         return replace(self, files={**self.files, url: fetched})
@@ -158,7 +172,11 @@ class State:
 
     def agent(self) -> Agent:
         """Return who asks. PolicyError where that is no name of a crawler."""
-        return Agent(self.choices.agent.strip(), purposes=words(self.choices.purposes), uses=words(self.choices.uses))
+        return Agent(
+            self.choices.agent.strip(),
+            purposes=words(self.choices.purposes),
+            uses=words(self.choices.uses),
+        )
 
     def urls(self) -> tuple[str, ...]:
         """Return the URLs that are asked about, each once. PolicyError where one is none of this site."""
@@ -174,7 +192,9 @@ class State:
         except ValueError as error:
             raise PolicyError(f"`{printable(line)}`: {error}") from None
         if not is_own:
-            raise PolicyError(f"`{printable(line)}` is not of {self.origin}: write a path, e.g. /news/")
+            raise PolicyError(
+                f"`{printable(line)}` is not of {self.origin}: write a path, e.g. /news/"
+            )
         return url
 
 
@@ -191,7 +211,9 @@ class View(NamedTuple):
     """The meaning of a state."""
 
     problems: Mapping[str, list[Problem]]  # URL of a file -> what is wrong with it
-    answers: tuple[dict[str, Any], ...]  # as `explain` has them, one for each URL that is asked about
+    answers: tuple[
+        dict[str, Any], ...
+    ]  # as `explain` has them, one for each URL that is asked about
     detail: dict[str, Any] | None  # the answer that is shown in full
     question_error: str  # why there are none; ""
     other_form: str  # ai.txt as XML, or as text where it is XML
@@ -211,13 +233,18 @@ def view_of(state: State) -> View:
     except PolicyError as error:
         return View(problems, (), None, str(error), form, is_text, notes, "", str(error), None)
     answers = tuple(explain(state.site, agent, url, response=state.pages.get(url)) for url in urls)
-    detail = next((answer for answer in answers if answer["url"] == state.choices.detail), next(iter(answers), None))
+    detail = next(
+        (answer for answer in answers if answer["url"] == state.choices.detail),
+        next(iter(answers), None),
+    )
     prompt, prompt_error, preview = "", "", None
     url = state.choices.page or next(iter(urls), "")
     if url:
         fetched = state.pages.get(url)
         page = (
-            state.site.page(agent, url, status=fetched.status, headers=fetched.headers, body=fetched.body)
+            state.site.page(
+                agent, url, status=fetched.status, headers=fetched.headers, body=fetched.body
+            )
             if fetched
             else state.site.page(agent, url, body=None)
         )

@@ -79,8 +79,13 @@ class RunSpider(_RunSpider, runspider.Command):
 
 def _has_addon(settings: Settings, opts: Namespace) -> bool:
     try:
-        addon_settings = Settings({"ADDONS": arglist_to_dict(opts.set).get("ADDONS") or settings["ADDONS"]})
+        addon_settings = Settings(
+            {"ADDONS": arglist_to_dict(opts.set).get("ADDONS") or settings["ADDONS"]}
+        )
         addons = addon_settings.getdict("ADDONS")
     except ValueError:  # Scrapy says so
         return False
-    return any((addon if isinstance(addon, str) else addon.__module__).startswith(ADDON) for addon in addons)
+    return any(
+        (addon if isinstance(addon, str) else addon.__module__).startswith(ADDON)
+        for addon in addons
+    )

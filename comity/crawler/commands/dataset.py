@@ -24,9 +24,6 @@ from scrapy.settings import BaseSettings
 from comity.crawler.commands import dataset_tag, dataset_verify, tag_option
 from comity.crawler.commands.base import BaseCommand, process_count, unknown_option
 from comity.crawler.commands.dataset_output import add_output, output_place
-from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.options import Options, parsed_defaults
-from comity.crawler.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.dataset import manifest as croissant
 from comity.dataset import stats as statistics
 from comity.dataset.counts.record_counts import RecordCounts
@@ -41,6 +38,9 @@ from comity.dataset.job import JobOptions
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
 from comity.dataset.records import DatasetError
+from comity.gate.fetching.store import PolicyStore
+from comity.gate.options import Options, parsed_defaults
+from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.vocabulary.table import Vocabulary
@@ -56,8 +56,12 @@ class Action(NamedTuple):
 
     help: str
     add_arguments: Callable[[ArgumentParser], None]
-    run: Callable[[Namespace, BaseSettings, Any], int]  # gives the exit status; DatasetError, PolicyError, OSError, UsageError
-    process_options: Callable[[Namespace, BaseSettings], None] | None = None  # before the process that crawls is made
+    run: Callable[
+        [Namespace, BaseSettings, Any], int
+    ]  # gives the exit status; DatasetError, PolicyError, OSError, UsageError
+    process_options: Callable[[Namespace, BaseSettings], None] | None = (
+        None  # before the process that crawls is made
+    )
     crawls: Callable[[Namespace], bool] = lambda _: False  # whether it needs a Process
 
 
@@ -79,10 +83,21 @@ class Command(BaseCommand):
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
-        actions = parser.add_subparsers(dest="action", metavar="|".join(ACTIONS), required=True, title="actions")
+        actions = parser.add_subparsers(
+            dest="action", metavar="|".join(ACTIONS), required=True, title="actions"
+        )
         for name, action in ACTIONS.items():
-            subparser = actions.add_parser(name, help=action.help, description=f"{action.help}.", prog=f"scrapy dataset {name}")
-            subparser.add_argument("-s", "--set", action="append", default=SUPPRESS, metavar="NAME=VALUE", help="set a setting")
+            subparser = actions.add_parser(
+                name, help=action.help, description=f"{action.help}.", prog=f"scrapy dataset {name}"
+            )
+            subparser.add_argument(
+                "-s",
+                "--set",
+                action="append",
+                default=SUPPRESS,
+                metavar="NAME=VALUE",
+                help="set a setting",
+            )
             action.add_arguments(subparser)
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
@@ -91,8 +106,14 @@ class Command(BaseCommand):
         # pyarrow's default pool keeps 30 MB of freed memory, and is no faster here.
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
         if args:
-            remedy = f"global options stand before `{opts.action}`" if unknown_option(args[:1]) else "there is one too many"
-            raise UsageError(f"dataset {opts.action} knows no `{args[0]}`: {remedy}", print_help=False)
+            remedy = (
+                f"global options stand before `{opts.action}`"
+                if unknown_option(args[:1])
+                else "there is one too many"
+            )
+            raise UsageError(
+                f"dataset {opts.action} knows no `{args[0]}`: {remedy}", print_help=False
+            )
         action = ACTIONS[opts.action]
         self.requires_crawler_process = action.crawls(opts)
         if action.process_options:
@@ -115,7 +136,11 @@ class Command(BaseCommand):
 def _export_arguments(parser: ArgumentParser) -> None:
     _datasets(parser, "inputs", "IN", "JSON Lines, Parquet or WARC; a folder: all in it")
     parser.add_argument(
-        "--for", dest="uses", required=True, metavar="USE[,USE]", help="what the records have to permit, all of it"
+        "--for",
+        dest="uses",
+        required=True,
+        metavar="USE[,USE]",
+        help="what the records have to permit, all of it",
     )
     add_output(parser)
     parser.add_argument(
@@ -156,7 +181,11 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             exported = export(opts.inputs, output, terms, options)
     counts = exported.counts
     console = open_console()
-    console.print(line(f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"))
+    console.print(
+        line(
+            f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"
+        )
+    )
     console.print(line(f"What they are and how they were chosen: {croissant.path_of(output)}"))
     _show_whys("Not exported", counts.causes, console)
     for remedy in _remedies(counts.causes, terms):
@@ -189,12 +218,17 @@ def _missing(causes: Collection[str]) -> Iterator[str]:
 
 
 def _unknown(use: str, vocabulary: Vocabulary) -> str:
-    vocabulary_uses = {*vocabulary.uses, *(word for words in vocabulary.words.values() for word in words.narrows)}
+    vocabulary_uses = {
+        *vocabulary.uses,
+        *(word for words in vocabulary.words.values() for word in words.narrows),
+    }
     if use in vocabulary_uses:
         return ""
     close = get_close_matches(use, vocabulary_uses, 1)
     suggestion = (
-        f"did you mean `{close[0]}`?" if close else "only what a crawl had in COMITY_USES, or a site names itself, permits it."
+        f"did you mean `{close[0]}`?"
+        if close
+        else "only what a crawl had in COMITY_USES, or a site names itself, permits it."
     )
     return f"No vocabulary has a use `{use}`: {suggestion}"
 
@@ -203,8 +237,14 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
 
 
 def _expire_arguments(parser: ArgumentParser) -> None:
-    _datasets(parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC, or a folder; it is rewritten")
-    parser.add_argument("--dry-run", action="store_true", help=f"change nothing; exit status {TO_DO} where something would go")
+    _datasets(
+        parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC, or a folder; it is rewritten"
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help=f"change nothing; exit status {TO_DO} where something would go",
+    )
     parser.add_argument(
         "--store",
         type=Path,
@@ -221,13 +261,21 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     tags, store = tag_option.tag_source(opts, settings), _store(opts.store, settings)
     try:
         urls = [url for url, _ in store.take_downs()] if store else []
-        source = f"Take-downs that sites asked for: {len(urls)}, by {store.path}" if store else "No policy store, no take-downs"
+        source = (
+            f"Take-downs that sites asked for: {len(urls)}, by {store.path}"
+            if store
+            else "No policy store, no take-downs"
+        )
         console.print(line(source))
         # Each dataset is read twice: once for when its pages were fetched.
         with _progress("expiring", opts.datasets, passes=2) as advance:
             options = JobOptions(opts.workers, advance, _print_removed, opts.executor, complain)
-            counts = expire(opts.datasets, now, urls, tags=tags, dry_run=opts.dry_run, options=options)
-        if store and opts.store and not opts.dry_run:  # else nobody said that these are all datasets
+            counts = expire(
+                opts.datasets, now, urls, tags=tags, dry_run=opts.dry_run, options=options
+            )
+        if (
+            store and opts.store and not opts.dry_run
+        ):  # else nobody said that these are all datasets
             store.took_down(urls, now)
     finally:
         if store:
@@ -236,9 +284,15 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     _show_whys("Would go" if opts.dry_run else "Gone", counts.causes, console)
     for remedy in _missing(counts.causes):
         console.print(Text(remedy))
-    _show_unreadable(counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console)
+    _show_unreadable(
+        counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console
+    )
     removed = counts.records - counts.kept
-    console.print(line(f"{removed} of {counts.records} records {'would go' if opts.dry_run else 'went'}, {counts.kept} stay"))
+    console.print(
+        line(
+            f"{removed} of {counts.records} records {'would go' if opts.dry_run else 'went'}, {counts.kept} stay"
+        )
+    )
     return TO_DO if opts.dry_run and removed else DONE
 
 
@@ -259,7 +313,13 @@ def _print_removed(note: Note) -> None:
 
 def _stats_arguments(parser: ArgumentParser) -> None:
     _datasets(parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC; a folder: all in it")
-    parser.add_argument("--for", dest="uses", default="", metavar="USE[,USE]", help="count these uses (default: all in tags)")
+    parser.add_argument(
+        "--for",
+        dest="uses",
+        default="",
+        metavar="USE[,USE]",
+        help="count these uses (default: all in tags)",
+    )
     parser.add_argument(
         "--by",
         choices=BY,
@@ -267,9 +327,18 @@ def _stats_arguments(parser: ArgumentParser) -> None:
         help="count by use, by the rule that decides, by the site's origin, or by the month of the fetch (default: %(default)s)",
     )
     parser.add_argument(
-        "--top", type=_row_count, default=TOP, metavar="N", help="show N rules, origins or months (default: %(default)s)"
+        "--top",
+        type=_row_count,
+        default=TOP,
+        metavar="N",
+        help="show N rules, origins or months (default: %(default)s)",
     )
-    parser.add_argument("-o", dest="output", metavar="FILE", help="write all rows: FILE.parquet, FILE.csv or FILE.json")
+    parser.add_argument(
+        "-o",
+        dest="output",
+        metavar="FILE",
+        help="write all rows: FILE.parquet, FILE.csv or FILE.json",
+    )
     parser.add_argument("--json", action="store_true", help="print all rows as JSON")
     tag_option.add_argument(parser)
     _workers(parser)
@@ -290,7 +359,14 @@ def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     uses = opts.uses.strip().lower().removesuffix(",").split(",") if opts.uses else []
     with _progress("counting", opts.datasets) as advance:
         options = JobOptions(opts.workers, advance, executor=opts.executor)
-        counts = statistics.stats(opts.datasets, datetime.now(UTC), options, tags, by=opts.by, uses=[use.strip() for use in uses])
+        counts = statistics.stats(
+            opts.datasets,
+            datetime.now(UTC),
+            options,
+            tags,
+            by=opts.by,
+            uses=[use.strip() for use in uses],
+        )
     if output:
         statistics.write(counts, output)
     if opts.json:
@@ -305,7 +381,11 @@ def show(counts: UseCounts, top: int, console: Console) -> None:
     """Print the first groups, the rules and causes that refuse most, and the totals."""
     groups, is_by_use = counts.sorted_groups(), counts.by == USE
     names = () if is_by_use else (counts.by,)
-    rows = _counting("What may be done with the records", [*names, "use"], ["allowed", "refused", "ends in 30 days"])
+    rows = _counting(
+        "What may be done with the records",
+        [*names, "use"],
+        ["allowed", "refused", "ends in 30 days"],
+    )
     for group, uses in groups if is_by_use else groups[:top]:
         labels = [group or f"no {counts.by}" for _ in names]
         for use, tally in sorted(uses.items()):
@@ -314,15 +394,23 @@ def show(counts: UseCounts, top: int, console: Console) -> None:
             labels = ["" for _ in names]
     console.print(rows)
     if not is_by_use and len(groups) > top:
-        console.print(f"{top} of {len(groups)} {counts.by}s: --top N shows more, -o FILE writes all")
+        console.print(
+            f"{top} of {len(groups)} {counts.by}s: --top N shows more, -o FILE writes all"
+        )
     if is_by_use and counts.refusing:
         rows = _counting("Why uses are refused", ["rule"], ["times"])
         for rule, number in counts.refusing.most_common(top):
             add_row(rows, rule, number)
         console.print(rows)
         if len(counts.refusing) > top:
-            console.print(f"{top} of {len(counts.refusing)} rules: --top N shows more, --by rule says of which uses")
-    _show_whys("Records that permit nothing, as their tags are missing or not understood", counts.causes, console)
+            console.print(
+                f"{top} of {len(counts.refusing)} rules: --top N shows more, --by rule says of which uses"
+            )
+    _show_whys(
+        "Records that permit nothing, as their tags are missing or not understood",
+        counts.causes,
+        console,
+    )
     for remedy in _missing(counts.causes):
         console.print(Text(remedy))
     about = "" if counts.origins.is_exact else "about "
@@ -342,22 +430,37 @@ def _counting(title: str, texts: Sequence[str], numbers: Sequence[str]) -> Table
 
 
 def _datasets(parser: ArgumentParser, name: str, metavar: str, text: str) -> None:
-    parser.add_argument(name, nargs="+", type=dataset_verify.place_argument, metavar=metavar, help=text)
+    parser.add_argument(
+        name, nargs="+", type=dataset_verify.place_argument, metavar=metavar, help=text
+    )
 
 
 def _workers(parser: ArgumentParser) -> None:
-    parser.add_argument("--workers", type=process_count, metavar="N", help=dataset_verify.WORKERS_HELP)
-    parser.add_argument("--executor", choices=EXECUTORS, default=PROCESSES, help=dataset_verify.EXECUTOR_HELP)
+    parser.add_argument(
+        "--workers", type=process_count, metavar="N", help=dataset_verify.WORKERS_HELP
+    )
+    parser.add_argument(
+        "--executor", choices=EXECUTORS, default=PROCESSES, help=dataset_verify.EXECUTOR_HELP
+    )
 
 
 @contextmanager
-def _progress(description: str, paths: Sequence[Path], *, passes: int = 1) -> Iterator[Callable[[int], object]]:
+def _progress(
+    description: str, paths: Sequence[Path], *, passes: int = 1
+) -> Iterator[Callable[[int], object]]:
     """A bar on a terminal, nothing elsewhere."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
     files = (file for path in paths if path.exists() for file in open_dataset(path).files)
     total = passes * sum(file.stat().st_size for file in files)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task(description, total=total)
         yield lambda done: bar.advance(task, done)
 
@@ -370,7 +473,9 @@ def _show_whys(title: str, causes: Counter[str], console: Console) -> None:
         console.print(rows)
 
 
-def _show_unreadable(counts: RecordCounts, verb: str, paths: Sequence[Path], console: Console) -> None:
+def _show_unreadable(
+    counts: RecordCounts, verb: str, paths: Sequence[Path], console: Console
+) -> None:
     if counts.unreadable:
         files = ", ".join(f"{path}.unreadable{'' if path.is_dir() else '.jsonl'}" for path in paths)
         console.print(line(f"{counts.unreadable} cannot be read: they {verb} {files}", "yellow"))
@@ -384,7 +489,9 @@ ACTIONS = {
         dataset_tag.process_options,
         dataset_tag.crawls,
     ),
-    "export": Action("Write what may be used so today, with a manifest beside it", _export_arguments, _export),
+    "export": Action(
+        "Write what may be used so today, with a manifest beside it", _export_arguments, _export
+    ),
     "expire": Action("Take out what may not be kept any longer", _expire_arguments, _expire),
     "stats": Action("Count what may be done with the records", _stats_arguments, _stats),
     "verify": Action(

@@ -22,7 +22,10 @@ def add_output(parser: ArgumentParser) -> None:
         help="JSON Lines or Parquet; a folder, by a / at its end: a file for each that is read",
     )
     parser.add_argument(
-        "--ending", choices=WRITABLE, default="", help="of the files in the folder OUT (default: that of each file that is read)"
+        "--ending",
+        choices=WRITABLE,
+        default="",
+        help="of the files in the folder OUT (default: that of each file that is read)",
     )
 
 
@@ -32,5 +35,8 @@ def output_place(opts: Namespace) -> tuple[Path, bool]:
     if is_folder(opts.output, output):
         return nameable_folder(output), True
     if opts.ending:
-        raise UsageError(f"--ending {opts.ending}: {output} is one file, whose name has its ending", print_help=False)
+        raise UsageError(
+            f"--ending {opts.ending}: {output} is one file, whose name has its ending",
+            print_help=False,
+        )
     return output, False

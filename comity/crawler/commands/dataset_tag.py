@@ -22,9 +22,6 @@ from comity.crawler.commands import dataset_verify
 from comity.crawler.commands.base import process_count
 from comity.crawler.commands.dataset_output import add_output, output_place
 from comity.crawler.commands.refresh import refresh
-from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
-from comity.crawler.run.console import add_row, complain, line, open_console, table
 from comity.dataset import manifest
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
 from comity.dataset.execution.executors import EXECUTORS, PROCESSES
@@ -34,9 +31,20 @@ from comity.dataset.records import DatasetError
 from comity.dataset.tagging.columns import Columns
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.folder_tagging import tag_folder
-from comity.dataset.tagging.judging import AI_TRAINING, BOTH_DATES, CAPTURE, MISSING, TODAY, Judge, Question
+from comity.dataset.tagging.judging import (
+    AI_TRAINING,
+    BOTH_DATES,
+    CAPTURE,
+    MISSING,
+    TODAY,
+    Judge,
+    Question,
+)
 from comity.dataset.tagging.page_fields import by_trafilatura
 from comity.dataset.tagging.tagging import Making, captures_reader, origins, tag_dataset
+from comity.gate.fetching.store import PolicyStore
+from comity.gate.options import ASYNCIO_REACTOR, NAME, Options
+from comity.gate.run.console import add_row, complain, line, open_console, table
 from comity.policies import Agent, PolicyError
 from comity.policies.syntax.printable import unhidden
 from comity.policies.tag import DATES
@@ -53,8 +61,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="WARC of any writer, Parquet or JSON Lines with URLs; a folder: all in it",
     )
     add_output(parser)
-    parser.add_argument("--for", dest="uses", required=True, metavar="USE[,USE]", help="what will be done with the records")
-    parser.add_argument("--agent", metavar="NAME", help="product token for which is asked (default: COMITY_AGENT)")
+    parser.add_argument(
+        "--for",
+        dest="uses",
+        required=True,
+        metavar="USE[,USE]",
+        help="what will be done with the records",
+    )
+    parser.add_argument(
+        "--agent", metavar="NAME", help="product token for which is asked (default: COMITY_AGENT)"
+    )
     parser.add_argument(
         "--policies",
         action="append",
@@ -64,11 +80,20 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="captures of policy files: WARC files, folders of them or of files by host (s3:// too), policy stores",
     )
     parser.add_argument(
-        "--index", type=Path, metavar="FILE", help="where the index of the captures is kept (default: it is made anew)"
+        "--index",
+        type=Path,
+        metavar="FILE",
+        help="where the index of the captures is kept (default: it is made anew)",
     )
-    parser.add_argument("--refresh", action="store_true", help="fetch the policy files of all sites as they are today")
     parser.add_argument(
-        "--as-of", choices=DATES, help=f"whose policies count (default: {CAPTURE}; {BOTH_DATES} with --policies and --refresh)"
+        "--refresh",
+        action="store_true",
+        help="fetch the policy files of all sites as they are today",
+    )
+    parser.add_argument(
+        "--as-of",
+        choices=DATES,
+        help=f"whose policies count (default: {CAPTURE}; {BOTH_DATES} with --policies and --refresh)",
     )
     parser.add_argument(
         "--missing",
@@ -77,7 +102,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="what holds where a site's policies cannot be had (default: %(default)s)",
     )
     parser.add_argument(
-        "--captured-by", default="", metavar="NAME", help="crawler that made the capture, e.g. CCBot (default: as WARC says)"
+        "--captured-by",
+        default="",
+        metavar="NAME",
+        help="crawler that made the capture, e.g. CCBot (default: as WARC says)",
     )
     parser.add_argument(
         "--captured-at",
@@ -100,14 +128,24 @@ def add_arguments(parser: ArgumentParser) -> None:
         ("type", "its media type"),
     ):
         parser.add_argument(
-            f"--{name}-field", default="", metavar="FIELD", help=f"field that has {text} (default: by usual names)"
+            f"--{name}-field",
+            default="",
+            metavar="FIELD",
+            help=f"field that has {text} (default: by usual names)",
         )
     parser.add_argument(
-        "--text", choices=("main", "trafilatura"), default="main", help="what takes the text of pages (default: %(default)s)"
+        "--text",
+        choices=("main", "trafilatura"),
+        default="main",
+        help="what takes the text of pages (default: %(default)s)",
     )
     parser.add_argument("--html", action="store_true", help="keep the source of pages")
-    parser.add_argument("--workers", type=process_count, metavar="N", help=dataset_verify.WORKERS_HELP)
-    parser.add_argument("--executor", choices=EXECUTORS, default=PROCESSES, help=dataset_verify.EXECUTOR_HELP)
+    parser.add_argument(
+        "--workers", type=process_count, metavar="N", help=dataset_verify.WORKERS_HELP
+    )
+    parser.add_argument(
+        "--executor", choices=EXECUTORS, default=PROCESSES, help=dataset_verify.EXECUTOR_HELP
+    )
 
 
 def crawls(opts: Namespace) -> bool:
@@ -119,7 +157,9 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
     """Before the process that crawls is made of the settings. UsageError where they make no sense."""
     if not (opts.loglevel or opts.logfile):
         settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
-    settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
+    settings.set(
+        "TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline"
+    )  # whatever reactor the project's crawls use
     try:
         _question(opts, settings)
         open_readers(opts.inputs)  # before any site is asked
@@ -129,10 +169,15 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
         raise UsageError(unhidden(str(error)), print_help=False) from None
 
 
-def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None) -> int:
+def run(
+    opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None
+) -> int:
     """The exit status. UsageError, DatasetError, PolicyError or OSError where it cannot be done."""
     if opts.text == "trafilatura" and find_spec("trafilatura") is None:
-        raise UsageError("--text trafilatura: trafilatura is not installed: pip install 'comity[text]'", print_help=False)
+        raise UsageError(
+            "--text trafilatura: trafilatura is not installed: pip install 'comity[text]'",
+            print_help=False,
+        )
     question, (output, in_folder) = _question(opts, settings), output_place(opts)
     columns = Columns(*(getattr(opts, f"{name}_field") for name in Columns._fields))
     sources = [argument for arguments in opts.policies for argument in arguments]
@@ -152,7 +197,9 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
             options = JobOptions(opts.workers, advance, executor=opts.executor)
             judge = Judge(question, captures)
             if in_folder:
-                tagged = tag_folder(opts.inputs, output, judge, making, options, sources=sources, ending=opts.ending)
+                tagged = tag_folder(
+                    opts.inputs, output, judge, making, options, sources=sources, ending=opts.ending
+                )
             else:
                 tagged = tag_dataset(opts.inputs, output, judge, making, options, sources=sources)
     show(tagged, question, output, "" if in_folder else ".jsonl")
@@ -161,10 +208,14 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
 
 def _question(opts: Namespace, settings: BaseSettings) -> Question:
     """PolicyError or DatasetError where it makes no sense."""
-    uses = tuple(dict.fromkeys(use.strip().lower() for use in opts.uses.strip().removesuffix(",").split(",")))
+    uses = tuple(
+        dict.fromkeys(use.strip().lower() for use in opts.uses.strip().removesuffix(",").split(","))
+    )
     for use in uses:
         if not NAME.fullmatch(use):
-            raise DatasetError(f"--for `{use}` is no use: write names with commas between, e.g. index,train")
+            raise DatasetError(
+                f"--for `{use}` is no use: write names with commas between, e.g. index,train"
+            )
     options = Options.from_settings(settings)
     agent: Agent = replace(options.agent, uses=uses)
     if opts.agent:
@@ -183,9 +234,18 @@ def _question(opts: Namespace, settings: BaseSettings) -> Question:
 
 
 @contextmanager
-def _captures(sources: Sequence[str], question: Question, index: Path | None) -> Iterator[PolicyCaptures]:
+def _captures(
+    sources: Sequence[str], question: Question, index: Path | None
+) -> Iterator[PolicyCaptures]:
     with _bar("policies", None) as advance:
-        captures = open_captures(sources, agent=question.agent, index=index, max_age=MAX_AGE, now=question.now, progress=advance)
+        captures = open_captures(
+            sources,
+            agent=question.agent,
+            index=index,
+            max_age=MAX_AGE,
+            now=question.now,
+            progress=advance,
+        )
     with captures:
         yield captures
 
@@ -197,14 +257,18 @@ def _unreadable(captures: PolicyCaptures) -> Iterator[tuple[str, int]]:
         yield f"--policies {first.source}, at octet {first.offset}: {first.error}", number
 
 
-def _refresh(inputs: Sequence[Path], columns: Columns, process: AsyncCrawlerProcess | CrawlerProcess) -> bool:
+def _refresh(
+    inputs: Sequence[Path], columns: Columns, process: AsyncCrawlerProcess | CrawlerProcess
+) -> bool:
     """False where it was ended before its time."""
     readers = list(map(captures_reader, open_readers(inputs)))
     with _progress("policies of today", inputs) as advance:
         return refresh(process, origins(readers, columns, advance))
 
 
-def _progress(description: str, inputs: Sequence[Path]) -> AbstractContextManager[Callable[[int], object]]:
+def _progress(
+    description: str, inputs: Sequence[Path]
+) -> AbstractContextManager[Callable[[int], object]]:
     return _bar(description, sum(reader.size for reader in open_readers(inputs)))
 
 
@@ -212,8 +276,15 @@ def _progress(description: str, inputs: Sequence[Path]) -> AbstractContextManage
 def _bar(description: str, total: int | None) -> Iterator[Callable[[int], object]]:
     """A bar on a terminal, nothing elsewhere."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task(description, total=total)
         yield lambda done: bar.advance(task, done)
 
@@ -222,7 +293,11 @@ def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
     """Print what was tagged, for people. `ending`: of the files beside the output; of the folders beside a folder ""."""
     console = open_console()
     counts = tagged.counts
-    console.print(line(f"{counts.kept} of {tagged.read} records are tagged for {question.agent.token}: {output}"))
+    console.print(
+        line(
+            f"{counts.kept} of {tagged.read} records are tagged for {question.agent.token}: {output}"
+        )
+    )
     console.print(line(f"By whose policies, and for whom: {manifest.path_of(output)}"))
     rows = table("What may be done with them", "use", "records")
     rows.columns[1].justify = "right"
@@ -230,9 +305,13 @@ def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
         add_row(rows, verdict, number)
     console.print(rows)
     if tagged.undated and question.as_of != TODAY:
-        undated = "None has a date" if tagged.undated == counts.kept else f"{tagged.undated} have no date"
+        undated = (
+            "None has a date" if tagged.undated == counts.kept else f"{tagged.undated} have no date"
+        )
         remedy = "name its field with --date-field, or give a date for them all with --captured-at 2024-05-18"
-        console.print(Text(f"{undated} that can be read, so every use is refused (comity.no-date): {remedy}"))
+        console.print(
+            Text(f"{undated} that can be read, so every use is refused (comity.no-date): {remedy}")
+        )
     if tagged.left_out:
         rows = table("Left out, as they are no pages", "why", "records")
         rows.columns[1].justify = "right"
@@ -240,6 +319,16 @@ def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
             add_row(rows, reason, number)
         console.print(rows)
     if tagged.apart:
-        console.print(line(f"{tagged.apart} of sites without policies are kept in {output}.{APART}{ending}", "yellow"))
+        console.print(
+            line(
+                f"{tagged.apart} of sites without policies are kept in {output}.{APART}{ending}",
+                "yellow",
+            )
+        )
     if counts.unreadable:
-        console.print(line(f"{counts.unreadable} cannot be read: they are named in {output}.unreadable{ending}", "yellow"))
+        console.print(
+            line(
+                f"{counts.unreadable} cannot be read: they are named in {output}.unreadable{ending}",
+                "yellow",
+            )
+        )

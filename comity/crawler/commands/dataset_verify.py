@@ -21,9 +21,6 @@ from scrapy.settings import BaseSettings
 from comity.crawler.commands import tag_option
 from comity.crawler.commands.base import process_count
 from comity.crawler.commands.refresh import StoredSites, refresh
-from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
-from comity.crawler.run.console import add_row, flush_output, line, open_console, say
 from comity.dataset import passes
 from comity.dataset.changed_outside import MESSAGE, changed_outside
 from comity.dataset.execution.executors import EXECUTORS, PROCESSES
@@ -36,6 +33,9 @@ from comity.dataset.verify.origins import origins_in
 from comity.dataset.verify.report import Host, Report, Verify
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED
 from comity.dataset.verify.today import Today
+from comity.gate.fetching.store import PolicyStore
+from comity.gate.options import ASYNCIO_REACTOR, NAME, Options
+from comity.gate.run.console import add_row, flush_output, line, open_console, say
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable, unhidden
 
@@ -59,7 +59,10 @@ def place_argument(text: str) -> Path:
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "dataset", metavar="DATASET", type=place_argument, help="JSON Lines, Parquet or WARC; a folder: all in it"
+        "dataset",
+        metavar="DATASET",
+        type=place_argument,
+        help="JSON Lines, Parquet or WARC; a folder: all in it",
     )
     parser.add_argument(
         "--for",
@@ -68,12 +71,23 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="USE[,USE]",
         help="all of these have to be permitted (default: what tags permit)",
     )
-    parser.add_argument("--refresh", action="store_true", help="fetch the policy files of all hosts again")
+    parser.add_argument(
+        "--refresh", action="store_true", help="fetch the policy files of all hosts again"
+    )
     parser.add_argument("--store", metavar="PATH", help="the policy store (default: COMITY_STORE)")
     parser.add_argument(
-        "--list", dest="listed", metavar="FILE", type=Path, help="write those that are not compliant, and why, as JSON Lines"
+        "--list",
+        dest="listed",
+        metavar="FILE",
+        type=Path,
+        help="write those that are not compliant, and why, as JSON Lines",
     )
-    parser.add_argument("--workers", type=process_count, metavar="N", help="processes (default: as many as there are cores)")
+    parser.add_argument(
+        "--workers",
+        type=process_count,
+        metavar="N",
+        help="processes (default: as many as there are cores)",
+    )
     parser.add_argument("--executor", choices=EXECUTORS, default=PROCESSES, help=EXECUTOR_HELP)
     parser.add_argument("--json", action="store_true", help="print JSON")
     tag_option.add_argument(parser)
@@ -90,7 +104,9 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
         settings.set("COMITY_STORE", opts.store, priority="cmdline")
     if not (opts.loglevel or opts.logfile):
         settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
-    settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
+    settings.set(
+        "TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline"
+    )  # whatever reactor the project's crawls use
     try:
         options = Options.from_settings(settings)
         readers = open_readers([opts.dataset])  # before any site is asked
@@ -103,7 +119,9 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
         raise UsageError(unhidden(str(error)), print_help=False) from None
 
 
-def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None) -> int:
+def run(
+    opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None
+) -> int:
     """The exit status. UsageError, DatasetError, PolicyError or OSError where it cannot be done."""
     uses = _uses(opts.uses or ())
     options, readers = Options.from_settings(settings), open_readers([opts.dataset])
@@ -114,7 +132,10 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
         if not is_complete:
             return FAILED
     now = datetime.now(UTC)
-    work = Verify(StoredSites(options.store, now), Today(options.agent, now, uses, tag_option.tag_source(opts, settings)))
+    work = Verify(
+        StoredSites(options.store, now),
+        Today(options.agent, now, uses, tag_option.tag_source(opts, settings)),
+    )
     job = JobOptions(opts.workers, executor=opts.executor)
     altered = [str(path) for path in changed_outside([opts.dataset], job)]
     report = _verified(work, readers, opts.listed, job)
@@ -129,14 +150,23 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
 
 
 def _uses(options: list[str] | tuple[()]) -> tuple[str, ...]:
-    uses = [use.strip().lower() for option in options for use in option.strip().removesuffix(",").split(",")]
+    uses = [
+        use.strip().lower()
+        for option in options
+        for use in option.strip().removesuffix(",").split(",")
+    ]
     for use in uses:
         if not NAME.fullmatch(use):
-            raise UsageError(f"--for `{use}` is no use: write names with commas between, e.g. index,train", print_help=False)
+            raise UsageError(
+                f"--for `{use}` is no use: write names with commas between, e.g. index,train",
+                print_help=False,
+            )
     return tuple(uses)
 
 
-def _verified(work: Verify, readers: Sequence[Reader], list_path: Path | None, options: JobOptions) -> Report:
+def _verified(
+    work: Verify, readers: Sequence[Reader], list_path: Path | None, options: JobOptions
+) -> Report:
     report = Report()
     with ExitStack() as stack:
         file = stack.enter_context(Replacement(list_path)) if list_path else None
@@ -148,7 +178,15 @@ def _verified(work: Verify, readers: Sequence[Reader], list_path: Path | None, o
 
         def keep(record: passes.Unread) -> None:
             report.unreadable += 1
-            write([{"place": record.unreadable.position, "unknown": True, "why": [f"unreadable: {record.unreadable.error}"]}])
+            write(
+                [
+                    {
+                        "place": record.unreadable.position,
+                        "unknown": True,
+                        "why": [f"unreadable: {record.unreadable.error}"],
+                    }
+                ]
+            )
 
         sinks = passes.Sinks(report.merge, notes=write, unreadable=keep, progress=advance)
         passes.run(work, readers, sinks, workers=options.workers, executor=options.executor)
@@ -179,8 +217,15 @@ def _member(name: str, host: Host) -> str:
 def _progress(description: str, readers: Sequence[Reader]) -> Iterator[Callable[[int], object]]:
     """A bar on a terminal, nothing elsewhere."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task(description, total=sum(reader.size for reader in readers))
         yield lambda done: bar.advance(task, done)
 
@@ -192,7 +237,11 @@ def show(report: Report, token: str, console: Console) -> None:
     """The report for people."""
     for other, times in report.agents.most_common():
         if other.lower() != token.lower():
-            console.print(line(f"{times} records are tagged for {other}, not for {token}: they are judged for that name."))
+            console.print(
+                line(
+                    f"{times} records are tagged for {other}, not for {token}: they are judged for that name."
+                )
+            )
     hosts = sum(1 for _ in report.all_hosts())
     for name, host in report.worst_hosts(MOST_SHOWN):
         if host.refused or host.unknown or host.changes or host.gained_elements:
@@ -203,9 +252,18 @@ def show(report: Report, token: str, console: Console) -> None:
     for path in report.altered:
         console.print(line(f"{path} {MESSAGE}.", "bold red"))
     is_any = report.refused or report.unknown
-    verdict = f"{report.refused} refused, {report.unknown} unknown" if is_any else "all of them are compliant"
+    verdict = (
+        f"{report.refused} refused, {report.unknown} unknown"
+        if is_any
+        else "all of them are compliant"
+    )
     verdict += ", but not the dataset" if report.altered and not is_any else ""
-    console.print(Text(f"{total} records of {hosts} hosts: {verdict}", "green" if report.is_compliant else "bold red"))
+    console.print(
+        Text(
+            f"{total} records of {hosts} hosts: {verdict}",
+            "green" if report.is_compliant else "bold red",
+        )
+    )
 
 
 def _show_host(name: str, host: Host, console: Console) -> None:

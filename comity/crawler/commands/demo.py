@@ -30,10 +30,21 @@ class Command(BaseCommand):
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-        parser.add_argument("--port", type=int, default=8642, help="port, 0 for any that is free (default: %(default)s)")
-        parser.add_argument("--crawl", action="store_true", help="crawl the site, then end (on any free port)")
-        parser.add_argument("-O", dest="output", metavar="FILE", help=f"items of --crawl (default: {OUTPUT})")
+        parser.add_argument(
+            "--host", default="127.0.0.1", help="address to listen on (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--port",
+            type=int,
+            default=8642,
+            help="port, 0 for any that is free (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--crawl", action="store_true", help="crawl the site, then end (on any free port)"
+        )
+        parser.add_argument(
+            "-O", dest="output", metavar="FILE", help=f"items of --crawl (default: {OUTPUT})"
+        )
 
     def run(self, args: list[str], opts: Namespace) -> None:
         if args:
@@ -48,13 +59,25 @@ class Command(BaseCommand):
                     _serve(server)
                 print(_summary(server.guard))  # noqa: T201
         except (OSError, OverflowError) as error:
-            raise UsageError(f"cannot listen on {opts.host}, port {opts.port}: {error}", print_help=False) from None
+            raise UsageError(
+                f"cannot listen on {opts.host}, port {opts.port}: {error}", print_help=False
+            ) from None
 
 
 def _crawl(url: str, opts: Namespace) -> int:
     """Crawl the site in a process of its own, with the settings and the log of the command line."""
     settings = ["COMITY_MIN_DELAY=0", *opts.set]  # the Crawl-delay of the site is enough
-    command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={url}", "-O", opts.output or OUTPUT]
+    command = [
+        sys.executable,
+        "-m",
+        "scrapy",
+        "crawl",
+        "site",
+        "-a",
+        f"url={url}",
+        "-O",
+        opts.output or OUTPUT,
+    ]
     command += [argument for setting in settings for argument in ("-s", setting)]
     command += ["--logfile", opts.logfile] if opts.logfile else []
     command += ["--loglevel", opts.loglevel] if opts.loglevel else []

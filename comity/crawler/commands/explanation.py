@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
-from comity.crawler.fetching.causes import cause_of
-from comity.crawler.options import DEFAULTS
-from comity.crawler.run.console import add_row, line, table
+from comity.gate.fetching.causes import cause_of
+from comity.gate.options import DEFAULTS
+from comity.gate.run.console import add_row, line, table
 from comity.policies import Agent, Fetched, Reason, Site
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.request import PLAIN, Facts
@@ -37,7 +37,14 @@ def explain(
     `response`: what came back for it, if anything has. `max_delay`: seconds between two requests where a limit cannot be read."""
     decision = site.judge(agent, url, facts)
     page = (
-        site.page(agent, url, status=response.status, headers=response.headers, body=response.body, facts=facts)
+        site.page(
+            agent,
+            url,
+            status=response.status,
+            headers=response.headers,
+            body=response.body,
+            facts=facts,
+        )
         if response
         else site.page(agent, url, body=None, facts=facts)
     )
@@ -49,16 +56,28 @@ def explain(
         "verdict": decision.verdict.value,
         "not_before": decision.not_before.isoformat() if decision.not_before else None,
         "reasons": reasons_as_json(decision.reasons),
-        "overruled": reasons_as_json(reason for reason in site.considered(agent, url, facts) if reason not in decision.reasons),
-        "other_readers": [opinion.as_json for opinion in second_opinions(site, agent, url, decision)],
+        "overruled": reasons_as_json(
+            reason
+            for reason in site.considered(agent, url, facts)
+            if reason not in decision.reasons
+        ),
+        "other_readers": [
+            opinion.as_json for opinion in second_opinions(site, agent, url, decision)
+        ],
         "unread_uses": unread_uses(agent, page, decision),
         "uses": {
-            use: {"verdict": answer.verdict.value, "stated": answer.stated, "reasons": reasons_as_json(answer.reasons)}
+            use: {
+                "verdict": answer.verdict.value,
+                "stated": answer.stated,
+                "reasons": reasons_as_json(answer.reasons),
+            }
             | write_conditions(answer)
             for use, answer in page.uses.items()
         },
         "elements": [
-            element.tag | ({"urls": list(element.urls)} if element.urls else {}) | {"reasons": reasons_as_json(element.reasons)}
+            element.tag
+            | ({"urls": list(element.urls)} if element.urls else {})
+            | {"reasons": reasons_as_json(element.reasons)}
             for element in page.elements
         ],
         "rates": {
@@ -66,7 +85,9 @@ def explain(
             "request_rates": [_rate(rate) for rate in rules.request_rates] if rules else [],
             "visit_time": rules.visit_time.text if rules and rules.visit_time else None,
             "request_limits": [_rate(limit.window) for limit in limits if limit.window],
-            "concurrent_limit": min((limit.concurrent for limit in limits if limit.concurrent is not None), default=None),
+            "concurrent_limit": min(
+                (limit.concurrent for limit in limits if limit.concurrent is not None), default=None
+            ),
             "limits": list(map(_limit, limits)),
         },
         "requests": [
@@ -80,7 +101,13 @@ def explain(
         ],
         "sitemaps": list(site.sitemaps),
         "findings": [
-            {"rule": finding.rule, "message": finding.message, "url": finding.url, "line": finding.line, "column": finding.column}
+            {
+                "rule": finding.rule,
+                "message": finding.message,
+                "url": finding.url,
+                "line": finding.line,
+                "column": finding.column,
+            }
             for finding in site.findings
         ],
         "policies": site.policies,
@@ -107,7 +134,11 @@ def _limit(limit: StatedLimit) -> dict[str, Any]:
 
 def unread_limit(limit: dict[str, Any]) -> str:
     """Return what to say of a limit whose value cannot be read; "" of others."""
-    return f"`{limit['text']}` cannot be read, so the strictest value applies: {limit['advice']}" if limit["advice"] else ""
+    return (
+        f"`{limit['text']}` cannot be read, so the strictest value applies: {limit['advice']}"
+        if limit["advice"]
+        else ""
+    )
 
 
 def reasons_as_json(reasons: Iterable[Reason]) -> list[dict[str, Any]]:
@@ -120,7 +151,9 @@ def reasons_as_json(reasons: Iterable[Reason]) -> list[dict[str, Any]]:
             "line": reason.source.line,
             "text": reason.source.text,
             "sha256": reason.source.sha256,
-            "fetched_at": reason.source.fetched_at.isoformat() if reason.source.fetched_at else None,
+            "fetched_at": reason.source.fetched_at.isoformat()
+            if reason.source.fetched_at
+            else None,
         }
         for reason in reasons
     ]
@@ -133,7 +166,9 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     """The explanation for people."""
     verdict = explanation["verdict"]
     until = f" until {explanation['not_before']}" if explanation["not_before"] else ""
-    headline = Text.assemble((verdict.upper(), f"bold {COLORS[verdict]}"), line(f"{until}  {explanation['url']}"))
+    headline = Text.assemble(
+        (verdict.upper(), f"bold {COLORS[verdict]}"), line(f"{until}  {explanation['url']}")
+    )
     console.print(headline.append(f"  for {explanation['agent']}"))
     for reason in explanation["reasons"]:
         console.print(line(f"{reason['rule']} ({reason['spec']})"))
@@ -160,9 +195,19 @@ def _overruled(explanation: dict[str, Any], origin: str) -> Table:
 def _uses(explanation: dict[str, Any], origin: str) -> Table:
     rows = table("What may be done with it", "use", "verdict", "limits", "where", "why")
     for use, answer in explanation["uses"].items():
-        cells: tuple[Any, ...] = (use, Text(answer["verdict"], COLORS[answer["verdict"]]), limits_of(answer))
-        for reason in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided
-            text = reason["text"] or reason["rule"] if answer["stated"] else f"not stated: {reason['text']}"
+        cells: tuple[Any, ...] = (
+            use,
+            Text(answer["verdict"], COLORS[answer["verdict"]]),
+            limits_of(answer),
+        )
+        for reason in (
+            answer["reasons"] if answer["stated"] else answer["reasons"][:1]
+        ):  # the first decided
+            text = (
+                reason["text"] or reason["rule"]
+                if answer["stated"]
+                else f"not stated: {reason['text']}"
+            )
             has_place = reason["line"] or reason["part"] == "status"
             location = location_of(reason).removeprefix(origin) if has_place else ""
             add_row(rows, *cells, location, text)
@@ -171,7 +216,9 @@ def _uses(explanation: dict[str, Any], origin: str) -> Table:
 
 
 def _elements(explanation: dict[str, Any], origin: str) -> Table:
-    rows = table("What may be done with parts of it", "element", "type", "denied", "guided", "where")
+    rows = table(
+        "What may be done with parts of it", "element", "type", "denied", "guided", "where"
+    )
     for element in explanation["elements"]:
         guided = {action for guide in element["guide"] for action in guide["actions"]}
         lines = ",".join(str(reason["line"]) for reason in element["reasons"])
@@ -190,7 +237,13 @@ def _requests(explanation: dict[str, Any], origin: str) -> Table:
     rows = table("What the site asks to be done", "action", "url", "arranged", "where")
     for request in explanation["requests"]:
         location = location_of(request["reasons"][0]).removeprefix(origin)
-        add_row(rows, request["action"], request["url"], "yes" if request["arranged"] else "no", location)
+        add_row(
+            rows,
+            request["action"],
+            request["url"],
+            "yes" if request["arranged"] else "no",
+            location,
+        )
     return rows
 
 
@@ -206,7 +259,13 @@ def _rates(explanation: dict[str, Any], origin: str) -> Table:
         if value is not None:
             add_row(rows, name, _value(value), "", "")
     for limit in limits["limits"]:
-        add_row(rows, limit["name"], _value(limit["value"]), location_of(limit).removeprefix(origin), unread_limit(limit))
+        add_row(
+            rows,
+            limit["name"],
+            _value(limit["value"]),
+            location_of(limit).removeprefix(origin),
+            unread_limit(limit),
+        )
     return rows
 
 
@@ -220,7 +279,9 @@ def _files(explanation: dict[str, Any], origin: str) -> Table:
 def _findings(explanation: dict[str, Any], origin: str) -> Table:
     rows = table("Findings", "where", "rule", "what")
     for finding in explanation["findings"]:
-        add_row(rows, location_of(finding).removeprefix(origin), finding["rule"], finding["message"])
+        add_row(
+            rows, location_of(finding).removeprefix(origin), finding["rule"], finding["message"]
+        )
     return rows
 
 
@@ -240,7 +301,12 @@ def limits_of(answer: dict[str, Any]) -> str:
 def _joined(value: Any) -> str:
     if not isinstance(value, list):
         return str(value)
-    texts = (f"{item['role']} {item['extract'] or item['url']}".strip() if isinstance(item, dict) else item for item in value)
+    texts = (
+        f"{item['role']} {item['extract'] or item['url']}".strip()
+        if isinstance(item, dict)
+        else item
+        for item in value
+    )
     return " ".join(map(printable, texts))
 
 

@@ -16,13 +16,13 @@ from scrapy.exceptions import UsageError
 
 from comity.crawler.commands.base import BaseCommand
 from comity.crawler.crawl import open_state
-from comity.crawler.options import Options
-from comity.crawler.run.console import add_row, complain, flush_output, line, open_console, say, table
+from comity.gate.options import Options
+from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
 if TYPE_CHECKING:
-    from comity.crawler.redis_state.queue import HostStatus, RedisQueue
+    from comity.cluster.queue import HostStatus, RedisQueue
 
     _Look = tuple[dict[str, Any], list[HostStatus], list[dict[str, str]]]
 
@@ -51,9 +51,21 @@ class Command(BaseCommand):
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print JSON, once")
         parser.add_argument("--once", action="store_true", help="do not renew the table")
-        parser.add_argument("--hosts", type=int, default=20, metavar="N", help="hosts that are listed (default: %(default)s)")
+        parser.add_argument(
+            "--hosts",
+            type=int,
+            default=20,
+            metavar="N",
+            help="hosts that are listed (default: %(default)s)",
+        )
         action = parser.add_mutually_exclusive_group()
-        action.add_argument("--pause", action="store_const", dest="action", const="pause", help="hand no more requests out")
+        action.add_argument(
+            "--pause",
+            action="store_const",
+            dest="action",
+            const="pause",
+            help="hand no more requests out",
+        )
         action.add_argument(
             "--resume",
             action="store_const",
@@ -61,8 +73,20 @@ class Command(BaseCommand):
             const="resume",
             help="let a paused crawl go on, and try unreadable requests again",
         )
-        action.add_argument("--end", action="store_const", dest="action", const="end", help="let all its workers end")
-        action.add_argument("--delete", action="store_const", dest="action", const="delete", help="delete all of it, once ended")
+        action.add_argument(
+            "--end",
+            action="store_const",
+            dest="action",
+            const="end",
+            help="let all its workers end",
+        )
+        action.add_argument(
+            "--delete",
+            action="store_const",
+            dest="action",
+            const="delete",
+            help="delete all of it, once ended",
+        )
 
     def run(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1:
@@ -73,9 +97,13 @@ class Command(BaseCommand):
         except PolicyError as error:
             raise UsageError(str(error), print_help=False) from None
         if not options.state:
-            raise UsageError("COMITY_STATE is not set: -s COMITY_STATE=redis://HOST:PORT/DB", print_help=False)
+            raise UsageError(
+                "COMITY_STATE is not set: -s COMITY_STATE=redis://HOST:PORT/DB", print_help=False
+            )
         if opts.hosts < 0:
-            raise UsageError(f"--hosts {opts.hosts}: write a number of at least 0", print_help=False)
+            raise UsageError(
+                f"--hosts {opts.hosts}: write a number of at least 0", print_help=False
+            )
         try:
             with suppress(KeyboardInterrupt):
                 asyncio.run(_run(options, args[0], opts))
@@ -96,7 +124,9 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
             say(f"{name} is deleted")
         elif opts.action:
             await queue.set_state(STATES[opts.action])
-            say(f"{name} is {STATES[opts.action]}: its workers are told within {options.worker_timeout / 3:.0f} s")
+            say(
+                f"{name} is {STATES[opts.action]}: its workers are told within {options.worker_timeout / 3:.0f} s"
+            )
             if opts.action == "resume":
                 await queue.status()  # which run it is
                 if retried := await queue.retry():
@@ -117,7 +147,10 @@ async def _look(queue: RedisQueue, most: int) -> _Look:
 
     status = await queue.status()
     requests = await queue.unreadable_requests(most)
-    unreadable = [{"url": printable(url_of(request.body)), "host": request.host, "why": request.why} for request in requests]
+    unreadable = [
+        {"url": printable(url_of(request.body)), "host": request.host, "why": request.why}
+        for request in requests
+    ]
     return status, await queue.hosts(most), unreadable
 
 
@@ -137,11 +170,25 @@ async def _show(queue: RedisQueue, opts: Namespace) -> None:
             live.update(_table(*look, rate), refresh=True)
 
 
-def _table(status: dict[str, Any], hosts: list[HostStatus], unreadable: list[dict[str, str]], rate: float | None) -> Group:
+def _table(
+    status: dict[str, Any],
+    hosts: list[HostStatus],
+    unreadable: list[dict[str, str]],
+    rate: float | None,
+) -> Group:
     """`rate`: requests a second that were done since the last look."""
     crawl = table("", "", "")
     crawl.show_header = False
-    for name in ("waiting", "out", "set_aside", "unreadable", "done", "filtered", "hosts", "leased"):
+    for name in (
+        "waiting",
+        "out",
+        "set_aside",
+        "unreadable",
+        "done",
+        "filtered",
+        "hosts",
+        "leased",
+    ):
         add_row(crawl, name.replace("_", " "), f"{status[name]:,}")
     if rate is not None:
         add_row(crawl, "done a second", f"{rate:.1f}")
@@ -151,7 +198,9 @@ def _table(status: dict[str, Any], hosts: list[HostStatus], unreadable: list[dic
         add_row(workers, worker, f"{seconds:.1f} s ago")
     busiest = table("Hosts with the most requests", "host", "waiting", "out", "leased by", "until")
     for host in hosts:
-        until = ("set aside, " if host.is_aside else "") + (f"{host.seconds:.1f} s" if host.seconds > 0 else "due")
+        until = ("set aside, " if host.is_aside else "") + (
+            f"{host.seconds:.1f} s" if host.seconds > 0 else "due"
+        )
         add_row(busiest, host.host, host.waiting, host.out, host.worker, until)
     heading = line(f"Crawl {status['crawl']}: {status['state']}", "bold")
     parts: list[RenderableType] = [heading, crawl, line(""), workers, line(""), busiest]

@@ -16,10 +16,10 @@ from comity.crawler.commands.base import BaseCommand, unknown_option
 from comity.crawler.commands.explanation import explain, show
 from comity.crawler.commands.policy_history import as_json, history
 from comity.crawler.commands.policy_history import show as show_history
-from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.options import ASYNCIO_REACTOR, Options
-from comity.crawler.run.console import complain, open_console
 from comity.crawler.sites.sources import PolicySpider, misplaced_files, missing_host, read_folder
+from comity.gate.fetching.store import PolicyStore
+from comity.gate.options import ASYNCIO_REACTOR, Options
+from comity.gate.run.console import complain, open_console
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, instructions
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.answers.request import DOCUMENT, KINDS, Facts
@@ -55,41 +55,84 @@ class Command(BaseCommand):
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--agent", help="product token of the crawler (default: COMITY_AGENT)")
-        parser.add_argument("--purpose", action="append", metavar="P", help="purpose of the crawl; may be repeated")
-        parser.add_argument("--use", action="append", metavar="U", help="what will be done with the content; may be repeated")
-        parser.add_argument("--method", default="GET", help="HTTP method of the request (default: %(default)s)")
-        parser.add_argument("--kind", action="append", choices=KINDS, help="kind of request (default: document); may be repeated")
         parser.add_argument(
-            "--automation", action="append", metavar="T", help="tool that makes the request, e.g. headless; may be repeated"
+            "--purpose", action="append", metavar="P", help="purpose of the crawl; may be repeated"
+        )
+        parser.add_argument(
+            "--use",
+            action="append",
+            metavar="U",
+            help="what will be done with the content; may be repeated",
+        )
+        parser.add_argument(
+            "--method", default="GET", help="HTTP method of the request (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--kind",
+            action="append",
+            choices=KINDS,
+            help="kind of request (default: document); may be repeated",
+        )
+        parser.add_argument(
+            "--automation",
+            action="append",
+            metavar="T",
+            help="tool that makes the request, e.g. headless; may be repeated",
         )
         parser.add_argument("--key", action="store_true", help="the request carries a key")
         parser.add_argument("--referer", metavar="URL", help="page from which the request is made")
-        parser.add_argument("--offline", metavar="DIR", help="read the policy files in DIR instead of asking the site")
+        parser.add_argument(
+            "--offline",
+            metavar="DIR",
+            help="read the policy files in DIR instead of asking the site",
+        )
         parser.add_argument(
             "--policies",
             action="append",
             metavar="PATH",
             help="captures for history: WARC files, folders of them or of policy files, a policy store; may be repeated",
         )
-        parser.add_argument("--index", metavar="FILE", type=Path, help="keep what is read of captures, for the next time")
+        parser.add_argument(
+            "--index",
+            metavar="FILE",
+            type=Path,
+            help="keep what is read of captures, for the next time",
+        )
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="print JSON")
         form.add_argument(
-            "--xml", action="store_true", help="print the site's ai.txt as XML, or a file of either form in the other"
+            "--xml",
+            action="store_true",
+            help="print the site's ai.txt as XML, or a file of either form in the other",
         )
         form.add_argument(
-            "--prompt", metavar="ACTION", help="print what the site asks of an action, e.g. Summarize, for the prompt of a model"
+            "--prompt",
+            metavar="ACTION",
+            help="print what the site asks of an action, e.g. Summarize, for the prompt of a model",
         )
-        parser.add_argument("--lang", metavar="TAG", default="", help="language of guidelines, e.g. en; with --prompt")
+        parser.add_argument(
+            "--lang",
+            metavar="TAG",
+            default="",
+            help="language of guidelines, e.g. en; with --prompt",
+        )
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         super().process_options(args, opts)
         assert self.settings is not None
-        overrides = {"COMITY_AGENT": opts.agent, "COMITY_PURPOSES": opts.purpose, "COMITY_USES": opts.use}
-        self.settings.setdict({name: value for name, value in overrides.items() if value}, priority="cmdline")
+        overrides = {
+            "COMITY_AGENT": opts.agent,
+            "COMITY_PURPOSES": opts.purpose,
+            "COMITY_USES": opts.use,
+        }
+        self.settings.setdict(
+            {name: value for name, value in overrides.items() if value}, priority="cmdline"
+        )
         if not (opts.loglevel or opts.logfile):
             self.settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
-        self.settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
+        self.settings.set(
+            "TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline"
+        )  # whatever reactor the project's crawls use
         self.requires_crawler_process = not (opts.offline is not None or args[:1] == [HISTORY])
         try:
             options = Options.from_settings(self.settings)
@@ -106,19 +149,32 @@ class Command(BaseCommand):
             self._print_history(args[1:], opts)
             return
         if opts.policies or opts.index:
-            raise UsageError("--policies and --index are of the word history: scrapy policy history URL", print_help=False)
+            raise UsageError(
+                "--policies and --index are of the word history: scrapy policy history URL",
+                print_help=False,
+            )
         if len(args) != 1:
-            raise UsageError("policy takes one URL, or the word history and one URL", print_help=False)
+            raise UsageError(
+                "policy takes one URL, or the word history and one URL", print_help=False
+            )
         if opts.lang and not opts.prompt:
             raise UsageError("--lang is the language of --prompt: write both", print_help=False)
-        if opts.xml and "://" not in args[0] and (_is_file(args[0]) or args[0].endswith((".txt", ".xml"))):
+        if (
+            opts.xml
+            and "://" not in args[0]
+            and (_is_file(args[0]) or args[0].endswith((".txt", ".xml")))
+        ):
             body = _octets(Path(args[0]))
             is_xml = body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
-            self._print_other_form(printable(args[0]), Fetched(status=200, body=body), is_xml=is_xml)
+            self._print_other_form(
+                printable(args[0]), Fetched(status=200, body=body), is_xml=is_xml
+            )
             return
         url, facts = _url(args[0]), _facts(opts)
         origin = origin_of(url)
-        site = self._fetch(url) if opts.offline is None else _read(origin, opts.offline, self._agent)
+        site = (
+            self._fetch(url) if opts.offline is None else _read(origin, opts.offline, self._agent)
+        )
         if site is None:
             self.exitcode = UNREACHABLE
         elif (problem := missing_host(site)) and not opts.json:
@@ -131,9 +187,15 @@ class Command(BaseCommand):
 
     def _print_history(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1 or not opts.policies:
-            raise UsageError("policy history takes one URL, and --policies for each place of captures", print_help=False)
+            raise UsageError(
+                "policy history takes one URL, and --policies for each place of captures",
+                print_help=False,
+            )
         if opts.offline is not None or opts.xml or opts.prompt or opts.lang:
-            raise UsageError("--offline, --xml, --prompt and --lang are not of the word history", print_help=False)
+            raise UsageError(
+                "--offline, --xml, --prompt and --lang are not of the word history",
+                print_help=False,
+            )
         url, facts = _url(args[0]), _facts(opts)
         try:
             captures = open_captures(opts.policies, agent=self._agent, index=opts.index)
@@ -147,7 +209,9 @@ class Command(BaseCommand):
                 complain(f"{unreadable - len(failures)} more places cannot be read")
             visits = history(captures, url, facts, declared_only=bool(opts.use))
         if opts.json:
-            print(json.dumps(as_json(visits, url, self._agent) | {"unreadable": unreadable}, indent=2))  # noqa: T201
+            print(  # noqa: T201
+                json.dumps(as_json(visits, url, self._agent) | {"unreadable": unreadable}, indent=2)
+            )
         elif visits:
             show_history(visits, url, open_console())
         if not visits:
@@ -157,20 +221,36 @@ class Command(BaseCommand):
     def _print_answer(self, site: Site, url: str, facts: Facts, opts: Namespace) -> None:
         if opts.prompt:
             try:
-                _print(instructions(site.page(self._agent, url, body=None, facts=facts), opts.prompt, opts.lang))
+                _print(
+                    instructions(
+                        site.page(self._agent, url, body=None, facts=facts), opts.prompt, opts.lang
+                    )
+                )
             except PolicyError as error:
                 raise UsageError(str(error), print_help=False) from None
         elif opts.json:
-            print(json.dumps(explain(site, self._agent, url, facts, max_delay=self._max_delay), indent=2))  # noqa: T201
+            print(  # noqa: T201
+                json.dumps(
+                    explain(site, self._agent, url, facts, max_delay=self._max_delay), indent=2
+                )
+            )
         else:
             show(explain(site, self._agent, url, facts, max_delay=self._max_delay), open_console())
         decision = site.judge(self._agent, url, facts)
-        self.exitcode = UNREACHABLE if RULES[decision.reasons[0].rule].is_unreachable else EXIT[decision.verdict]
+        self.exitcode = (
+            UNREACHABLE
+            if RULES[decision.reasons[0].rule].is_unreachable
+            else EXIT[decision.verdict]
+        )
 
     def _print_ai_txt(self, site: Site, origin: str) -> None:
         url, robots = origin + AI_PATH, site.files.get(f"{origin}/robots.txt")
-        if robots and url not in site.files and availability(robots) is Availability.UNREACHABLE:  # FETCH-13
-            complain(f"{url}: it was not asked for: robots.txt cannot be had: {robots.error or f'HTTP status {robots.status}'}")
+        if (
+            robots and url not in site.files and availability(robots) is Availability.UNREACHABLE
+        ):  # FETCH-13
+            complain(
+                f"{url}: it was not asked for: robots.txt cannot be had: {robots.error or f'HTTP status {robots.status}'}"
+            )
             self.exitcode = UNREACHABLE
         else:
             self._print_other_form(url, site.files.get(url, Fetched(status=404)))

@@ -11,14 +11,16 @@ from rich.console import Console
 from rich.text import Text
 
 from comity.crawler.commands.explanation import COLORS, limits_of, location_of, reasons_as_json
-from comity.crawler.run.console import add_row, line, table
 from comity.dataset.captures.captures import CapturedSite, PolicyCaptures
+from comity.gate.run.console import add_row, line, table
 from comity.policies import Agent, Reason, Verdict
 from comity.policies.answers.request import Facts
 from comity.policies.syntax.urls import origin_of
 from comity.policies.tag import write_conditions
 
-SPAN = timedelta(hours=1)  # captures within it are of one visit: the files of a site are asked for one after the other
+SPAN = timedelta(
+    hours=1
+)  # captures within it are of one visit: the files of a site are asked for one after the other
 _DAY = timedelta(days=1)
 ACCESS = "access"
 UNSTATED = "not stated"
@@ -32,19 +34,31 @@ class Answer:
     reasons: tuple[Reason, ...]
     is_stated: bool = True
     conditions: dict[str, Any] = field(default_factory=dict)  # of a permission, as the tag has them
-    days: int | None = None  # for which the permission holds from the visit on; None: it ends at a date, or not at all
+    days: int | None = (
+        None  # for which the permission holds from the visit on; None: it ends at a date, or not at all
+    )
 
     @property
     def summary(self) -> str:
         """What the site says, in words that are the same for the same files."""
-        conditions = {name: value for name, value in self.conditions.items() if name != "until" or self.days is None}
+        conditions = {
+            name: value
+            for name, value in self.conditions.items()
+            if name != "until" or self.days is None
+        }
         term = f"for {self.days} day{'s' * (self.days != 1)}" if self.days is not None else ""
-        details = ", ".join(filter(None, (limits_of(conditions), term))) if self.is_stated else UNSTATED
+        details = (
+            ", ".join(filter(None, (limits_of(conditions), term))) if self.is_stated else UNSTATED
+        )
         return f"{self.verdict.value} ({details})" if details else self.verdict.value
 
     @property
     def as_json(self) -> dict[str, Any]:
-        record = {"verdict": self.verdict.value, "stated": self.is_stated, "reasons": reasons_as_json(self.reasons)}
+        record = {
+            "verdict": self.verdict.value,
+            "stated": self.is_stated,
+            "reasons": reasons_as_json(self.reasons),
+        }
         return record | self.conditions
 
 
@@ -58,21 +72,32 @@ class Visit:
 
     def changes(self, before: Visit | None) -> list[str]:
         """Return the names of the answers that are others than before; of the first visit none."""
-        return [name for name, answer in self.answers.items() if before and answer.summary != before.answers[name].summary]
+        return [
+            name
+            for name, answer in self.answers.items()
+            if before and answer.summary != before.answers[name].summary
+        ]
 
 
-def history(captures: PolicyCaptures, url: str, facts: Facts, *, declared_only: bool = False) -> list[Visit]:
+def history(
+    captures: PolicyCaptures, url: str, facts: Facts, *, declared_only: bool = False
+) -> list[Visit]:
     """Return what the captures say of the URL, from the first on.
 
     Each visit has an answer for every use that the agent declares and, unless `declared_only`, that any of them states."""
     origin, agent = origin_of(url), captures.agent
-    sites = [(moment, site) for moment in _visits(captures.moments(origin)) if (site := captures.at(origin, moment))]
+    sites = [
+        (moment, site)
+        for moment in _visits(captures.moments(origin))
+        if (site := captures.at(origin, moment))
+    ]
     uses: dict[str, None] = dict.fromkeys(agent.uses)
     for moment, captured in () if declared_only else sites:
         page = captured.site.page(agent, url, body=None, facts=facts, now=moment)
         uses |= dict.fromkeys(use for use, answer in page.uses.items() if answer.stated)
     return [
-        Visit(moment, captured, _answers(captured, agent, url, facts, uses, moment, sites[0][0])) for moment, captured in sites
+        Visit(moment, captured, _answers(captured, agent, url, facts, uses, moment, sites[0][0]))
+        for moment, captured in sites
     ]
 
 
@@ -89,7 +114,13 @@ def _visits(moments: Iterable[datetime]) -> Iterator[datetime]:
 
 
 def _answers(
-    captured: CapturedSite, agent: Agent, url: str, facts: Facts, uses: Iterable[str], moment: datetime, hour: datetime
+    captured: CapturedSite,
+    agent: Agent,
+    url: str,
+    facts: Facts,
+    uses: Iterable[str],
+    moment: datetime,
+    hour: datetime,
 ) -> dict[str, Answer]:
     """Return what the files of a visit say. `moment`: of the visit. `hour`: the time of the day at which requests are judged, one
     for all visits: else a Visit-time would seem to change with the hours of the captures."""
@@ -99,9 +130,13 @@ def _answers(
     for use in uses:
         answer = page.uses[use]
         term = answer.until - moment if answer.until else None
-        is_counted = term is not None and not term % _DAY  # from the visit on; a date ends at 23:59:59
+        is_counted = (
+            term is not None and not term % _DAY
+        )  # from the visit on; a date ends at 23:59:59
         days = term // _DAY if term is not None and is_counted else None
-        answers[use] = Answer(answer.verdict, answer.reasons, answer.stated, write_conditions(answer), days)
+        answers[use] = Answer(
+            answer.verdict, answer.reasons, answer.stated, write_conditions(answer), days
+        )
     return answers
 
 
@@ -117,7 +152,10 @@ def as_json(visits: Sequence[Visit], url: str, agent: Agent) -> dict[str, Any]:
                 "answers": {name: answer.as_json for name, answer in visit.answers.items()},
                 "changed": visit.changes(before),
                 "copies": [
-                    {**copy._asdict(), "fetched_at": copy.fetched_at.isoformat() if copy.fetched_at else None}
+                    {
+                        **copy._asdict(),
+                        "fetched_at": copy.fetched_at.isoformat() if copy.fetched_at else None,
+                    }
                     for copy in visit.captured.copies
                 ],
             }
@@ -137,7 +175,10 @@ def show(visits: Sequence[Visit], url: str, console: Console) -> None:
         first = period[0]
         changed = first.changes(before)
         cells = [
-            Text(f"{answer.summary} *" if name in changed else answer.summary, COLORS[answer.verdict.value])
+            Text(
+                f"{answer.summary} *" if name in changed else answer.summary,
+                COLORS[answer.verdict.value],
+            )
             for name, answer in first.answers.items()
         ]
         add_row(rows, _date(first), _date(period[-1]), len(period), *cells)
@@ -146,12 +187,18 @@ def show(visits: Sequence[Visit], url: str, console: Console) -> None:
             reason = answer.reasons[0]
             summary = Text(answer.summary, COLORS[answer.verdict.value])
             location = location_of(answer.as_json["reasons"][0]).removeprefix(origin)
-            add_row(changes, _date(first), name, summary, location, reason.source.text or reason.rule)
+            add_row(
+                changes, _date(first), name, summary, location, reason.source.text or reason.rule
+            )
         before = first
     console.print(rows)
     console.print(changes)
     if absent := visits[-1].captured.absent:
-        console.print(line(f"There is no copy of {', '.join(absent)}: such a file counts as one that could not be had."))
+        console.print(
+            line(
+                f"There is no copy of {', '.join(absent)}: such a file counts as one that could not be had."
+            )
+        )
 
 
 def _periods(visits: Sequence[Visit]) -> Iterator[list[Visit]]:

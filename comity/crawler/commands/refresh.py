@@ -11,20 +11,22 @@ from typing import Any
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 
 from comity.bounded import Bounded
-from comity.crawler.fetching.fetcher import Sites, policies_of
-from comity.crawler.fetching.files import ROBOTS
-from comity.crawler.fetching.policy_copy import PolicyFile
-from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.run.flights import ClosingError
 from comity.crawler.sites.sources import CommandSpider
 from comity.crawler.sites.survey import MAX_SEEN, Survey
 from comity.dataset.records import DatasetError
+from comity.gate.fetching.fetcher import Sites, policies_of
+from comity.gate.fetching.files import ROBOTS
+from comity.gate.fetching.policy_copy import PolicyFile
+from comity.gate.fetching.store import PolicyStore
+from comity.gate.run.flights import ClosingError
 from comity.policies import Site
 from comity.policies.answers.fetched import Fetched
 from comity.policies.formats import WELL_KNOWN
 
 # The other files of an origin whose robots.txt cannot be had: nobody asks for them (docs/fetching.md).
-UNASKED = PolicyFile(due=0.0, copy=Fetched(status=0, error="not asked for, as robots.txt cannot be had"))
+UNASKED = PolicyFile(
+    due=0.0, copy=Fetched(status=0, error="not asked for, as robots.txt cannot be had")
+)
 
 
 class StoredSites:
@@ -86,7 +88,9 @@ class RefreshSpider(CommandSpider):
             yield
 
 
-def refresh(process: AsyncCrawlerProcess | CrawlerProcess, origins: Iterator[str], *, again: bool = False) -> bool:
+def refresh(
+    process: AsyncCrawlerProcess | CrawlerProcess, origins: Iterator[str], *, again: bool = False
+) -> bool:
     """Have today's policies of these origins in the policy store; False where it was ended before its time.
 
     `origins`: they may repeat. What the store has fresh is not asked for: a refresh that was ended or killed goes on where it

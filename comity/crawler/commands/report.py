@@ -13,16 +13,16 @@ from scrapy.exceptions import UsageError
 
 from comity.crawler.commands import tag_option
 from comity.crawler.commands.base import BaseCommand, process_count, unknown_option
-from comity.crawler.report import needs
-from comity.crawler.report.difference import Section, as_json, difference
-from comity.crawler.report.sources import PAGES, report_from, saved
-from comity.crawler.report.value import ReportError
-from comity.crawler.report.writing import text_of, write_text
-from comity.crawler.run.console import add_row, flush_output, line, open_console, say, table
 from comity.dataset.job import JobOptions
 from comity.dataset.records import DatasetError
+from comity.gate.run.console import add_row, flush_output, line, open_console, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
+from comity.report import needs
+from comity.report.difference import Section, as_json, difference
+from comity.report.sources import PAGES, report_from, saved
+from comity.report.value import ReportError
+from comity.report.writing import text_of, write_text
 
 OUTPUT = Path("report.html")
 
@@ -47,12 +47,25 @@ class Command(BaseCommand):
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "-o", dest="output", type=Path, metavar="FILE", help=f"file to write: .html or .json (default: {OUTPUT})"
+            "-o",
+            dest="output",
+            type=Path,
+            metavar="FILE",
+            help=f"file to write: .html or .json (default: {OUTPUT})",
         )
         parser.add_argument("--json", action="store_true", help="print JSON instead")
-        parser.add_argument("--diff", action="store_true", help="print what has changed from one saved report to another")
+        parser.add_argument(
+            "--diff",
+            action="store_true",
+            help="print what has changed from one saved report to another",
+        )
         tag_option.add_argument(parser)
-        parser.add_argument("--workers", type=process_count, metavar="N", help="processes that read items (default: one a core)")
+        parser.add_argument(
+            "--workers",
+            type=process_count,
+            metavar="N",
+            help="processes that read items (default: one a core)",
+        )
 
     def run(self, args: list[str], opts: Namespace) -> None:
         try:
@@ -66,7 +79,9 @@ class Command(BaseCommand):
         if unknown := unknown_option(args):
             raise UsageError(f"report knows no option `{unknown}`", print_help=False)
         if output is not None and output.suffix not in (*PAGES, ".json"):
-            raise UsageError(f"-o {output}: write a name that ends in .html, or in .json", print_help=False)
+            raise UsageError(
+                f"-o {output}: write a name that ends in .html, or in .json", print_help=False
+            )
         as_page = not opts.json and (output is None or output.suffix in PAGES)
         if as_page and not (opts.diff and output is None):
             needs.check("scrapy report", needs.PAGE)
@@ -74,13 +89,21 @@ class Command(BaseCommand):
             self._show_difference(args, opts.json, output)
             return
         if not args:
-            raise UsageError("report takes a saved report, items, a policy store or statistics: name a file", print_help=False)
+            raise UsageError(
+                "report takes a saved report, items, a policy store or statistics: name a file",
+                print_help=False,
+            )
         assert self.settings is not None
         with _working("reading"):
             report = report_from(
-                [Path(name) for name in args], JobOptions(opts.workers), tag_option.tag_source(opts, self.settings)
+                [Path(name) for name in args],
+                JobOptions(opts.workers),
+                tag_option.tag_source(opts, self.settings),
             )
-        _put(text_of(report, as_page=as_page), None if opts.json and output is None else output or OUTPUT)
+        _put(
+            text_of(report, as_page=as_page),
+            None if opts.json and output is None else output or OUTPUT,
+        )
 
     def _show_difference(self, args: list[str], wants_json: bool, output: Path | None) -> None:
         if len(args) != 2:
@@ -90,7 +113,7 @@ class Command(BaseCommand):
         if wants_json or (output is not None and output.suffix == ".json"):
             _put(json.dumps(as_json(sections), indent=1, ensure_ascii=False) + "\n", output)
         elif output is not None:
-            from comity.crawler.report.page import difference_page  # it takes the extra
+            from comity.report.page import difference_page  # it takes the extra
 
             _put(difference_page(sections, old, new), output)
         else:
@@ -122,6 +145,12 @@ def _print(sections: list[Section]) -> None:
 def _working(text: str) -> Progress:
     """A sign of life on a terminal, nothing elsewhere."""
     console = Console(stderr=True)
-    progress = Progress(SpinnerColumn(), TextColumn(text), console=console, transient=True, disable=not console.is_terminal)
+    progress = Progress(
+        SpinnerColumn(),
+        TextColumn(text),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
     progress.add_task(text, total=None)
     return progress

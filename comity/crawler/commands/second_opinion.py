@@ -49,7 +49,9 @@ class Outcome(NamedTuple):
 class Reader(NamedTuple):
     module: str  # that is imported when the reader is asked
     subject: str  # of a sentence
-    parse: Callable[[Any, bytes], Allows]  # the module and a body; raises whatever the reader raises
+    parse: Callable[
+        [Any, bytes], Allows
+    ]  # the module and a body; raises whatever the reader raises
     outcome: Callable[[Fetched], Outcome | None]  # None: it reads the body
 
 
@@ -97,7 +99,9 @@ def _google(module: Any, body: bytes) -> Allows:
 
 # What each reader does with what came back, besides a body.
 
-_UNKNOWN_TARGET = Outcome(None, "follows redirects by rules of its own: what they lead to is not known")
+_UNKNOWN_TARGET = Outcome(
+    None, "follows redirects by rules of its own: what they lead to is not known"
+)
 
 
 def _scrapy_outcome(fetched: Fetched) -> Outcome | None:
@@ -114,13 +118,20 @@ def _scrapy_outcome(fetched: Fetched) -> Outcome | None:
         case 3:
             return _UNKNOWN_TARGET
         case _:
-            return Outcome(True, f"reads the answer with status {fetched.status} as a robots.txt, and finds no rules there")
+            return Outcome(
+                True,
+                f"reads the answer with status {fetched.status} as a robots.txt, and finds no rules there",
+            )
 
 
 def _google_outcome(fetched: Fetched) -> Outcome | None:
     """Google's crawlers, by developers.google.com/search/docs/crawling-indexing/robots/robots_txt:
     429, 5xx and network errors count as a complete disallow, other answers 4xx and redirects after the fifth as no file."""
-    if fetched.status == 429 or fetched.status >= 500 or (fetched.error and fetched.status // 100 not in (2, 3)):
+    if (
+        fetched.status == 429
+        or fetched.status >= 500
+        or (fetched.error and fetched.status // 100 not in (2, 3))
+    ):
         return Outcome(False, "stops crawling where robots.txt cannot be had, says Google")
     if fetched.status // 100 == 2:
         return None
@@ -134,7 +145,9 @@ def _robotparser_outcome(fetched: Fetched) -> Outcome | None:
     if fetched.status // 100 == 2:
         return None
     if fetched.status in (401, 403):
-        return Outcome(False, f"takes status {fetched.status} of robots.txt for a refusal of everything")
+        return Outcome(
+            False, f"takes status {fetched.status} of robots.txt for a refusal of everything"
+        )
     match fetched.status // 100:
         case 4:
             return Outcome(True, f"takes status {fetched.status} for no robots.txt")
@@ -174,21 +187,31 @@ def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, s
         return
     alone = Site.from_files(site.origin, {"/robots.txt": fetched})
     urls = [site.origin + target for target in islice(_probes(fetched.body), MAX_PROBES)]
-    decisions = ((agent, url, alone.access(agent, url)) for agent in map(Agent, tokens) for url in urls)
+    decisions = (
+        (agent, url, alone.access(agent, url)) for agent in map(Agent, tokens) for url in urls
+    )
     # Visit-time, and what ACAP says: no reader knows of it.
-    decided = [row for row in decisions if row[2].reasons[0].rule.startswith("robots.") and row[2].verdict is not Verdict.DEFER]
+    decided = [
+        row
+        for row in decisions
+        if row[2].reasons[0].rule.startswith("robots.") and row[2].verdict is not Verdict.DEFER
+    ]
     for reader in READERS:
         module = _module(reader)
         allows = _parsed(reader, module, fetched.body) if module else None
         for agent, url, decision in decided:
-            if allows and _ask(allows, agent.token, safe_url_string(url)) is (decision.verdict is not Verdict.ALLOW):
+            if allows and _ask(allows, agent.token, safe_url_string(url)) is (
+                decision.verdict is not Verdict.ALLOW
+            ):
                 yield reader.module, agent, url
 
 
 def _probes(body: bytes) -> Iterator[str]:
     """A target for each pattern of a rule that begins with a slash, which matches it."""
     lines = _lines(body)
-    patterns = (normal_pattern(record.value) for record in _records(lines) if record.kind is not Kind.AGENT)
+    patterns = (
+        normal_pattern(record.value) for record in _records(lines) if record.kind is not Kind.AGENT
+    )
     targets = (pattern.removesuffix("$").replace("*", "x") for pattern in patterns)
     yield from dict.fromkeys(target for target in targets if target.startswith("/"))
 
@@ -227,7 +250,9 @@ class Question(NamedTuple):
         return target_of(self.url)
 
 
-def _opinion(reader: Reader, module: Any, site: Site, question: Question, decision: Decision) -> Opinion:
+def _opinion(
+    reader: Reader, module: Any, site: Site, question: Question, decision: Decision
+) -> Opinion:
     fetched = site.files[f"{site.origin}/robots.txt"]
     opinion = partial(Opinion, reader.module)
     question = question._replace(body=fetched.body)
@@ -261,7 +286,9 @@ def _answer(reader: Reader, module: Any, question: Question) -> bool | None:
 Asks = Callable[[Question], bool | None]
 
 
-def _cause_of_difference(asks: Asks, site: Site, question: Question, decision: Decision, *, allowed: bool) -> str:
+def _cause_of_difference(
+    asks: Asks, site: Site, question: Question, decision: Decision, *, allowed: bool
+) -> str:
     reason = decision.reasons[0]
     form = reason.rule.partition(".")[0]
     path = urlsplit(reason.source.url).path
@@ -278,7 +305,10 @@ def _cause_of_difference(asks: Asks, site: Site, question: Question, decision: D
     if is_marked_up(question.body):
         return "reads robots.txt with its tags, and what it permits between them"
     if _is_allowed(question) is allowed:
-        if any(_is_allowed(question._replace(url=site.origin + target)) is not allowed for target in spellings(question.url)):
+        if any(
+            _is_allowed(question._replace(url=site.origin + target)) is not allowed
+            for target in spellings(question.url)
+        ):
             return "compares the path as it is sent, and none that servers may take it for"
         return "reads User-agent, Allow and Disallow alone, and nothing of ACAP"
     alone = ((cause, rewrite(question)) for cause, rewrite in REWRITINGS)
@@ -291,7 +321,9 @@ def _cause_of_difference(asks: Asks, site: Site, question: Question, decision: D
 def _reads_as_robots_txt(fetched: Fetched) -> str:
     if fetched.status == 206:
         return "reads a part of a robots.txt as the whole of it"
-    answer = "an HTML page" if fetched.status // 100 == 2 else f"the answer with status {fetched.status}"
+    answer = (
+        "an HTML page" if fetched.status // 100 == 2 else f"the answer with status {fetched.status}"
+    )
     return f"reads {answer} as a robots.txt"
 
 
@@ -312,7 +344,9 @@ def _rule_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, s
     A comment stands where the line was: a blank line ends groups for some."""
     kind = _PERMITS if allowed else _REFUSES
     lines = re.split(EOL, question.body)
-    edits = {index: b"#" for index, line in enumerate(lines) if kind.search(line.partition(b"#")[0])}
+    edits = {
+        index: b"#" for index, line in enumerate(lines) if kind.search(line.partition(b"#")[0])
+    }
     return _flipping(asks, question, edits, allowed=allowed)
 
 
@@ -323,11 +357,15 @@ def _agent_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, 
     edits = {}
     for record in _records(lines):
         if record.kind is Kind.AGENT and (addressee := _addressee(record, question.token)) != "*":
-            edits[record.line_index] = b"User-agent: " + (token if addressee == _OURS else b"not-" + token)
+            edits[record.line_index] = b"User-agent: " + (
+                token if addressee == _OURS else b"not-" + token
+            )
     return _flipping(asks, question, edits, allowed=allowed)
 
 
-def _flipping(asks: Asks, question: Question, edits: dict[int, bytes], *, allowed: bool) -> tuple[int, str]:
+def _flipping(
+    asks: Asks, question: Question, edits: dict[int, bytes], *, allowed: bool
+) -> tuple[int, str]:
     """Number and text of the line whose edit, after all edits before it, changes the reader's answer; 0 and "": none does.
 
     `edits`: index of a line -> what it becomes, in order."""
@@ -378,7 +416,11 @@ def _records(lines: list[bytes]) -> Iterator[_Record]:
             continue
         if record.kind in (Kind.AGENT, Kind.ACAP_CRAWLER):
             in_group = record.kind is Kind.AGENT
-        if in_group and record.kind in _GROUPS and not (record.kind is Kind.ALLOW and record.overlong):
+        if (
+            in_group
+            and record.kind in _GROUPS
+            and not (record.kind is Kind.ALLOW and record.overlong)
+        ):
             yield _Record(index, record.kind, record.value)
 
 
@@ -402,7 +444,9 @@ def _own_lines(question: Question) -> list[bytes]:
         for number in parsed.lines_of(group)[: len(lines)]  # the last group has no end
     }
     return [
-        lines[record.line_index] for record in _records(lines) if record.line_index in indices and record.kind is not Kind.AGENT
+        lines[record.line_index]
+        for record in _records(lines)
+        if record.line_index in indices and record.kind is not Kind.AGENT
     ]
 
 
@@ -421,7 +465,11 @@ def _in_utf8(question: Question) -> Question:
 
 
 def _within_the_limit(question: Question) -> Question:
-    return question._replace(body=text_of(question.body)[0]) if len(question.body) > MAX_BYTES else question
+    return (
+        question._replace(body=text_of(question.body)[0])
+        if len(question.body) > MAX_BYTES
+        else question
+    )
 
 
 # What str.splitlines takes for the end of a line, and RFC 9309 section-2.2 does not.
@@ -433,11 +481,15 @@ def _escaped(octets: re.Match[bytes]) -> bytes:
 
 
 def _in_lines(question: Question) -> Question:
-    return question._replace(body=_joined(_NO_END.sub(_escaped, line) for line in _lines(question.body)))
+    return question._replace(
+        body=_joined(_NO_END.sub(_escaped, line) for line in _lines(question.body))
+    )
 
 
 def _in_ascii(question: Question) -> Question:
-    return question._replace(body=_joined(re.sub(rb"[\x80-\xff]+", _escaped, line) for line in _lines(question.body)))
+    return question._replace(
+        body=_joined(re.sub(rb"[\x80-\xff]+", _escaped, line) for line in _lines(question.body))
+    )
 
 
 def _spelled_out(question: Question) -> Question:
@@ -476,7 +528,9 @@ def _in_one_group(question: Question) -> Question:
 
 def _by_rank(question: Question) -> Question:
     matching = _matching_lines(question)
-    return _of_everybody(question, [*matching, *(line for line in _own_lines(question) if line not in matching)])
+    return _of_everybody(
+        question, [*matching, *(line for line in _own_lines(question) if line not in matching)]
+    )
 
 
 def _in_normal_form(question: Question) -> Question:
@@ -484,8 +538,12 @@ def _in_normal_form(question: Question) -> Question:
     lines = _lines(question.body)
     for record in _records(lines):
         if record.kind is not Kind.AGENT and record.value:
-            lines[record.line_index] = record.kind.value + b": " + normal_pattern(record.value).encode()
-    return question._replace(body=_joined(lines), url=_with_target(question, normal_target(question.target)))
+            lines[record.line_index] = (
+                record.kind.value + b": " + normal_pattern(record.value).encode()
+            )
+    return question._replace(
+        body=_joined(lines), url=_with_target(question, normal_target(question.target))
+    )
 
 
 def _with_target(question: Question, target: str) -> str:
@@ -505,8 +563,15 @@ def _literally(question: Question) -> Question:
     if rule is None or not _SPECIAL.search(_pattern(deciding)):
         return question
     target = normal_target(question.target)
-    shorter = [line for line in others if not _SPECIAL.search(_pattern(line)) and len(_pattern(line)) < len(target)]
-    return _of_everybody(question._replace(url=_with_target(question, target)), [_rule(rule.verdict, target), *shorter])
+    shorter = [
+        line
+        for line in others
+        if not _SPECIAL.search(_pattern(line)) and len(_pattern(line)) < len(target)
+    ]
+    return _of_everybody(
+        question._replace(url=_with_target(question, target)),
+        [_rule(rule.verdict, target), *shorter],
+    )
 
 
 _SPECIAL = re.compile(r"[*$]")
@@ -547,14 +612,22 @@ REWRITINGS: tuple[tuple[str, Callable[[Question], Question]], ...] = (
 
 
 _SUBJECTS = {reader.module: reader.subject for reader in READERS}
-_DOES = {"allow": "would fetch this", "deny": "would not fetch this", None: "may or may not fetch this"}
+_DOES = {
+    "allow": "would fetch this",
+    "deny": "would not fetch this",
+    None: "may or may not fetch this",
+}
 
 
 def unread_uses(agent: Agent, page: Page, decision: Decision) -> list[str]:
     """The declared uses that the site refuses of a page which may be fetched: no reader of robots.txt knows of them."""
     if decision.verdict is not Verdict.ALLOW:
         return []
-    return [use for use in agent.uses if (answer := page.uses[use]).stated and answer.verdict is Verdict.DENY]
+    return [
+        use
+        for use in agent.uses
+        if (answer := page.uses[use]).stated and answer.verdict is Verdict.DENY
+    ]
 
 
 def sentences(opinions: Iterable[dict[str, Any]], uses: list[str]) -> list[str]:
@@ -565,11 +638,18 @@ def sentences(opinions: Iterable[dict[str, Any]], uses: list[str]) -> list[str]:
     for opinion in opinions:
         if not opinion["agrees"]:
             line = f" (robots.txt:{opinion['line']}: {opinion['text']})" if opinion["line"] else ""
-            answers.setdefault((_DOES[opinion["verdict"]], opinion["why"], line), []).append(_SUBJECTS[opinion["reader"]])
+            answers.setdefault((_DOES[opinion["verdict"]], opinion["why"], line), []).append(
+                _SUBJECTS[opinion["reader"]]
+            )
     differing = [
-        f"{_enumeration(names)} {does}{_clause(cause, len(names))}{line}" for (does, cause, line), names in answers.items()
+        f"{_enumeration(names)} {does}{_clause(cause, len(names))}{line}"
+        for (does, cause, line), names in answers.items()
     ]
-    refused = [f"Readers of robots.txt alone know nothing of this refusal: {', '.join(uses)}"] if uses else []
+    refused = (
+        [f"Readers of robots.txt alone know nothing of this refusal: {', '.join(uses)}"]
+        if uses
+        else []
+    )
     return differing + refused
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from comity.crawler.options import tag_setting
 from comity.dataset.records import DatasetError
 from comity.dataset.sidecar import Sidecar
 from comity.dataset.tags.setting import OFF, SIDECAR, TagSetting
 from comity.dataset.tags.sources import GUESSED, InField, TagSource
+from comity.gate.options import tag_setting
 from comity.policies import PolicyError
 
 
@@ -33,5 +33,7 @@ def tag_source(opts: Namespace, settings: BaseSettings) -> TagSource:
     if setting.kind != SIDECAR:
         return GUESSED if setting == TagSetting() and not opts.tag else InField(setting.name)
     if "%(" in setting.name or "://" in setting.name.removeprefix("file://"):
-        raise DatasetError(f"COMITY_TAG `{setting}` names no file on this machine: say --tag sidecar:FILE")
+        raise DatasetError(
+            f"COMITY_TAG `{setting}` names no file on this machine: say --tag sidecar:FILE"
+        )
     return Sidecar(Path(setting.name.removeprefix("file://")))

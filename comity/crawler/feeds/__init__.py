@@ -10,8 +10,8 @@ from scrapy.utils.misc import load_object
 
 from comity.crawler.feeds import parquet, storage
 from comity.crawler.feeds.filters import OPTION, TAG_OPTION, PermittedFor
-from comity.crawler.options import Options, stop
 from comity.dataset.tags.setting import SIDECAR
+from comity.gate.options import Options, stop
 
 __all__ = ["EXPORTERS", "PermittedFor", "add_exporters", "register"]
 
@@ -26,7 +26,12 @@ EXPORTERS = {
 }
 
 # Of the feed of tags, whatever the project sets for its own.
-SIDECAR_FEED: dict[str, Any] = {"format": "tags", "overwrite": False, "batch_item_count": 0, "store_empty": False}
+SIDECAR_FEED: dict[str, Any] = {
+    "format": "tags",
+    "overwrite": False,
+    "batch_item_count": 0,
+    "store_empty": False,
+}
 
 
 def add_exporters(settings: BaseSettings) -> None:
@@ -42,12 +47,18 @@ def register(settings: BaseSettings, options: Options, *, place: str = "") -> No
     add_exporters(settings)
     feeds = settings.getdict("FEEDS")
     filter_options = {OPTION: options.agent.uses, TAG_OPTION: options.tag}
-    filled = {uri: {**filter_options, **feed} if _is_ours(feed) else feed for uri, feed in feeds.items()}
+    filled = {
+        uri: {**filter_options, **feed} if _is_ours(feed) else feed for uri, feed in feeds.items()
+    }
     if options.tag.kind == SIDECAR:  # before the others: a row is there when its item is
         if options.tag.name in map(str, feeds):
-            stop(f"COMITY_TAG `{options.tag}` is the file of a feed of items: name another for the tags")
+            stop(
+                f"COMITY_TAG `{options.tag}` is the file of a feed of items: name another for the tags"
+            )
         if os.path.isdir(options.tag.name):  # noqa: PTH112  # Path raises where a name is too long
-            stop(f"COMITY_TAG `{options.tag}` is a folder: name a file, as sidecar:permissions.jsonl")
+            stop(
+                f"COMITY_TAG `{options.tag}` is a folder: name a file, as sidecar:permissions.jsonl"
+            )
         filled = {options.tag.name: SIDECAR_FEED, **filled}
     if place:
         storage.add_storage(settings)

@@ -20,5 +20,7 @@ class CsvExporter(CsvItemExporter):
 
     def serialize_field(self, field: Mapping[str, Any], name: str, value: Any) -> Any:
         value_written = super().serialize_field(field, name, value)
-        is_nested = isinstance(value_written, Mapping | list | tuple | set | frozenset) or is_item(value_written)
+        is_nested = isinstance(value_written, Mapping | list | tuple | set | frozenset) or is_item(
+            value_written
+        )
         return self._encoder.encode(value_written) if is_nested else value_written

@@ -9,8 +9,8 @@ from itemadapter import ItemAdapter
 from scrapy.extensions.feedexport import ItemFilter
 
 from comity.crawler.item_tags import ItemTags
-from comity.crawler.options import NAME, stop
 from comity.dataset.tags.setting import TagSetting
+from comity.gate.options import NAME, stop
 
 OPTION = "comity_uses"  # of a feed: uses, as a list or with commas between; the add-on fills in COMITY_USES
 TAG_OPTION = "comity_tag"  # the same for COMITY_TAG
@@ -28,7 +28,9 @@ class PermittedFor(ItemFilter):
             stop(f'FEEDS: {OPTION} `{uses_option}` is no list of uses: write "{OPTION}": ["train"]')
         self.uses = tuple(str(name).strip().lower() for name in names)
         if not self.uses:
-            stop(f'FEEDS: PermittedFor has no uses to ask for: set COMITY_USES, or "{OPTION}": ["train"] in the feed\'s options')
+            stop(
+                f'FEEDS: PermittedFor has no uses to ask for: set COMITY_USES, or "{OPTION}": ["train"] in the feed\'s options'
+            )
         if wrong := next((use for use in self.uses if not NAME.fullmatch(use)), None):
             stop(f"FEEDS: {OPTION} has `{wrong}`, which is no name of a use: write e.g. train")
 
@@ -37,7 +39,9 @@ class PermittedFor(ItemFilter):
             return False
         tag = self._tags.tag_of(item)
         uses = tag.get("uses") if isinstance(tag, dict) else None
-        return isinstance(uses, dict) and all(_permits(uses.get(use), datetime.now(UTC)) for use in self.uses)
+        return isinstance(uses, dict) and all(
+            _permits(uses.get(use), datetime.now(UTC)) for use in self.uses
+        )
 
 
 def _permits(decision: Any, now: datetime) -> bool:

@@ -14,7 +14,7 @@ from scrapy.utils.serialize import ScrapyJSONEncoder
 from w3lib.url import file_uri_to_path
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.options import stop
+from comity.gate.options import stop
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -34,8 +34,15 @@ def check(settings: BaseSettings) -> None:
             stop(f"{uri}: pyarrow is not installed: pip install 'comity[parquet]'")
         parts = urlsplit(str(uri))
         path = Path(file_uri_to_path(str(uri)) if parts.scheme == "file" else str(uri))
-        if parts.scheme in ("", "file") and not feed.get("overwrite") and path.is_file() and path.stat().st_size:
-            stop(f"{path} exists, and Parquet files cannot be added to: give another name, or overwrite it with -O")
+        if (
+            parts.scheme in ("", "file")
+            and not feed.get("overwrite")
+            and path.is_file()
+            and path.stat().st_size
+        ):
+            stop(
+                f"{path} exists, and Parquet files cannot be added to: give another name, or overwrite it with -O"
+            )
 
 
 class ParquetExporter(BaseItemExporter):
@@ -43,7 +50,14 @@ class ParquetExporter(BaseItemExporter):
 
     Parts of a feed are read as one table, so a column has the type that it had in the first part."""
 
-    def __init__(self, file: IO[bytes], *, tagged: bool = True, columns: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        file: IO[bytes],
+        *,
+        tagged: bool = True,
+        columns: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         """`tagged`: items carry their tags. `columns`: those of earlier parts by name; the file adds its own."""
         super().__init__(**kwargs)
         # Scrapy loads the exporters of all formats for any feed: pyarrow is loaded for this one only.
@@ -74,7 +88,9 @@ class ParquetExporter(BaseItemExporter):
         if self._rows is None:
             for column in self._typed.schema_of(self._items, tagged=self._tagged):
                 self._columns.setdefault(column.name, column)
-            self._rows = self._parquet.Rows(self._file, self._typed.schema_with(self._columns.values()))
+            self._rows = self._parquet.Rows(
+                self._file, self._typed.schema_with(self._columns.values())
+            )
         self._rows.write(self._typed.encode(self._items))
         self._items = []
         return self._rows

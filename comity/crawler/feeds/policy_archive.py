@@ -59,7 +59,9 @@ class PolicyArchive:
         try:
             self._file = open_beside(self._part)
             (end,) = self._journal.execute("SELECT end FROM archive").fetchone()
-            if os.fstat(self._file.fileno()).st_size < end:  # it has its name by now, or a power cut took it
+            if (
+                os.fstat(self._file.fileno()).st_size < end
+            ):  # it has its name by now, or a power cut took it
                 end = 0
                 self._journal.execute("DELETE FROM origin")
             self._file.truncate(end)
@@ -73,12 +75,17 @@ class PolicyArchive:
     def begin(self, user_agent: str) -> None:
         """Write the head of the archive, where nothing is in it."""
         if not self._file.tell():
-            self._records.write_info(user_agent=user_agent, description="Policy files alone, without content codings")
+            self._records.write_info(
+                user_agent=user_agent, description="Policy files alone, without content codings"
+            )
 
     def __contains__(self, origin: str) -> bool:
         if origin in self._unsaved:
             return True
-        return self._journal.execute("SELECT 1 FROM origin WHERE origin = ?", (origin,)).fetchone() is not None
+        return (
+            self._journal.execute("SELECT 1 FROM origin WHERE origin = ?", (origin,)).fetchone()
+            is not None
+        )
 
     def unreachable(self) -> Iterator[str]:
         """Yield the entries of unreachable origins that earlier processes have written, in no order."""
@@ -99,19 +106,26 @@ class PolicyArchive:
             self._save()
 
     def _write_file(self, url: str, file: Fetched) -> None:
-        fields = {"WARC-Target-URI": url, POLICY: hashlib.sha256(file.body).hexdigest() if file.body else NONE}
+        fields = {
+            "WARC-Target-URI": url,
+            POLICY: hashlib.sha256(file.body).hexdigest() if file.body else NONE,
+        }
         if file.url not in ("", url):
             fields[FINAL_URL] = file.url
         if file.oversized:
             fields["WARC-Truncated"] = "length"
         headers = (*file.headers, (b"Content-Length", str(len(file.body)).encode()))
         head = head_of(f"HTTP/1.1 {file.status} {REASONS.get(file.status, '')}", headers)
-        self._records.write("response", file.fetched_at or datetime.now(UTC), file.body, fields, head=head)
+        self._records.write(
+            "response", file.fetched_at or datetime.now(UTC), file.body, fields, head=head
+        )
 
     def _save(self) -> None:
         self._file.flush()
         with transaction(self._journal):
-            self._journal.executemany("INSERT OR IGNORE INTO origin VALUES (?, ?)", self._unsaved.items())
+            self._journal.executemany(
+                "INSERT OR IGNORE INTO origin VALUES (?, ?)", self._unsaved.items()
+            )
             self._journal.execute("UPDATE archive SET end = ?", (self._file.tell(),))
         self._unsaved.clear()
         self._save_at = monotonic() + SAVE_AFTER

@@ -13,7 +13,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Request, Response
 from scrapy.settings import BaseSettings
 
-from comity.crawler.options import stop
+from comity.gate.options import stop
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -25,7 +25,9 @@ class Arrival(NamedTuple):
     """The facts of a response's arrival, which nobody knows any more when its items are exported."""
 
     received_at: datetime
-    encodings: tuple[bytes, ...]  # of its content, as the server sent it: the values of Content-Encoding
+    encodings: tuple[
+        bytes, ...
+    ]  # of its content, as the server sent it: the values of Content-Encoding
 
 
 class ItemResponses:
@@ -36,7 +38,9 @@ class ItemResponses:
             raise NotConfigured
         self._crawler = crawler
         self._arrivals: WeakKeyDictionary[Request, Arrival] = WeakKeyDictionary()
-        self._responses: dict[int, tuple[object, Response | None]] = {}  # by the id of the item; of those being exported now
+        self._responses: dict[
+            int, tuple[object, Response | None]
+        ] = {}  # by the id of the item; of those being exported now
         crawler.signals.connect(self._downloaded, signals.response_downloaded)
         crawler.signals.connect(self._scraped, signals.item_scraped)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
@@ -57,13 +61,20 @@ class ItemResponses:
     def arrival(self, response: Response) -> Arrival:
         """The response's arrival: now, where it came from a cache."""
         arrival = self._arrivals.get(response.request) if response.request else None
-        return arrival or Arrival(datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding")))
+        return arrival or Arrival(
+            datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding"))
+        )
 
     def _downloaded(self, response: Response, request: Request) -> None:
-        self._arrivals[request] = Arrival(datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding")))
+        self._arrivals[request] = Arrival(
+            datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding"))
+        )
 
     def _scraped(self, item: object, response: object) -> None:
-        self._responses[id(item)] = item, response if isinstance(response, Response) else None  # of an errback: a Failure
+        self._responses[id(item)] = (
+            item,
+            response if isinstance(response, Response) else None,
+        )  # of an errback: a Failure
 
     def _spider_opened(self) -> None:
         """FeedExporter listens by now: who comes after it hears of each item after it."""
@@ -75,13 +86,20 @@ class ItemResponses:
 
 def _archives(settings: BaseSettings) -> bool:
     """True for a feed that is a WARC file. SettingsError for one that cannot be written: Scrapy would crawl all the same."""
-    formats = {str(uri): str(feed.get("format", Path(str(uri)).suffix[1:])) for uri, feed in settings.getdict("FEEDS").items()}
+    formats = {
+        str(uri): str(feed.get("format", Path(str(uri)).suffix[1:]))
+        for uri, feed in settings.getdict("FEEDS").items()
+    }
     archives = {uri: name for uri, name in formats.items() if name in WARC_FORMATS}
     for uri, name in archives.items():
         if name == "gz" and not uri.endswith(".warc.gz"):
-            stop(f"{uri}: its name does not say what is compressed: of compressed files, only .warc.gz is known by its name")
+            stop(
+                f"{uri}: its name does not say what is compressed: of compressed files, only .warc.gz is known by its name"
+            )
         if uri.endswith(".gz") != WARC_FORMATS[name] and "." in uri.rpartition("/")[2]:
-            stop(f"{uri}: the format `{name}` does not fit the name: leave it out, .warc and .warc.gz are known by their names")
+            stop(
+                f"{uri}: the format `{name}` does not fit the name: leave it out, .warc and .warc.gz are known by their names"
+            )
     if archives and find_spec("warcio") is None:
         stop(f"{next(iter(archives))}: warcio is not installed: pip install 'comity[warc]'")
     return bool(archives)

@@ -9,8 +9,8 @@ from scrapy.exporters import BaseItemExporter
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.item_pages import current_page
 from comity.dataset.sidecar import row
+from comity.gate.request.referrals import current_page
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -31,10 +31,10 @@ from comity.crawler.crawl import Crawl
 from comity.crawler.feeds.parquet import ParquetExporter
 from comity.crawler.feeds.sidecar import SidecarExporter
 from comity.crawler.frontier.item_barrier import PARTS, STORED, put_on_disk
-from comity.crawler.options import stop
 from comity.dataset.files.replacement import Replacement, open_beside, sync
 from comity.dataset.files.warc.records import end_of_records
 from comity.dataset.records import DatasetError
+from comity.gate.options import stop
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -49,7 +49,9 @@ CHUNK = 2**16  # octets that are read at a time
 WARC = "comity.crawler.feeds.warc"  # module, which is there with the extra `warc` alone
 LINE_END = '"\r\n'
 # Arguments of the exporter for CSV by which a row may end otherwise than `_end_of_rows` knows.
-DIALECT = frozenset(("dialect", "doublequote", "escapechar", "lineterminator", "quotechar", "quoting"))
+DIALECT = frozenset(
+    ("dialect", "doublequote", "escapechar", "lineterminator", "quotechar", "quoting")
+)
 
 
 def add_storage(settings: BaseSettings) -> None:
@@ -58,7 +60,9 @@ def add_storage(settings: BaseSettings) -> None:
     settings.set("FEED_STORAGES", storages, settings.getpriority("FEED_STORAGES") or 0)
 
 
-def kept_feeds(settings: BaseSettings, feeds: Mapping[Any, dict[str, Any]], place: str) -> dict[str, dict[str, Any]]:
+def kept_feeds(
+    settings: BaseSettings, feeds: Mapping[Any, dict[str, Any]], place: str
+) -> dict[str, dict[str, Any]]:
     """Return the feeds, each with the way in which it is stored.
 
     `place`: the setting that asks for it. SettingsError if all parts of a feed had one name."""
@@ -73,7 +77,10 @@ def kept_feeds(settings: BaseSettings, feeds: Mapping[Any, dict[str, Any]], plac
             if BATCH_TIME not in uri:
                 stop(f"{uri}: a kill would lose items, which {place} is to keep: {_remedy(uri)}")
             if _exporter(settings, uri, feed) is ParquetExporter:  # all parts share the dictionary
-                feed = {**feed, "item_export_kwargs": {**feed.get("item_export_kwargs", {}), "columns": {}}}
+                feed = {
+                    **feed,
+                    "item_export_kwargs": {**feed.get("item_export_kwargs", {}), "columns": {}},
+                }
             uri = uri.replace(BATCH_TIME, f"{BATCH_TIME}-{token}")
         kept[uri] = {**feed, STORED: way}
     return kept
@@ -90,7 +97,9 @@ def _remedy(uri: str) -> str:
 
 def _exporter(settings: BaseSettings, uri: str, feed: Mapping[str, Any]) -> Any:
     """Return the exporter of a feed. KeyError or NotConfigured if there is none."""
-    return load_object(settings.getwithbase("FEED_EXPORTERS")[feed.get("format", Path(uri).suffix[1:])])
+    return load_object(
+        settings.getwithbase("FEED_EXPORTERS")[feed.get("format", Path(uri).suffix[1:])]
+    )
 
 
 def _way(settings: BaseSettings, uri: str, feed: Mapping[str, Any]) -> str:
@@ -104,7 +113,9 @@ def _way(settings: BaseSettings, uri: str, feed: Mapping[str, Any]) -> str:
     except (LookupError, NotConfigured):
         return ""
     is_in_place = issubclass(storage, FileStorage | StdoutFeedStorage)
-    if "postprocessing" in feed or not (is_in_place and has_line_ends and isinstance(exporter, type)):
+    if "postprocessing" in feed or not (
+        is_in_place and has_line_ends and isinstance(exporter, type)
+    ):
         return PARTS
     if issubclass(exporter, JsonLinesItemExporter | SidecarExporter):
         return "lines"
@@ -116,14 +127,18 @@ def _way(settings: BaseSettings, uri: str, feed: Mapping[str, Any]) -> str:
 class FileStorage(FileFeedStorage):
     """Scrapy's storage for files on this machine, with the ways of `kept_feeds`."""
 
-    def __init__(self, uri: str, *, crawler: Crawler, feed_options: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, uri: str, *, crawler: Crawler, feed_options: dict[str, Any] | None = None
+    ) -> None:
         super().__init__(uri, feed_options=feed_options)
         self._crawler = crawler
         self._way = (feed_options or {}).get(STORED, "")
         self._part = ExitStack()
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, uri: str, *, feed_options: dict[str, Any] | None = None) -> Self:
+    def from_crawler(
+        cls, crawler: Crawler, uri: str, *, feed_options: dict[str, Any] | None = None
+    ) -> Self:
         return cls(uri, crawler=crawler, feed_options=feed_options)
 
     def open(self, spider: Spider) -> IO[bytes]:

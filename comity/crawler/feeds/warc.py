@@ -60,13 +60,17 @@ class WarcExporter(BaseItemExporter):
         self._crawl = Crawl.of(crawler)
         responses = crawler.get_extension(ItemResponses)
         if responses is None:
-            raise NotConfigured("WARC feeds need EXTENSIONS to have comity.crawler.feeds.responses.ItemResponses at -1")
+            raise NotConfigured(
+                "WARC feeds need EXTENSIONS to have comity.crawler.feeds.responses.ItemResponses at -1"
+            )
         self._responses = responses
         self._secret = SECRET | {self._crawl.agent.key_header.lower().encode("latin-1")}
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
         self._records = RecordWriter(file, compressed=self.compressed)
         self._record_ids: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
-        self._copies: Bounded[tuple[str, str], None] = Bounded(MAX_COPIES)  # URL and SHA-256 of policy files, the oldest first
+        self._copies: Bounded[tuple[str, str], None] = Bounded(
+            MAX_COPIES
+        )  # URL and SHA-256 of policy files, the oldest first
         self._warned = False
 
     @classmethod
@@ -82,21 +86,33 @@ class WarcExporter(BaseItemExporter):
     def export_item(self, item: Any) -> None:
         record = dict(self.get_serialized_fields(item))
         tag = self._crawl.tags.tag_of(item)
-        if tag is not None:  # the file is an archive: what may be done with it goes with it, whatever feeds hold
+        if (
+            tag is not None
+        ):  # the file is an archive: what may be done with it goes with it, whatever feeds hold
             field = self._crawl.tags.field_of(item)
-            record[field or (SPARE_FIELD if FIELD in record else FIELD)] = ItemAdapter(item)[field] if field else tag
+            record[field or (SPARE_FIELD if FIELD in record else FIELD)] = (
+                ItemAdapter(item)[field] if field else tag
+            )
         octets = self._encoder.encode(record).encode()
         response = self._responses.response(item)
         if response is None:
-            self._records.write("metadata", datetime.now(UTC), octets, content_type="application/json")
+            self._records.write(
+                "metadata", datetime.now(UTC), octets, content_type="application/json"
+            )
             return
         arrival = self._responses.arrival(response)
         if isinstance(tag, dict):
             self._write_policies(tag, response)
         is_new = response not in self._record_ids
         name = self._record_ids.setdefault(response, f"<urn:uuid:{uuid4()}>")
-        fields = {"WARC-Target-URI": response.url, "WARC-Refers-To": name, "WARC-Concurrent-To": name}
-        self._records.write("metadata", arrival.received_at, octets, fields, content_type="application/json")
+        fields = {
+            "WARC-Target-URI": response.url,
+            "WARC-Refers-To": name,
+            "WARC-Concurrent-To": name,
+        }
+        self._records.write(
+            "metadata", arrival.received_at, octets, fields, content_type="application/json"
+        )
         if is_new:
             self._write_exchange(response, arrival, name)
 
@@ -107,23 +123,48 @@ class WarcExporter(BaseItemExporter):
         if truncation := _truncation(response):
             fields["WARC-Truncated"] = truncation
         if urlsplit(response.url).scheme not in ("http", "https"):
-            self._records.write("resource", arrival.received_at, response.body, fields, content_type=_media_type(response))
+            self._records.write(
+                "resource",
+                arrival.received_at,
+                response.body,
+                fields,
+                content_type=_media_type(response),
+            )
             return
-        self._records.write("response", arrival.received_at, response.body, fields, head=self._response_head(response, arrival))
+        self._records.write(
+            "response",
+            arrival.received_at,
+            response.body,
+            fields,
+            head=self._response_head(response, arrival),
+        )
         if request := response.request:
             request_fields = {"WARC-Target-URI": response.url, "WARC-Concurrent-To": name}
-            self._records.write("request", arrival.received_at, request.body, request_fields, head=self._request_head(request))
+            self._records.write(
+                "request",
+                arrival.received_at,
+                request.body,
+                request_fields,
+                head=self._request_head(request),
+            )
 
     def _response_head(self, response: Response, arrival: Arrival) -> bytes:
         sent = [(key, value) for key, values in response.headers.items() for value in values]
         fields = [(key, value) for key, value in sent if key.lower() not in self._secret | TRANSFER]
         length = str(len(response.body)).encode()
-        changed = [(key, value) for key, value in sent if key.lower() in TRANSFER and value != length]
+        changed = [
+            (key, value) for key, value in sent if key.lower() in TRANSFER and value != length
+        ]
         if tuple(response.headers.getlist("Content-Encoding")) != arrival.encodings:
             changed += [(b"Content-Encoding", value) for value in arrival.encodings]
         fields += [(b"X-Crawler-" + key, value) for key, value in changed]
-        protocol = response.protocol if (response.protocol or "").startswith("HTTP/1") else "HTTP/1.1"
-        return head_of(f"{protocol} {response.status} {REASONS.get(response.status, '')}", [*fields, (b"Content-Length", length)])
+        protocol = (
+            response.protocol if (response.protocol or "").startswith("HTTP/1") else "HTTP/1.1"
+        )
+        return head_of(
+            f"{protocol} {response.status} {REASONS.get(response.status, '')}",
+            [*fields, (b"Content-Length", length)],
+        )
 
     def _request_head(self, request: Request) -> bytes:
         parts = urlsplit(request.url)
@@ -147,9 +188,17 @@ class WarcExporter(BaseItemExporter):
                 self._warn_of(url)
                 continue
             self._copies[key] = None
-            content_type = file.header(b"content-type").decode("latin-1") or "application/octet-stream"
+            content_type = (
+                file.header(b"content-type").decode("latin-1") or "application/octet-stream"
+            )
             fields = {"WARC-Target-URI": url, POLICY: policy["sha256"]}
-            self._records.write("resource", file.fetched_at or datetime.now(UTC), file.body, fields, content_type=content_type)
+            self._records.write(
+                "resource",
+                file.fetched_at or datetime.now(UTC),
+                file.body,
+                fields,
+                content_type=content_type,
+            )
 
     def _copies_of(self, url: str, sha256: str, response: Response) -> Iterator[Fetched]:
         outgoing = self._crawl.access.outgoing(response.request) if response.request else None
@@ -168,7 +217,10 @@ class WarcExporter(BaseItemExporter):
         self._crawler.stats.inc_value("comity/warc/policy-missing")
         if not self._warned:
             self._warned = True
-            logger.warning("%(url)s is not in the WARC file: the copy that decided is no longer known", {"url": url})
+            logger.warning(
+                "%(url)s is not in the WARC file: the copy that decided is no longer known",
+                {"url": url},
+            )
 
 
 class CompressedWarcExporter(WarcExporter):

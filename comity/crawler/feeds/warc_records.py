@@ -34,7 +34,9 @@ class RecordWriter:
         }
         self._info = ""
         lines = "".join(f"{name}: {value}\r\n" for name, value in warcinfo.items())
-        self._info = self.write("warcinfo", datetime.now(UTC), lines.encode(), content_type="application/warc-fields")
+        self._info = self.write(
+            "warcinfo", datetime.now(UTC), lines.encode(), content_type="application/warc-fields"
+        )
 
     def write(
         self,
@@ -54,7 +56,11 @@ class RecordWriter:
             payload=BytesIO(body),
             length=len(body),
             warc_content_type=content_type,
-            warc_headers_dict={"WARC-Date": date.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), **info, **(fields or {})},
+            warc_headers_dict={
+                "WARC-Date": date.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+                **info,
+                **(fields or {}),
+            },
             http_headers=_AsSent(head) if head else None,
         )
         self._writer.write_record(record)
@@ -65,7 +71,9 @@ class RecordWriter:
 def head_of(first: str, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Return the head of a message of HTTP with this first line."""
     lines = (first.encode("latin-1", "replace"), *(key + b": " + value for key, value in fields))
-    return b"\r\n".join((*(line.replace(b"\r", b" ").replace(b"\n", b" ") for line in lines), b"", b""))
+    return b"\r\n".join(
+        (*(line.replace(b"\r", b" ").replace(b"\n", b" ") for line in lines), b"", b"")
+    )
 
 
 class _Writer(WARCWriter):  # type: ignore[misc]  # it has no types

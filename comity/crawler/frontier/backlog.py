@@ -42,7 +42,9 @@ class Backlog:
     def _next(self) -> Request | None:
         assert self._next_of_scheduler
         if len(self._handed_out) >= self._most:
-            active = in_downloader(self._crawler)  # others may have answered or refused a request before it came to us
+            active = in_downloader(
+                self._crawler
+            )  # others may have answered or refused a request before it came to us
             self._handed_out = {request for request in self._handed_out if request in active}
             if len(self._handed_out) >= self._most:
                 return None

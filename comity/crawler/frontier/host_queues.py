@@ -14,8 +14,8 @@ from scrapy.http import Request
 from comity.policies.syntax.urls import host_name
 
 if TYPE_CHECKING:
-    from comity.crawler.fetching.fetcher import Policies
-    from comity.crawler.pace.limiter import Limiter
+    from comity.gate.fetching.fetcher import Policies
+    from comity.gate.pace.limiter import Limiter
 
 
 def _key(origin: str, scopes: tuple[Limiter, ...]) -> tuple[str, ...]:
@@ -33,13 +33,19 @@ class HostQueue:
 
     def __init__(self, origin: str, host: Limiter | None, scopes: tuple[Limiter, ...] = ()) -> None:
         self.origin = origin  # "": for URLs that have none
-        self.scopes = scopes  # (): those of all requests whose scopes are not known, or have no limits
+        self.scopes = (
+            scopes  # (): those of all requests whose scopes are not known, or have no limits
+        )
         self.key = _key(origin, scopes)
-        self.limiters = scopes if host is None else (host, *scopes)  # whose pace it keeps; (): it has no origin
+        self.limiters = (
+            scopes if host is None else (host, *scopes)
+        )  # whose pace it keeps; (): it has no origin
         self.entry = 0  # the entry in the heap of HostQueues that counts; 0: none, the queue waits for something else
         self.due = 0.0  # monotonic; the date that it had last
         self.aside = ""  # why nobody waits for it; "": it is waited for
-        self.fetched: Policies | None = None  # just fetched: good for one turn, however short they are fresh
+        self.fetched: Policies | None = (
+            None  # just fetched: good for one turn, however short they are fresh
+        )
         self._heap: list[tuple[int, int, Request | int]] = []
 
     def __len__(self) -> int:
@@ -72,7 +78,9 @@ class HostQueue:
         True where the key stands for it from now on; what was out already may not be any more what is on disk."""
         priority, arrival, request = heappop(self._heap)
         is_stored = key is not None and arrival > 0
-        heappush(other._heap, (priority, arrival, key if key is not None and is_stored else request))
+        heappush(
+            other._heap, (priority, arrival, key if key is not None and is_stored else request)
+        )
         return is_stored
 
 

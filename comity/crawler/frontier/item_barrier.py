@@ -41,7 +41,9 @@ Flush = Callable[[], Awaitable[object] | None]  # writes the items that a pipeli
 STORED = "comity_stored"  # option of a feed: how it is stored, PARTS or a format that is added to
 PARTS = "parts"
 EACH = 1.0  # seconds between two times, at least
-MOST_PAGES = 2_500  # that wait until a part is complete; they hold up the hosts that a worker leases
+MOST_PAGES = (
+    2_500  # that wait until a part is complete; they hold up the hosts that a worker leases
+)
 FAILED = "feedexport/failed_count/"  # begins Scrapy's statistics of files that could not be stored
 NO_DISK = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)  # of a pipe or a terminal
 

@@ -77,7 +77,9 @@ class Journal:
         self._warned = False
         self._db = open_database(self.path, KIND)
         try:
-            self.seen: set[bytes] = {fingerprint for (fingerprint,) in self._db.execute("SELECT fingerprint FROM seen")}
+            self.seen: set[bytes] = {
+                fingerprint for (fingerprint,) in self._db.execute("SELECT fingerprint FROM seen")
+            }
             (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM waiting").fetchone()
             if last not in IDS:
                 raise ValueError("a request has no number that could be")
@@ -106,7 +108,14 @@ class Journal:
     def unmark(self) -> None:
         self._db.execute("DELETE FROM taken_over")
 
-    def take_over(self, mark: int, requests: Iterable[Request], fingerprints: Iterable[bytes], *, filtered: bool) -> int:
+    def take_over(
+        self,
+        mark: int,
+        requests: Iterable[Request],
+        fingerprints: Iterable[bytes],
+        *,
+        filtered: bool,
+    ) -> int:
         """Stores requests behind those that are there, all of them or none, and the mark with them. How many these are.
 
         `filtered`: but those that were seen here. OSError where that fails."""
@@ -116,16 +125,30 @@ class Journal:
         try:
             with transaction(self._db):
                 for request in requests:
-                    fingerprint = fingerprinter.fingerprint(request) if filtered and not request.dont_filter else None
+                    fingerprint = (
+                        fingerprinter.fingerprint(request)
+                        if filtered and not request.dont_filter
+                        else None
+                    )
                     if fingerprint in seen:
                         continue
                     if fingerprint is not None:
                         seen.add(fingerprint)
-                    row = (self._next + count, origin_or_empty(request.url), _bounded(request.priority), self._pickled(request))
-                    self._db.execute("INSERT INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", row)
+                    row = (
+                        self._next + count,
+                        origin_or_empty(request.url),
+                        _bounded(request.priority),
+                        self._pickled(request),
+                    )
+                    self._db.execute(
+                        "INSERT INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", row
+                    )
                     count += 1
                 seen.update(fingerprints)
-                self._db.executemany("INSERT INTO seen VALUES (?)", [(fingerprint,) for fingerprint in seen - self.seen])
+                self._db.executemany(
+                    "INSERT INTO seen VALUES (?)",
+                    [(fingerprint,) for fingerprint in seen - self.seen],
+                )
                 self._db.execute("INSERT INTO taken_over VALUES (?)", (mark,))
         except sqlite3.Error as error:
             raise OSError(f"{self.path} cannot be written: {printable(str(error))}") from None
@@ -198,7 +221,9 @@ class Journal:
                     raise ValueError("its row is not as it was written")
             return request_from_dict(pickle.loads(body), spider=self._spider)  # noqa: S301  the operator's own file
         except Exception as error:  # whatever the objects in it raise
-            raise LookupError(f"request {key} of `{self.path}` cannot be read: {printable(str(error))}") from error
+            raise LookupError(
+                f"request {key} of `{self.path}` cannot be read: {printable(str(error))}"
+            ) from error
 
     def through(self, key: int) -> None:
         """Do nothing: the request stays in the file until it is done."""
@@ -228,7 +253,8 @@ class Journal:
         try:
             with transaction(self._db):
                 self._db.executemany(
-                    "INSERT OR REPLACE INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", self._new.values()
+                    "INSERT OR REPLACE INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))",
+                    self._new.values(),
                 )
                 self._db.executemany("INSERT INTO seen VALUES (?)", self._new_seen)
                 self._db.executemany("DELETE FROM waiting WHERE id = ?", self._done)

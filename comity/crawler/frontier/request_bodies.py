@@ -33,7 +33,9 @@ def packed(request: Request, spider: Spider) -> bytes:
     """Return the request with the names of its callbacks. ValueError, with the remedy, if another worker could not read it."""
     members = request.to_dict(spider=spider)
     if "_class" in members and _request_class(members["_class"]) is not type(request):
-        raise ValueError(f"`{members['_class']}` is not its class: define the class at the top of its module")
+        raise ValueError(
+            f"`{members['_class']}` is not its class: define the class at the top of its module"
+        )
     for name in ("callback", "errback"):
         if members[name] is not None:
             _method(spider, members[name])
@@ -83,10 +85,19 @@ def _sendable(value: Any, depth: int = 0) -> Any:
         if depth >= MAX_DEPTH:
             raise ValueError(TOO_DEEP)
         if kind is dict:
-            return {_sendable(key, depth + 1): _sendable(inner, depth + 1) for key, inner in value.items()}
+            return {
+                _sendable(key, depth + 1): _sendable(inner, depth + 1)
+                for key, inner in value.items()
+            }
         values = [_sendable(inner, depth + 1) for inner in value]
-        return values if kind is list else msgpack.ExtType(TUPLE, msgpack.packb(values, strict_types=True))
-    if isinstance(value, str) and not isinstance(value, Enum):  # lxml has texts of its own, which Scrapy's rules put into `meta`
+        return (
+            values
+            if kind is list
+            else msgpack.ExtType(TUPLE, msgpack.packb(values, strict_types=True))
+        )
+    if isinstance(value, str) and not isinstance(
+        value, Enum
+    ):  # lxml has texts of its own, which Scrapy's rules put into `meta`
         return str.__str__(value)
     if value is None or kind in (bool, int, float, bytes, bytearray, memoryview):
         return value
@@ -116,9 +127,13 @@ def _value(value: Any, depth: int) -> Any:
 
 def _request_class(name: str) -> type[Request]:
     """Return the class of requests that has this name, out of those that are loaded. ValueError if there is none."""
-    found = [kind for kind in _request_classes(Request) if f"{kind.__module__}.{kind.__name__}" == name]
+    found = [
+        kind for kind in _request_classes(Request) if f"{kind.__module__}.{kind.__name__}" == name
+    ]
     if not found:
-        raise ValueError(f"`{name}` is not a class of requests that is loaded here: import it in the module of the spider")
+        raise ValueError(
+            f"`{name}` is not a class of requests that is loaded here: import it in the module of the spider"
+        )
     return found[-1]  # a module that was loaded again has defined it last
 
 
@@ -134,14 +149,20 @@ def _method(spider: Spider, name: str) -> Callable[..., Any]:
         method = getattr(spider, name, None)
         if ismethod(method) and method.__self__ is spider:
             return method
-    remedy = f": name it `{name.strip('_')}`" if name.startswith("_") and not name.endswith("__") else ""
+    remedy = (
+        f": name it `{name.strip('_')}`" if name.startswith("_") and not name.endswith("__") else ""
+    )
     raise ValueError(f"`{name}` is not a public method of the spider{remedy}")
 
 
 def _names_callback(kind: type[Spider], name: str) -> bool:
     """Return True for a public method that a class of the project defines, and for callbacks of Scrapy's own spiders."""
     own = (vars(base) for base in kind.__mro__ if base not in Spider.__mro__)
-    is_public = not name.startswith("_") and name not in NO_CALLBACKS and any(callable(members.get(name)) for members in own)
+    is_public = (
+        not name.startswith("_")
+        and name not in NO_CALLBACKS
+        and any(callable(members.get(name)) for members in own)
+    )
     return is_public or name == "parse" or name in OF_SCRAPY
 
 
@@ -149,5 +170,9 @@ def _check_meta(meta: Mapping[Any, Any]) -> None:
     """ValueError if the meta names a function that scrapy-playwright would import and call."""
     for key in FUNCTIONS:
         value = meta.get(key)
-        if isinstance(value, str) or (isinstance(value, Mapping) and any(isinstance(name, str) for name in value.values())):
-            raise ValueError(f"`{key}` of its `meta` names a function, which the state does not hold")
+        if isinstance(value, str) or (
+            isinstance(value, Mapping) and any(isinstance(name, str) for name in value.values())
+        ):
+            raise ValueError(
+                f"`{key}` of its `meta` names a function, which the state does not hold"
+            )

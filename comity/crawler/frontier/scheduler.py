@@ -49,18 +49,18 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from comity.crawler.crawl import CANNOT_WRITE, ITEMS_LOST, Crawl
-from comity.crawler.fetching.fetcher import Policies
-from comity.crawler.fetching.files import ORIGINS_AT_ONCE
 from comity.crawler.frontier.host_queues import HostQueue, HostQueues
 from comity.crawler.frontier.item_barrier import ItemBarrier, ItemsLostError
 from comity.crawler.frontier.journal import Journal
 from comity.crawler.frontier.queue import Aside, Queue
 from comity.crawler.frontier.scrapy_queues import take_over
-from comity.crawler.options import stop
-from comity.crawler.pace.limiter import Limiter, slowest, windows_for
-from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import WAKE, closing, in_progress, never_opened, wake
 from comity.database import PATIENCE
+from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.files import ORIGINS_AT_ONCE
+from comity.gate.options import stop
+from comity.gate.pace.limiter import Limiter, slowest, windows_for
+from comity.gate.run.flights import ClosingError
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.urls import host_name, origin_or_empty
 
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
-    from comity.crawler.redis_state.state import SharedState
+    from comity.cluster.state import SharedState
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,9 @@ MIN_WAIT = 0.1  # seconds; what is put off comes back no sooner, or it would spi
 REAP = 0.1  # seconds between two looks for requests that left the downloader unnoticed, while others go out
 ROUNDING = 0.1  # seconds; by so much a wait may seem longer than it was asked to be
 FETCHES_AHEAD = 32  # origins whose policies are asked for, while more hosts are leased
-MOVES = 64  # requests that are moved to the queue of their scope at a time, so that nobody waits for it
+MOVES = (
+    64  # requests that are moved to the queue of their scope at a time, so that nobody waits for it
+)
 
 
 class Scheduler(BaseScheduler):
@@ -114,16 +116,24 @@ class Scheduler(BaseScheduler):
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._max_delay = self._crawl.options.max_delay
         self._filters_here = self._is_stored and type(self._dupefilter) is RFPDupeFilter
-        self._keys: dict[Request, int] = {}  # of those that were read from the storage, or need not be, until they are done
-        self._unkept: dict[Request, bytes | None] = {}  # those that cannot stand in it -> fingerprint, the same
+        self._keys: dict[
+            Request, int
+        ] = {}  # of those that were read from the storage, or need not be, until they are done
+        self._unkept: dict[
+            Request, bytes | None
+        ] = {}  # those that cannot stand in it -> fingerprint, the same
         self._out: set[Request] = set()  # those of both that were handed out
-        self._through: list[tuple[int | None, bytes | None]] = []  # key and fingerprint of those that are not done yet
+        self._through: list[
+            tuple[int | None, bytes | None]
+        ] = []  # key and fingerprint of those that are not done yet
         self._barrier = ItemBarrier(crawler, self._crawl.flushes, self._crawl.options.part_seconds)
         self._storing: asyncio.Task[None] | None = None
         self._tick: CallLaterResult | None = None
         self._log_at = 0.0
         self._failing_since: float | None = None  # monotonic; None: the last write succeeded
-        self._retry_times = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
+        self._retry_times = (
+            settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
+        )
         self._queues = HostQueues()
         self._pace.freed = self._queues.unpark
         self._waiting = 0  # requests in them
@@ -139,8 +149,12 @@ class Scheduler(BaseScheduler):
         self._timer_due = float("inf")
         self._reap_at = 0.0
         self._storage = self._opened_storage()
-        self._storage_kind = "memory" if self._storage is None else "shared" if self._storage.is_shared else "disk"
-        self._enqueued = dict.fromkeys(("memory", self._storage_kind), 0)  # where they stand; not counted yet
+        self._storage_kind = (
+            "memory" if self._storage is None else "shared" if self._storage.is_shared else "disk"
+        )
+        self._enqueued = dict.fromkeys(
+            ("memory", self._storage_kind), 0
+        )  # where they stand; not counted yet
         self._handed_out = 0  # the same
 
     def open(self, spider: Spider) -> Deferred[None] | None:
@@ -152,7 +166,9 @@ class Scheduler(BaseScheduler):
         if opening is not None:
             return deferred_from_coro(self._open(opening))
         if waiting := self._waiting:
-            logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": waiting})
+            logger.info(
+                "JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": waiting}
+            )
         self._write()
         return self._dupefilter.open()
 
@@ -171,7 +187,11 @@ class Scheduler(BaseScheduler):
         if not self._is_stored:
             return None
         try:
-            storage = self._opened_journal() if self._crawl.state is None else self._shared_queue(self._crawl.state)
+            storage = (
+                self._opened_journal()
+                if self._crawl.state is None
+                else self._shared_queue(self._crawl.state)
+            )
             storage.begin(self)
         except PolicyError as error:
             never_opened(self._crawler)
@@ -209,7 +229,9 @@ class Scheduler(BaseScheduler):
     def has_room(self) -> bool:
         """True where no host waits that may be asked, and few wait for their policies."""
         due = self._queues.next_due()
-        return (due is None or due > monotonic()) and len(self._pending_fetches) + len(self._fetches) < FETCHES_AHEAD
+        return (due is None or due > monotonic()) and len(self._pending_fetches) + len(
+            self._fetches
+        ) < FETCHES_AHEAD
 
     def arrived(self, key: int, origin: str, priority: int) -> None:
         self._queue_for(origin).push(key, priority)
@@ -225,7 +247,9 @@ class Scheduler(BaseScheduler):
                 if request in self._unkept:
                     unkept.append(request)
                 else:
-                    keys.append(self._keys.pop(request) if isinstance(request, Request) else request)
+                    keys.append(
+                        self._keys.pop(request) if isinstance(request, Request) else request
+                    )
             self._drop(queue)
             for request in unkept:
                 self._queue_for(queue.origin, queue.scopes).push(request, request.priority)
@@ -233,7 +257,9 @@ class Scheduler(BaseScheduler):
         return keys
 
     def waiting(self, host: str) -> int:
-        return sum(request not in self._unkept for queue in self._queues.of_host(host) for request in queue)
+        return sum(
+            request not in self._unkept for queue in self._queues.of_host(host) for request in queue
+        )
 
     def aside(self, host: str) -> Aside | None:
         queues = self._queues.of_host(host)
@@ -250,7 +276,9 @@ class Scheduler(BaseScheduler):
         if self._through and self._barrier.is_clear:
             self._acknowledge(self._storage, self._through)
             self._through = []
-        elif self._through and self._barrier.is_due(len(self._through), is_idle=not (self._out or len(self))):
+        elif self._through and self._barrier.is_due(
+            len(self._through), is_idle=not (self._out or len(self))
+        ):
             self._storing = asyncio.create_task(self._store(self._storage))
         try:
             self._storage.flush()
@@ -277,7 +305,10 @@ class Scheduler(BaseScheduler):
         assert self._storage
         if monotonic() >= self._log_at:
             self._log_at = monotonic() + 60
-            logger.error("%(setting)s: %(error)s; it is tried again", {"setting": self._storage.setting, "error": error})
+            logger.error(
+                "%(setting)s: %(error)s; it is tried again",
+                {"setting": self._storage.setting, "error": error},
+            )
 
     def _note_through(self, storage: Queue) -> None:
         """Note the requests that have left the engine: their callbacks and the pipelines of their items are through."""
@@ -319,7 +350,9 @@ class Scheduler(BaseScheduler):
                 {"setting": storage.setting, "number": len(self._through)},
             )
 
-    def _acknowledge(self, storage: Queue, through: Iterable[tuple[int | None, bytes | None]]) -> None:
+    def _acknowledge(
+        self, storage: Queue, through: Iterable[tuple[int | None, bytes | None]]
+    ) -> None:
         """Tell the storage which requests are done."""
         for key, fingerprint in through:
             if key is not None:
@@ -354,7 +387,10 @@ class Scheduler(BaseScheduler):
                     await closing_storage
             except OSError as error:
                 setting = self._storage.setting
-                logger.error("%(setting)s: %(error)s; what happened last is not in it", {"setting": setting, "error": error})
+                logger.error(
+                    "%(setting)s: %(error)s; what happened last is not in it",
+                    {"setting": setting, "error": error},
+                )
         closed: Any = self._dupefilter.close(reason)
         if closed is not None:
             await maybe_deferred_to_future(closed)
@@ -364,11 +400,21 @@ class Scheduler(BaseScheduler):
         if not aside:
             return
         self._stats.set_value("comity/scheduler/set-aside", sum(map(len, aside)))
-        remark = f"{self._storage.setting} keeps them" if self._storage else "set JOBDIR to keep such requests"
+        remark = (
+            f"{self._storage.setting} keeps them"
+            if self._storage
+            else "set JOBDIR to keep such requests"
+        )
         for queue in aside:
             logger.warning(
                 "%(number)d requests to %(origin)s were set aside: %(why)s, at most %(most)g s (COMITY_MAX_DELAY); %(kept)s",
-                {"number": len(queue), "origin": queue.origin, "why": queue.aside, "most": self._max_delay, "kept": remark},
+                {
+                    "number": len(queue),
+                    "origin": queue.origin,
+                    "why": queue.aside,
+                    "most": self._max_delay,
+                    "kept": remark,
+                },
             )
 
     def __len__(self) -> int:
@@ -396,7 +442,11 @@ class Scheduler(BaseScheduler):
             self._wait(queue, monotonic(), due, "it asks to come back later")
             return True
         is_start = self._is_start_of_all(request)  # which are not to be filtered otherwise
-        fingerprint = self._fingerprint(request) if self._filters_here and (is_start or not request.dont_filter) else None
+        fingerprint = (
+            self._fingerprint(request)
+            if self._filters_here and (is_start or not request.dont_filter)
+            else None
+        )
         if is_start:
             request.meta[STARTED] = True
         if self._is_seen(request, fingerprint):
@@ -424,7 +474,11 @@ class Scheduler(BaseScheduler):
         """True of a request with which each worker of the crawl begins. What is made of one, as it is tried again or redirected,
         has its meta, and is none."""
         is_shared = self._storage is not None and self._storage.is_shared
-        return is_shared and bool(request.meta.get("is_start_request")) and not request.meta.get(STARTED)
+        return (
+            is_shared
+            and bool(request.meta.get("is_start_request"))
+            and not request.meta.get(STARTED)
+        )
 
     def _is_seen(self, request: Request, fingerprint: bytes | None) -> bool:
         if self._storage is not None and fingerprint is not None:
@@ -439,7 +493,9 @@ class Scheduler(BaseScheduler):
 
     def _scopes(self, policies: Policies | None, request: Request) -> tuple[Limiter, ...]:
         """The limiters of the scopes that the request is in, where these are known and have limits of their own."""
-        limits = policies.site.limits(self._crawl.agent, request.url) if policies is not None else ()
+        limits = (
+            policies.site.limits(self._crawl.agent, request.url) if policies is not None else ()
+        )
         return tuple(map(self._pace.scope, limits))
 
     def hold(self, request: Request, wait: float) -> bool:
@@ -509,7 +565,10 @@ class Scheduler(BaseScheduler):
 
     def _from_queue(self, queue: HostQueue, now: float) -> Request | None:
         """The first request of a queue that is due; None where it waits on, for whatever will date it again."""
-        fetched, queue.fetched = queue.fetched, None  # for this turn alone: while the queue waits on, they may become stale
+        fetched, queue.fetched = (
+            queue.fetched,
+            None,
+        )  # for this turn alone: while the queue waits on, they may become stale
         request = self._first(queue)
         if request is None:
             return None
@@ -518,7 +577,11 @@ class Scheduler(BaseScheduler):
             return self._hand_out(queue, request, now)
         referrer_reach = self._crawl.referrals.referrer_reach(request)
         policies = self._crawl.policies.cached(queue.origin, referrer_reach)
-        if policies is None and fetched is not None and fetched.barred_for in (None, referrer_reach):
+        if (
+            policies is None
+            and fetched is not None
+            and fetched.barred_for in (None, referrer_reach)
+        ):
             policies = fetched.seen_from(referrer_reach)
         if policies is None:
             self._want_policies(queue)
@@ -529,7 +592,9 @@ class Scheduler(BaseScheduler):
             self._crawl.referrals.learn(policies)
         decision = self._access.decide(policies, request)
         if decision.verdict is Verdict.DENY:
-            return self._hand_out(queue, request, now)  # the middleware refuses it; it costs the host nothing
+            return self._hand_out(
+                queue, request, now
+            )  # the middleware refuses it; it costs the host nothing
         if decision.not_before is not None:
             wait = (decision.not_before - datetime.now(UTC)).total_seconds()
             self._wait(queue, now, now + max(wait, MIN_WAIT), "it asks to come back later")
@@ -548,7 +613,11 @@ class Scheduler(BaseScheduler):
             if limiter.full or limiter.awaited:
                 self._queues.park(queue, limiter)
                 return None
-        grant = None if slowest(queue.limiters).free_at > now else self._pace.try_acquire(queue.limiters)
+        grant = (
+            None
+            if slowest(queue.limiters).free_at > now
+            else self._pace.try_acquire(queue.limiters)
+        )
         if grant is None:
             limiter = slowest(queue.limiters)
             if limiter.full:  # the ledger is being asked
@@ -559,7 +628,12 @@ class Scheduler(BaseScheduler):
         return self._hand_out(queue, request, now, queue.limiters, grant)
 
     def _move(
-        self, queue: HostQueue, request: Request, scopes: tuple[Limiter, ...], fetched: Policies | None, now: float
+        self,
+        queue: HostQueue,
+        request: Request,
+        scopes: tuple[Limiter, ...],
+        fetched: Policies | None,
+        now: float,
     ) -> None:
         """The first request of the queue to that of its scopes: there it waits for no others, and no others for it."""
         other = self._queue_for(queue.origin, scopes, fetched)
@@ -582,7 +656,9 @@ class Scheduler(BaseScheduler):
                 restored = self._storage.get(request)
             except LookupError as error:
                 self._stats.inc_value("comity/scheduler/unreadable")
-                logger.error("%(setting)s: %(error)s", {"setting": self._storage.setting, "error": error})
+                logger.error(
+                    "%(setting)s: %(error)s", {"setting": self._storage.setting, "error": error}
+                )
                 queue.pop()
                 self._waiting -= 1
                 continue
@@ -609,7 +685,12 @@ class Scheduler(BaseScheduler):
             self._storage.set_aside(host_name(queue.origin))
 
     def _hand_out(
-        self, queue: HostQueue, request: Request, now: float, limiters: tuple[Limiter, ...] = (), grant: int = 0
+        self,
+        queue: HostQueue,
+        request: Request,
+        now: float,
+        limiters: tuple[Limiter, ...] = (),
+        grant: int = 0,
     ) -> Request:
         """Take the first request, on which was decided, out of its queue."""
         queue.pop()
@@ -627,7 +708,9 @@ class Scheduler(BaseScheduler):
         if request in self._keys or request in self._unkept:
             self._out.add(request)
 
-    def _queue_for(self, origin: str, scopes: tuple[Limiter, ...] = (), fetched: Policies | None = None) -> HostQueue:
+    def _queue_for(
+        self, origin: str, scopes: tuple[Limiter, ...] = (), fetched: Policies | None = None
+    ) -> HostQueue:
         """`fetched`: the policies for the first turn of a queue that was not there."""
         queue = self._queues.get(origin, scopes)
         if queue is not None:
@@ -665,7 +748,12 @@ class Scheduler(BaseScheduler):
             return False
         if not policies.unreachable and wait > self._max_delay + ROUNDING:
             return False  # nothing is refused, so nothing is set aside
-        self._wait(queue, now, now + max(wait, MIN_WAIT), f"its policies ({policies.error}) are not to be asked for")
+        self._wait(
+            queue,
+            now,
+            now + max(wait, MIN_WAIT),
+            f"its policies ({policies.error}) are not to be asked for",
+        )
         return True
 
     def _want_policies(self, queue: HostQueue) -> None:
@@ -673,7 +761,11 @@ class Scheduler(BaseScheduler):
         self._start_fetches()
 
     def _start_fetches(self) -> None:
-        while self._pending_fetches and len(self._fetches) < ORIGINS_AT_ONCE and not closing(self._crawler):
+        while (
+            self._pending_fetches
+            and len(self._fetches) < ORIGINS_AT_ONCE
+            and not closing(self._crawler)
+        ):
             task = asyncio.create_task(self._fetch(self._pending_fetches.popleft()))
             self._fetches.add(task)
             task.add_done_callback(self._fetched)
@@ -688,7 +780,9 @@ class Scheduler(BaseScheduler):
         if request is None:
             return
         try:
-            policies = await self._crawl.policies.get(queue.origin, self._crawl.referrals.referrer_reach(request))
+            policies = await self._crawl.policies.get(
+                queue.origin, self._crawl.referrals.referrer_reach(request)
+            )
         except ClosingError:
             return
         if self._misses_files(policies, request):
@@ -706,7 +800,9 @@ class Scheduler(BaseScheduler):
             return
         times += 1
         if self._storage is not None:
-            times = await self._storage.tries(origin, policies.failing_since, policies.fresh_until, here=times)
+            times = await self._storage.tries(
+                origin, policies.failing_since, policies.fresh_until, here=times
+            )
         self._failures[origin] = times, policies.fresh_until
 
     def _set_timer(self, due: float | None) -> None:

@@ -29,9 +29,7 @@ logger = logging.getLogger(__name__)
 QUEUE, SEEN, STATE = "requests.queue", "requests.seen", "active.json"  # of Scrapy
 ASIDE = ".taken-over"  # end of the names that they get
 WORKPLACE = "taking-over"  # folder of the copy, in JOBDIR
-IN_VAIN = (
-    10_000  # times that nothing comes out of a queue that is not empty: behind what cannot be read it is asked once a priority
-)
+IN_VAIN = 10_000  # times that nothing comes out of a queue that is not empty: behind what cannot be read it is asked once a priority
 HEX = frozenset(b"0123456789abcdef")
 
 
@@ -56,7 +54,9 @@ def _take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: b
     has_seen = with_seen and scrapys.was_closed and (folder / SEEN).is_file()
     fingerprints = read_fingerprints((folder / SEEN).read_bytes()) if has_seen else set()
     with scrapys:
-        count = journal.take_over(_identity(folder / QUEUE), scrapys.requests(), fingerprints, filtered=with_seen)
+        count = journal.take_over(
+            _identity(folder / QUEUE), scrapys.requests(), fingerprints, filtered=with_seen
+        )
     names = " and ".join(_put_aside(folder, journal, with_seen=with_seen))
     logger.info(
         "JOBDIR: %(taken)d requests that wait and %(seen)d fingerprints of Scrapy's own scheduler are taken over; its files are"
@@ -97,7 +97,11 @@ def read_fingerprints(octets: bytes) -> set[bytes]:
     The last one may be cut off."""
     if octets[:1] and octets[0] in HEX:
         lines = octets.split(b"\n")
-        return {bytes.fromhex(line.decode("ascii")) for line in lines if len(line) % 2 == 0 and HEX.issuperset(line) and line}
+        return {
+            bytes.fromhex(line.decode("ascii"))
+            for line in lines
+            if len(line) % 2 == 0 and HEX.issuperset(line) and line
+        }
     fingerprints, start = set(), 0
     while start + 2 <= len(octets):
         end = start + 2 + int.from_bytes(octets[start : start + 2], "big")
@@ -118,7 +122,9 @@ class _ScrapyQueue:
         # A crawl that ends in order writes last which queues there are.
         state = self._queue / STATE
         files = [path for path in self._queue.rglob("*") if path.is_file() and path != state]
-        self.was_closed = state.exists() and all(path.stat().st_mtime_ns <= state.stat().st_mtime_ns for path in files)
+        self.was_closed = state.exists() and all(
+            path.stat().st_mtime_ns <= state.stat().st_mtime_ns for path in files
+        )
 
     def __enter__(self) -> None:
         self._remove()
@@ -160,7 +166,10 @@ class _ScrapyQueue:
             except Exception as error:  # whatever the objects in it raise
                 assert self._crawler.stats
                 self._crawler.stats.inc_value("comity/scheduler/unreadable")
-                logger.error("JOBDIR: a request of Scrapy's own scheduler cannot be read: %(error)s", {"error": error})
+                logger.error(
+                    "JOBDIR: a request of Scrapy's own scheduler cannot be read: %(error)s",
+                    {"error": error},
+                )
             else:
                 if request is not None:
                     yield request

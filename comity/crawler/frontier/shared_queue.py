@@ -35,12 +35,12 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from comity.bounded import Bounded
-from comity.crawler.fetching.freshness import DAY
+from comity.cluster.connection import StateFullError
+from comity.cluster.queue import Entry, Lease, RedisQueue, Row, Shard, StateLostError
 from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import packed, unpacked, url_of
-from comity.crawler.redis_state.connection import StateFullError
-from comity.crawler.redis_state.queue import Entry, Lease, RedisQueue, Row, Shard, StateLostError
 from comity.crawler.scrapy_internals import end, wake
+from comity.gate.fetching.freshness import DAY
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import host_name, origin_or_empty
@@ -50,19 +50,24 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request
 
-    from comity.crawler.redis_state.neighbours import Neighbours
+    from comity.cluster.neighbours import Neighbours
 
 logger = logging.getLogger(__name__)
 
 TICK = 0.05  # seconds between two times that something is written
 HOSTS = 4096  # that a worker leases at most
 HOSTS_AT_ONCE = 64  # so that workers that begin together get as many each
-SLACK = 8  # a worker keeps up to this part of its share beyond it, so that hosts do not move to and fro
+SLACK = (
+    8  # a worker keeps up to this part of its share beyond it, so that hosts do not move to and fro
+)
 REQUESTS = 32  # of a host that wait here at most
 MAX_KNOWN = 100_000  # fingerprints that need not be asked for
 LEASE_EACH = 0.1  # seconds between two times that hosts are leased
 LEASE_AGAIN = 0.25  # the same, where there were none
-ENDED, LOST = "crawl_ended", "state_lost"  # finish_reason of a worker whose crawl was ended, or whose requests are gone
+ENDED, LOST = (
+    "crawl_ended",
+    "state_lost",
+)  # finish_reason of a worker whose crawl was ended, or whose requests are gone
 BALANCE_EACH = 1.0  # seconds between two looks at the share of this worker, while it leases nothing
 UNWANTED = 1.0  # seconds that a host is free before workers with their full share lease it: the others are busy
 BURY_AGAIN = 0.25  # seconds between two looks for workers on this machine that are dead
@@ -82,11 +87,17 @@ class _Waiting:
 class _Host:
     """A host that is leased."""
 
-    keys: set[int] = field(default_factory=set)  # of requests that wait here, are out or are through, and are not done
-    through: set[int] = field(default_factory=set)  # of requests whose items are not on the disk yet
+    keys: set[int] = field(
+        default_factory=set
+    )  # of requests that wait here, are out or are through, and are not done
+    through: set[int] = field(
+        default_factory=set
+    )  # of requests whose items are not on the disk yet
     waiting: int = 0  # in the state, as far as it is known
     is_leaving: bool = False  # it is given back when nothing of it is out here
-    suspects: dict[int, Entry] = field(default_factory=dict)  # requests that had a worker which died, until they were read
+    suspects: dict[int, Entry] = field(
+        default_factory=dict
+    )  # requests that had a worker which died, until they were read
 
 
 class SharedQueue:
@@ -125,8 +136,12 @@ class SharedQueue:
         queue.on_change(self._fingerprints.clear)
         self._new: dict[int, Row] = {}  # that the next flush puts
         self._done: dict[str, list[bytes]] = {}  # host -> keys of which the next one tells
-        self._unreadable: dict[str, dict[bytes, str]] = {}  # host -> keys of requests that are to be set aside, and why
-        self._reading = asyncio.Lock()  # that of a request which has killed a worker: alone, or others would be suspected too
+        self._unreadable: dict[
+            str, dict[bytes, str]
+        ] = {}  # host -> keys of requests that are to be set aside, and why
+        self._reading = (
+            asyncio.Lock()
+        )  # that of a request which has killed a worker: alone, or others would be suspected too
         self.is_finished = False
         self._tasks: list[asyncio.Task[None]] = []
         self._changed_hosts: set[str] = set()  # those that are to be looked after
@@ -154,10 +169,14 @@ class SharedQueue:
                 self._complain(f"{error}; it is tried again")
                 await asyncio.sleep(TICK)
             except StateLostError as error:
-                raise PolicyError(f"COMITY_STATE: {self._queue.address} cannot be relied on: {error}") from None
+                raise PolicyError(
+                    f"COMITY_STATE: {self._queue.address} cannot be relied on: {error}"
+                ) from None
         if self._queue.state == "ended":
             name = self._queue.address.crawl
-            raise PolicyError(f"crawl `{name}` has been ended: `scrapy frontier {name} --resume`, or another COMITY_CRAWL")
+            raise PolicyError(
+                f"crawl `{name}` has been ended: `scrapy frontier {name} --resume`, or another COMITY_CRAWL"
+            )
         for task in (self._share(), self._renew(), self._bury(), self._look(), self._sweep()):
             self._tasks.append(asyncio.create_task(task))
 
@@ -172,7 +191,10 @@ class SharedQueue:
         words = {"crawl": crawl, "since": since.isoformat(" ", "minutes")}
         if self._again_after and seconds >= self._again_after:
             if await self._queue.begin_again():
-                logger.info("COMITY_STATE: crawl `%(crawl)s`, which was finished at %(since)s, begins again", words)
+                logger.info(
+                    "COMITY_STATE: crawl `%(crawl)s`, which was finished at %(since)s, begins again",
+                    words,
+                )
             return
         again = f"e.g. {DAY / 2:.0f} for a crawl each day"
         if self._again_after:
@@ -220,7 +242,9 @@ class SharedQueue:
             return unpacked(waiting.body, self._spider)
         except ValueError as error:
             self._set_unreadable(key, str(error))
-            raise LookupError(f"a request to {waiting.host} cannot be read, and is set aside: {printable(str(error))}") from error
+            raise LookupError(
+                f"a request to {waiting.host} cannot be read, and is set aside: {printable(str(error))}"
+            ) from error
 
     def _set_unreadable(self, key: int, why: str) -> None:
         waiting = self._requests.pop(key)
@@ -298,7 +322,9 @@ class SharedQueue:
                     elif host := self._hosts.get(row.host):
                         host.waiting += 1
                         self._changed_hosts.add(row.host)
-            failed = await _failures({of_host: self._queue.ack(of_host, keys) for of_host, keys in done.items()})
+            failed = await _failures(
+                {of_host: self._queue.ack(of_host, keys) for of_host, keys in done.items()}
+            )
             done = {of_host: keys for of_host, keys in done.items() if of_host in failed}
             for error in failed.values():
                 raise error
@@ -351,7 +377,11 @@ class SharedQueue:
         if excess <= max(1, self._queue.share // SLACK) or monotonic() < self._keep_until:
             return
         excess -= sum(shard.ready for shard in shards)
-        busy = [name for name in staying if name in self._done or self._taker.waiting(name) < len(self._hosts[name].keys)]
+        busy = [
+            name
+            for name in staying
+            if name in self._done or self._taker.waiting(name) < len(self._hosts[name].keys)
+        ]
         free = list(set(staying).difference(busy))[: max(0, excess)]
         for name in free:
             self._drop(name)
@@ -370,7 +400,9 @@ class SharedQueue:
             leases = await self._queue.lease(most, REQUESTS, unwanted=UNWANTED, shards=shards)
             if leases:
                 self._keep_until = monotonic() + self._queue.ttl
-        self._lease_at = monotonic() + (LEASE_EACH if leases else LEASE_AGAIN if below > 0 else BALANCE_EACH)
+        self._lease_at = monotonic() + (
+            LEASE_EACH if leases else LEASE_AGAIN if below > 0 else BALANCE_EACH
+        )
         for lease in leases:
             self._drop(lease.host)  # where the lease that this worker had of it has ended
             self._hosts[lease.host] = _Host()
@@ -402,11 +434,15 @@ class SharedQueue:
                 self._arrive(lease)
                 if not lease.requests:  # those that were next are not to be read
                     self._changed_hosts.add(name)
-        elif name in self._done or name in self._unreadable:  # what is released before that is told would go out again
+        elif (
+            name in self._done or name in self._unreadable
+        ):  # what is released before that is told would go out again
             self._changed_hosts.add(name)
         elif not host.keys and (host.is_leaving or not host.waiting):
             del self._hosts[name]
-            self._lease_at = min(self._lease_at, monotonic() + LEASE_EACH)  # there is room for another one
+            self._lease_at = min(
+                self._lease_at, monotonic() + LEASE_EACH
+            )  # there is room for another one
             await self._queue.release(name)
 
     async def _is_given_back(self, name: str, host: _Host) -> bool:
@@ -455,12 +491,18 @@ class SharedQueue:
             async with self._reading if group is not fresh else nullcontext():
                 keys = [entry.key for entry in group.values()]
                 await self._queue.read(name, keys, is_done=False)
-                readable = {number: self._is_readable(number) for number in group if number in self._requests}
+                readable = {
+                    number: self._is_readable(number)
+                    for number in group
+                    if number in self._requests
+                }
                 await self._queue.read(name, keys, is_done=True)
             for number, is_readable in readable.items():
                 if host.suspects.pop(number, None) is not None and is_readable:
                     body = group[number].body
-                    self._taker.arrived(number, origin_or_empty(url_of(body)), group[number].priority)
+                    self._taker.arrived(
+                        number, origin_or_empty(url_of(body)), group[number].priority
+                    )
         wake(self._crawler)
 
     def _is_readable(self, number: int) -> bool:
@@ -479,7 +521,10 @@ class SharedQueue:
 
     async def _renew_now(self) -> None:
         for name in await self._queue.renew([*self._hosts]):
-            logger.info("COMITY_STATE: the lease of %(host)s has run out: others go on with it", {"host": name})
+            logger.info(
+                "COMITY_STATE: the lease of %(host)s has run out: others go on with it",
+                {"host": name},
+            )
             self._drop(name)
         if self._queue.state != "running":  # somebody has paused or ended the crawl
             hosts = [*self._hosts]
@@ -521,7 +566,10 @@ class SharedQueue:
         with self._neighbours.dead() as workers:
             for worker in workers:
                 await self._queue.bury(worker)
-                logger.info("COMITY_STATE: %(worker)s is dead: others go on with its hosts", {"worker": printable(worker)})
+                logger.info(
+                    "COMITY_STATE: %(worker)s is dead: others go on with its hosts",
+                    {"worker": printable(worker)},
+                )
 
     def _drop(self, name: str) -> None:
         """Others may have the host from now on. What is out here stays out, and is done for all."""
@@ -542,7 +590,9 @@ class SharedQueue:
         self.is_finished = is_finished and not (self._hosts or self._new)
         if self.is_finished:
             if self._queue.aside:
-                self._stats.set_value("comity/scheduler/set-aside", self._queue.aside)  # of all workers
+                self._stats.set_value(
+                    "comity/scheduler/set-aside", self._queue.aside
+                )  # of all workers
             if self._queue.unreadable:
                 logger.warning(
                     "COMITY_STATE: %(number)d requests could not be read, and are set aside: `scrapy frontier %(crawl)s` lists"
@@ -578,4 +628,8 @@ class SharedQueue:
 async def _failures(calls: dict[str, Coroutine[Any, Any, None]]) -> dict[str, BaseException]:
     """The errors of calls that go out together, by their names."""
     outcomes = await asyncio.gather(*calls.values(), return_exceptions=True)
-    return {name: outcome for name, outcome in zip(calls, outcomes, strict=True) if isinstance(outcome, BaseException)}
+    return {
+        name: outcome
+        for name, outcome in zip(calls, outcomes, strict=True)
+        if isinstance(outcome, BaseException)
+    }

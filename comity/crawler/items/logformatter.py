@@ -15,7 +15,7 @@ from scrapy.utils.misc import load_object
 
 from comity.crawler.item_pages import copied
 from comity.crawler.item_tags import ItemTags
-from comity.crawler.options import tag_setting
+from comity.gate.options import tag_setting
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 def shorten(settings: BaseSettings) -> None:
     """Makes the project's LOG_FORMATTER show tags in short. Nothing else about it changes."""
     formatter = load_object(settings["LOG_FORMATTER"])
-    if isinstance(formatter, type) and issubclass(formatter, LogFormatter) and not issubclass(formatter, ShortTags):
+    if (
+        isinstance(formatter, type)
+        and issubclass(formatter, LogFormatter)
+        and not issubclass(formatter, ShortTags)
+    ):
         settings.set("LOG_FORMATTER", _short(formatter), settings.getpriority("LOG_FORMATTER") or 0)  # type: ignore[arg-type]  # a class
 
 
@@ -36,7 +40,9 @@ class ShortTags(LogFormatter):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
         formatter = super().from_crawler(crawler)
-        formatter._tags = ItemTags(tag_setting(crawler.settings))  # there may be no loop for a Crawl yet
+        formatter._tags = ItemTags(
+            tag_setting(crawler.settings)
+        )  # there may be no loop for a Crawl yet
         return formatter
 
     def scraped(self, item: Any, *args: Any, **kwargs: Any) -> Any:
@@ -80,7 +86,9 @@ class _ShortItem:
             else:
                 shortened = copied(item, {field: _Summary(tag)})
             return str(shortened)
-        except Exception:  # whatever the class does when it is copied: a log line is no reason to fail
+        except (
+            Exception
+        ):  # whatever the class does when it is copied: a log line is no reason to fail
             return str(item)
 
     __repr__ = __str__
@@ -93,6 +101,7 @@ class _Summary:
     def __repr__(self) -> str:
         uses = self._tag.get("uses", {})
         by_verdict = {
-            verdict: ", ".join(name for name, use in uses.items() if use["verdict"] == verdict) for verdict in ("allow", "deny")
+            verdict: ", ".join(name for name, use in uses.items() if use["verdict"] == verdict)
+            for verdict in ("allow", "deny")
         }
         return f"<{'; '.join(f'{verdict}: {names}' for verdict, names in by_verdict.items() if names)}>"

@@ -16,10 +16,10 @@ from scrapy.pipelines.media import MediaPipeline
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import arg_to_iter
 
-from comity.crawler.item_pages import current_page
-from comity.crawler.pages.responses import ResponsePages
-from comity.crawler.request.access import Access
-from comity.crawler.run.flights import ClosingError
+from comity.gate.pages.responses import ResponsePages
+from comity.gate.request.access import Access
+from comity.gate.request.referrals import current_page
+from comity.gate.run.flights import ClosingError
 from comity.policies import Decision, Verdict
 from comity.policies.answers.decision import UseDecision
 
@@ -38,7 +38,9 @@ def bind(pipeline: MediaPipeline, access: Access, pages: ResponsePages) -> None:
                 access.expect_file(request)
                 yield request
 
-    async def media_downloaded(response: Response, request: Request, info: MediaPipeline.SpiderInfo, *, item: Any = None) -> Any:
+    async def media_downloaded(
+        response: Response, request: Request, info: MediaPipeline.SpiderInfo, *, item: Any = None
+    ) -> Any:
         refused = await _refusal_of_file(response, access, pages)
         if refused is not None:
             access.record_stopped(response.request or request, refused)
@@ -49,7 +51,9 @@ def bind(pipeline: MediaPipeline, access: Access, pages: ResponsePages) -> None:
     pipeline.media_downloaded = media_downloaded  # type: ignore[method-assign]
 
 
-async def _refusal_of_file(response: Response, access: Access, pages: ResponsePages) -> Decision | None:
+async def _refusal_of_file(
+    response: Response, access: Access, pages: ResponsePages
+) -> Decision | None:
     """The refusal of a file by what holds for every page, all that goes with it included."""
     if not access.agent.uses:
         return None
@@ -65,7 +69,9 @@ async def _refusal_of_file(response: Response, access: Access, pages: ResponsePa
 def refusal(decisions: Iterable[UseDecision]) -> Decision | None:
     """The refusal of a file, where each of the decisions, which are on all declared uses, refuses it. Silence is no refusal."""
     decided = tuple(decisions)
-    if not decided or any(decision.verdict is not Verdict.DENY or not decision.stated for decision in decided):
+    if not decided or any(
+        decision.verdict is not Verdict.DENY or not decision.stated for decision in decided
+    ):
         return None
     reasons = dict.fromkeys(reason for decision in decided for reason in decision.reasons)
     return Decision(verdict=Verdict.DENY, reasons=tuple(reasons))

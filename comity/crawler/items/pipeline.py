@@ -13,9 +13,10 @@ from scrapy.pipelines.media import MediaPipeline
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.elements import declared
-from comity.crawler.item_pages import changed, current_page
+from comity.crawler.item_pages import changed
 from comity.crawler.items.media import bind
 from comity.crawler.scrapy_internals import engine_of, item_pipelines
+from comity.gate.request.referrals import current_page
 from comity.policies import Page
 from comity.policies.elements.redaction import redacted_fields
 from comity.policies.tag import TagError, join_tags, no_page, not_understood, read_tag
@@ -61,7 +62,9 @@ class PermissionsPipeline:
         It is no `open_spider`: where a later one fails, Scrapy never awaits what it made of ours, and Python warns."""
         pipelines = list(item_pipelines(self._crawler))
         if self not in pipelines and engine_of(self._crawler) is not None:
-            self._warn("This version of Scrapy does not tell its item pipelines: files that a page refuses are fetched")
+            self._warn(
+                "This version of Scrapy does not tell its item pipelines: files that a page refuses are fetched"
+            )
         for pipeline in pipelines:
             if isinstance(pipeline, MediaPipeline):
                 bind(pipeline, self._crawl.access, self._crawl.responses)
@@ -92,10 +95,14 @@ class PermissionsPipeline:
             return item, self._tag(page), ()
         field, selectors = self._tags.field_of(item), declared(item)
         fields = {name: value for name, value in ItemAdapter(item).items() if name != field}
-        names = fields.keys() if isinstance(item, dict) else ()  # those of a class are the spider's own
+        names = (
+            fields.keys() if isinstance(item, dict) else ()
+        )  # those of a class are the spider's own
         if self._crawl.options.elements != "redact":
             return item, page.tag_of(fields, selectors, names=names), ()
-        redacted = redacted_fields(rules, fields, selectors, page.refusable(self._crawl.agent.uses), names=names)
+        redacted = redacted_fields(
+            rules, fields, selectors, page.refusable(self._crawl.agent.uses), names=names
+        )
         if redacted.changed or redacted.removed:
             self._stats.inc_value("comity/items/redacted")
             item = changed(item, redacted.changed)
@@ -106,11 +113,15 @@ class PermissionsPipeline:
     def _tag(self, page: Page | None) -> dict[str, Any]:
         if page is not None:
             return page.tag_of({}, {})
-        self._warn("An item came from no page (start(), an errback, or replaced on its way): nobody may use it")
+        self._warn(
+            "An item came from no page (start(), an errback, or replaced on its way): nobody may use it"
+        )
         self._stats.inc_value("comity/items/no-page")
         return no_page(self._crawl.agent, _NO_PAGE)
 
-    def _with_earlier(self, item: Any, tag: dict[str, Any], redacted: Collection[str], *, has_page: bool) -> dict[str, Any]:
+    def _with_earlier(
+        self, item: Any, tag: dict[str, Any], redacted: Collection[str], *, has_page: bool
+    ) -> dict[str, Any]:
         """An item that has a tag already was yielded for another page before: what that one refuses stays refused.
 
         `redacted`: the fields that have changed since, in which nobody knows the places of that tag any more."""
@@ -118,14 +129,20 @@ class PermissionsPipeline:
             try:
                 read_tag(earlier)
             except TagError as error:
-                self._warn("An item had a tag before that is not understood: none of its uses is permitted")
+                self._warn(
+                    "An item had a tag before that is not understood: none of its uses is permitted"
+                )
                 earlier = not_understood(self._crawl.agent, error, tag["uses"])
             for element in earlier["elements"]:
-                element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
+                element["spans"] = [
+                    [span[0]] if span[0] in redacted else span for span in element["spans"]
+                ]
                 if "names" in element:
                     element["names"] = [name for name in element["names"] if name in item]
             if not has_page:  # all that it had before is refused
-                tag = join_tags(self._crawl.agent, tag, no_page(self._crawl.agent, _NO_PAGE, earlier["uses"]))
+                tag = join_tags(
+                    self._crawl.agent, tag, no_page(self._crawl.agent, _NO_PAGE, earlier["uses"])
+                )
             tag = join_tags(self._crawl.agent, tag, earlier)
         return tag
 
@@ -141,10 +158,17 @@ class PermissionsPipeline:
 
     def _drop_unusable(self, tag: dict[str, Any]) -> None:
         declared_uses, uses = self._crawl.agent.uses, tag["uses"]
-        if self._crawl.options.drop_unusable and declared_uses and all(uses[use]["verdict"] == "deny" for use in declared_uses):
+        if (
+            self._crawl.options.drop_unusable
+            and declared_uses
+            and all(uses[use]["verdict"] == "deny" for use in declared_uses)
+        ):
             self._stats.inc_value("comity/items/dropped")
             rule = tag["reasons"][uses[declared_uses[0]]["because"][0]]["rule"]
-            raise DropItem(f"none of COMITY_USES ({', '.join(declared_uses)}) is permitted: {rule}", log_level="INFO")
+            raise DropItem(
+                f"none of COMITY_USES ({', '.join(declared_uses)}) is permitted: {rule}",
+                log_level="INFO",
+            )
 
     def _warn(self, message: str) -> None:
         """Warn of it once a crawl."""
@@ -157,8 +181,16 @@ class PermissionsPipeline:
 
     def _spider_closed(self) -> None:
         dropped = self._stats.get_value("comity/items/dropped", 0)
-        others = self._stats.get_value("item_dropped_count", 0) - dropped - self._stats.get_value("comity/items/untaggable", 0)
-        if self._tags.are_in_items and others > 0 and not self._stats.get_value("item_scraped_count"):
+        others = (
+            self._stats.get_value("item_dropped_count", 0)
+            - dropped
+            - self._stats.get_value("comity/items/untaggable", 0)
+        )
+        if (
+            self._tags.are_in_items
+            and others > 0
+            and not self._stats.get_value("item_scraped_count")
+        ):
             self._warn(f"All items were dropped by other pipelines. {_UNKNOWN_FIELD}")
         if dropped:
             logger.warning(

@@ -13,9 +13,9 @@ from scrapy.http import Headers, Request, Response
 from comity.crawler.crawl import Crawl
 from comity.crawler.elements import register
 from comity.crawler.frontier.backlog import Backlog
-from comity.crawler.pace.slots import Slots
-from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import engine_of, lent_place
+from comity.crawler.slots import Slots
+from comity.gate.run.flights import ClosingError
 from comity.policies import Decision, Verdict
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ class AccessMiddleware:
         self._pace = self._crawl.pace
         self._slots = Slots(crawler, self._pace)
         self._backlog = Backlog(crawler)
-        self._stopped: WeakKeyDictionary[Request, Decision] = WeakKeyDictionary()  # whose responses came without their bodies
+        self._stopped: WeakKeyDictionary[Request, Decision] = (
+            WeakKeyDictionary()
+        )  # whose responses came without their bodies
         if self._access.skips_unusable:
             crawler.signals.connect(self._headers_received, signals.headers_received)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
@@ -71,18 +73,24 @@ class AccessMiddleware:
         referrals = self._crawl.referrals
         referrals.make(request, is_awaited=True)
         referrals.handle(request)
-        self._pace.release(request)  # or it would wait for itself, where another middleware made a new request of it
+        self._pace.release(
+            request
+        )  # or it would wait for itself, where another middleware made a new request of it
         try:
             with lent_place(self._crawler), self._occupy_slot(request):
                 return await self._crawl.gate.wait(request, referrals.referrer_reach(request))
         except ClosingError:
             is_running = engine_of(self._crawler) is not None  # in a test of this alone it is not
-            raise IgnoreRequest("the crawl is ending" if is_running else "no crawl is running to ask for policies") from None
+            raise IgnoreRequest(
+                "the crawl is ending" if is_running else "no crawl is running to ask for policies"
+            ) from None
 
     def _occupy_slot(self, request: Request) -> AbstractContextManager[None]:
         return self._slots.occupy(request) if request in self._backlog else nullcontext()
 
-    def _headers_received(self, headers: Headers, body_length: int | None, request: Request) -> None:
+    def _headers_received(
+        self, headers: Headers, body_length: int | None, request: Request
+    ) -> None:
         """End the download where the header fields refuse every declared use: nothing could be done with the body.
 
         A redirect goes its way, and so does a response after which the request is made again."""
@@ -90,7 +98,9 @@ class AccessMiddleware:
             return
         decision = self._access.refused_by_headers(request, headers)
         if decision is not None:
-            request.meta["dont_cache"] = True  # HttpCacheMiddleware would keep the response without its body
+            request.meta["dont_cache"] = (
+                True  # HttpCacheMiddleware would keep the response without its body
+            )
             self._stopped[request] = decision
             raise StopDownload(fail=False)
 

@@ -11,7 +11,7 @@ from scrapy import signals
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.request.sessions import DeclaredSession
+from comity.gate.request.sessions import DeclaredSession
 from comity.policies.syntax.printable import printable
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ class FieldsMiddleware:
         self._user_agent = self._crawl.agent.user_agent.encode("latin-1", "replace")
         self._token = self._crawl.agent.token.lower()
         self._warned = False
-        self._replaced: WeakKeyDictionary[Request, dict[str, list[bytes]]] = WeakKeyDictionary()  # what stood there before
+        self._replaced: WeakKeyDictionary[Request, dict[str, list[bytes]]] = (
+            WeakKeyDictionary()
+        )  # what stood there before
         assert crawler.stats is not None
         self._stats = crawler.stats
         # One that stands behind this one sees the answer first, and may make a new request of this, or end it with an error.
@@ -73,7 +75,11 @@ class FieldsMiddleware:
                 "%(request)s goes out as `%(sent)s`, which does not name COMITY_AGENT `%(agent)s`: a spider or a middleware has"
                 " set it, and sites cannot know whom to address. What they say to %(agent)s is obeyed all the same"
                 " (docs/projects.md)",
-                {"request": request, "sent": printable(sent.encode("utf-8", "replace")), "agent": self._crawl.agent.token},
+                {
+                    "request": request,
+                    "sent": printable(sent.encode("utf-8", "replace")),
+                    "agent": self._crawl.agent.token,
+                },
             )
 
     def _declare(self, request: Request, purposes: tuple[str, ...]) -> None:
@@ -91,8 +97,12 @@ class FieldsMiddleware:
         if session.cookies:
             cookies = dict(session.cookies)
             crumbs = b"; ".join(request.headers.getlist("Cookie")).decode("latin-1").split(";")
-            others = [crumb.strip() for crumb in crumbs if crumb.strip() and _name(crumb) not in cookies]
-            fields["Cookie"] = "; ".join([*others, *(f"{name}={value}" for name, value in cookies.items())])
+            others = [
+                crumb.strip() for crumb in crumbs if crumb.strip() and _name(crumb) not in cookies
+            ]
+            fields["Cookie"] = "; ".join(
+                [*others, *(f"{name}={value}" for name, value in cookies.items())]
+            )
         self._replaced[request] = {name: request.headers.getlist(name) for name in fields}
         for name, value in fields.items():
             request.headers[name] = value.encode("latin-1")
@@ -121,7 +131,9 @@ class FieldsMiddleware:
             return
         session_cookies = dict(outgoing.session.cookies)
         cookies = response.headers.getlist("Set-Cookie")
-        others = [cookie for cookie in cookies if _name(cookie.decode("latin-1")) not in session_cookies]
+        others = [
+            cookie for cookie in cookies if _name(cookie.decode("latin-1")) not in session_cookies
+        ]
         if others:
             response.headers["Set-Cookie"] = others
         elif cookies:

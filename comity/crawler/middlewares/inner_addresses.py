@@ -8,7 +8,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.request.access import inner_address
+from comity.gate.request.access import inner_address
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -39,6 +39,8 @@ class AddressMiddleware:
         refused = self._crawl.referrals.check_response(request, response)
         if refused is not None:
             referrer_reach, reach = refused
-            decision = inner_address(request.url, referrer_reach, f"the answer came from a {reach.value} address")
+            decision = inner_address(
+                request.url, referrer_reach, f"the answer came from a {reach.value} address"
+            )
             self._crawl.access.record_stopped(request, decision)
             raise IgnoreRequest(str(decision))

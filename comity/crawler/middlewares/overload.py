@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.request.facts import fields_of
+from comity.gate.request.facts import fields_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -39,4 +39,6 @@ class RateMiddleware:
         if not self._retries or request.meta.get("dont_retry"):
             return False
         most: int | None = request.meta.get("max_retry_times")
-        return bool(request.meta.get("retry_times", 0) < (self._retry_times if most is None else most))
+        return bool(
+            request.meta.get("retry_times", 0) < (self._retry_times if most is None else most)
+        )

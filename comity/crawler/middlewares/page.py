@@ -9,7 +9,7 @@ from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.elements import register
-from comity.crawler.run.flights import ClosingError
+from comity.gate.run.flights import ClosingError
 from comity.policies import Page, Verdict
 from comity.policies.document.nofollow import canonical
 
@@ -33,7 +33,9 @@ class PageMiddleware:
         self._crawl.referrals.handle(response.request)
         register(response, self._crawl.responses)
 
-    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
         try:
             page = await self._crawl.responses.page(response)
         except ClosingError:  # nobody knows any more what may be done
@@ -51,7 +53,9 @@ class PageMiddleware:
                 else:
                     yield output
                 continue
-            if output is not None and self._crawl.item_pages.has_pipeline:  # None goes to no pipeline
+            if (
+                output is not None and self._crawl.item_pages.has_pipeline
+            ):  # None goes to no pipeline
                 if not is_completed and page is not None:
                     page = await self._completed(response, page)
                     is_completed = True

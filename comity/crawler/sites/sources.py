@@ -13,11 +13,11 @@ from scrapy import Spider
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.causes import no_host
-from comity.crawler.fetching.fetcher import Policies
-from comity.crawler.fetching.reach import Reach
-from comity.crawler.run.console import complain
-from comity.crawler.run.flights import ClosingError
+from comity.gate.fetching.causes import no_host
+from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.reach import Reach
+from comity.gate.run.console import complain
+from comity.gate.run.flights import ClosingError
 from comity.policies import Agent, Fetched, PolicyError, Site
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.formats.file import MAX_REFERENCES
@@ -51,7 +51,9 @@ class PolicySpider(CommandSpider):
 
     name = "policy"
     url: str
-    referrer_reach: Reach | None = None  # that of a site as which it asks; None: the operator, who may ask anywhere
+    referrer_reach: Reach | None = (
+        None  # that of a site as which it asks; None: the operator, who may ask anywhere
+    )
     policies: Policies | None = None
 
     @property
@@ -101,14 +103,20 @@ def misplaced_files(folder: Path) -> dict[str, str]:
     for path in WELL_KNOWN:
         name = posixpath.basename(path)
         for place in (f"/{name}", f"/.well-known/{name}"):
-            if place != path and (folder / place[1:]).is_file() and not (folder / path[1:]).exists():
+            if (
+                place != path
+                and (folder / place[1:]).is_file()
+                and not (folder / path[1:]).exists()
+            ):
                 misplaced[place[1:]] = path[1:]
     return misplaced
 
 
 def path_in_folder(origin: str, url: str) -> str:
     """Return the path that a file of this URL has in the folder of a site, with a slash before it."""
-    return target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
+    return (
+        target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
+    )
 
 
 def read_file(folder: Path, path: str) -> Fetched | None:

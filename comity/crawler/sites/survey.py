@@ -17,10 +17,10 @@ from typing import IO, TYPE_CHECKING
 
 from comity.bounded import Bounded
 from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.fetcher import Policies
-from comity.crawler.fetching.files import ORIGINS_AT_ONCE
-from comity.crawler.run.flights import ClosingError
 from comity.crawler.scrapy_internals import closing
+from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.files import ORIGINS_AT_ONCE
+from comity.gate.run.flights import ClosingError
 from comity.policies.syntax.urls import host_name
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_SEEN = 100_000  # origins that are remembered; of the others the store knows that they were asked
+MAX_SEEN = (
+    100_000  # origins that are remembered; of the others the store knows that they were asked
+)
 READ_AHEAD = 100  # origins that are read at a time: reading may block
 MAX_WAIT = 60.0  # seconds until an origin may be asked again; one that wants to be left alone for longer is given up
 LOOK = 0.5  # seconds between two looks whether the crawl is ending
@@ -85,7 +87,11 @@ class Survey:
             try:
                 await self._sleep(due)
                 policies = await self._get(origin)
-                if policies.unreachable and not is_last and policies.fresh_until - time.time() <= MAX_WAIT:
+                if (
+                    policies.unreachable
+                    and not is_last
+                    and policies.fresh_until - time.time() <= MAX_WAIT
+                ):
                     print(origin, policies.fresh_until, file=again)
                 else:
                     self._tell(origin, policies)
@@ -101,7 +107,10 @@ class Survey:
         except BaseException as error:
             again.close()
             if isinstance(error, ExceptionGroup):
-                raise next((cause for cause in error.exceptions if not isinstance(cause, ClosingError)), ClosingError()) from None
+                raise next(
+                    (cause for cause in error.exceptions if not isinstance(cause, ClosingError)),
+                    ClosingError(),
+                ) from None
             raise
         return again
 

@@ -20,17 +20,34 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Self
 
 from comity.bounded import BoundedSize
-from comity.dataset.captures.index import DAMAGED, EPOCH, MAX_HOPS, Index, IndexReader, Row, Unreadable, microseconds
+from comity.dataset.captures.index import (
+    DAMAGED,
+    EPOCH,
+    MAX_HOPS,
+    Index,
+    IndexReader,
+    Row,
+    Unreadable,
+    microseconds,
+)
 from comity.dataset.captures.sources import Source
 from comity.policies import Agent, PolicyError, Site
-from comity.policies.answers.fetched import STAND_IN, Availability, Fetched, availability, stands_in_until
+from comity.policies.answers.fetched import (
+    STAND_IN,
+    Availability,
+    Fetched,
+    availability,
+    stands_in_until,
+)
 from comity.policies.formats import WELL_KNOWN, accepted
 from comity.policies.formats.file import MAX_REFERENCES
 from comity.policies.syntax.printable import printable
 
 MAX_AGE = timedelta(seconds=STAND_IN)  # of a copy that counts
 MAX_SITES = 2000  # that are kept compiled
-MAX_SITE_BYTES = 32 * 2**20  # octets of their policy files; compiled they take up to three times as much
+MAX_SITE_BYTES = (
+    32 * 2**20
+)  # octets of their policy files; compiled they take up to three times as much
 MAX_SPANS = 8  # of an origin, of which is remembered what it said then
 SECOND = 10**6  # microseconds; the dates of WARC records are of a second
 NO_COPY = Fetched(status=0, error="there is no copy of it", was_asked=False)
@@ -41,7 +58,9 @@ class Copy(NamedTuple):
     """The copy of a policy file that counts at a moment."""
 
     url: str  # that was asked for
-    fetched_at: datetime | None  # None: there is no copy, and the file counts as one that could not be had
+    fetched_at: (
+        datetime | None
+    )  # None: there is no copy, and the file counts as one that could not be had
     sha256: str | None  # of the text, hexadecimal; None: there is none
     status: int  # 0: there is no copy, or no answer of HTTP
     source: str  # the file that the copy stands in
@@ -81,7 +100,14 @@ class _Span:
 class PolicyCaptures:
     """Captures of policy files, for one agent. It can be pickled while it is open: each process reads the index for itself."""
 
-    def __init__(self, index: Path, agent: Agent, *, max_age: timedelta = MAX_AGE, now: datetime | None = None) -> None:
+    def __init__(
+        self,
+        index: Path,
+        agent: Agent,
+        *,
+        max_age: timedelta = MAX_AGE,
+        now: datetime | None = None,
+    ) -> None:
         """`index`: made by `open`. `max_age`: of a copy, at the moment for which it is asked. `now`: aware; None: the clock."""
         self.index = index
         self.agent = agent
@@ -89,9 +115,13 @@ class PolicyCaptures:
         self.now = now or datetime.now(UTC)
         self._reader: IndexReader | None = None
         self._process = 0  # that has opened it
-        self._sites: BoundedSize[tuple[object, ...], CapturedSite] = BoundedSize(MAX_SITES, MAX_SITE_BYTES, _size)
+        self._sites: BoundedSize[tuple[object, ...], CapturedSite] = BoundedSize(
+            MAX_SITES, MAX_SITE_BYTES, _size
+        )
         self._spans: BoundedSize[str, tuple[_Span, ...]] = BoundedSize(
-            MAX_SITES, MAX_SITE_BYTES, lambda spans: sum(_size(span.captured) for span in spans if span.captured)
+            MAX_SITES,
+            MAX_SITE_BYTES,
+            lambda spans: sum(_size(span.captured) for span in spans if span.captured),
         )
         self._answers: BoundedSize[tuple[str, Row], Fetched] = BoundedSize(
             MAX_SITES, MAX_SITE_BYTES, lambda answer: len(answer.body)
@@ -115,12 +145,18 @@ class PolicyCaptures:
         told how much more has been read, in the measure of the sources' sizes."""
         with ExitStack() as stack:
             if index is None:
-                index = Path(stack.enter_context(TemporaryDirectory(prefix="comity-captures-"))) / INDEX
+                index = (
+                    Path(stack.enter_context(TemporaryDirectory(prefix="comity-captures-"))) / INDEX
+                )
             with closing(Index(index)) as writer:
                 try:
                     writer.take(sources, progress)
                 except OSError as error:
-                    message = f"{error.filename} cannot be read: {error.strerror}" if error.filename else str(error)
+                    message = (
+                        f"{error.filename} cannot be read: {error.strerror}"
+                        if error.filename
+                        else str(error)
+                    )
                     raise PolicyError(f"--policies: {message}") from None
             captures = cls(index, agent, max_age=max_age, now=now)
             captures._folder = stack.pop_all()
@@ -144,7 +180,9 @@ class PolicyCaptures:
 
     @property
     def _index(self) -> IndexReader:
-        if self._reader is None or self._process != os.getpid():  # SQLite: what was opened before a fork is its parent's
+        if (
+            self._reader is None or self._process != os.getpid()
+        ):  # SQLite: what was opened before a fork is its parent's
             self._reader, self._process = IndexReader(self.index), os.getpid()
         return self._reader
 
@@ -177,22 +215,32 @@ class PolicyCaptures:
         if all(row is None for _, row in files.values()):
             return None
         captured = self._site(origin, files)
-        references = (*captured.site.references(self.agent)[:MAX_REFERENCES], *captured.site.licenses(self.agent))
+        references = (
+            *captured.site.references(self.agent)[:MAX_REFERENCES],
+            *captured.site.licenses(self.agent),
+        )
         if not references:
             return captured
         captures = self._captures(references, until, span)
-        return self._site(origin, files | {url: self._file(url, until, span, captures[url]) for url in references})
+        return self._site(
+            origin, files | {url: self._file(url, until, span, captures[url]) for url in references}
+        )
 
     def moments(self, origin: str) -> list[datetime]:
         """The moments of which there are copies of the origin's files, in their order."""
         return [EPOCH + timedelta(microseconds=moment) for moment in self._index.moments(origin)]
 
     def _site(self, origin: str, files: dict[str, _File]) -> CapturedSite:
-        key = (origin, *((row, fetched.unreachable_since, fetched.error) for fetched, row in files.values()))
+        key = (
+            origin,
+            *((row, fetched.unreachable_since, fetched.error) for fetched, row in files.values()),
+        )
         captured = self._sites.get(key)
         if captured is None:
             site = Site(origin, {url: fetched for url, (fetched, _) in files.items()})
-            captured = CapturedSite(site, tuple(self._copy(site, url, row) for url, (_, row) in files.items()))
+            captured = CapturedSite(
+                site, tuple(self._copy(site, url, row) for url, (_, row) in files.items())
+            )
             self._sites.put(key, captured)
         return captured
 
@@ -201,9 +249,13 @@ class PolicyCaptures:
         if row is None:
             return Copy(url, None, None, 0, "", 0)
         fetched_at = site.files[url].fetched_at
-        return Copy(url, fetched_at, policy["sha256"], policy["status"], self._index.source(row), row.offset)
+        return Copy(
+            url, fetched_at, policy["sha256"], policy["status"], self._index.source(row), row.offset
+        )
 
-    def _captures(self, urls: Sequence[str], until: int, span: _Span) -> Mapping[str, Iterable[Row]]:
+    def _captures(
+        self, urls: Sequence[str], until: int, span: _Span
+    ) -> Mapping[str, Iterable[Row]]:
         """The captures of each URL that may count, the latest first."""
         max_age = _duration(self.max_age)
         captures = self._index.captures(urls, until - 2 * max_age, until + max_age)
@@ -212,11 +264,24 @@ class PolicyCaptures:
             return {url: self._index.nearest(url, until - max_age, until) for url in urls}
         span.narrow(until - max_age, until + max_age)  # what counts then is among them
         for row in (row for rows in captures.values() for row in rows):
-            for event in (row.moment, row.moment + max_age):  # one comes in at its moment, and is too old at another one
+            for event in (
+                row.moment,
+                row.moment + max_age,
+            ):  # one comes in at its moment, and is too old at another one
                 span.narrow(*((event, FOREVER) if event <= until else (-FOREVER, event)))
-        return {url: [row for row in rows if until - max_age < row.moment <= until] for url, rows in captures.items()}
+        return {
+            url: [row for row in rows if until - max_age < row.moment <= until]
+            for url, rows in captures.items()
+        }
 
-    def _file(self, url: str, until: int, span: _Span, captures: Iterable[Row], on_the_way: tuple[str, ...] = ()) -> _File:
+    def _file(
+        self,
+        url: str,
+        until: int,
+        span: _Span,
+        captures: Iterable[Row],
+        on_the_way: tuple[str, ...] = (),
+    ) -> _File:
         """The answer that counts, as PolicyFile has it: the last one, or the last good one while it cannot be had.
 
         `captures`: that may count, the latest first. `span`: is narrowed to the moments of which the answer is the same.
@@ -232,13 +297,22 @@ class PolicyCaptures:
                 ends_at = stands_in_until(fetched) * 1e6
                 stands_in = until < ends_at
                 span.narrow(*((-FOREVER, ceil(ends_at)) if stands_in else (ceil(ends_at), FOREVER)))
-                return (replace(fetched, unreachable_since=since), of_body) if stands_in else failure
+                return (
+                    (replace(fetched, unreachable_since=since), of_body) if stands_in else failure
+                )
             failure, since = failure or (fetched, of_body), _moment(row)
             if not _is_of_server(fetched, of_body):
                 break  # the site has said something since, and nobody knows what
         return failure or (NO_COPY, None)
 
-    def _answer(self, row: Row, until: int, span: _Span, on_the_way: tuple[str, ...], targets: dict[str, _File]) -> _File:
+    def _answer(
+        self,
+        row: Row,
+        until: int,
+        span: _Span,
+        on_the_way: tuple[str, ...],
+        targets: dict[str, _File],
+    ) -> _File:
         """The answer of a capture after its redirects, and the capture that has it. `targets`: those that are known."""
         if not row.location:
             return self._fetched(row, on_the_way[0]), row
@@ -252,13 +326,21 @@ class PolicyCaptures:
             captures = self._captures([row.location], until, span)[row.location]
             targets[row.location] = self._file(row.location, until, span, captures, on_the_way)
         fetched, of_body = targets[row.location]
-        return (fetched, of_body) if of_body else (_failed(row, f"it leads to {row.location}, of which there is no copy"), row)
+        return (
+            (fetched, of_body)
+            if of_body
+            else (_failed(row, f"it leads to {row.location}, of which there is no copy"), row)
+        )
 
     def _repeated(self, row: Row, first_url: str) -> _File:
         """The answer of the capture that has the content of another one."""
-        original = next(self._index.nearest(row.location, row.repeats - 1, row.repeats + SECOND - 1), None)
+        original = next(
+            self._index.nearest(row.location, row.repeats - 1, row.repeats + SECOND - 1), None
+        )
         if original is None or original.location:
-            return _failed(row, f"it repeats a capture of {row.location}, of which there is no copy"), row
+            return _failed(
+                row, f"it repeats a capture of {row.location}, of which there is no copy"
+            ), row
         return replace(self._fetched(original, first_url), fetched_at=_moment(row)), original
 
     def _fetched(self, row: Row, first_url: str) -> Fetched:
@@ -288,7 +370,12 @@ class PolicyCaptures:
 
 def _is_of_server(fetched: Fetched, row: Row | None) -> bool:
     """Return whether the answer could not be had because of its server, as the capture says; not by what was made of it here."""
-    return row is not None and not row.is_unread and fetched.error == row.error and fetched.status // 100 != 2
+    return (
+        row is not None
+        and not row.is_unread
+        and fetched.error == row.error
+        and fetched.status // 100 != 2
+    )
 
 
 def _failed(row: Row, error: str) -> Fetched:
@@ -299,7 +386,9 @@ def _moment(row: Row) -> datetime:
     return EPOCH + timedelta(microseconds=row.moment)
 
 
-def _opened(kind: type[PolicyCaptures], index: Path, agent: Agent, max_age: timedelta, now: datetime) -> PolicyCaptures:
+def _opened(
+    kind: type[PolicyCaptures], index: Path, agent: Agent, max_age: timedelta, now: datetime
+) -> PolicyCaptures:
     return kind(index, agent, max_age=max_age, now=now)
 
 

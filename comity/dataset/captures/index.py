@@ -108,7 +108,9 @@ class Index:
         self._db = open_database(path, KIND)
         self._db.execute(f"PRAGMA cache_size = -{CACHE}")
 
-    def take(self, sources: Iterable[Source], progress: Callable[[int], object] = lambda _: None) -> None:
+    def take(
+        self, sources: Iterable[Source], progress: Callable[[int], object] = lambda _: None
+    ) -> None:
         """Read the sources, each where it was left; what was read of others is dropped. OSError where one cannot be read.
 
         `progress`: told how much more of the sources has been read, in the measure of their sizes."""
@@ -127,7 +129,8 @@ class Index:
         version = source.version
         self._drop("SELECT id FROM source WHERE name = ? AND version <> ?", (source.name, version))
         self._db.execute(
-            "INSERT OR IGNORE INTO source (name, version, end, is_whole, damages) VALUES (?, ?, 0, 0, 0)", (source.name, version)
+            "INSERT OR IGNORE INTO source (name, version, end, is_whole, damages) VALUES (?, ?, 0, 0, 0)",
+            (source.name, version),
         )
         select = "SELECT id, end, is_whole FROM source WHERE name = ?"
         source_id, end, is_whole = self._db.execute(select, (source.name,)).fetchone()
@@ -141,7 +144,10 @@ class Index:
             before = end
             with transaction(self._db):
                 is_more, end = self._take_some(source_id, entries, end)
-                self._db.execute("UPDATE source SET end = ?, is_whole = ? WHERE id = ?", (end, not is_more, source_id))
+                self._db.execute(
+                    "UPDATE source SET end = ?, is_whole = ? WHERE id = ?",
+                    (end, not is_more, source_id),
+                )
             progress((end if is_more else source.size) - before)
 
     def _take_some(self, source_id: int, entries: Iterator[Entry], end: int) -> tuple[bool, int]:
@@ -152,7 +158,10 @@ class Index:
             if isinstance(content, Capture):
                 self._write(source_id, offset, content)
             elif isinstance(content, Elsewhere):
-                self._db.execute("INSERT OR IGNORE INTO elsewhere VALUES (?, ?, ?)", (content.url, source_id, offset))
+                self._db.execute(
+                    "INSERT OR IGNORE INTO elsewhere VALUES (?, ?, ?)",
+                    (content.url, source_id, offset),
+                )
             else:
                 self._note(source_id, content)
             if monotonic() > save_at:
@@ -176,7 +185,10 @@ class Index:
             int(answer.oversized),
             self._body(answer.body) if answer.body else None,
         )
-        self._db.execute("INSERT OR REPLACE INTO capture VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, checksum(*row)))
+        self._db.execute(
+            "INSERT OR REPLACE INTO capture VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, checksum(*row)),
+        )
 
     def _body(self, body: bytes) -> int:
         digest = hashlib.sha256(body).digest()
@@ -198,8 +210,13 @@ class Index:
         ids = [source_id for (source_id,) in self._db.execute(query, arguments)]
         with transaction(self._db):
             for table in ("capture", "elsewhere", "damage"):
-                self._db.executemany(f"DELETE FROM {table} WHERE source = ?", [(source_id,) for source_id in ids])  # noqa: S608
-            self._db.executemany("DELETE FROM source WHERE id = ?", [(source_id,) for source_id in ids])
+                self._db.executemany(
+                    f"DELETE FROM {table} WHERE source = ?",  # noqa: S608
+                    [(source_id,) for source_id in ids],
+                )
+            self._db.executemany(
+                "DELETE FROM source WHERE id = ?", [(source_id,) for source_id in ids]
+            )
 
     def _take_wanted(self, sources: dict[str, Source]) -> None:
         """Read what policy files lead or refer to, and what these lead to."""
@@ -207,7 +224,10 @@ class Index:
             return
         self._take_all(sources, self._referred())
         for _ in range(MAX_HOPS):
-            if not self._take_all(sources, self._db.execute("SELECT DISTINCT location FROM capture WHERE location <> ''")):
+            if not self._take_all(
+                sources,
+                self._db.execute("SELECT DISTINCT location FROM capture WHERE location <> ''"),
+            ):
                 break
 
     def _take_all(self, sources: dict[str, Source], urls: Iterable[tuple[str]]) -> int:
@@ -225,7 +245,9 @@ class Index:
                     if (capture := sources[name].read_at(offset)) is not None:
                         self._write(source_id, offset, capture)
                     key = (url, source_id, offset)
-                    self._db.execute("DELETE FROM elsewhere WHERE url = ? AND source = ? AND offset = ?", key)
+                    self._db.execute(
+                        "DELETE FROM elsewhere WHERE url = ? AND source = ? AND offset = ?", key
+                    )
         return len(rows)
 
     def _referred(self) -> Iterator[tuple[str]]:
@@ -250,16 +272,25 @@ class IndexReader:
         """PolicyError where it is no index."""
         try:
             self._db = sqlite3.connect(
-                f"file:{quote(str(path.resolve()))}?mode=ro", uri=True, check_same_thread=False, isolation_level=None
+                f"file:{quote(str(path.resolve()))}?mode=ro",
+                uri=True,
+                check_same_thread=False,
+                isolation_level=None,
             )
             (application,) = self._db.execute("PRAGMA application_id").fetchone()
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
         except sqlite3.Error as error:
-            raise PolicyError(f"the index of captures `{path}` cannot be read: {printable(str(error))}") from None
+            raise PolicyError(
+                f"the index of captures `{path}` cannot be read: {printable(str(error))}"
+            ) from None
         if (application, version) != (APPLICATION_ID, len(VERSIONS)):
-            raise PolicyError(f"`{path}` is no index of captures, or one of another version: make it anew")
+            raise PolicyError(
+                f"`{path}` is no index of captures, or one of another version: make it anew"
+            )
         self._names = dict(self._db.execute("SELECT id, name FROM source"))
-        self._db.execute("BEGIN")  # nobody writes into it from the first question on, so that there is one look at the lock
+        self._db.execute(
+            "BEGIN"
+        )  # nobody writes into it from the first question on, so that there is one look at the lock
 
     def source(self, row: Row) -> str:
         name: str = self._names[row.source]
@@ -294,7 +325,9 @@ class IndexReader:
             raise ValueError(DAMAGED)
         if row.body is None:
             return b""
-        stored = self._db.execute("SELECT sha256, deflated FROM body WHERE id = ?", (row.body,)).fetchone()
+        stored = self._db.execute(
+            "SELECT sha256, deflated FROM body WHERE id = ?", (row.body,)
+        ).fetchone()
         try:
             body = _inflated(stored[1]) if stored else b""
         except zlib.error:

@@ -13,7 +13,15 @@ from typing import NamedTuple, Protocol
 
 from comity.dataset.files.places import is_local, stored_version
 from comity.dataset.files.warc.items import POLICY
-from comity.dataset.files.warc.messages import content_length, covers_another, has_head, is_http, message, unchunked, words
+from comity.dataset.files.warc.messages import (
+    content_length,
+    covers_another,
+    has_head,
+    is_http,
+    message,
+    unchunked,
+    words,
+)
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
 from comity.policies import PolicyError
 from comity.policies.answers.fetched import Fetched
@@ -24,10 +32,15 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, resolved, target_of
 
 REDIRECTS = (301, 302, 303, 307, 308)
-PROFILES = ("/revisit/identical-payload-digest", "/revisit/server-not-modified")  # of revisit records; WARC 1.1 section-6.7
+PROFILES = (
+    "/revisit/identical-payload-digest",
+    "/revisit/server-not-modified",
+)  # of revisit records; WARC 1.1 section-6.7
 ENDINGS = (".warc", ".warc.gz")
 MAX_HEAD = 64 * 2**10  # octets of a head of HTTP that are read
-MAX_BLOCK = MAX_HEAD + 2 * MAX_BYTES  # of a record; chunks and compressed content take a little more than what is in them
+MAX_BLOCK = (
+    MAX_HEAD + 2 * MAX_BYTES
+)  # of a record; chunks and compressed content take a little more than what is in them
 SCHEMES = ("https", "http")  # of a site whose folder names its host alone
 
 _STATUS = re.compile(rb"HTTP/[0-9.]+ ([1-9][0-9]{2})(?: |$)")
@@ -38,7 +51,9 @@ class Capture(NamedTuple):
 
     url: str  # that was asked for
     answer: Fetched  # `fetched_at`: when; its body is content decoded, and at most MAX_BYTES of it
-    location: str = ""  # absolute URL to which it leads, or whose capture it repeats; "": it leads nowhere
+    location: str = (
+        ""  # absolute URL to which it leads, or whose capture it repeats; "": it leads nowhere
+    )
     repeats: datetime | None = None  # of the capture that has its content; None: it has its own
     is_unread: bool = False  # there was an answer, and nobody knows what it says
 
@@ -88,17 +103,25 @@ def sources_in(path: Path) -> Iterator[Source]:
             with path.open("rb"):
                 yield WarcSource(path)
         elif not path.exists():
-            raise PolicyError(f"--policies {path}: there is no such file: name WARC files, folders or a policy store")
+            raise PolicyError(
+                f"--policies {path}: there is no such file: name WARC files, folders or a policy store"
+            )
         else:
-            raise PolicyError(f"--policies {path}: its name says no form of captures: name it .warc or .warc.gz")
+            raise PolicyError(
+                f"--policies {path}: its name says no form of captures: name it .warc or .warc.gz"
+            )
     except OSError as error:
-        raise PolicyError(f"--policies {path}: it cannot be read: {error.strerror or error}") from None
+        raise PolicyError(
+            f"--policies {path}: it cannot be read: {error.strerror or error}"
+        ) from None
     except PolicyError:
         raise
     except Exception as error:
         if is_local(path):
             raise
-        raise PolicyError(f"--policies {path}: it cannot be read: {error}") from None  # by whatever library knows the store
+        raise PolicyError(
+            f"--policies {path}: it cannot be read: {error}"
+        ) from None  # by whatever library knows the store
 
 
 def _in_folder(folder: Path, *, is_named: bool) -> Iterator[Source]:
@@ -107,7 +130,9 @@ def _in_folder(folder: Path, *, is_named: bool) -> Iterator[Source]:
         host = folder.absolute().name
         origins = tuple(filter(None, (_origin(f"{scheme}://{host}") for scheme in SCHEMES)))
         if not origins or not ("." in host or host.startswith("localhost")):
-            raise PolicyError(f"--policies {folder}: policy files of which host? Name the folder by it, e.g. example.com")
+            raise PolicyError(
+                f"--policies {folder}: policy files of which host? Name the folder by it, e.g. example.com"
+            )
         for file in sorted(file for file in folder.rglob("*") if file.is_file()):
             yield FileSource(file, tuple(_urls(file.relative_to(folder).as_posix(), origins)))
         return
@@ -136,7 +161,9 @@ def _urls(name: str, origins: tuple[str, ...]) -> Iterator[str]:
         yield f"{origin}/{name}"
     host, slash, path = name.partition("/")
     if slash and "." in host[1:] and f"/{name}" not in WELL_KNOWN:
-        yield from (f"{origin}/{path}" for scheme in SCHEMES if (origin := _origin(f"{scheme}://{host}")))
+        yield from (
+            f"{origin}/{path}" for scheme in SCHEMES if (origin := _origin(f"{scheme}://{host}"))
+        )
 
 
 def _origin(url: str) -> str:
@@ -163,7 +190,9 @@ class FileSource:
     def read(self, start: int) -> Iterator[Entry]:
         answer = self._answer()
         for number, url in enumerate(self._urls[start:], start):
-            content: Capture | Elsewhere = Capture(url, answer) if _is_well_known(url) else Elsewhere(url)
+            content: Capture | Elsewhere = (
+                Capture(url, answer) if _is_well_known(url) else Elsewhere(url)
+            )
             yield Entry(number, number + 1, content)
 
     def read_at(self, offset: int) -> Capture | None:
@@ -173,7 +202,9 @@ class FileSource:
         with self._path.open("rb") as file:
             body = file.read(MAX_BYTES + 1)
         changed = datetime.fromtimestamp(self._path.stat().st_mtime, UTC)
-        return Fetched(status=200, body=body[:MAX_BYTES], fetched_at=changed, oversized=len(body) > MAX_BYTES)
+        return Fetched(
+            status=200, body=body[:MAX_BYTES], fetched_at=changed, oversized=len(body) > MAX_BYTES
+        )
 
 
 def _version(path: Path) -> str:
@@ -207,7 +238,9 @@ class WarcSource:
             for record in records(file, start, self.size, _block_limit):
                 if isinstance(record, Damage):
                     if record.error == PACKED:
-                        raise PolicyError(f"--policies {self._path}: it is packed as a whole: gunzip it first")
+                        raise PolicyError(
+                            f"--policies {self._path}: it is packed as a whole: gunzip it first"
+                        )
                     yield Entry(record.offset, record.end, record)
                 elif _is_answer(record.fields):
                     yield Entry(record.offset, record.end, _content(record))
@@ -246,14 +279,20 @@ def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewh
         url = origin_of(target) + target_of(target)
     except ValueError:
         if target.startswith(("http:", "https:")):
-            return Damage(record.offset, record.end, f"`{printable(target)}` is no http or https URL")
+            return Damage(
+                record.offset, record.end, f"`{printable(target)}` is no http or https URL"
+            )
         return Elsewhere(target)  # of another scheme, e.g. dns
     if not (is_wanted or POLICY.lower() in fields or _is_well_known(url)):
         return Elsewhere(url)
     try:
         moment = _date(fields.get("warc-date", ""))
     except (ValueError, OverflowError):
-        return Damage(record.offset, record.end, f"`{printable(fields.get('warc-date', ''))}` is no date of a capture")
+        return Damage(
+            record.offset,
+            record.end,
+            f"`{printable(fields.get('warc-date', ''))}` is no date of a capture",
+        )
     try:
         return _capture(record, url, moment)
     except ValueError as error:
@@ -272,7 +311,10 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
         if fields.get("warc-type") != "resource":
             raise ValueError("no answer of HTTP")
         media_type = fields.get("content-type", "").encode("latin-1", "replace")
-        return Capture(url, _complete_answer(200, ((b"content-type", media_type),), record.block, moment, cut=cut))
+        return Capture(
+            url,
+            _complete_answer(200, ((b"content-type", media_type),), record.block, moment, cut=cut),
+        )
     first, pairs, body = message(record.block)
     status = _STATUS.match(first)
     if not status or not has_head(record.block):
@@ -293,7 +335,9 @@ def _revisit(fields: Fields, url: str, moment: datetime) -> Capture:
     if not fields.get("warc-profile", "").endswith(PROFILES):
         raise ValueError("a revisit record of another profile")
     try:
-        original = origin_of(target := fields.get("warc-refers-to-target-uri", url)) + target_of(target)
+        original = origin_of(target := fields.get("warc-refers-to-target-uri", url)) + target_of(
+            target
+        )
         repeats = _date(fields.get("warc-refers-to-date", ""))
     except (ValueError, OverflowError):
         raise ValueError("a revisit record that does not say of what") from None
@@ -331,15 +375,28 @@ def _content_of(pairs: list[tuple[bytes, bytes]], body: bytes, *, cut: bool) -> 
             raise ValueError("a body in chunks that breaks off")
     elif content_length(pairs) > len(body) and not cut:
         raise ValueError("a body that breaks off")
-    return decoded(body, b", ".join(words(pairs, b"content-encoding")), is_cut=cut) if body else (body, cut)
+    return (
+        decoded(body, b", ".join(words(pairs, b"content-encoding")), is_cut=cut)
+        if body
+        else (body, cut)
+    )
 
 
 def _complete_answer(
-    status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes, moment: datetime, *, cut: bool
+    status: int,
+    headers: tuple[tuple[bytes, bytes], ...],
+    body: bytes,
+    moment: datetime,
+    *,
+    cut: bool,
 ) -> Fetched:
     """Return an answer that has the file. ValueError where the capture has less of the file than a crawl would have read."""
     if cut and len(body) < MAX_BYTES:
         raise ValueError(f"the capture was cut after {len(body)} octets")
     return Fetched(
-        status=status, headers=headers, body=body[:MAX_BYTES], fetched_at=moment, oversized=cut or len(body) > MAX_BYTES
+        status=status,
+        headers=headers,
+        body=body[:MAX_BYTES],
+        fetched_at=moment,
+        oversized=cut or len(body) > MAX_BYTES,
     )

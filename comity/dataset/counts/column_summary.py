@@ -22,7 +22,9 @@ _MOMENT = Moment("+00:00")
 def note(summary: Summary, batch: pa.RecordBatch, name: str) -> None:
     """Note the rows of a batch, all of which come out. `name`: of the column with their tags, which are understood."""
     tag = batch.column(name)
-    agents = {entry["values"]: entry["counts"] for entry in tag.field("agent").value_counts().to_pylist()}
+    agents = {
+        entry["values"]: entry["counts"] for entry in tag.field("agent").value_counts().to_pylist()
+    }
     summary.counts.keep_several(batch.num_rows, agents, _policies(tag))
     summary.arrangements.update(_arrangements(tag.field("reasons")))
     summary.licenses |= dict.fromkeys(_licenses(batch))
@@ -35,7 +37,9 @@ def _licenses(batch: pa.RecordBatch) -> list[str]:
     if LICENSE not in batch.schema.names or not _is_list(batch.column(LICENSE)):
         return []
     texts = pc.list_flatten(batch.column(LICENSE)).drop_null()
-    licenses: list[str] = texts.unique().to_pylist() if texts.type in (pa.string(), pa.large_string()) else []
+    licenses: list[str] = (
+        texts.unique().to_pylist() if texts.type in (pa.string(), pa.large_string()) else []
+    )
     return licenses
 
 
@@ -47,22 +51,38 @@ def _arrangements(reasons: pa.ListArray) -> dict[str, int]:
     """Arrangements -> how many rows each permitted."""
     structs, rows = pc.list_flatten(reasons), pc.list_parent_indices(reasons)
     chosen = pc.equal(structs.field("rule"), ARRANGEMENT)
-    distinct = pa.table({"row": rows, "text": structs.field("text")}).filter(chosen).group_by(["row", "text"]).aggregate([])
-    return {entry["values"]: entry["counts"] for entry in distinct["text"].value_counts().to_pylist()}
+    distinct = (
+        pa.table({"row": rows, "text": structs.field("text")})
+        .filter(chosen)
+        .group_by(["row", "text"])
+        .aggregate([])
+    )
+    return {
+        entry["values"]: entry["counts"] for entry in distinct["text"].value_counts().to_pylist()
+    }
 
 
 def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the URL and the copy of each policy file, each copy once."""
     policies = pc.list_flatten(tag.field("policies"))
     names = ("status", "sha256", "fetched_at")
-    copies = pa.table({"url": policies.field("url"), **{name: policies.field(name) for name in names}})
+    copies = pa.table(
+        {"url": policies.field("url"), **{name: policies.field(name) for name in names}}
+    )
     if (earlier := policies.field("earlier")).null_count < len(earlier):
         others, of_files = pc.list_flatten(earlier), pc.list_parent_indices(earlier)
-        columns = {"url": policies.field("url").take(of_files), **{name: others.field(name) for name in names}}
+        columns = {
+            "url": policies.field("url").take(of_files),
+            **{name: others.field(name) for name in names},
+        }
         copies = pa.concat_tables([copies, pa.table(columns)])
-    copies = copies.group_by(["url", "status", "sha256"], use_threads=False).aggregate([("fetched_at", "max")])
+    copies = copies.group_by(["url", "status", "sha256"], use_threads=False).aggregate(
+        [("fetched_at", "max")]
+    )
     moments = _MOMENT.values(copies["fetched_at_max"].combine_chunks())
-    for copy, fetched_at in zip(copies.select(["url", "status", "sha256"]).to_pylist(), moments, strict=True):
+    for copy, fetched_at in zip(
+        copies.select(["url", "status", "sha256"]).to_pylist(), moments, strict=True
+    ):
         yield copy.pop("url"), copy | {"fetched_at": fetched_at}
 
 

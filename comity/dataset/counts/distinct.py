@@ -25,7 +25,9 @@ class DistinctCount:
     _end: int = _END  # numbers from here on are not kept
 
     def add(self, value: str) -> None:
-        number = int.from_bytes(hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+        number = int.from_bytes(
+            hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        )
         if number < self._end:
             self._numbers.add(number)
             self._cut()
@@ -50,4 +52,6 @@ class DistinctCount:
 
     @property
     def number(self) -> int:
-        return len(self._numbers) if self.is_exact else round((KEPT - 1) * _END / self._smallest[-1])
+        return (
+            len(self._numbers) if self.is_exact else round((KEPT - 1) * _END / self._smallest[-1])
+        )

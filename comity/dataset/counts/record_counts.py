@@ -18,20 +18,33 @@ class RecordCounts:
         self.records = 0  # that were counted
         self.kept = 0
         self.unreadable = 0  # counted by the caller that reads files
-        self.causes: Counter[str] = Counter()  # of dropped records: TermsApplied.cause or Expired.cause
+        self.causes: Counter[str] = (
+            Counter()
+        )  # of dropped records: TermsApplied.cause or Expired.cause
         self.agents: Counter[str] = Counter()  # of kept records
-        self.policies: dict[str, dict[str, dict[str, Any]]] = {}  # of kept records: URL -> SHA-256 -> as in the tag
+        self.policies: dict[
+            str, dict[str, dict[str, Any]]
+        ] = {}  # of kept records: URL -> SHA-256 -> as in the tag
         self.copies = DistinctCount()  # of policy files, listed or not
-        self.missing_copies = DistinctCount()  # of them: files without a copy, which nobody captured or could fetch
+        self.missing_copies = (
+            DistinctCount()
+        )  # of them: files without a copy, which nobody captured or could fetch
         self._copy_count = 0
 
     def keep(self, tag: Mapping[str, Any]) -> None:
         """A record that comes out, with this tag, which is understood."""
         self.keep_several(
-            1, {tag["agent"]: 1}, ((url, copy) for url, policy in tag["policies"].items() for copy in copies_of(policy))
+            1,
+            {tag["agent"]: 1},
+            ((url, copy) for url, policy in tag["policies"].items() for copy in copies_of(policy)),
         )
 
-    def keep_several(self, records: int, agents: Mapping[str, int], policies: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    def keep_several(
+        self,
+        records: int,
+        agents: Mapping[str, int],
+        policies: Iterable[tuple[str, dict[str, Any]]],
+    ) -> None:
         """Count records that are kept.
 
         `agents`: of how many of them. `policies`: URL and copy, as their tags have them, each at least once."""

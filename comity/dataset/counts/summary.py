@@ -41,7 +41,9 @@ class Summary:
         return Composition(
             fields=self.fields,
             agents=counts.agents,
-            policies={url: list(copies.values()) for url, copies in sorted(counts.policies.items())},
+            policies={
+                url: list(copies.values()) for url, copies in sorted(counts.policies.items())
+            },
             policy_count=PolicyCount(
                 all=counts.copies.number,
                 listed=counts.listed_copies,

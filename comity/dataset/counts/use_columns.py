@@ -10,7 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.counts.use_counts import MONTH, ORIGIN, SOON, Tally, UseCounts, month_of, origin_of
+from comity.dataset.counts.use_counts import (
+    MONTH,
+    ORIGIN,
+    SOON,
+    Tally,
+    UseCounts,
+    month_of,
+    origin_of,
+)
 from comity.dataset.files.arrow_schema import decode, kinds_of
 from comity.dataset.files.tag_columns import Flat, doubtful_rows, numbers, tag_column
 from comity.dataset.permissions.expiry import EXPIRED
@@ -49,15 +57,22 @@ def count_columns(
     return unreadable
 
 
-def _count(batch: pa.RecordBatch, name: Any, counts: UseCounts, asked: frozenset[str], now: datetime) -> None:
+def _count(
+    batch: pa.RecordBatch, name: Any, counts: UseCounts, asked: frozenset[str], now: datetime
+) -> None:
     """Count rows whose tags, in the column of this name, are valid."""
-    tag, origins = batch.column(name), list(map(origin_of, _values(batch, "final_url"), _values(batch, "url")))
+    tag, origins = (
+        batch.column(name),
+        list(map(origin_of, _values(batch, "final_url"), _values(batch, "url"))),
+    )
     counts.records += batch.num_rows
     for origin in set(origins):
         counts.origins.add(origin)
     reasons, uses = Flat(tag.field("reasons")), Flat(tag.field("uses"))
     starts = pc.subtract(pc.cumulative_sum(reasons.lengths), reasons.lengths)
-    rules = reasons["rule"].take(pc.add(pc.list_element(uses["because"], 0), starts.take(uses.rows)))
+    rules = reasons["rule"].take(
+        pc.add(pc.list_element(uses["because"], 0), starts.take(uses.rows))
+    )
     is_allowed = pc.equal(uses["verdict"], "allow")
     has_ended = pc.and_(is_allowed, _is_until(uses["until"], now))
     is_usable = pc.and_not(is_allowed, has_ended)
@@ -72,7 +87,9 @@ def _count(batch: pa.RecordBatch, name: Any, counts: UseCounts, asked: frozenset
     alike = Counter(zip((groups[row] for row in rows), *others, strict=True))
     for (group, use, rule, may_use, is_soon), number in alike.items():
         if not asked or use in asked:
-            tally = Tally(number if may_use else 0, 0 if may_use else number, number if is_soon else 0)
+            tally = Tally(
+                number if may_use else 0, 0 if may_use else number, number if is_soon else 0
+            )
             counts.count(group, use, rule, tally)
 
 

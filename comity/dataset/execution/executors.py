@@ -68,7 +68,12 @@ def usable_cores() -> int:
 
 
 def in_order(
-    do: Do[T, R_co], tasks: Iterable[T], executor: str = PROCESSES, workers: int | None = None, *, ahead: int = AHEAD
+    do: Do[T, R_co],
+    tasks: Iterable[T],
+    executor: str = PROCESSES,
+    workers: int | None = None,
+    *,
+    ahead: int = AHEAD,
 ) -> Generator[R_co, None, None]:
     """Do the tasks, and yield what they return, in their order.
 
@@ -95,7 +100,10 @@ def _next(pool: Pool, waiting: deque[tuple[T, Answer]]) -> Any:
             answer = waiting[0][1].result()
         except BrokenProcessPool:
             pool.renew()
-            resubmitted = [(task, answer if _is_there(answer) else pool.submit(task)) for task, answer in waiting]
+            resubmitted = [
+                (task, answer if _is_there(answer) else pool.submit(task))
+                for task, answer in waiting
+            ]
             waiting.clear()
             waiting.extend(resubmitted)
         else:
@@ -111,7 +119,9 @@ def _is_there(answer: Answer) -> bool:
 
 
 def _killed(workers: int) -> DatasetError:
-    return DatasetError(f"a process ended before its work was done, as when memory runs out: try --workers {workers}")
+    return DatasetError(
+        f"a process ended before its work was done, as when memory runs out: try --workers {workers}"
+    )
 
 
 class _Failure(NamedTuple):
@@ -196,8 +206,14 @@ class _Ray:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
         ray = _engine("ray", "ray")
         if not ray.is_initialized():
-            is_here = "RAY_ADDRESS" not in os.environ  # then nobody else is to reach it: whoever does can run anything
-            address = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False} if is_here else {}
+            is_here = (
+                "RAY_ADDRESS" not in os.environ
+            )  # then nobody else is to reach it: whoever does can run anything
+            address = (
+                {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False}
+                if is_here
+                else {}
+            )
             ray.init(**address, log_to_driver=False, logging_level="error")
             stack.callback(ray.shutdown)
         self.slots = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -219,7 +235,9 @@ class _Dask:
         if dask.config.get("scheduler-address", None):
             client = stack.enter_context(distributed.Client())
         else:
-            stack.enter_context(dask.config.set({"distributed.logging": {"distributed": "critical"}}))  # of its processes
+            stack.enter_context(
+                dask.config.set({"distributed.logging": {"distributed": "critical"}})
+            )  # of its processes
             cluster = stack.enter_context(
                 distributed.LocalCluster(
                     n_workers=workers or usable_cores(),
@@ -251,9 +269,13 @@ class _Spark:
         configuration = pyspark.SparkConf()
         if not configuration.contains("spark.master"):
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            configuration.setMaster(f"local[{workers or usable_cores()},{TRIES + 1}]").set("spark.ui.enabled", "false")
+            configuration.setMaster(f"local[{workers or usable_cores()},{TRIES + 1}]").set(
+                "spark.ui.enabled", "false"
+            )
             configuration.set("spark.ui.showConsoleProgress", "false")
-            configuration.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
+            configuration.set("spark.driver.host", "127.0.0.1").set(
+                "spark.driver.bindAddress", "127.0.0.1"
+            )
         self._context = pyspark.SparkContext.getOrCreate(configuration)
         if is_ours:
             self._context.setLogLevel("OFF")
@@ -305,7 +327,9 @@ def _engine(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError:
-        raise DatasetError(f"--executor {extra}: {module} is not installed: pip install 'comity[{extra}]'") from None
+        raise DatasetError(
+            f"--executor {extra}: {module} is not installed: pip install 'comity[{extra}]'"
+        ) from None
 
 
 _POOLS: dict[str, Callable[[AnyDo, int | None, ExitStack], Pool]] = {

@@ -17,14 +17,20 @@ from comity.dataset.files.tag_columns import tag_column
 from comity.dataset.passes import Outcome
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, Record, Unreadable
 
-_RESOURCES = pa.list_(pa.struct([(name, pa.string()) for name in ("role", "extract", "url", "content")]))
+_RESOURCES = pa.list_(
+    pa.struct([(name, pa.string()) for name in ("role", "extract", "url", "content")])
+)
 _ADDED = {LICENSE: pa.list_(pa.string()), ATTRIBUTION: _RESOURCES, INSTEAD: _RESOURCES}
 
 
-Judge = Callable[[Record, Summary], Record | None]  # the record as it may be used, after it was counted; None: it may not
+Judge = Callable[
+    [Record, Summary], Record | None
+]  # the record as it may be used, after it was counted; None: it may not
 
 
-def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, judge: Judge) -> Outcome:
+def export_columns(
+    batch: pa.RecordBatch, number: int, prefilter: Prefilter, judge: Judge
+) -> Outcome:
     """Return what may be used of a batch, and counts of the rest. `number`: of the first row in its file."""
     exported, sorted_rows = Summary(), prefilter.sort(batch)
     for refusal in sorted_rows.refusals.drop_null().value_counts().to_pylist():
@@ -38,7 +44,9 @@ def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, jud
     rows_of_judged: list[int] = []
     unreadable = []
     rest = pc.indices_nonzero(sorted_rows.rest).to_pylist()
-    for row, record in zip(rest, decode(batch.filter(sorted_rows.rest)) if rest else (), strict=True):
+    for row, record in zip(
+        rest, decode(batch.filter(sorted_rows.rest)) if rest else (), strict=True
+    ):
         if isinstance(record, Unreadable):
             unreadable.append(record._replace(position=f"row {number + row}"))
         elif (usable := judge(record, exported)) is not None:
@@ -47,10 +55,19 @@ def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, jud
     if not judged:
         return Outcome(Rows(staying), exported, unreadable=unreadable)
     rows = pc.indices_nonzero(sorted_rows.permitted).to_pylist() + rows_of_judged
-    return Outcome(Rows(staying, judged, pc.sort_indices(pa.array(rows, pa.int64()))), exported, unreadable=unreadable)
+    return Outcome(
+        Rows(staying, judged, pc.sort_indices(pa.array(rows, pa.int64()))),
+        exported,
+        unreadable=unreadable,
+    )
 
 
 def schema_of_export(schema: pa.Schema) -> pa.Schema:
     """The schema of what comes out: with columns for any tag, and for what an export adds to records."""
     schema = proper(schema)
-    return pa.schema([*schema, *(pa.field(name, type_) for name, type_ in _ADDED.items() if name not in schema.names)])
+    return pa.schema(
+        [
+            *schema,
+            *(pa.field(name, type_) for name, type_ in _ADDED.items() if name not in schema.names),
+        ]
+    )

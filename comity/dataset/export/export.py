@@ -13,7 +13,15 @@ from comity.dataset.changed_outside import changed_outside
 from comity.dataset.counts.summary import Summary
 from comity.dataset.files.formats import Reader, Writer, open_writer
 from comity.dataset.files.places import is_within
-from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers, paths_read, recrawled
+from comity.dataset.job import (
+    JobOptions,
+    check_outside,
+    files_of,
+    first_of,
+    open_readers,
+    paths_read,
+    recrawled,
+)
 from comity.dataset.passes import Outcome, Sinks, run
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError, Record
@@ -52,7 +60,12 @@ class ExportPass:
         return export_columns(batch, number, self._prefilter, self.usable)
 
 
-def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptions = JobOptions()) -> Summary:  # noqa: B008  # immutable
+def export(
+    inputs: Sequence[Path],
+    output: Path,
+    terms: Terms,
+    options: JobOptions = JobOptions(),  # noqa: B008
+) -> Summary:  # immutable
     """Write what may be used of datasets into a file, and count the rest.
 
     `inputs`: files and folders. `terms`: without the pages that were fetched again; it finds them itself.
@@ -65,32 +78,60 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptio
     altered = changed_outside(inputs, options)
     with UnreadLines(beside(output, "unreadable")) as unread:
         with manifest.restored_on_error(output), entering as writer:
-            fetched_again = recrawled(readers, options, terms.tags, terms.uses, last_fetch=terms.last_fetch)
+            fetched_again = recrawled(
+                readers, options, terms.tags, terms.uses, last_fetch=terms.last_fetch
+            )
             terms = terms._replace(recrawled=fetched_again)
             exported = write_usable(readers, writer, unread, terms, options)
             unread.replace()
             manifest.retract(output, is_replaced=True)
-        manifest.write(output, manifest.manifest(output, history(inputs, terms, exported, altered), exported.composition))
+        manifest.write(
+            output,
+            manifest.manifest(
+                output, history(inputs, terms, exported, altered), exported.composition
+            ),
+        )
     return exported
 
 
-def write_usable(readers: Sequence[Reader], writer: Writer, unread: UnreadLines, terms: Terms, options: JobOptions) -> Summary:
+def write_usable(
+    readers: Sequence[Reader],
+    writer: Writer,
+    unread: UnreadLines,
+    terms: Terms,
+    options: JobOptions,
+) -> Summary:
     """Write what may be used. `writer`, `unread`: entered."""
     exported = Summary()
     sinks = Sinks(exported.merge, unreadable=unread.add, progress=options.progress)
-    run(ExportPass(terms), readers, sinks, writer=writer, workers=options.workers, executor=options.executor)
+    run(
+        ExportPass(terms),
+        readers,
+        sinks,
+        writer=writer,
+        workers=options.workers,
+        executor=options.executor,
+    )
     exported.counts.unreadable += unread.records
     return exported
 
 
-def history(inputs: Sequence[Path], terms: Terms, exported: Summary, altered: Sequence[Path] = ()) -> manifest.History:
+def history(
+    inputs: Sequence[Path], terms: Terms, exported: Summary, altered: Sequence[Path] = ()
+) -> manifest.History:
     """Return what the manifest says of an export.
 
     `inputs`: of records of others the export says how they were tagged, as their manifests do. `altered`: whose manifests do not
     describe them, so nobody knows how they were tagged."""
     counts = exported.counts
-    described = (manifest.read(path) for path in inputs if not any(is_within(part, path) for part in altered))
-    entries = [description["comity:tagged"] for description in described if description and "comity:tagged" in description]
+    described = (
+        manifest.read(path) for path in inputs if not any(is_within(part, path) for part in altered)
+    )
+    entries = [
+        description["comity:tagged"]
+        for description in described
+        if description and "comity:tagged" in description
+    ]
     return manifest.History(
         description=f"Records that could be used for {', '.join(terms.uses)} on {terms.now:%Y-%m-%d},"
         " by what their sites said when they were fetched.",
@@ -104,5 +145,7 @@ def history(inputs: Sequence[Path], terms: Terms, exported: Summary, altered: Se
         },
         vocabulary={name: words.revision for name, words in terms.vocabulary.words.items()},
         defaults={use: verdict.value for use, verdict in terms.defaults.items()},
-        tagged=[part for entry in entries for part in (entry if isinstance(entry, list) else [entry])],
+        tagged=[
+            part for entry in entries for part in (entry if isinstance(entry, list) else [entry])
+        ],
     )

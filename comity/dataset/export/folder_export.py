@@ -28,7 +28,9 @@ class _ExportPart(NamedTuple):
     def __call__(self, part: FolderPart) -> tuple[Summary, FileFacts]:
         with UnreadLines(part.aside()) as unread:
             with part.open_writer() as writer:
-                summary = write_usable([part.reader], writer, unread, self.terms, JobOptions(self.workers))
+                summary = write_usable(
+                    [part.reader], writer, unread, self.terms, JobOptions(self.workers)
+                )
             unread.replace()
         return summary, part.facts(summary.counts.kept)
 
@@ -48,12 +50,18 @@ def export_folder(
     `terms`: without the pages that were fetched again; it finds them itself. DatasetError, and `folder` as it was, where a file
     cannot be used or written."""
     folder, exported = nameable_folder(folder), Summary()
-    with folder_output(inputs, folder, kinds=("unreadable",), ending=ending, tags=terms.tags) as output:
+    with folder_output(
+        inputs, folder, kinds=("unreadable",), ending=ending, tags=terms.tags
+    ) as output:
         altered = changed_outside(inputs, options)
-        fetched_again = recrawled(output.readers, options, terms.tags, terms.uses, last_fetch=terms.last_fetch)
+        fetched_again = recrawled(
+            output.readers, options, terms.tags, terms.uses, last_fetch=terms.last_fetch
+        )
         terms = terms._replace(recrawled=fetched_again)
         for summary in output.results(partial(_ExportPart, terms), options):
             exported.merge(summary)
-    described = manifest.manifest(folder, history(inputs, terms, exported, altered), exported.composition, output.facts)
+    described = manifest.manifest(
+        folder, history(inputs, terms, exported, altered), exported.composition, output.facts
+    )
     manifest.write(folder, described)
     return exported

@@ -37,8 +37,15 @@ from comity.policies.answers.qualifiers import MODIFIABLE
 from comity.policies.elements.coverage import refusing_actions
 
 MAX_REMEMBERED = 10_000  # facts
-_TIMES = ("until", "until_recrawled")  # restrictions of a use that say when it ends; all others ask for something of the record
-_LIMITS = tuple(name for name, member in tags.USE.members.items() if not member.is_required and name not in _TIMES)
+_TIMES = (
+    "until",
+    "until_recrawled",
+)  # restrictions of a use that say when it ends; all others ask for something of the record
+_LIMITS = tuple(
+    name
+    for name, member in tags.USE.members.items()
+    if not member.is_required and name not in _TIMES
+)
 
 
 class Sorted(NamedTuple):
@@ -58,7 +65,9 @@ class Prefilter:
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._answers: dict[str, tuple[bool, str | None]] = {}  # facts -> whether such rows stay as they are, and why they go
+        self._answers: dict[
+            str, tuple[bool, str | None]
+        ] = {}  # facts -> whether such rows stay as they are, and why they go
 
     @property
     def tags(self) -> TagSource:
@@ -70,22 +79,34 @@ class Prefilter:
         name = tag_column(batch.schema, self._terms.tags)
         if not length or name is None or self._terms.defaults:
             return Sorted(permitted, refusals)
-        if self._terms.recrawled and (self._terms.last_fetch or not CURRENT.isdisjoint(self._terms.uses)):
+        if self._terms.recrawled and (
+            self._terms.last_fetch or not CURRENT.isdisjoint(self._terms.uses)
+        ):
             return Sorted(permitted, refusals)
         tag = batch.column(name)
         doubtful = doubtful_rows(batch, tag)
-        sure = numbers(length) if doubtful is None else pc.indices_nonzero(pc.invert(pc.is_in(numbers(length), doubtful)))
-        facts = _facts(tag if doubtful is None else tag.take(sure), self._terms)  # null where the row is particular
+        sure = (
+            numbers(length)
+            if doubtful is None
+            else pc.indices_nonzero(pc.invert(pc.is_in(numbers(length), doubtful)))
+        )
+        facts = _facts(
+            tag if doubtful is None else tag.take(sure), self._terms
+        )  # null where the row is particular
         answers = self._answers_to(facts, batch, sure)
         is_alike = facts.is_valid()
         positions = pc.index_in(numbers(length), sure.filter(is_alike).cast(pa.int64()))
         answer_numbers = facts.filter(is_alike).dictionary_encode().indices.take(positions)
         return Sorted(
-            pc.fill_null(pa.array([stays for stays, _ in answers], pa.bool_()).take(answer_numbers), False),
+            pc.fill_null(
+                pa.array([stays for stays, _ in answers], pa.bool_()).take(answer_numbers), False
+            ),
             pa.array([refusal for _, refusal in answers], pa.string()).take(answer_numbers),
         )
 
-    def _answers_to(self, facts: pa.StringArray, batch: pa.RecordBatch, rows: pa.Array) -> list[tuple[bool, str | None]]:
+    def _answers_to(
+        self, facts: pa.StringArray, batch: pa.RecordBatch, rows: pa.Array
+    ) -> list[tuple[bool, str | None]]:
         """The answers to the different facts, in their order. `rows`: where they stand in the batch."""
         distinct = [name for name in facts.unique().to_pylist() if name is not None]
         unknown = [name for name in distinct if name not in self._answers]
@@ -101,7 +122,10 @@ class Prefilter:
         """Yield an answer for each row. Neither: all that are like it are to be judged one by one."""
         for record in decode(batch):
             answer = None if isinstance(record, Unreadable) else apply_terms(record, self._terms)
-            yield answer is not None and answer.record is record, answer.cause or None if answer else None
+            yield (
+                answer is not None and answer.record is record,
+                answer.cause or None if answer else None,
+            )
 
 
 # Facts of tags that are valid
@@ -125,7 +149,10 @@ def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
         _has_refused_elements(tag, terms),
         tag.field("embedded").is_valid(),
         *(use.is_limited for use in requested),
-        *(_Use(uses, name, length, terms).prohibits_modifications for name in (MODIFIABLE if terms.modifications else ())),
+        *(
+            _Use(uses, name, length, terms).prohibits_modifications
+            for name in (MODIFIABLE if terms.modifications else ())
+        ),
     )
     is_particular = pc.or_(is_particular, pc.and_not(asks, is_refused))
     return pc.if_else(is_particular, None, pc.binary_join_element_wise(*facts, " "))
@@ -133,7 +160,9 @@ def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
 
 def _has_refused_elements(tag: pa.StructArray, terms: Terms) -> pa.BooleanArray:
     """Return of each row whether an action is prohibited on an element that may refuse one of the uses."""
-    words = frozenset((ALL, *(word for use in terms.uses for word in refusing_actions(use, terms.vocabulary))))
+    words = frozenset(
+        (ALL, *(word for use in terms.uses for word in refusing_actions(use, terms.vocabulary)))
+    )
     elements = Flat(tag.field("elements"))
     actions = Flat(elements["deny"])
     refused = pc.is_in(actions.values, pa.array(sorted(words), pa.string()))
@@ -146,11 +175,19 @@ class _Use:
     def __init__(self, uses: Flat, name: str, length: int, terms: Terms) -> None:
         chosen = pc.equal(uses["use"], name)
         self._structs = uses.values.filter(chosen)
-        self._positions = pc.index_in(numbers(length), uses.rows.filter(chosen)) if len(self._structs) < length else None
-        self.is_missing = _same(False, length) if self._positions is None else self._positions.is_null()
+        self._positions = (
+            pc.index_in(numbers(length), uses.rows.filter(chosen))
+            if len(self._structs) < length
+            else None
+        )
+        self.is_missing = (
+            _same(False, length) if self._positions is None else self._positions.is_null()
+        )
         self.is_denied = pc.fill_null(pc.equal(self["verdict"], "deny"), False)
         now = pa.scalar(terms.now, pa.timestamp("us", "UTC"))
-        self.is_ended = pc.and_not(pc.fill_null(pc.less_equal(self["until"], now), False), self.is_denied)
+        self.is_ended = pc.and_not(
+            pc.fill_null(pc.less_equal(self["until"], now), False), self.is_denied
+        )
 
     def __getitem__(self, name: str) -> pa.Array:
         """Null where the row has not the use, or the use has not this."""
@@ -171,14 +208,18 @@ class _Use:
         return _is_something(self["prohibited_modifications"])
 
     def facts(self, rules: _Rules) -> pa.StringArray:
-        first = pc.if_else(self.is_denied, pc.add(pc.list_element(self["because"], 0), rules.starts), None)
+        first = pc.if_else(
+            self.is_denied, pc.add(pc.list_element(self["because"], 0), rules.starts), None
+        )
         ends = pc.if_else(self.is_ended, "ended", "allow")
         return pc.if_else(self.is_missing, "missing", pc.coalesce(rules.rules.take(first), ends))
 
 
 def _is_something(values: pa.Array) -> pa.BooleanArray:
     return (
-        pc.fill_null(pc.greater(pc.list_value_length(values), 0), False) if pa.types.is_list(values.type) else values.is_valid()
+        pc.fill_null(pc.greater(pc.list_value_length(values), 0), False)
+        if pa.types.is_list(values.type)
+        else values.is_valid()
     )
 
 
@@ -186,7 +227,9 @@ class _Rules:
     """The rules of the reasons."""
 
     def __init__(self, reasons: Flat) -> None:
-        self.starts = pc.subtract(pc.cumulative_sum(reasons.lengths), reasons.lengths)  # of each row
+        self.starts = pc.subtract(
+            pc.cumulative_sum(reasons.lengths), reasons.lengths
+        )  # of each row
         self.rules = reasons["rule"]
         licensed = reasons.rows.filter(pc.is_in(self.rules, pa.array([*LICENSES])))
         self.names_license = pc.is_in(numbers(len(reasons.lengths)), licensed)

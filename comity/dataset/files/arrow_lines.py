@@ -15,7 +15,9 @@ from comity.dataset.files.arrow_types import joined, members, object_of
 from comity.dataset.files.jsonl import encoded
 from comity.dataset.records import Record, Unreadable
 
-MAX_OCTETS = 2**28  # of columns that are joined: an array of texts holds 2 GB, and a character may become six
+MAX_OCTETS = (
+    2**28
+)  # of columns that are joined: an array of texts holds 2 GB, and a character may become six
 MAX_DISTINCT = 100  # texts in EXTRA of one batch; where there are more, records are made
 
 
@@ -24,7 +26,9 @@ def lines(rows: Rows) -> bytes:
     is_huge = rows.batch.nbytes > MAX_OCTETS
     texts = _of_records(decode(rows.batch)) if is_huge else _of_columns(rows.batch)
     if rows.order is not None:
-        texts = pa.concat_arrays([texts, _of_records(rows.records).cast(texts.type)]).take(rows.order)
+        texts = pa.concat_arrays([texts, _of_records(rows.records).cast(texts.type)]).take(
+            rows.order
+        )
     octets = pc.sum(pc.binary_length(texts)).as_py() or 0
     return bytes(memoryview(texts.buffers()[2])[:octets]) if octets else b""
 
@@ -38,7 +42,9 @@ def _of_columns(batch: pa.RecordBatch) -> pa.Array:
     kinds = kinds_of(batch.schema)
     null_fields, is_odd = _null_fields(batch)
     fields = [[null_fields], *members({name: batch.column(name) for name in kinds}, kinds)]
-    octets = joined([*object_of(fields, batch.num_rows), "\n"], batch.num_rows).cast(pa.large_binary())
+    octets = joined([*object_of(fields, batch.num_rows), "\n"], batch.num_rows).cast(
+        pa.large_binary()
+    )
     if pc.any(is_odd).as_py():
         return pc.replace_with_mask(octets, is_odd, _of_records(decode(batch.filter(is_odd))))
     return octets
@@ -61,6 +67,8 @@ def _null_fields(batch: pa.RecordBatch) -> tuple[pa.StringArray, pa.BooleanArray
         fields.append(",".join(f'"{name}":null' for name in names))
         if not is_plain:
             is_odd = pc.or_(is_odd, has_text)
-        for name in names.keys() & set(batch.schema.names):  # the column comes first, where it has a value
+        for name in names.keys() & set(
+            batch.schema.names
+        ):  # the column comes first, where it has a value
             is_odd = pc.or_(is_odd, pc.and_(has_text, batch.column(name).is_valid()))
     return pa.array(fields, pa.string()).take(distinct.indices), is_odd

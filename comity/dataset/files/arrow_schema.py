@@ -39,7 +39,15 @@ from comity.dataset.files.arrow_types import (
     rows,
 )
 from comity.dataset.files.gc_pause import gc_paused
-from comity.dataset.records import FIELD, SPARE_FIELD, Batch, DatasetError, Record, Unreadable, parsed
+from comity.dataset.records import (
+    FIELD,
+    SPARE_FIELD,
+    Batch,
+    DatasetError,
+    Record,
+    Unreadable,
+    parsed,
+)
 from comity.dataset.tags.sources import TEXT_FIELDS, is_tag_like
 from comity.policies import tag
 from comity.policies.syntax import shapes
@@ -85,8 +93,14 @@ def _kind_of(shape: shapes.Shape) -> Kind:
 def _struct_of(shape: shapes.Object, common: Collection[str] = ()) -> Struct:
     """Return the kind of an object. `common`: members whose values come again and again."""
     kinds = {name: _kind_of(member.shape) for name, member in shape.members.items()}
-    nullable = [name for name, member in shape.members.items() if isinstance(member.shape, shapes.Nullable)]
-    return Struct({name: Common(kind) if name in common else kind for name, kind in kinds.items()}, shape.required, nullable)
+    nullable = [
+        name for name, member in shape.members.items() if isinstance(member.shape, shapes.Nullable)
+    ]
+    return Struct(
+        {name: Common(kind) if name in common else kind for name, kind in kinds.items()},
+        shape.required,
+        nullable,
+    )
 
 
 TAG = _struct_of(tag.TAG, tag.IN_COMMON)
@@ -101,8 +115,13 @@ def schema_of(records: Iterable[Record], *, tagged: bool = True) -> pa.Schema:
         for name, value in record.items():
             if name in types or (len(types) < MAX_FIELDS and _is_name(name)):
                 is_tag = isinstance(value, dict) and is_tag_like(value)
-                types[name] = TAG.type if is_tag else _joined(types.get(name, pa.null()), _type_of(value))
-    return _completed({name: type_ for name, type_ in types.items() if type_ is not None and _is_known(type_)}, tagged=tagged)
+                types[name] = (
+                    TAG.type if is_tag else _joined(types.get(name, pa.null()), _type_of(value))
+                )
+    return _completed(
+        {name: type_ for name, type_ in types.items() if type_ is not None and _is_known(type_)},
+        tagged=tagged,
+    )
 
 
 def proper(schema: pa.Schema) -> pa.Schema:
@@ -163,7 +182,13 @@ def _type_of(value: Any, depth: int = MAX_DEPTH) -> pa.DataType | None:
     return None
 
 
-_SIMPLE = {type(None): pa.null(), str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+_SIMPLE = {
+    type(None): pa.null(),
+    str: pa.string(),
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+}
 
 
 def _joined(first: pa.DataType | None, second: pa.DataType | None) -> pa.DataType | None:
@@ -182,7 +207,11 @@ def _joined(first: pa.DataType | None, second: pa.DataType | None) -> pa.DataTyp
         members: dict[str, pa.DataType | None] = {field.name: field.type for field in first}
         for field in second:
             members[field.name] = _joined(members.get(field.name, pa.null()), field.type)
-        return None if None in members.values() or len(members) > MAX_MEMBERS else pa.struct([*members.items()])
+        return (
+            None
+            if None in members.values() or len(members) > MAX_MEMBERS
+            else pa.struct([*members.items()])
+        )
     return None
 
 
@@ -210,7 +239,11 @@ def _kind(type_: pa.DataType) -> Kind:
 
 def kinds_of(schema: pa.Schema) -> dict[str, Kind]:
     """The kinds of the columns but EXTRA. Any column with tags is read as that, by the names of its members."""
-    return {field.name: TAG if is_tag_type(field.type) else _kind(field.type) for field in schema if field.name != EXTRA}
+    return {
+        field.name: TAG if is_tag_type(field.type) else _kind(field.type)
+        for field in schema
+        if field.name != EXTRA
+    }
 
 
 # Records
@@ -231,7 +264,9 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
                 rest[name] = value
         if rest:
             columns[EXTRA][row] = _json(rest)
-    return pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+    return pa.record_batch(
+        [pa.array(columns[field.name], field.type) for field in schema], schema=schema
+    )
 
 
 def check_columns(schema: pa.Schema) -> None:
@@ -245,7 +280,9 @@ def check_columns(schema: pa.Schema) -> None:
 def _repeated(fields: Iterable[pa.Field]) -> str:
     """The name that two of these have, or two members of an object in them, as `a.b`; "": none."""
     fields = [*fields]
-    if repeated := next((name for name, times in Counter(field.name for field in fields).items() if times > 1), ""):
+    if repeated := next(
+        (name for name, times in Counter(field.name for field in fields).items() if times > 1), ""
+    ):
         return repeated
     for field in fields:
         if within := _repeated(field.type.field(number) for number in range(field.type.num_fields)):
@@ -255,10 +292,15 @@ def _repeated(fields: Iterable[pa.Field]) -> str:
 
 def readable(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with plain texts where it has views of texts, or EXTRA is a dictionary or has no value at all."""
-    types = {name: _type_of_extra(type_) if name == EXTRA else _type_without_views(type_) for name, type_ in _types(batch)}
+    types = {
+        name: _type_of_extra(type_) if name == EXTRA else _type_without_views(type_)
+        for name, type_ in _types(batch)
+    }
     if all(types[name] == type_ for name, type_ in _types(batch)):
         return batch
-    return pa.RecordBatch.from_arrays([_cast(batch.column(name), type_) for name, type_ in types.items()], list(types))
+    return pa.RecordBatch.from_arrays(
+        [_cast(batch.column(name), type_) for name, type_ in types.items()], list(types)
+    )
 
 
 def _types(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.DataType]]:
@@ -307,7 +349,9 @@ def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
         of_lists = pa.ListArray if pa.types.is_list(type_) else pa.LargeListArray
         offsets = offsets.cast(pa.int32() if of_lists is pa.ListArray else pa.int64())
-        return of_lists.from_arrays(offsets, _cast(array.flatten(), type_.value_type), type=type_, mask=array.is_null())
+        return of_lists.from_arrays(
+            offsets, _cast(array.flatten(), type_.value_type), type=type_, mask=array.is_null()
+        )
     return array.cast(type_)
 
 
@@ -315,7 +359,9 @@ def with_zone(batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch
     """The batch with all moments without a zone in these columns as what they are in UTC."""
     for number, field in enumerate(batch.schema):
         if field.name in columns:
-            batch = batch.set_column(number, field.name, batch.column(number).cast(in_utc(field.type)))
+            batch = batch.set_column(
+                number, field.name, batch.column(number).cast(in_utc(field.type))
+            )
     return batch
 
 
@@ -358,7 +404,9 @@ class Rows(NamedTuple):
 
     batch: pa.RecordBatch
     records: Sequence[Record] = ()
-    order: pa.Array | None = None  # of their indices, records behind those of the batch; None: as they stand
+    order: pa.Array | None = (
+        None  # of their indices, records behind those of the batch; None: as they stand
+    )
 
     def __len__(self) -> int:
         return int(self.batch.num_rows) + len(self.records)
@@ -376,7 +424,9 @@ class Rows(NamedTuple):
 def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch:
     """Return the records of a batch. `numbers`: of the rows in their file; None: from 1."""
     numbers = numbers or range(1, batch.num_rows + 1)
-    columns = {name: kind.values(batch.column(name)) for name, kind in kinds_of(batch.schema).items()}
+    columns = {
+        name: kind.values(batch.column(name)) for name, kind in kinds_of(batch.schema).items()
+    }
     records: Batch = [*rows(batch.num_rows, columns)]
     if EXTRA not in batch.schema.names:
         return records
@@ -389,7 +439,9 @@ def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch
 def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
     try:
         rest = parsed(text)
-        if isinstance(rest, dict) and all(rest[name] is None for name in rest.keys() & record.keys()):
+        if isinstance(rest, dict) and all(
+            rest[name] is None for name in rest.keys() & record.keys()
+        ):
             return rest | record
         message = f"{EXTRA} is no object of further fields"
     except (ValueError, RecursionError) as error:
@@ -404,17 +456,25 @@ def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         return batch
     columns = {name: batch.column(name) for name in batch.schema.names}
     types = {field.name: field.type for field in schema}
-    unlike = [name for name, array in columns.items() if name != EXTRA and array.type != types.get(name)]
+    unlike = [
+        name for name, array in columns.items() if name != EXTRA and array.type != types.get(name)
+    ]
     if unlike:
         columns |= _converted(batch, schema, unlike)
     elif EXTRA in columns:
         columns[EXTRA] = columns[EXTRA].cast(types[EXTRA])
     return pa.record_batch(
-        [columns[name] if name in columns else pa.nulls(batch.num_rows, type_) for name, type_ in types.items()], schema=schema
+        [
+            columns[name] if name in columns else pa.nulls(batch.num_rows, type_)
+            for name, type_ in types.items()
+        ],
+        schema=schema,
     )
 
 
-def _converted(batch: pa.RecordBatch, schema: pa.Schema, names: Iterable[str]) -> dict[str, pa.Array]:
+def _converted(
+    batch: pa.RecordBatch, schema: pa.Schema, names: Iterable[str]
+) -> dict[str, pa.Array]:
     """These columns, and EXTRA with what does not fit."""
     kinds, batch_kinds = kinds_of(schema), kinds_of(batch.schema)
     rest: list[Record] = [{} for _ in range(batch.num_rows)]
@@ -433,11 +493,17 @@ def _converted(batch: pa.RecordBatch, schema: pa.Schema, names: Iterable[str]) -
 
 
 def _extra(batch: pa.RecordBatch, rest: list[Record]) -> pa.Array:
-    texts: list[Any] = batch.column(EXTRA).to_pylist() if EXTRA in batch.schema.names else [None] * batch.num_rows
+    texts: list[Any] = (
+        batch.column(EXTRA).to_pylist() if EXTRA in batch.schema.names else [None] * batch.num_rows
+    )
     for row, fields in enumerate(rest):
         if fields:
             # As text: what cannot be read stays as unreadable as it is.
-            texts[row] = _json(fields) if texts[row] in (None, "{}") else f"{texts[row][:-1]},{_json(fields)[1:]}"
+            texts[row] = (
+                _json(fields)
+                if texts[row] in (None, "{}")
+                else f"{texts[row][:-1]},{_json(fields)[1:]}"
+            )
     return pa.array(texts, pa.string())
 
 

@@ -26,7 +26,9 @@ _ESCAPED = r'["\\\x00-\x1f]'  # what does not stand in a text of JSON as it is
 _UNESCAPED = bytes(octet for octet in range(256) if octet >= 0x20 and octet not in b'"\\')
 
 
-Pieces = list[Any]  # of texts, which stand one behind the other: arrays of texts, and texts that are the same for all
+Pieces = list[
+    Any
+]  # of texts, which stand one behind the other: arrays of texts, and texts that are the same for all
 
 
 class MisfitError(Exception):
@@ -67,7 +69,11 @@ class Text:
         return plain(array)
 
     def pieces(self, array: pa.Array) -> Pieces:
-        return ['"', _escaped(array), '"'] if pa.types.is_string(array.type) else _texts_of(self.values(array))
+        return (
+            ['"', _escaped(array), '"']
+            if pa.types.is_string(array.type)
+            else _texts_of(self.values(array))
+        )
 
 
 class Truth:
@@ -82,7 +88,11 @@ class Truth:
         return plain(array)
 
     def pieces(self, array: pa.Array) -> Pieces:
-        return [array.cast(pa.string())] if pa.types.is_boolean(array.type) else _texts_of(self.values(array))
+        return (
+            [array.cast(pa.string())]
+            if pa.types.is_boolean(array.type)
+            else _texts_of(self.values(array))
+        )
 
 
 class Whole:
@@ -100,11 +110,18 @@ class Whole:
     def values(self, array: pa.Array) -> list[Any]:
         values = plain(array)
         if pa.types.is_floating(array.type):  # pandas has no whole numbers where some are missing
-            return [int(value) if value is not None and value.is_integer() else value for value in values]
+            return [
+                int(value) if value is not None and value.is_integer() else value
+                for value in values
+            ]
         return values
 
     def pieces(self, array: pa.Array) -> Pieces:
-        return [array.cast(pa.string())] if pa.types.is_integer(array.type) else _texts_of(self.values(array))
+        return (
+            [array.cast(pa.string())]
+            if pa.types.is_integer(array.type)
+            else _texts_of(self.values(array))
+        )
 
 
 class Number:
@@ -145,7 +162,9 @@ class Moment:
         if not pa.types.is_timestamp(array.type):
             return _foreign(array)
         suffix = self._suffix if array.type.tz else ""  # the time of some place, nobody knows which
-        instants = array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.int64()).to_pylist()
+        instants = (
+            array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.int64()).to_pylist()
+        )
         return [instant if instant is None else _text_of(instant, suffix) for instant in instants]
 
     def pieces(self, array: pa.Array) -> Pieces:
@@ -190,7 +209,10 @@ class Several:
     def values(self, array: pa.Array) -> list[Any]:
         values = _lists(array, self._member)
         if array.null_count:
-            return [members if is_there else None for members, is_there in zip(values, _valid(array), strict=True)]
+            return [
+                members if is_there else None
+                for members, is_there in zip(values, _valid(array), strict=True)
+            ]
         return list(values)
 
     def pieces(self, array: pa.Array) -> Pieces:
@@ -204,12 +226,20 @@ class Several:
 class Struct:
     """An object with these members. A member that is not there is null; one of `nullable` is always there and may be null."""
 
-    def __init__(self, members: Mapping[str, Kind], required: Iterable[str] = (), nullable: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        members: Mapping[str, Kind],
+        required: Iterable[str] = (),
+        nullable: Iterable[str] = (),
+    ) -> None:
         self.members = dict(members)
         self.type = pa.struct([(name, kind.type) for name, kind in members.items()])
         self.nullable = frozenset(nullable)
         self.required = frozenset(required) | self.nullable
-        self._fitted = {name: _Nullable(kind).fitted if name in self.nullable else kind.fitted for name, kind in members.items()}
+        self._fitted = {
+            name: _Nullable(kind).fitted if name in self.nullable else kind.fitted
+            for name, kind in members.items()
+        }
 
     def fitted(self, value: Any) -> dict[str, Any]:
         if type(value) is not dict or not self.required <= value.keys():
@@ -223,11 +253,15 @@ class Struct:
         if not pa.types.is_struct(array.type):
             return _foreign(array)
         columns = {
-            field.name: self.members.get(field.name, _ANY).values(array.field(number)) for number, field in enumerate(array.type)
+            field.name: self.members.get(field.name, _ANY).values(array.field(number))
+            for number, field in enumerate(array.type)
         }
         values: list[Any] = rows(len(array), columns, self.nullable)
         if array.null_count:
-            return [members if is_there else None for members, is_there in zip(values, _valid(array), strict=True)]
+            return [
+                members if is_there else None
+                for members, is_there in zip(values, _valid(array), strict=True)
+            ]
         return values
 
     def pieces(self, array: pa.Array) -> Pieces:
@@ -235,7 +269,11 @@ class Struct:
             return _texts_of(self.values(array))
         columns = {field.name: array.field(number) for number, field in enumerate(array.type)}
         pieces = object_of(members(columns, self.members, self.nullable), len(array))
-        return [pc.if_else(array.is_valid(), joined(pieces, len(array)), None)] if array.null_count else pieces
+        return (
+            [pc.if_else(array.is_valid(), joined(pieces, len(array)), None)]
+            if array.null_count
+            else pieces
+        )
 
 
 class _Nullable:
@@ -253,16 +291,24 @@ class Keyed:
         self._key = key
         self._text = Text()
         self._value = value
-        self._members = Several(Struct({key: self._text, **value.members}, (key, *value.required), value.nullable))
+        self._members = Several(
+            Struct({key: self._text, **value.members}, (key, *value.required), value.nullable)
+        )
         self.type = self._members.type
 
     def fitted(self, value: Any) -> list[dict[str, Any]]:
         if type(value) is not dict:
             raise MisfitError
-        return [{self._key: self._text.fitted(key), **self._value.fitted(member)} for key, member in value.items()]
+        return [
+            {self._key: self._text.fitted(key), **self._value.fitted(member)}
+            for key, member in value.items()
+        ]
 
     def values(self, array: pa.Array) -> list[Any]:
-        return [members if members is None else self._object(members) for members in self._members.values(array)]
+        return [
+            members if members is None else self._object(members)
+            for members in self._members.values(array)
+        ]
 
     def _object(self, members: list[Any]) -> Any:
         """Make an object of the members. What is no list of structs with a key each (another program wrote it) stays as it is."""
@@ -282,7 +328,9 @@ class Keyed:
         structs = array.flatten()
         columns = {field.name: structs.field(number) for number, field in enumerate(structs.type)}
         keys = self._text.pieces(columns.pop(self._key))
-        values = object_of(members(columns, self._value.members, self._value.nullable), len(structs))
+        values = object_of(
+            members(columns, self._value.members, self._value.nullable), len(structs)
+        )
         return ["{", _with_commas(joined([*keys, ":", *values], len(structs)), array), "}"]
 
     def _is_keyed(self, array: pa.Array) -> bool:
@@ -315,7 +363,9 @@ class Spans:
     type = pa.struct([("field", pa.string()), ("start", pa.int64()), ("end", pa.int64())])
 
     def __init__(self) -> None:
-        self._struct = Struct({"field": Text(), "start": Whole(), "end": Whole()}, required=("field",))
+        self._struct = Struct(
+            {"field": Text(), "start": Whole(), "end": Whole()}, required=("field",)
+        )
 
     def fitted(self, value: Any) -> dict[str, Any]:
         if type(value) is not list or not 1 <= len(value) <= 3:
@@ -324,14 +374,21 @@ class Spans:
 
     def values(self, array: pa.Array) -> list[Any]:
         names = ("field", "start", "end")
-        return [span and [span[name] for name in names if name in span] for span in self._struct.values(array)]
+        return [
+            span and [span[name] for name in names if name in span]
+            for span in self._struct.values(array)
+        ]
 
     def pieces(self, array: pa.Array) -> Pieces:
         if array.type != self.type:
             return _texts_of(self.values(array))
         parts = [kind.pieces(array.field(name)) for name, kind in self._struct.members.items()]
         pieces = ["[", *_those_that_are_there(parts, len(array)), "]"]
-        return [pc.if_else(array.is_valid(), joined(pieces, len(array)), None)] if array.null_count else pieces
+        return (
+            [pc.if_else(array.is_valid(), joined(pieces, len(array)), None)]
+            if array.null_count
+            else pieces
+        )
 
 
 class Foreign:
@@ -354,7 +411,10 @@ _ANY = Foreign(pa.null())
 
 
 def _foreign(array: pa.Array) -> list[Any]:
-    return [value if value is None else json.loads(json.dumps(value, default=_text)) for value in plain(array)]
+    return [
+        value if value is None else json.loads(json.dumps(value, default=_text))
+        for value in plain(array)
+    ]
 
 
 def _text(value: Any) -> str:
@@ -397,15 +457,23 @@ def _lists(array: pa.Array, member: Kind) -> Iterator[list[Any]]:
 def name_numbers(names: pa.StringArray, lists: pa.Array) -> pa.Int64Array:
     """Return a number for each name in its list: the same where the same name stands in the same list. `lists`: their numbers."""
     distinct = names.dictionary_encode()
-    return pc.add(pc.multiply(lists, len(distinct.dictionary) + 1), distinct.indices.cast(pa.int64()))
+    return pc.add(
+        pc.multiply(lists, len(distinct.dictionary) + 1), distinct.indices.cast(pa.int64())
+    )
 
 
-def rows(length: int, columns: Mapping[str, list[Any]], nullable: Iterable[str] = ()) -> list[dict[str, Any]]:
+def rows(
+    length: int, columns: Mapping[str, list[Any]], nullable: Iterable[str] = ()
+) -> list[dict[str, Any]]:
     """Column by column -> dict by dict, without what is None."""
-    full = {name: column for name, column in columns.items() if name in nullable or None not in column}
+    full = {
+        name: column for name, column in columns.items() if name in nullable or None not in column
+    }
     names = tuple(full)
     records = (
-        [dict(zip(names, row, strict=True)) for row in zip(*full.values(), strict=True)] if full else [{} for _ in range(length)]
+        [dict(zip(names, row, strict=True)) for row in zip(*full.values(), strict=True)]
+        if full
+        else [{} for _ in range(length)]
     )
     for name, column in columns.items():
         if name not in full:
@@ -461,7 +529,9 @@ def _with_commas(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray
     return pc.if_else(lists.is_valid(), texts, None) if lists.null_count else texts
 
 
-def members(columns: Mapping[str, pa.Array], kinds: Mapping[str, Kind], nullable: Iterable[str] = ()) -> list[Pieces]:
+def members(
+    columns: Mapping[str, pa.Array], kinds: Mapping[str, Kind], nullable: Iterable[str] = ()
+) -> list[Pieces]:
     """The columns as members of objects, `"name":value`. Null: it is not there, as in `rows`."""
     result = []
     for name, array in columns.items():
@@ -481,7 +551,9 @@ def object_of(members: Sequence[Pieces], length: int) -> Pieces:
 def _those_that_are_there(parts: Sequence[Pieces], length: int) -> Pieces:
     """The parts that are not null, with commas between them."""
     full = [pieces for pieces in parts if not _has_nulls(pieces)]
-    others = [pc.coalesce(joined([",", *pieces], length), "") for pieces in parts if _has_nulls(pieces)]
+    others = [
+        pc.coalesce(joined([",", *pieces], length), "") for pieces in parts if _has_nulls(pieces)
+    ]
     if others and not full:
         return [pc.utf8_slice_codeunits(joined(others, length), 1)]
     return [piece for pieces in full for piece in (",", *pieces)][1:] + others

@@ -63,15 +63,22 @@ def nameable_folder(folder: Path) -> Path:
     """Return the folder under a name, by which what stands beside it is called. DatasetError where it has none."""
     folder = folder.resolve() if folder.name in ("", "..") else folder
     if not folder.name:
-        raise DatasetError(f"{folder}: name a folder in it: what is said of a dataset stands beside it")
+        raise DatasetError(
+            f"{folder}: name a folder in it: what is said of a dataset stands beside it"
+        )
     return folder
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    names = {entry.name: entry for entry in folder.iterdir() if not entry.name.startswith((".", "_"))}
+    names = {
+        entry.name: entry for entry in folder.iterdir() if not entry.name.startswith((".", "_"))
+    }
     for name, entry in names.items():
         is_folder = entry.is_dir()
-        if any(name.endswith(end) and name.removesuffix(end) in names for end in (SIDE_FOLDERS if is_folder else SIDE_ENDINGS)):
+        if any(
+            name.endswith(end) and name.removesuffix(end) in names
+            for end in (SIDE_FOLDERS if is_folder else SIDE_ENDINGS)
+        ):
             continue
         if is_folder:
             yield from _files_in(entry)
@@ -116,7 +123,9 @@ class FolderReplacement:
             shutil.rmtree(self._before, ignore_errors=True)
             self._check()
             for entry in self.part.iterdir():
-                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+                shutil.rmtree(
+                    entry
+                ) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
         except BaseException:
             shutil.rmtree(self.part, ignore_errors=True)
             os.close(self._lock)
@@ -143,9 +152,16 @@ class FolderReplacement:
         for file in _all_files(self.path):
             name = file.relative_to(self.path).as_posix()
             if not self._is_ours(name):
-                raise DatasetError(f"{self.path} holds {name}, which nothing of comity has written there: name another folder")
+                raise DatasetError(
+                    f"{self.path} holds {name}, which nothing of comity has written there: name another folder"
+                )
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if not is_local(self.path):
             if error is None:
                 self._replace_stored()

@@ -82,7 +82,12 @@ class Writer(Protocol):
     def write(self, encoded: Any) -> None:
         """Write what `encode` gave, in the order of the records."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
 
 
 class Rewriter(Writer, Protocol):
@@ -106,7 +111,14 @@ def format_of(path: Path, hint: Iterable[str] = FORMATS) -> str:
 
 def ending_of(name: str) -> str:
     """The one of FORMATS with which the name of a file ends; "" where it is none of them."""
-    return next((ending for ending in sorted(FORMATS, key=len, reverse=True) if name.lower().endswith(ending)), "")
+    return next(
+        (
+            ending
+            for ending in sorted(FORMATS, key=len, reverse=True)
+            if name.lower().endswith(ending)
+        ),
+        "",
+    )
 
 
 def open_reader(path: Path) -> Reader:
@@ -120,7 +132,9 @@ def open_reader(path: Path) -> Reader:
     except Exception as error:
         if is_local(path):
             raise
-        raise DatasetError(f"{path} cannot be read: {error}") from None  # by the errors of whatever library knows the store
+        raise DatasetError(
+            f"{path} cannot be read: {error}"
+        ) from None  # by the errors of whatever library knows the store
     reader: Reader = module.Reader(path)
     return reader
 
@@ -150,4 +164,6 @@ def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("comity"):
             raise
-        raise DatasetError(f"{path}: {error.name} is not installed: pip install 'comity[{name}]'") from None
+        raise DatasetError(
+            f"{path}: {error.name} is not installed: pip install 'comity[{name}]'"
+        ) from None

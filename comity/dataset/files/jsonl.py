@@ -28,8 +28,12 @@ else:
     from backports import zstd  # Scrapy needs it too
 
 PART = 2 * 2**20  # octets of text
-MAX_LINE = 128 * 2**20  # octets; what is longer is no record but a mistake, and would have to be held whole
-_ESCAPED = re.compile(rb"\\u00[4-7]")  # a letter of ASCII that need not be escaped, and then may be one of a key
+MAX_LINE = (
+    128 * 2**20
+)  # octets; what is longer is no record but a mistake, and would have to be held whole
+_ESCAPED = re.compile(
+    rb"\\u00[4-7]"
+)  # a letter of ASCII that need not be escaped, and then may be one of a key
 
 
 class Codec(NamedTuple):
@@ -41,8 +45,13 @@ class Codec(NamedTuple):
 
 
 CODECS = {
-    ".gz": Codec(lambda file: gzip.GzipFile(fileobj=file), lambda octets: gzip.compress(octets, 6, mtime=0)),
-    ".zst": Codec(zstd.ZstdFile, lambda octets: zstd.compress(octets, options={zstd.CompressionParameter.checksum_flag: 1})),
+    ".gz": Codec(
+        lambda file: gzip.GzipFile(fileobj=file), lambda octets: gzip.compress(octets, 6, mtime=0)
+    ),
+    ".zst": Codec(
+        zstd.ZstdFile,
+        lambda octets: zstd.compress(octets, options={zstd.CompressionParameter.checksum_flag: 1}),
+    ),
 }
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError)
 
@@ -71,11 +80,17 @@ class Reader(formats.Reader):
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         word = key.encode()
         with self.path.open("rb") as file:
-            return any(word in lines or _ESCAPED.search(lines) for lines in self._lines(self._text(file)))
+            return any(
+                word in lines or _ESCAPED.search(lines) for lines in self._lines(self._text(file))
+            )
 
     def _text(self, file: IO[bytes]) -> IO[bytes]:
-        if self._codec and not self.size:  # which Python takes for no members of gzip, and so for no records
-            raise DatasetError(f"{self.path} is damaged, or cut off while it was written: it has no octets")
+        if (
+            self._codec and not self.size
+        ):  # which Python takes for no members of gzip, and so for no records
+            raise DatasetError(
+                f"{self.path} is damaged, or cut off while it was written: it has no octets"
+            )
         return cast(IO[bytes], CODECS[self._codec].opened(file)) if self._codec else file
 
     def parts(self) -> Iterator[Part]:
@@ -83,7 +98,9 @@ class Reader(formats.Reader):
         with self.path.open("rb") as file:
             for lines in self._lines(self._text(file)):
                 end = file.tell() if self._codec else start + len(lines)
-                yield Part(Lines(number, start, lines if self._codec else b"", len(lines)), end - done)
+                yield Part(
+                    Lines(number, start, lines if self._codec else b"", len(lines)), end - done
+                )
                 done = end
                 number += lines.count(b"\n")
                 start += len(lines)
@@ -95,7 +112,9 @@ class Reader(formats.Reader):
             try:
                 chunk = text.read(PART)
             except DAMAGED as error:
-                raise DatasetError(f"{self.path} is damaged, or cut off while it was written: {error}") from None
+                raise DatasetError(
+                    f"{self.path} is damaged, or cut off while it was written: {error}"
+                ) from None
             if not chunk:
                 break
             end = chunk.rfind(b"\n") + 1
@@ -120,7 +139,9 @@ class Reader(formats.Reader):
             octets = octets.removeprefix(BOM)
         numbered = enumerate(octets.split(b"\n"), lines.number)
         with gc_paused():
-            batch = [_record(line, number) for number, line in numbered if not line.isspace() and line]
+            batch = [
+                _record(line, number) for number, line in numbered if not line.isspace() and line
+            ]
         yield batch
 
 
@@ -129,7 +150,9 @@ def _record(line: bytes, number: int) -> Record | Unreadable:
         record = parsed(line)
     except (ValueError, RecursionError) as error:
         return Unreadable(f"line {number}", line, f"is no JSON: {error}")
-    return record if isinstance(record, dict) else Unreadable(f"line {number}", line, "is no object")
+    return (
+        record if isinstance(record, dict) else Unreadable(f"line {number}", line, "is no object")
+    )
 
 
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -172,8 +195,12 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._codec = _codec_of(path)
-        self.encode: Callable[[Sequence[Record]], bytes] = partial(encode_compressed, self._codec) if self._codec else encode
-        self.encode_columns = partial(encode_columns_compressed, self._codec) if self._codec else encode_columns
+        self.encode: Callable[[Sequence[Record]], bytes] = (
+            partial(encode_compressed, self._codec) if self._codec else encode
+        )
+        self.encode_columns = (
+            partial(encode_columns_compressed, self._codec) if self._codec else encode_columns
+        )
         self._replacement = Replacement(path)
 
     def __enter__(self) -> Self:
@@ -185,7 +212,14 @@ class Writer:
         self._empty = self._empty and not encoded
         self._file.write(encoded)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._empty and self._codec and error is None:
-            self._file.write(CODECS[self._codec].member(b""))  # no octets at all are no compressed file
+            self._file.write(
+                CODECS[self._codec].member(b"")
+            )  # no octets at all are no compressed file
         self._replacement.__exit__(kind, error, trace)

@@ -75,12 +75,18 @@ class Reader(formats.Reader):
     def _group_rows(self) -> list[int]:
         """Return the rows of each row group. The metadata that says so takes some MB."""
         with self._opened() as file:
-            return [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+            return [
+                file.metadata.row_group(group).num_rows
+                for group in range(file.metadata.num_row_groups)
+            ]
 
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         with self._opened() as file:
             schema = file.schema_arrow
-            if any(field.type != TAG.type and (field.name in (tags or ()) or may_hold_tags(field)) for field in schema):
+            if any(
+                field.type != TAG.type and (field.name in (tags or ()) or may_hold_tags(field))
+                for field in schema
+            ):
                 return True
             if any(_is_set(file, path) for path in _leaves(file) if path.rpartition(".")[2] == key):
                 return True
@@ -88,13 +94,21 @@ class Reader(formats.Reader):
                 return False
             pattern = rf"{re.escape(key)}|\\u00[4-7]"  # as it stands, or a letter of it escaped
             extras = (readable(batch).column(0) for batch in file.iter_batches(columns=[EXTRA]))
-            return any(pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in extras)
+            return any(
+                pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in extras
+            )
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
         for batch, number in self.read_columns(part, fields):
-            yield [batch] if isinstance(batch, Unreadable) else decode(batch, range(number, number + batch.num_rows))
+            yield (
+                [batch]
+                if isinstance(batch, Unreadable)
+                else decode(batch, range(number, number + batch.num_rows))
+            )
 
-    def read_columns(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
+    def read_columns(
+        self, part: Part, fields: Sequence[str] | None = None
+    ) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
         """Yield batches with the number of their first row, from 1."""
         group, number = part.position
         with self._opened() as file:
@@ -103,12 +117,17 @@ class Reader(formats.Reader):
                 without_zone = _written_in_utc(file)
                 metadata = file.metadata.row_group(group)
                 octets_per_row = max(1, metadata.total_byte_size // max(1, metadata.num_rows))
-                for batch in file.iter_batches(max(1, min(ROWS, OCTETS // octets_per_row)), [group], columns, use_threads=False):
+                for batch in file.iter_batches(
+                    max(1, min(ROWS, OCTETS // octets_per_row)), [group], columns, use_threads=False
+                ):
                     yield from valid(with_zone(readable(batch), without_zone), number)
                     number += batch.num_rows
             except _FAILURES as error:
                 message = str(error).partition("\n")[0]
-                yield Unreadable(f"row {number} and the rest of row group {group}", b"", message), number
+                yield (
+                    Unreadable(f"row {number} and the rest of row group {group}", b"", message),
+                    number,
+                )
         pa.default_memory_pool().release_unused()
 
     @contextmanager
@@ -116,14 +135,18 @@ class Reader(formats.Reader):
         """Open the file. DatasetError where the file, or what it says of itself, cannot be read."""
         try:
             source = self.path if is_local(self.path) else self.path.open("rb")
-            with pq.ParquetFile(source, pre_buffer=not is_local(self.path), coerce_int96_timestamp_unit="us") as file:
+            with pq.ParquetFile(
+                source, pre_buffer=not is_local(self.path), coerce_int96_timestamp_unit="us"
+            ) as file:
                 check_columns(file.schema_arrow)
                 yield file
         except DatasetError as error:
             raise DatasetError(f"{self.path} cannot be used: {error}") from None
         except _FAILURES as error:
             message = str(error).partition("\n")[0]
-            raise DatasetError(f"{self.path} is no Parquet file, or was cut off while it was written: {message}") from None
+            raise DatasetError(
+                f"{self.path} is no Parquet file, or was cut off while it was written: {message}"
+            ) from None
 
 
 def _columns(schema: pa.Schema, fields: Sequence[str] | None) -> list[str] | None:
@@ -143,11 +166,19 @@ def _leaves(file: pq.ParquetFile) -> Iterator[str]:
 
 def _written_in_utc(file: pq.ParquetFile) -> frozenset[str]:
     """Return the columns of tags whose moments are in the form of Spark and Impala (INT96): without a zone, in UTC."""
-    tags = {field.name for field in file.schema_arrow if is_tag_type(field.type) and in_utc(field.type) != field.type}
+    tags = {
+        field.name
+        for field in file.schema_arrow
+        if is_tag_type(field.type) and in_utc(field.type) != field.type
+    }
     if not tags:  # then no ParquetSchema is made: it keeps some MB of metadata until the garbage collector runs
         return frozenset()
     leaves = (file.schema.column(number) for number in range(len(file.schema)))
-    return frozenset(name for leaf in leaves if leaf.physical_type == "INT96" and (name := leaf.path.partition(".")[0]) in tags)
+    return frozenset(
+        name
+        for leaf in leaves
+        if leaf.physical_type == "INT96" and (name := leaf.path.partition(".")[0]) in tags
+    )
 
 
 def _is_set(file: pq.ParquetFile, path: str) -> bool:

@@ -18,15 +18,21 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 def path_of(text: str) -> Path:
     """Return the path of a dataset. DatasetError where it is nothing, or a URL, and what opens it is not installed."""
     if not text:
-        raise DatasetError("an empty name is that of no dataset")  # and not of this folder, as Path has it
+        raise DatasetError(
+            "an empty name is that of no dataset"
+        )  # and not of this folder, as Path has it
     if not _SCHEME.match(text):
         return Path(text)
     try:
         from upath import UPath
 
-        return cast(Path, UPath(text.rstrip("/"), use_listings_cache=False))  # other processes write there too
+        return cast(
+            Path, UPath(text.rstrip("/"), use_listings_cache=False)
+        )  # other processes write there too
     except (ImportError, ValueError) as error:
-        raise DatasetError(f"{text} cannot be opened: {error}; pip install 'comity[cloud]'") from None
+        raise DatasetError(
+            f"{text} cannot be opened: {error}; pip install 'comity[cloud]'"
+        ) from None
 
 
 def is_local(path: Path) -> bool:

@@ -28,7 +28,9 @@ def open_beside(path: Path) -> IO[bytes]:
     Nobody has named it, so it is no link to elsewhere, and no second name of another file: in a folder where others may write,
     they could have put it there. DatasetError."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+        descriptor = os.open(
+            path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666
+        )
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):
             raise _foreign(path) from None
@@ -61,7 +63,9 @@ class Replacement:
     def __enter__(self) -> IO[bytes]:
         """Open the new file. DatasetError where it cannot be written, or is being written."""
         if not is_local(self.path):
-            self._upload: Any = self._uploaded(lambda: cast(Any, self.path).open("wb", autocommit=False))
+            self._upload: Any = self._uploaded(
+                lambda: cast(Any, self.path).open("wb", autocommit=False)
+            )
             return cast(IO[bytes], self._upload)
         if self.path.is_dir():
             raise DatasetError(f"{self.path} cannot be written: Is a directory")
@@ -79,7 +83,9 @@ class Replacement:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # Whoever had the lock may have given the file its name by now: then it is no longer one to write.
-                if self.part.exists() and os.path.samestat(self.part.stat(), os.fstat(file.fileno())):
+                if self.part.exists() and os.path.samestat(
+                    self.part.stat(), os.fstat(file.fileno())
+                ):
                     file.truncate()
                     if self.path.exists():
                         os.fchmod(file.fileno(), self.path.stat().st_mode & 0o7777)
@@ -89,7 +95,12 @@ class Replacement:
                 raise
             file.close()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Put the new file in the place of the old one, if nothing was raised. DatasetError where there is no room for it."""
         if not is_local(self.path):
             if error is not None:
@@ -100,7 +111,10 @@ class Replacement:
             self._uploaded(self._upload.close)
             self._uploaded(self._upload.commit)
             return
-        with suppress(OSError), self._file as file:  # closing it gives the lock back, and may try once more to write what is left
+        with (
+            suppress(OSError),
+            self._file as file,
+        ):  # closing it gives the lock back, and may try once more to write what is left
             if error is None:
                 try:
                     file.flush()

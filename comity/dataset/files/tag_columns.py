@@ -30,7 +30,9 @@ def tag_column(schema: pa.Schema, source: TagSource) -> str | None:
     """Return the name of the column that has the tag of every row; None if each row has to be asked."""
     if not isinstance(source, InField):
         return None
-    alike = [source.name] if source.name else [field.name for field in schema if may_hold_tags(field)]
+    alike = (
+        [source.name] if source.name else [field.name for field in schema if may_hold_tags(field)]
+    )
     name = alike[0] if len(alike) == 1 else ""
     return name if name in schema.names and schema.field(name).type == TAG.type else None
 
@@ -71,7 +73,9 @@ class _Doubts:
                 is_there = values.is_valid()
                 self.check(shape.shape, values.filter(is_there), rows.filter(is_there))
             case shapes.Text(values=()):
-                self.unless(_matches(values, shape.pattern) if shape.pattern else values.is_valid(), rows)
+                self.unless(
+                    _matches(values, shape.pattern) if shape.pattern else values.is_valid(), rows
+                )
             case shapes.Text():
                 self.unless(pc.is_in(values, pa.array(shape.values)), rows)
             case shapes.Count():
@@ -80,7 +84,13 @@ class _Doubts:
                 self.unless(pc.equal(values, shape.value), rows)
             case shapes.Moment(is_checked=True):
                 microseconds = values.cast(pa.int64())
-                self.unless(pc.and_(pc.greater_equal(microseconds, _YEARS[0]), pc.less_equal(microseconds, _YEARS[1])), rows)
+                self.unless(
+                    pc.and_(
+                        pc.greater_equal(microseconds, _YEARS[0]),
+                        pc.less_equal(microseconds, _YEARS[1]),
+                    ),
+                    rows,
+                )
             case shapes.Truth() | shapes.Moment():
                 self.unless(values.is_valid(), rows)
             case shapes.Several():
@@ -99,12 +109,19 @@ class _Doubts:
             case shapes.Row():
                 self.unless(values.is_valid(), rows)
                 for number, part in enumerate(shape.members):
-                    self._check_member(shapes.Member(part, is_required=not number), values.field(number), rows)
+                    self._check_member(
+                        shapes.Member(part, is_required=not number), values.field(number), rows
+                    )
             case shapes.Names():
                 self.unless(values.is_valid(), rows)
                 flat = Flat(values)
                 rows = rows.take(flat.rows)
-                self.unless(_matches(flat.values, shape.pattern) if shape.pattern else flat.values.is_valid(), rows)
+                self.unless(
+                    _matches(flat.values, shape.pattern)
+                    if shape.pattern
+                    else flat.values.is_valid(),
+                    rows,
+                )
                 self._check_once(flat.values, flat.rows, rows)
             case _:  # only the record shows whether it is valid
                 self.unless(values.is_null(), rows)
@@ -115,10 +132,14 @@ class _Doubts:
             values, rows = values.filter(is_there), rows.filter(is_there)
         self.check(member.shape, values, rows)
 
-    def _check_keys(self, shape: shapes.Keyed, rows: pa.Array, keys: pa.Array, rows_of_keys: pa.Array) -> None:
+    def _check_keys(
+        self, shape: shapes.Keyed, rows: pa.Array, keys: pa.Array, rows_of_keys: pa.Array
+    ) -> None:
         self.check(shapes.Text(shape.pattern), keys, rows_of_keys)
         for key in shape.required:
-            self.unless(pc.is_in(rows, rows_of_keys.filter(pc.fill_null(pc.equal(keys, key), False))), rows)
+            self.unless(
+                pc.is_in(rows, rows_of_keys.filter(pc.fill_null(pc.equal(keys, key), False))), rows
+            )
         self._check_once(keys, rows_of_keys, rows_of_keys)
 
     def _check_once(self, names: pa.Array, lists: pa.Array, rows: pa.Array) -> None:
@@ -135,7 +156,12 @@ def doubtful_rows(batch: pa.RecordBatch, tag: pa.StructArray) -> pa.Array | None
     doubts = _Doubts()
     rows = numbers(len(tag))
     if EXTRA in batch.schema.names and (extra := batch.column(EXTRA)).null_count < len(tag):
-        doubts.unless(pc.or_(extra.is_null(), pc.fill_null(pc.match_substring_regex(extra, NULLS_ONLY), True)), rows)
+        doubts.unless(
+            pc.or_(
+                extra.is_null(), pc.fill_null(pc.match_substring_regex(extra, NULLS_ONLY), True)
+            ),
+            rows,
+        )
     doubts.check(tags.TAG, tag, rows)
     reasons = pc.list_value_length(tag.field("reasons"))
     for name in ("uses", "embedded", "elements"):

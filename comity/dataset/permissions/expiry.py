@@ -72,14 +72,20 @@ class Recrawled:
 
     def _write(self, pairs: Iterable[tuple[int, int]]) -> None:
         assert self._folder
-        with (self._folder / "pages").open("wb") as pages_file, (self._folder / "moments").open("wb") as moments_file:
+        with (
+            (self._folder / "pages").open("wb") as pages_file,
+            (self._folder / "moments").open("wb") as moments_file,
+        ):
             for chunk in chunks(pairs, MAX_HELD):
                 array("Q", (page for page, _ in chunk)).tofile(pages_file)
                 array("q", (moment for _, moment in chunk)).tofile(moments_file)
 
     def _map(self) -> None:
         assert self._folder
-        self._pages, self._last = _mapped(self._folder / "pages", "Q"), _mapped(self._folder / "moments", "q")
+        self._pages, self._last = (
+            _mapped(self._folder / "pages", "Q"),
+            _mapped(self._folder / "moments", "q"),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_folder": self._folder} if self._folder else self.__dict__
@@ -98,20 +104,30 @@ class Recrawled:
         moment, urls = _fetched(record)
         if moment is None or not urls:
             return None
-        return bool(self._pages) and any(self._when(_hash(page_of(url)), moment) > moment for url in urls)
+        return bool(self._pages) and any(
+            self._when(_hash(page_of(url)), moment) > moment for url in urls
+        )
 
     def may_supersede(self, record: Record) -> bool:
         """Return whether there may be a later record of the same page: the page was fetched again, and nobody knows when this
         record was fetched."""
         moment, urls = _fetched(record)
-        return moment is None and any(self._when(_hash(page_of(url)), _UNKNOWN_MOMENT) > _UNKNOWN_MOMENT for url in urls)
+        return moment is None and any(
+            self._when(_hash(page_of(url)), _UNKNOWN_MOMENT) > _UNKNOWN_MOMENT for url in urls
+        )
 
     def _when(self, page: int, default: int) -> int:
         number = bisect_left(self._pages, page)
-        return self._last[number] if number < len(self._pages) and self._pages[number] == page else default
+        return (
+            self._last[number]
+            if number < len(self._pages) and self._pages[number] == page
+            else default
+        )
 
 
-MAX_HELD = 2**18  # pages, or moments of their fetches, that a process holds; what is more goes to temporary files
+MAX_HELD = (
+    2**18
+)  # pages, or moments of their fetches, that a process holds; what is more goes to temporary files
 
 Numbers = Sequence[int]
 
@@ -120,7 +136,9 @@ def _mapped(path: Path, code: str) -> Numbers:
     """The numbers in a file, of which the system holds in memory what is asked for."""
     try:
         with path.open("rb") as file:
-            numbers: Any = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast(code)  # type: ignore[call-overload]
+            numbers: Any = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast(
+                code
+            )  # type: ignore[call-overload]
     except FileNotFoundError:
         raise DatasetError(
             f"{path} is not there: it says which pages were fetched again. Let TMPDIR name a folder that all machines share"
@@ -147,7 +165,9 @@ class Fetches:
     def __init__(self) -> None:
         self._last: dict[int, int] = {}
         self._refetched: set[int] = set()
-        self._runs: SortedRuns[int, int] = SortedRuns()  # page -> twice the moment, and 1 where it was fetched more than once
+        self._runs: SortedRuns[int, int] = (
+            SortedRuns()
+        )  # page -> twice the moment, and 1 where it was fetched more than once
 
     def note(self, record: Record) -> None:
         moment, urls = _fetched(record)
@@ -173,7 +193,12 @@ class Fetches:
             self._spill()
 
     def _spill(self) -> None:
-        self._runs.add(sorted((page, 2 * moment + (page in self._refetched)) for page, moment in self._last.items()))
+        self._runs.add(
+            sorted(
+                (page, 2 * moment + (page in self._refetched))
+                for page, moment in self._last.items()
+            )
+        )
         self._last, self._refetched = {}, set()
 
     def _in_memory(self) -> Iterator[tuple[int, int, bool]]:
@@ -193,7 +218,9 @@ class Fetches:
                 yield page, number // 2, bool(number % 2)
                 page, number = next_page, next_number
             else:  # again, where they are not of one moment
-                number = max(number, next_number) | (number // 2 != next_number // 2 or number % 2 or next_number % 2)
+                number = max(number, next_number) | (
+                    number // 2 != next_number // 2 or number % 2 or next_number % 2
+                )
         yield page, number // 2, bool(number % 2)
 
     def __getstate__(self) -> tuple[array[int], array[int]]:
@@ -213,7 +240,9 @@ class Fetches:
 
 def _fetched(record: Record) -> tuple[int | None, set[str]]:
     """The moment in microseconds, None where nobody knows; and the URLs: as asked for, and as answered."""
-    urls = {url for url in (record.get("url"), record.get("final_url")) if isinstance(url, str) and url}
+    urls = {
+        url for url in (record.get("url"), record.get("final_url")) if isinstance(url, str) and url
+    }
     moment = moment_of(record.get("fetched_at"))
     if moment is None:
         return None, urls
@@ -229,7 +258,9 @@ _UNKNOWN_MOMENT = -(2**61)  # before all others
 
 def _hash(page: str) -> int:
     """64 bits. Among a million pages two share theirs once in 30 million datasets; the older one then counts as fetched again."""
-    return int.from_bytes(hashlib.blake2b(page.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+    return int.from_bytes(
+        hashlib.blake2b(page.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    )
 
 
 def has_passed(until: datetime | None, now: datetime) -> bool:
@@ -263,14 +294,18 @@ class ExpiryTerms(NamedTuple):
         tags: TagSource = GUESSED,
     ) -> Self:
         """Return the terms by which records expire. `taken_down`: URLs."""
-        return cls(now, recrawled, frozenset(page for url in taken_down for page in _pages_of(url)), tags)
+        return cls(
+            now, recrawled, frozenset(page for url in taken_down for page in _pages_of(url)), tags
+        )
 
 
 class Expired(NamedTuple):
     """The outcome for a record, with the cause where it goes."""
 
     cause: str = ""  # "": it stays; else "taken-down", "expired:USE", "superseded:USE", "no-tag" or "invalid-tag:PART"
-    reasons: tuple[dict[str, Any], ...] = ()  # the statements behind the permission that has ended, as the tag has them
+    reasons: tuple[
+        dict[str, Any], ...
+    ] = ()  # the statements behind the permission that has ended, as the tag has them
     tag: RawTag | None = None  # of a record that stays
 
 
@@ -301,4 +336,6 @@ def expired(record: Record, terms: ExpiryTerms) -> Expired:
 
 def _is_taken_down(record: Record, taken_down: frozenset[str]) -> bool:
     urls = (record.get("url"), record.get("final_url"))
-    return any(page in taken_down for url in urls if isinstance(url, str) for page in _pages_of(url))
+    return any(
+        page in taken_down for url in urls if isinstance(url, str) for page in _pages_of(url)
+    )

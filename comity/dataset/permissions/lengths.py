@@ -16,7 +16,9 @@ from comity.policies.elements.spans import Removals, is_empty
 
 def content(record: Record) -> list[str]:
     """The fields that hold something of the page."""
-    return [field for field, value in record.items() if field not in IDENTITY and not is_empty(value)]
+    return [
+        field for field, value in record.items() if field not in IDENTITY and not is_empty(value)
+    ]
 
 
 def beyond(record: Record, limit: UseDecision) -> Removals:
@@ -29,7 +31,9 @@ def beyond(record: Record, limit: UseDecision) -> Removals:
     texts = [field for field in fields if isinstance(record[field], str) and field != "title"]
     main = "text" if "text" in texts else next(iter(texts), "")
     length = NO_LENGTH
-    for field in sorted(fields, key=lambda field: field != main):  # the main text first, others as they come
+    for field in sorted(
+        fields, key=lambda field: field != main
+    ):  # the main text first, others as they come
         value = record[field]
         before = NO_LENGTH if field == "title" else length
         after = before.with_texts(_texts(value), limit)
@@ -63,7 +67,9 @@ class _Length(NamedTuple):
             if limit.max_chars is not None and chars > limit.max_chars:
                 return None
             if limit.max_words is not None:
-                most = min(limit.max_words - words, len(text))  # there are no more words than characters
+                most = min(
+                    limit.max_words - words, len(text)
+                )  # there are no more words than characters
                 words += len(text.split(None, most))
                 if words > limit.max_words:
                     return None

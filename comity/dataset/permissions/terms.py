@@ -10,7 +10,15 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
 
-from comity.dataset.permissions.expiry import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, UNDATED, UNKNOWN_RECRAWLED, Recrawled, ended
+from comity.dataset.permissions.expiry import (
+    EXPIRED,
+    NEVER_RECRAWLED,
+    SUPERSEDED,
+    UNDATED,
+    UNKNOWN_RECRAWLED,
+    Recrawled,
+    ended,
+)
 from comity.dataset.permissions.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
 from comity.dataset.tags.sources import GUESSED, RawTag, TagSource
@@ -20,19 +28,39 @@ from comity.policies.answers.rule import RULES
 from comity.policies.document.nofollow import canonical
 from comity.policies.elements.coverage import refuses
 from comity.policies.elements.spans import Cut, Removals, is_empty, removals
-from comity.policies.tag import FREE, RESOURCES, USE_NAME, Element, Span, Tag, TagError, Use, read_tag, without_extracts
+from comity.policies.tag import (
+    FREE,
+    RESOURCES,
+    USE_NAME,
+    Element,
+    Span,
+    Tag,
+    TagError,
+    Use,
+    read_tag,
+    without_extracts,
+)
 from comity.policies.vocabulary.table import Vocabulary
 
 # Of the most recent fetch, by what they mean (ACAP 1.0 section-2.5.5.1).
 CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
 _OF_ITEM = ("urls", "more_urls", "names")  # what a tag says of an element besides its spans
 _WEB = ("http://", "https://")
-_FILES = ("files", "images")  # in which Scrapy's media pipelines say what they have stored, where no setting names other fields
+_FILES = (
+    "files",
+    "images",
+)  # in which Scrapy's media pipelines say what they have stored, where no setting names other fields
 _OF_FILE = frozenset(("url", "path", "checksum"))  # what they say of each
-_CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
+_CLIP = frozenset(
+    ("clip", "*")
+)  # "the entire original length must be preserved" (ai.txt paper section-3.3)
 DEFAULT = "comity.default"  # rule of the reasons that the operator's defaults give
-ARRANGEMENT = "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
-LICENSES = tuple(name for name, rule in RULES.items() if rule.names_licence)  # rules of the reasons that name one
+ARRANGEMENT = (
+    "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
+)
+LICENSES = tuple(
+    name for name, rule in RULES.items() if rule.names_licence
+)  # rules of the reasons that name one
 
 
 class Terms(NamedTuple):
@@ -41,9 +69,13 @@ class Terms(NamedTuple):
     uses: tuple[str, ...]  # lower case; all of them have to be permitted
     now: datetime  # aware
     vocabulary: Vocabulary
-    recrawled: Recrawled = NEVER_RECRAWLED  # which pages were fetched again, for permissions that end then
+    recrawled: Recrawled = (
+        NEVER_RECRAWLED  # which pages were fetched again, for permissions that end then
+    )
     tags: TagSource = GUESSED
-    defaults: Mapping[str, Verdict] = {}  # for uses of which nobody speaks, in the place of what held for them in the crawl
+    defaults: Mapping[
+        str, Verdict
+    ] = {}  # for uses of which nobody speaks, in the place of what held for them in the crawl
     last_fetch: bool = False  # of a page that was fetched several times, only the records of the last fetch come out
 
     @classmethod
@@ -64,12 +96,18 @@ class Terms(NamedTuple):
             if not USE_NAME.fullmatch(name):
                 raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
         words = vocabulary or Vocabulary.shipped()
-        return cls(names, now or datetime.now(UTC), words, recrawled, tags, defaults or {}, last_fetch)
+        return cls(
+            names, now or datetime.now(UTC), words, recrawled, tags, defaults or {}, last_fetch
+        )
 
     @property
     def modifications(self) -> dict[str, frozenset[str]]:
         """The uses that are modifications, each with those of which one prohibits it."""
-        return {use: modifications for use in self.uses if (modifications := self.vocabulary.modifications(use))}
+        return {
+            use: modifications
+            for use in self.uses
+            if (modifications := self.vocabulary.modifications(use))
+        }
 
     def by_single_records(self, recrawled: Recrawled | None) -> Self:
         """The terms where records come one by one, in machinery of others. `recrawled`: of all of them; None: nobody knows, and
@@ -77,9 +115,13 @@ class Terms(NamedTuple):
 
         DatasetError where the last fetch of a page counts, by `last_fetch` or by a use, and nobody knows which that is."""
         if recrawled is None and self.last_fetch:
-            raise DatasetError("the last fetch of each page is asked for: say which that is, by recrawled_in()")
+            raise DatasetError(
+                "the last fetch of each page is asked for: say which that is, by recrawled_in()"
+            )
         if recrawled is None and (current := CURRENT.intersection(self.uses)):
-            raise DatasetError(f"{min(current)} is of the most recent fetch of a page: say which that is, by recrawled_in()")
+            raise DatasetError(
+                f"{min(current)} is of the most recent fetch of a page: say which that is, by recrawled_in()"
+            )
         return self._replace(recrawled=UNKNOWN_RECRAWLED if recrawled is None else recrawled)
 
 
@@ -121,14 +163,25 @@ def apply_terms(record: Record, terms: Terms) -> TermsApplied:
 
 def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
     """The tag as it would be had these been the operator's defaults: what somebody has said stays as it is."""
-    changed = [name for name in defaults if name in tag.uses and _is_silent(tag, name, defaults[name])]
+    changed = [
+        name for name in defaults if name in tag.uses and _is_silent(tag, name, defaults[name])
+    ]
     if not changed:
         return tag
     raw = tag.raw | {"uses": dict(tag.raw["uses"]), "reasons": [*tag.raw["reasons"]]}
     for name in changed:
         spec = tag.reasons_of(tag.uses[name])[0]["spec"]
         text = f"{name}: {defaults[name].value}"
-        raw["reasons"].append({"rule": DEFAULT, "spec": spec, "url": "--default", "part": "setting", "line": 0, "text": text})
+        raw["reasons"].append(
+            {
+                "rule": DEFAULT,
+                "spec": spec,
+                "url": "--default",
+                "part": "setting",
+                "line": 0,
+                "text": text,
+            }
+        )
         use = raw["uses"][name]
         indices = [len(raw["reasons"]) - 1, *use["because"][1:]]  # the rest limits it
         raw["uses"][name] = use | {"verdict": defaults[name].value, "because": indices}
@@ -139,7 +192,11 @@ def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
     """Return whether nobody spoke of the use, and another default decided."""
     reason = tag.reasons_of(tag.uses[name])[0]
     is_by_setting = reason["rule"] == DEFAULT and reason.get("part") == "setting"
-    return is_by_setting and not tag.raw["uses"][name]["stated"] and tag.uses[name].is_allowed is not (default is Verdict.ALLOW)
+    return (
+        is_by_setting
+        and not tag.raw["uses"][name]["stated"]
+        and tag.uses[name].is_allowed is not (default is Verdict.ALLOW)
+    )
 
 
 def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
@@ -167,7 +224,11 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
     if cause in (EXPIRED, SUPERSEDED):
         raise _RefusedError(f"{cause}:preserve", tag.reasons_of(preserve))
     for name, modifications in terms.modifications.items():
-        prohibiting = [use for other in (name, *MODIFIABLE) if (use := tag.uses.get(other)) and _prohibits(use, modifications)]
+        prohibiting = [
+            use
+            for other in (name, *MODIFIABLE)
+            if (use := tag.uses.get(other)) and _prohibits(use, modifications)
+        ]
         if prohibiting and not _is_licensed(tag, name):
             raise _RefusedError(f"modification:{name}", tag.reasons_of(prohibiting[0]))
     return uses
@@ -186,7 +247,9 @@ def _prohibits(use: Use, modifications: frozenset[str]) -> bool:
 # What of the record
 
 
-def _usable(record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: Terms) -> TermsApplied:
+def _usable(
+    record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: Terms
+) -> TermsApplied:
     """The record without what is refused or too much, and with what has to be shown."""
     usable = _Usable(record, raw_tag, tag, uses, terms)
     if tag.elements:
@@ -204,7 +267,9 @@ def _usable(record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: T
 class _Usable:
     """A record on its way. What cannot be done without breaking another of its terms raises _RefusedError."""
 
-    def __init__(self, record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: Terms) -> None:
+    def __init__(
+        self, record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: Terms
+    ) -> None:
         self.record = record  # its tag stands in it as it was
         self._added: Record = {}  # fields that take the place of those with the same names: an earlier export may have added them
         self._raw_tag = raw_tag
@@ -212,8 +277,12 @@ class _Usable:
         self._raw = tag.raw  # as it is to be
         self._uses = uses
         self._terms = terms
-        self._chars = [use.qualifiers.max_chars for use in uses if use.qualifiers.max_chars is not None]
-        self._words = [use.qualifiers.max_words for use in uses if use.qualifiers.max_words is not None]
+        self._chars = [
+            use.qualifiers.max_chars for use in uses if use.qualifiers.max_chars is not None
+        ]
+        self._words = [
+            use.qualifiers.max_words for use in uses if use.qualifiers.max_words is not None
+        ]
         self._is_limited = bool(self._chars or self._words)
 
     def result(self) -> TermsApplied:
@@ -232,9 +301,14 @@ class _Usable:
 
     def cut_elements(self) -> None:
         """Elements on which one of the uses is refused."""
-        names, vocabulary = tuple(name for name in self._terms.uses if not _is_licensed(self._tag, name)), self._terms.vocabulary
+        names, vocabulary = (
+            tuple(name for name in self._terms.uses if not _is_licensed(self._tag, name)),
+            self._terms.vocabulary,
+        )
         refused = {
-            number: element for number, element in enumerate(self._tag.elements) if _refuses(element.deny, names, vocabulary)
+            number: element
+            for number, element in enumerate(self._tag.elements)
+            if _refuses(element.deny, names, vocabulary)
         }
         if not refused:
             return
@@ -243,8 +317,16 @@ class _Usable:
                 reasons = self._tag.reasons_of(element)
                 raise _RefusedError(f"deny:{reasons[0]['rule']}", reasons)
         self._doubt_extracts()
-        spans = [*(span for element in refused.values() for span in element.spans), *self._stored(refused.values())]
-        removed_names = frozenset(name for element in refused.values() for name in element.names if name != self._raw_tag.field)
+        spans = [
+            *(span for element in refused.values() for span in element.spans),
+            *self._stored(refused.values()),
+        ]
+        removed_names = frozenset(
+            name
+            for element in refused.values()
+            for name in element.names
+            if name != self._raw_tag.field
+        )
         self._remove(removals(self.record, spans), without=refused, removed_names=removed_names)
 
     def _stored(self, elements: Collection[Element]) -> Iterator[Span]:
@@ -252,17 +334,27 @@ class _Usable:
         them: that was written after the tag.
 
         Where one has more URLs than the tag tells, a file that the record names nowhere else may have one of them."""
-        stored = {field: files for field in self._file_fields if isinstance(files := self.record.get(field), list) and files}
+        stored = {
+            field: files
+            for field in self._file_fields
+            if isinstance(files := self.record.get(field), list) and files
+        }
         if not stored:
             return
         texts = (self._text_at(span) for element in elements for span in element.spans)
-        urls = {_compared(url) for element in elements for url in element.urls}.union(_urls_in(texts))
+        urls = {_compared(url) for element in elements for url in element.urls}.union(
+            _urls_in(texts)
+        )
         more_urls = any(element.more_urls for element in elements)
         if not (urls or more_urls):
             return
         for field, files in stored.items():
             for number, file in enumerate(files):
-                url = _compared(file["url"]) if isinstance(file, dict) and isinstance(file.get("url"), str) else None
+                url = (
+                    _compared(file["url"])
+                    if isinstance(file, dict) and isinstance(file.get("url"), str)
+                    else None
+                )
                 if url is None or url in urls or (more_urls and url not in self._mentioned_urls):
                     yield [field, number]
 
@@ -276,13 +368,21 @@ class _Usable:
     @cached_property
     def _file_fields(self) -> tuple[str, ...]:
         """The fields in which media pipelines say what they have stored."""
-        others = (field for field, value in self._fields.items() if isinstance(value, list) and any(map(_is_file, value)))
+        others = (
+            field
+            for field, value in self._fields.items()
+            if isinstance(value, list) and any(map(_is_file, value))
+        )
         return tuple(dict.fromkeys((*_FILES, *others)))
 
     @cached_property
     def _mentioned_urls(self) -> frozenset[str]:
         """The texts in the record that may be URLs, but for what media pipelines say."""
-        return frozenset(_urls_in(value for field, value in self._fields.items() if field not in self._file_fields))
+        return frozenset(
+            _urls_in(
+                value for field, value in self._fields.items() if field not in self._file_fields
+            )
+        )
 
     def _doubt_extracts(self) -> None:
         """A permission that asks for an element of the page cannot be used."""
@@ -298,8 +398,17 @@ class _Usable:
         """Remove what media pipelines say of embedded files that one of the uses does not cover."""
         for name in self._terms.uses:
             use = self._tag.embedded.get(name)
-            if use and (not use.is_allowed or ended(use, self.record, self._terms.now, self._terms.recrawled)):
-                self._remove({field: None for field in self._file_fields if not is_empty(self.record.get(field))})
+            if use and (
+                not use.is_allowed
+                or ended(use, self.record, self._terms.now, self._terms.recrawled)
+            ):
+                self._remove(
+                    {
+                        field: None
+                        for field in self._file_fields
+                        if not is_empty(self.record.get(field))
+                    }
+                )
 
     def use_instead(self) -> None:
         """Nothing but the resources that are to be used instead of the page (ACAP 1.0 section-2.5.3.2)."""
@@ -309,7 +418,9 @@ class _Usable:
         common = [*dict.fromkeys(alternatives[0])]
         for other in map(frozenset, alternatives):
             common = [resource for resource in common if resource in other]
-        if len(alternatives) < len(self._uses):  # a use that may have the page may have a part of it, and no other resource
+        if len(alternatives) < len(
+            self._uses
+        ):  # a use that may have the page may have a part of it, and no other resource
             common = [resource for resource in common if resource.extract]
         if not common:
             raise _RefusedError("must-use")
@@ -321,7 +432,9 @@ class _Usable:
         if not self._is_limited:
             return
         chars, words = min(self._chars, default=None), min(self._words, default=None)
-        limit = UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=(), max_chars=chars, max_words=words)
+        limit = UseDecision(
+            verdict=Verdict.ALLOW, stated=True, reasons=(), max_chars=chars, max_words=words
+        )
         if any(use.qualifiers.must_use for use in self._uses):
             if not fits((resource["content"] for resource in self._added[INSTEAD]), limit):
                 raise _RefusedError("max-length")
@@ -330,7 +443,9 @@ class _Usable:
 
     def attribute(self) -> None:
         """Add what is to be shown with it (ACAP 1.0 section-2.5.5.2.5)."""
-        included = dict.fromkeys(resource for use in self._uses for resource in use.qualifiers.must_include)
+        included = dict.fromkeys(
+            resource for use in self._uses for resource in use.qualifiers.must_include
+        )
         if included:
             self._added[ATTRIBUTION] = RESOURCES.write(included)
 
@@ -339,19 +454,28 @@ class _Usable:
         references: dict[str, None] = {}
         for reason in (reason for use in self._uses for reason in self._tag.reasons_of(use)):
             if reason["rule"] in LICENSES:
-                references[_reference(reason) if reason["rule"] == ARRANGEMENT else reason["url"]] = None
+                references[
+                    _reference(reason) if reason["rule"] == ARRANGEMENT else reason["url"]
+                ] = None
         references.pop("", None)
         if references:
             self._added[LICENSE] = list(references)
 
-    def _remove(self, removed: Removals, *, without: Collection[int] = (), removed_names: frozenset[str] = frozenset()) -> None:
+    def _remove(
+        self,
+        removed: Removals,
+        *,
+        without: Collection[int] = (),
+        removed_names: frozenset[str] = frozenset(),
+    ) -> None:
         """Cut the record.
 
         `without`: numbers of elements of which nothing is left. `removed_names`: of fields that go with their names."""
         removed = {field: ranges for field, ranges in removed.items() if ranges != []}
         is_changed = bool(removed or removed_names)
         if is_changed and any(
-            "any" in use.qualifiers.prohibited_modifications and not use.qualifiers.must_use for use in self._uses
+            "any" in use.qualifiers.prohibited_modifications and not use.qualifiers.must_use
+            for use in self._uses
         ):
             raise _RefusedError("modified")
         if not removed and not without:
@@ -360,20 +484,31 @@ class _Usable:
         elements = []
         for number, element in enumerate(self._raw["elements"]):
             if number in without:
-                elements.append({key: value for key, value in element.items() if key not in _OF_ITEM} | {"spans": []})
+                elements.append(
+                    {key: value for key, value in element.items() if key not in _OF_ITEM}
+                    | {"spans": []}
+                )
                 continue
-            if is_changed and self._keeps_length(element) and ("whole" in element or cut.shortens(element["spans"])):
+            if (
+                is_changed
+                and self._keeps_length(element)
+                and ("whole" in element or cut.shortens(element["spans"]))
+            ):
                 raise _RefusedError("clip", self._tag.reasons_of(self._tag.elements[number]))
             remaining = element | {"spans": cut.moved(element["spans"])}
             if not removed_names.isdisjoint(element.get("names", ())):
-                remaining["names"] = [name for name in element["names"] if name not in removed_names]
+                remaining["names"] = [
+                    name for name in element["names"] if name not in removed_names
+                ]
             elements.append(remaining)
         self.record = cut.fields
         self._raw = self._raw | {"elements": elements}
 
     def _keeps_length(self, element: dict[str, Any]) -> bool:
         """Return whether the element may be left out of what is shown, and not be shown shortened."""
-        return not _CLIP.isdisjoint(element["deny"]) and (self._is_limited or any(map(_shows, self._terms.uses)))
+        return not _CLIP.isdisjoint(element["deny"]) and (
+            self._is_limited or any(map(_shows, self._terms.uses))
+        )
 
 
 def _is_file(value: Any) -> bool:

@@ -50,7 +50,14 @@ class CapturedRecord(Record):
 
     __slots__ = ("earlier", "left_out", "page")
 
-    def __init__(self, record: Record, page: CapturedPage | None, *, earlier: Iterable[Any] = (), left_out: str = "") -> None:
+    def __init__(
+        self,
+        record: Record,
+        page: CapturedPage | None,
+        *,
+        earlier: Iterable[Any] = (),
+        left_out: str = "",
+    ) -> None:
         """`earlier`: tags that were written with it. `left_out`: why it is no page: then `page` is None."""
         super().__init__(record)
         self.page = page
@@ -69,10 +76,18 @@ def fields_of(value: Any) -> Fields:
         if text.startswith(("{", "[")):
             return fields_of(json.loads(text, object_pairs_hook=every_value))
         lines = re.sub(r"\r?\n[ \t]+", " ", text).splitlines()
-        matches = [_HEADER_LINE.fullmatch(line) for line in lines if line and not line.startswith("HTTP/")]
+        matches = [
+            _HEADER_LINE.fullmatch(line) for line in lines if line and not line.startswith("HTTP/")
+        ]
         pairs: Iterable[Any] = [match.groups() if match else None for match in matches]
     else:
-        pairs = value.pairs if isinstance(value, Repeating) else value.items() if isinstance(value, Mapping) else value
+        pairs = (
+            value.pairs
+            if isinstance(value, Repeating)
+            else value.items()
+            if isinstance(value, Mapping)
+            else value
+        )
     fields: list[tuple[bytes, bytes]] = []
     for pair in pairs:
         name, values = (pair["name"], pair["value"]) if isinstance(pair, Mapping) else pair

@@ -16,9 +16,29 @@ from comity.dataset.tagging.captured import PART_OF_PAGE, CapturedPage, fields_o
 # FineWeb and Dolma: url, date; C4: url, timestamp; RedPajama 1: meta.url, meta.timestamp; RedPajama 2: url, date_download,
 # raw_content; LAION: URL, TEXT; archives: target_uri; Common Crawl's columnar index: url, fetch_time, fetch_status,
 # content_mime_type, content_mime_detected. The first field with a value counts. A dot stands before a member of an object.
-URLS = ("final_url", "url", "URL", "uri", "target_uri", "warc_target_uri", "WARC-Target-URI", "meta.url", "metadata.url")
+URLS = (
+    "final_url",
+    "url",
+    "URL",
+    "uri",
+    "target_uri",
+    "warc_target_uri",
+    "WARC-Target-URI",
+    "meta.url",
+    "metadata.url",
+)
 DATES = (
-    *("fetched_at", "date", "timestamp", "date_download", "crawl_date", "warc_date", "WARC-Date", "created", "fetch_time"),
+    *(
+        "fetched_at",
+        "date",
+        "timestamp",
+        "date_download",
+        "crawl_date",
+        "warc_date",
+        "WARC-Date",
+        "created",
+        "fetch_time",
+    ),
     *("meta.timestamp", "meta.date", "metadata.timestamp", "metadata.date"),
 )
 TEXTS = ("text", "content", "raw_content", "TEXT", "caption")
@@ -51,7 +71,9 @@ def checked(columns: Columns, schema: Collection[str]) -> None:
         if name not in schema and name.partition(".")[0] not in schema:
             raise DatasetError(f"there is no field `{name}`: it has {', '.join(schema)}")
     if not any(first_part(name) in schema or name in schema for name in columns.names()[0]):
-        raise DatasetError(f"no field looks like a URL: say which is, by --url-field; it has {', '.join(schema)}")
+        raise DatasetError(
+            f"no field looks like a URL: say which is, by --url-field; it has {', '.join(schema)}"
+        )
 
 
 def first_part(name: str) -> str:
@@ -83,7 +105,9 @@ def _member(record: Mapping[str, Any], name: str) -> Any:
     return value
 
 
-def captured_page(url: Any, date: Any, headers: Any, status: Any, types: Iterable[Any]) -> CapturedPage:
+def captured_page(
+    url: Any, date: Any, headers: Any, status: Any, types: Iterable[Any]
+) -> CapturedPage:
     """Return the page of a record that has these values. `types`: of all fields with a media type."""
     page = CapturedPage(url if isinstance(url, str) else "", moment_of(date))
     media_types = [text for text in map(str, types) if _MEDIA_TYPE.fullmatch(text)]

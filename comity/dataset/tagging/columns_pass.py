@@ -14,7 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.counts.column_summary import note
-from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, adapted, decode, is_tag_type, kinds_of, proper
+from comity.dataset.files.arrow_schema import (
+    EXTRA,
+    TAG,
+    Rows,
+    adapted,
+    decode,
+    is_tag_type,
+    kinds_of,
+    proper,
+)
 from comity.dataset.files.arrow_types import plain
 from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, IDENTITY, PAGE_URLS, SPARE_FIELD, Unreadable, is_blank
@@ -53,12 +62,18 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
     for index, records in Counter(indices).items():
         work.count(tags.tags[index], tagged, records)
     judged_rows = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
-    tag_column = pa.array([TAG.fitted(tag) for tag in tags.tags], TAG.type).take(pa.array(indices, pa.int64()))
+    tag_column = pa.array([TAG.fitted(tag) for tag in tags.tags], TAG.type).take(
+        pa.array(indices, pa.int64())
+    )
     renamed = columns.standard(judged_rows, urls, moments)
     output = adapted(_with_tags(renamed, tag_column), schema_of_tagged(batch.schema, work))
     if output.num_rows:
         note(tagged, output, FIELD)
-    notes = [{"record": record} for record in decode(batch.take(pa.array(apart, pa.int64())))] if apart else []
+    notes = (
+        [{"record": record} for record in decode(batch.take(pa.array(apart, pa.int64())))]
+        if apart
+        else []
+    )
     tagged.apart += len(apart)
     return Outcome(Rows(output), tagged, notes)
 
@@ -83,7 +98,9 @@ def _url_field(names: Collection[str], work: TagPass) -> str:
 def _text_name(names: Iterable[str], work: TagPass) -> str:
     """The column with the text, where it is another one than `text`; ""."""
     present = list(names)
-    return "" if "text" in present else next((name for name in work.names[2] if name in present), "")
+    return (
+        "" if "text" in present else next((name for name in work.names[2] if name in present), "")
+    )
 
 
 def _may_hide(batch: pa.RecordBatch, work: TagPass) -> bool:
@@ -101,14 +118,20 @@ def _may_hide(batch: pa.RecordBatch, work: TagPass) -> bool:
             if name in names and present not in ([], [name])
         ):
             return True
-    return EXTRA in names and bool(pc.any(pc.match_substring_regex(batch.column(EXTRA), _pattern(work.names))).as_py())
+    return EXTRA in names and bool(
+        pc.any(pc.match_substring_regex(batch.column(EXTRA), _pattern(work.names))).as_py()
+    )
 
 
 @lru_cache(maxsize=16)
 def _pattern(names: tuple[tuple[str, ...], ...]) -> str:
     """Return a pattern of EXTRA where it may have tags, or a value under one of these names. A letter of it may be escaped."""
-    fields = {part for candidates in names for name in candidates for part in (name, first_part(name))}
-    spellings = sorted({re.escape(text) for field in fields for text in (field, json.dumps(field)[1:-1])})
+    fields = {
+        part for candidates in names for name in candidates for part in (name, first_part(name))
+    }
+    spellings = sorted(
+        {re.escape(text) for field in fields for text in (field, json.dumps(field)[1:-1])}
+    )
     return rf'(?i){FIELD}|\\u00[2-7]|"(?:{"|".join(spellings)})"\s*:\s*[^n\s]'  # null is no value
 
 
@@ -116,7 +139,9 @@ def _as_records(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
     """Tag each record by itself."""
     records = decode(batch, range(number, number + batch.num_rows))
     outcome = work([record for record in records if not isinstance(record, Unreadable)])
-    return outcome._replace(unreadable=[record for record in records if isinstance(record, Unreadable)])
+    return outcome._replace(
+        unreadable=[record for record in records if isinstance(record, Unreadable)]
+    )
 
 
 def _with_tags(batch: pa.RecordBatch, tags: pa.Array) -> pa.RecordBatch:
@@ -150,14 +175,24 @@ class _PageColumns:
 
     def __init__(self, batch: pa.RecordBatch, work: TagPass) -> None:
         self._batch, self._work = batch, work
-        self._urls, self._dates, _, *self._others = work.names  # header fields, statuses, media types
+        self._urls, self._dates, _, *self._others = (
+            work.names
+        )  # header fields, statuses, media types
         present = batch.schema.names
         self._text = _text_name(present, work)
-        names = dict.fromkeys(first_part(name) if name not in present else name for names in work.names for name in names)
+        names = dict.fromkeys(
+            first_part(name) if name not in present else name
+            for names in work.names
+            for name in names
+        )
         judging = {name for names in (self._urls, self._dates, *self._others) for name in names}
         relevant = judging | set(map(first_part, judging))
         kinds = kinds_of(batch.schema)  # octets are texts, as in records
-        self._values = {name: kinds[name].values(batch.column(name)) for name in names if name in kinds and name in relevant}
+        self._values = {
+            name: kinds[name].values(batch.column(name))
+            for name in names
+            if name in kinds and name in relevant
+        }
         self._tags = TAG.values(batch.column(FIELD)) if FIELD in present else None
 
     def pages(self) -> list[CapturedPage]:
@@ -167,21 +202,35 @@ class _PageColumns:
         others = [*map(self._column, (headers, statuses, *([name] for name in types)))]
         if any(value is not None for column in others for value in column):
             rows = zip(urls, dates, *others, strict=True)
-            return [captured_page(url, date, header, status, media) for url, date, header, status, *media in rows]
-        by_text = {date: moment_of(date) for date in {date for date in dates if isinstance(date, str)}}
+            return [
+                captured_page(url, date, header, status, media)
+                for url, date, header, status, *media in rows
+            ]
+        by_text = {
+            date: moment_of(date) for date in {date for date in dates if isinstance(date, str)}
+        }
         moments = (by_text[date] if isinstance(date, str) else moment_of(date) for date in dates)
-        return [CapturedPage(url if isinstance(url, str) else "", moment) for url, moment in zip(urls, moments, strict=True)]
+        return [
+            CapturedPage(url if isinstance(url, str) else "", moment)
+            for url, moment in zip(urls, moments, strict=True)
+        ]
 
     def _column(self, names: Sequence[str]) -> list[Any]:
         """The first of these fields that has a value, of each row."""
-        first = next((name for name in names if name in self._values or first_part(name) in self._values), None)
+        first = next(
+            (name for name in names if name in self._values or first_part(name) in self._values),
+            None,
+        )
         if first is None:
             return [None] * self._batch.num_rows
         column: list[Any] = self._values.get(first, [])
         if column and None not in column and "" not in column:
             return column
         columns = self._values.items()
-        return [value_of({name: column[row] for name, column in columns}, names)[1] for row in range(self._batch.num_rows)]
+        return [
+            value_of({name: column[row] for name, column in columns}, names)[1]
+            for row in range(self._batch.num_rows)
+        ]
 
     def earlier(self, row: int) -> Any:
         tag = self._tags[row] if self._tags is not None else None
@@ -190,20 +239,41 @@ class _PageColumns:
     def content(self, row: int) -> dict[str, Any]:
         """The fields of a row that may hold something of the page, by the names that they will have."""
         text = self._text
-        names = [name for name in self._batch.schema.names if name not in IDENTITY and name not in (FIELD, SPARE_FIELD)]
-        present = {name: True for name in names if name != EXTRA and plain(self._batch.column(name).slice(row, 1))[0]}
+        names = [
+            name
+            for name in self._batch.schema.names
+            if name not in IDENTITY and name not in (FIELD, SPARE_FIELD)
+        ]
+        present = {
+            name: True
+            for name in names
+            if name != EXTRA and plain(self._batch.column(name).slice(row, 1))[0]
+        }
         extra = self._batch.column(EXTRA)[row].as_py() if EXTRA in names else None
         rest = dict.fromkeys(_names_in(extra), True) if extra else {}
-        url_name = value_of({name: column[row] for name, column in self._values.items()}, self._urls)[0]
-        return {("text" if name == text else name): value for name, value in {**present, **rest}.items() if name != url_name}
+        url_name = value_of(
+            {name: column[row] for name, column in self._values.items()}, self._urls
+        )[0]
+        return {
+            ("text" if name == text else name): value
+            for name, value in {**present, **rest}.items()
+            if name != url_name
+        }
 
-    def standard(self, batch: pa.RecordBatch, urls: list[str], moments: list[datetime | None]) -> pa.RecordBatch:
+    def standard(
+        self, batch: pa.RecordBatch, urls: list[str], moments: list[datetime | None]
+    ) -> pa.RecordBatch:
         """The batch with the URL, the date and the text where records of ours have them."""
         names = ["text" if name == self._text else name for name in batch.schema.names]
         arrays = [batch.column(number) for number in range(batch.num_columns)]
-        texts = {moment: moment.isoformat() if moment else None for moment in dict.fromkeys(moments)}
+        texts = {
+            moment: moment.isoformat() if moment else None for moment in dict.fromkeys(moments)
+        }
         url_field = _url_field(names, self._work)
-        for name, values in ((url_field, urls), ("fetched_at", [texts[moment] for moment in moments])):
+        for name, values in (
+            (url_field, urls),
+            ("fetched_at", [texts[moment] for moment in moments]),
+        ):
             if name and name not in names:
                 names.append(name)
                 arrays.append(pa.array(values, pa.string()))

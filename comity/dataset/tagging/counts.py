@@ -40,4 +40,6 @@ class Tagged(Summary):
     @property
     def read(self) -> int:
         """The number of records that were read, in whatever way they came out."""
-        return self.counts.records + self.apart + self.counts.unreadable + sum(self.left_out.values())
+        return (
+            self.counts.records + self.apart + self.counts.unreadable + sum(self.left_out.values())
+        )

@@ -15,7 +15,13 @@ from comity.dataset.manifest import FileFacts
 from comity.dataset.side_files import PendingLines, UnreadLines
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge
-from comity.dataset.tagging.tagging import Making, captures_reader, check_columns, history, write_tagged
+from comity.dataset.tagging.tagging import (
+    Making,
+    captures_reader,
+    check_columns,
+    history,
+    write_tagged,
+)
 
 
 class _TagPart(NamedTuple):
@@ -29,7 +35,9 @@ class _TagPart(NamedTuple):
         with UnreadLines(part.aside(0)) as unread, PendingLines(part.aside(1)) as apart:
             with part.open_writer() as writer:
                 options = JobOptions(self.workers)
-                tagged = write_tagged([part.reader], writer, (unread, apart), self.judge, self.making, options)
+                tagged = write_tagged(
+                    [part.reader], writer, (unread, apart), self.judge, self.making, options
+                )
             unread.replace()
             apart.replace()
         return tagged, part.facts(tagged.counts.kept)
@@ -52,10 +60,14 @@ def tag_folder(
 
     DatasetError, and `folder` as it was, where a file cannot be used or written."""
     folder, tagged = nameable_folder(folder), Tagged()
-    with folder_output(inputs, folder, kinds=("unreadable", APART), ending=ending, reader_of=captures_reader) as output:
+    with folder_output(
+        inputs, folder, kinds=("unreadable", APART), ending=ending, reader_of=captures_reader
+    ) as output:
         check_columns(output.readers, making.columns)
         for part_counts in output.results(partial(_TagPart, judge, making), options):
             tagged.merge(part_counts)
-    described = manifest.manifest(folder, history(judge, tagged, sources), tagged.composition, output.facts)
+    described = manifest.manifest(
+        folder, history(judge, tagged, sources), tagged.composition, output.facts
+    )
     manifest.write(folder, described)
     return tagged

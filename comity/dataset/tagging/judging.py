@@ -81,7 +81,9 @@ class Question(NamedTuple):
     captured_by: str = ""  # User-Agent or product token of the crawler; "": as the captures say
     also: tuple[str, ...] = ()  # product tokens of others as which we want to be addressed
     captured_at: datetime | None = None  # aware: of records without a date that can be read
-    redacts: bool = False  # what is refused on elements for one of the agent's uses is cut out of records
+    redacts: bool = (
+        False  # what is refused on elements for one of the agent's uses is cut out of records
+    )
 
     @classmethod
     def of(
@@ -103,14 +105,30 @@ class Question(NamedTuple):
             elif PRODUCT_TOKEN.fullmatch(name):
                 names[name] = None
             else:
-                raise DatasetError(f"`{name}` is no product token: write, for example, GPTBot,Google-Extended or {AI_TRAINING}")
-        question = cls(agent, now or datetime.now(UTC), also=tuple(names), captured_at=moment_of(captured_at), **more)
+                raise DatasetError(
+                    f"`{name}` is no product token: write, for example, GPTBot,Google-Extended or {AI_TRAINING}"
+                )
+        question = cls(
+            agent,
+            now or datetime.now(UTC),
+            also=tuple(names),
+            captured_at=moment_of(captured_at),
+            **more,
+        )
         if question.captured_by and not PRODUCT_TOKEN.search(question.captured_by):
-            raise DatasetError(f"`{question.captured_by}` names no crawler: write its product token, for example CCBot")
+            raise DatasetError(
+                f"`{question.captured_by}` names no crawler: write its product token, for example CCBot"
+            )
         if captured_at is not None:
             moment = question.captured_at
-            if invalid := question.out_of_range(moment) if moment else f"`{captured_at}` is no date":
-                raise DatasetError(f"{invalid}: write the day of the capture, for example 2024-05-18")
+            if (
+                invalid := question.out_of_range(moment)
+                if moment
+                else f"`{captured_at}` is no date"
+            ):
+                raise DatasetError(
+                    f"{invalid}: write the day of the capture, for example 2024-05-18"
+                )
         for value, values, name in (
             (question.as_of, DATES, "date of policies"),
             (question.missing, MISSING, "way to do without"),
@@ -123,7 +141,9 @@ class Question(NamedTuple):
         """Why no page can be captured at this moment; "" if one can."""
         if OLDEST <= moment <= self.now + SKEW:
             return ""
-        return f"{moment.isoformat()} lies {'in the future' if moment > OLDEST else 'before the web'}"
+        return (
+            f"{moment.isoformat()} lies {'in the future' if moment > OLDEST else 'before the web'}"
+        )
 
 
 class _SiteFacts(NamedTuple):
@@ -152,7 +172,9 @@ class Judge:
         self._crawlers: Bounded[str, Agent | None] = Bounded(MAX_CACHED)
         self._site_facts: Bounded[tuple[Site, str], _SiteFacts] = Bounded(MAX_CACHED)
         self._tags: Bounded[Hashable, Tag] = Bounded(MAX_CACHED)
-        self._sites: Bounded[Site, Site] = Bounded(MAX_CACHED)  # without robots.txt, of which there is no copy
+        self._sites: Bounded[Site, Site] = Bounded(
+            MAX_CACHED
+        )  # without robots.txt, of which there is no copy
 
     def __getstate__(self) -> tuple[Question, Policies]:
         return self.question, self._policies
@@ -171,13 +193,25 @@ class Judge:
             origin = origin_of(page.url)
         except ValueError:
             url = printable(page.url.encode("utf-8", "replace"))
-            return Judged(self, page, [_Refused(Reason(rule="comity.no-url", source=Source(url="", part="item", text=url)))])
+            return Judged(
+                self,
+                page,
+                [
+                    _Refused(
+                        Reason(rule="comity.no-url", source=Source(url="", part="item", text=url))
+                    )
+                ],
+            )
         dates = []
         try:
             if self.question.as_of != TODAY:
                 dates.append(self._of_capture(page, origin))
             if self.question.as_of != CAPTURE:
-                dates.append(self._of_date(page, origin, TODAY, self._policies.today(origin), self.question.now))
+                dates.append(
+                    self._of_date(
+                        page, origin, TODAY, self._policies.today(origin), self.question.now
+                    )
+                )
         except _MissingError:
             return None
         return Judged(self, page, dates)
@@ -190,15 +224,26 @@ class Judge:
             return _no_date(invalid)
         return self._of_date(page, origin, CAPTURE, self._policies.at(origin, moment), moment)
 
-    def _of_date(self, page: CapturedPage, origin: str, label: str, captured: CapturedSite | None, now: datetime) -> _Date:
+    def _of_date(
+        self,
+        page: CapturedPage,
+        origin: str,
+        label: str,
+        captured: CapturedSite | None,
+        now: datetime,
+    ) -> _Date:
         """A site whose robots.txt is there and other files are not is one whose other files could not be had."""
         robots = f"{origin}/robots.txt"
-        if captured is not None and (robots not in captured.absent or self.question.missing == DENY):
+        if captured is not None and (
+            robots not in captured.absent or self.question.missing == DENY
+        ):
             return _PoliciesOfDate(self, page, captured.site, now)
         if self.question.missing == KEEP_APART:
             raise _MissingError
         text = "no copy from before the capture" if label == CAPTURE else "no copy of today"
-        reason = Reason(rule="comity.no-policies", source=Source(url=robots, part="status", text=text))
+        reason = Reason(
+            rule="comity.no-policies", source=Source(url=robots, part="status", text=text)
+        )
         if self.question.missing == DENY:
             return _Refused(reason)
         site = Site(origin, {}) if captured is None else self._without_robots(captured.site)
@@ -208,7 +253,12 @@ class Judge:
         """The site as one that has no robots.txt, instead of one that could not be had."""
         if site not in self._sites:
             self._sites[site] = Site(
-                site.origin, {url: file for url, file in site.files.items() if url != f"{site.origin}/robots.txt"}
+                site.origin,
+                {
+                    url: file
+                    for url, file in site.files.items()
+                    if url != f"{site.origin}/robots.txt"
+                },
             )
         return self._sites[site]
 
@@ -225,15 +275,25 @@ class Judge:
         named_agents, others = site_facts.named_agents, site_facts.unnamed_agents
         if not named_agents and not others:
             return ()
-        words = b"\n".join((*(value for _, value in page.fields), page.body or b"")).lower().replace(b"\0", b"")  # UTF-16 too
-        named_in_page = [agent for agent in others if agent.token.lower().encode() in words] if words else []
+        words = (
+            b"\n".join((*(value for _, value in page.fields), page.body or b""))
+            .lower()
+            .replace(b"\0", b"")
+        )  # UTF-16 too
+        named_in_page = (
+            [agent for agent in others if agent.token.lower().encode() in words] if words else []
+        )
         unnamed = [agent for agent in others if agent not in named_in_page][:1]
-        is_agent_named = site_facts.may_name_agent or self.question.agent.token.lower().encode() in words
+        is_agent_named = (
+            site_facts.may_name_agent or self.question.agent.token.lower().encode() in words
+        )
         return (*named_agents, *named_in_page, *(unnamed if is_agent_named else ()))
 
     def _read(self, site: Site, user_agent: str) -> _SiteFacts:
         question, names = self.question, site.crawler_names - {"*", ""}
-        agents = {agent.token.lower(): agent for name in question.also if (agent := self._crawler(name))}
+        agents = {
+            agent.token.lower(): agent for name in question.also if (agent := self._crawler(name))
+        }
         if (capturing := self._crawler(question.captured_by or user_agent)) is not None:
             agents[capturing.token.lower()] = capturing
         agents.pop(question.agent.token.lower(), None)
@@ -243,7 +303,9 @@ class Judge:
             named_agents,
             tuple(agent for agent in agents.values() if agent not in named_agents),
             bool(site.element_rules),
-            frozenset(agent.token for agent in (question.agent, *agents.values()) if site.licenses(agent)),
+            frozenset(
+                agent.token for agent in (question.agent, *agents.values()) if site.licenses(agent)
+            ),
         )
 
     def _crawler(self, user_agent: str) -> Agent | None:
@@ -252,7 +314,9 @@ class Judge:
             match = _COMPATIBLE.search(user_agent) or PRODUCT_TOKEN.search(user_agent)
             token = PRODUCT_TOKEN.match(match[match.lastindex or 0]) if match else None
             sent = user_agent if "/" in user_agent else ""
-            self._crawlers[user_agent] = replace(self.question.agent, token=token[0], user_agent=sent) if token else None
+            self._crawlers[user_agent] = (
+                replace(self.question.agent, token=token[0], user_agent=sent) if token else None
+            )
         return self._crawlers[user_agent]
 
     def remembered(self, judged: Judged, make: Callable[[], Tag]) -> Tag:
@@ -296,7 +360,14 @@ class _Refused:
 class _PoliciesOfDate:
     """The policies of one date, and the page as they see it."""
 
-    def __init__(self, judge: Judge, page: CapturedPage, site: Site, now: datetime, missing: Reason | None = None) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        page: CapturedPage,
+        site: Site,
+        now: datetime,
+        missing: Reason | None = None,
+    ) -> None:
         """`missing`: why the site is one without policies."""
         self._captured, self._site, self._now, self._missing = page, site, now, missing
         self._agent = judge.question.agent
@@ -332,13 +403,25 @@ class _PoliciesOfDate:
 
     def key(self) -> Hashable | None:
         """Return what tells the tag of its URL from those of others of the site; None: all of it."""
-        if self._captured.body is not None or self._captured.fields or self._captured.unread or self.has_element_rules:
+        if (
+            self._captured.body is not None
+            or self._captured.fields
+            or self._captured.unread
+            or self.has_element_rules
+        ):
             return None
         tokens = tuple(agent.token for agent in self._agents)
         if not self._site_facts.licensing.isdisjoint(tokens):
             return None
-        keys = tuple(self._site.statements_key(agent, self._captured.url, self._now) for agent in self._agents)
-        return None if None in keys else (self._site, tokens, keys, self._missing, self._captured.media_types)
+        keys = tuple(
+            self._site.statements_key(agent, self._captured.url, self._now)
+            for agent in self._agents
+        )
+        return (
+            None
+            if None in keys
+            else (self._site, tokens, keys, self._missing, self._captured.media_types)
+        )
 
     def tag(self, agent: Agent, elements: Iterable[Traced]) -> Tag:
         agent_page, *other_pages = self.pages
@@ -381,7 +464,9 @@ class Judged:
         """Return whether a tag depends on the fields of the record."""
         return any(date.has_element_rules for date in self.dates)
 
-    def made_without_refused(self, make: Callable[[str], str], source: str, rules: ElementRules | None) -> str:
+    def made_without_refused(
+        self, make: Callable[[str], str], source: str, rules: ElementRules | None
+    ) -> str:
         """Return what `make` makes of the page, `source`, without what is refused on elements for one of the agent's uses."""
         return make(source) if rules is None else rules.made_without(self._refusable, make)
 
@@ -390,7 +475,12 @@ class Judged:
         uses = self._judge.question.agent.uses
         return tuple(dict.fromkeys(use for page in self._pages for use in page.refusable(uses)))
 
-    def tag(self, fields: dict[str, Any], rules: ElementRules | None = None, earlier: Iterable[Tag | TagError] = ()) -> Tag:
+    def tag(
+        self,
+        fields: dict[str, Any],
+        rules: ElementRules | None = None,
+        earlier: Iterable[Tag | TagError] = (),
+    ) -> Tag:
         """The tag of a record with these fields, which are changed where they are to be redacted. `rules`: as of this page, by
         which its text was made. `earlier`: tags that it has already: what these refuse stays refused, and what is none permits
         nothing."""
@@ -408,7 +498,10 @@ class Judged:
     def _tag(self, fields: dict[str, Any], rules: ElementRules | None) -> Tag:
         question = self._judge.question
         elements = list(self._elements(fields, rules))
-        tags = [date.tag(question.agent, elements if date is self.dates[-1] else ()) for date in self.dates]
+        tags = [
+            date.tag(question.agent, elements if date is self.dates[-1] else ())
+            for date in self.dates
+        ]
         if len(tags) > 1:
             uses = dict.fromkeys(use for tag in tags for use in tag["uses"])
             tags = [
@@ -424,17 +517,25 @@ class Judged:
             tag["is_unread"] = True
         if self._captured.unread:
             source = Source(url=self._captured.url, part="item", text=self._captured.unread)
-            refused = no_statements(question.agent, Reason(rule="comity.unread", source=source), tag["uses"])
+            refused = no_statements(
+                question.agent, Reason(rule="comity.unread", source=source), tag["uses"]
+            )
             tag = join_tags(question.agent, refused, tag) | {"as_of": question.as_of}
         return tag
 
     def _elements(self, fields: dict[str, Any], rules: ElementRules | None) -> Iterator[Traced]:
         if rules is None:
             # Where the page is not at hand, nobody knows what of it stands where: it may be anywhere.
-            names = [name for name, value in fields.items() if name not in IDENTITY and value and not _is_tag(name)]
+            names = [
+                name
+                for name, value in fields.items()
+                if name not in IDENTITY and value and not _is_tag(name)
+            ]
             for page in self._pages:
                 for element in page.elements if self._captured.body is None else ():
-                    yield Traced(element, () if element.is_whole else tuple((name,) for name in names))
+                    yield Traced(
+                        element, () if element.is_whole else tuple((name,) for name in names)
+                    )
             return
         values = {name: value for name, value in fields.items() if not _is_tag(name)}
         if not self._judge.question.redacts:
@@ -465,7 +566,10 @@ def _bound_by_crawl(tag: Tag) -> Tag:
         return tag
     for part in ("uses", "embedded"):
         for name, use in tag.get(part, {}).items():
-            if use["verdict"] == "allow" and tag["reasons"][use["because"][0]]["rule"] != "comity.arrangement":
+            if (
+                use["verdict"] == "allow"
+                and tag["reasons"][use["because"][0]]["rule"] != "comity.arrangement"
+            ):
                 tag[part][name] = {"verdict": "deny", "stated": True, "because": crawl["because"]}
     return tag
 
@@ -490,11 +594,19 @@ def _with_refusals(agent: Agent, tag: Tag, other: Tag, token: str) -> Tag:
             elif agent_use is not None and len(use) > len(("verdict", "stated", "because")):
                 uses[name] = use | {"verdict": agent_use["verdict"], "stated": agent_use["stated"]}
         for name, agent_use in tag.get(part, {}).items():
-            uses.setdefault(name, agent_use | {"because": [shift + number for number in agent_use["because"]]})
+            uses.setdefault(
+                name, agent_use | {"because": [shift + number for number in agent_use["because"]]}
+            )
         return uses
 
-    parts = {part: restricting(part) for part in ("uses", "embedded") if part in other or part in tag}
-    restrictions = {key: value for key, value in other.items() if key != "embedded"} | parts | {"reasons": reasons}
+    parts = {
+        part: restricting(part) for part in ("uses", "embedded") if part in other or part in tag
+    }
+    restrictions = (
+        {key: value for key, value in other.items() if key != "embedded"}
+        | parts
+        | {"reasons": reasons}
+    )
     if not restrictions.get("embedded", True):
         del restrictions["embedded"]
     return join_tags(agent, tag, restrictions | {"elements": []})
@@ -506,7 +618,11 @@ def _join_dates(agent: Agent, tag: Tag, earlier: Tag) -> Tag:
         other = earlier if part is tag else tag
         for reason in part["reasons"]:
             copy = part["policies"].get(reason["url"])
-            if copy and copy["fetched_at"] and _content(other["policies"].get(reason["url"], copy)) != _content(copy):
+            if (
+                copy
+                and copy["fetched_at"]
+                and _content(other["policies"].get(reason["url"], copy)) != _content(copy)
+            ):
                 reason["fetched_at"] = copy["fetched_at"]
     joined = join_tags(agent, tag, earlier)
     for url, copy in tag["policies"].items():
@@ -532,7 +648,14 @@ def _without_repetitions(tag: Tag) -> Tag:
 def _without_policies(tag: Tag, missing: Reason) -> Tag:
     """The tag of a page of whose site nothing is known, as the operator takes it for one that states nothing."""
     source = missing.source
-    reason = {"rule": missing.rule, "spec": missing.spec, "url": source.url, "part": source.part, "line": 0, "text": source.text}
+    reason = {
+        "rule": missing.rule,
+        "spec": missing.spec,
+        "url": source.url,
+        "part": source.part,
+        "line": 0,
+        "text": source.text,
+    }
     number = len(tag["reasons"])
     for part in ("uses", "embedded"):
         for use in tag.get(part, {}).values():

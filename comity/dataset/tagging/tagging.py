@@ -16,7 +16,15 @@ from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
 from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
 from comity.dataset.passes import Note, Outcome, Sinks, run
-from comity.dataset.records import FIELD, PAGE_URLS, SPARE_FIELD, DatasetError, Record, Unreadable, is_blank
+from comity.dataset.records import (
+    FIELD,
+    PAGE_URLS,
+    SPARE_FIELD,
+    DatasetError,
+    Record,
+    Unreadable,
+    is_blank,
+)
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
 from comity.dataset.tagging import warc
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
@@ -75,14 +83,20 @@ class TagPass:
         return Outcome(output, tagged, notes)
 
     def columns(self, batch: Any, number: int) -> Outcome:
-        from comity.dataset.tagging.columns_pass import tag_columns  # pyarrow is there where there are columns
+        from comity.dataset.tagging.columns_pass import (
+            tag_columns,  # pyarrow is there where there are columns
+        )
 
         return tag_columns(batch, number, self)
 
     def count(self, tag: Tag, tagged: Tagged, records: int = 1) -> None:
         for use in self.judge.question.agent.uses:
             decision = tag["uses"][use]
-            rule = f": {tag['reasons'][decision['because'][0]]['rule']}" if decision["verdict"] == "deny" else ""
+            rule = (
+                f": {tag['reasons'][decision['because'][0]]['rule']}"
+                if decision["verdict"] == "deny"
+                else ""
+            )
             tagged.verdicts.note(f"{use}: {decision['verdict']}{rule}", records)
 
     def _page(self, record: Record) -> tuple[CapturedPage | None, str]:
@@ -91,12 +105,16 @@ class TagPass:
             return record.page, record.left_out
         *singles, types = self.names
         url, date, _, headers, status = (value_of(record, names)[1] for names in singles)
-        page = captured_page(url, date, headers, status, [value_of(record, [name])[1] for name in types])
+        page = captured_page(
+            url, date, headers, status, [value_of(record, [name])[1] for name in types]
+        )
         return page, page.left_out
 
     def _of_capture(self, record: CapturedRecord, page: CapturedPage, judged: Judged) -> Record:
         rules = judged.rules
-        fields = dict(record) if page.body is None else {**record, **self._of_page(page, judged, rules)}
+        fields = (
+            dict(record) if page.body is None else {**record, **self._of_page(page, judged, rules)}
+        )
         fields[FIELD] = judged.tag(fields, rules, self.earlier(record.earlier))
         return fields
 
@@ -105,16 +123,24 @@ class TagPass:
             return {**record, **self._of_page(record.page, None, None)}
         return dict(record)
 
-    def _of_page(self, page: CapturedPage, judged: Judged | None, rules: ElementRules | None) -> Record:
+    def _of_page(
+        self, page: CapturedPage, judged: Judged | None, rules: ElementRules | None
+    ) -> Record:
         """The fields that the ready spiders make of a page."""
         assert page.body is not None
         content = Content(page.fields, page.body)
-        content_type = next((value for name, value in page.fields if name.lower() == b"content-type"), b"").decode("latin-1")
+        content_type = next(
+            (value for name, value in page.fields if name.lower() == b"content-type"), b""
+        ).decode("latin-1")
         is_page = is_html(content_type) and bool(content.text)
         text = ""
         if is_page and self.making.extractor:
             extract = self.making.extractor
-            text = judged.made_without_refused(extract, content.text, rules) if judged else extract(content.text)
+            text = (
+                judged.made_without_refused(extract, content.text, rules)
+                if judged
+                else extract(content.text)
+            )
         elif is_page:
             text = (rules.text if rules else "") or main_text(content.selector)
         base = base_url(content.text[:4096], page.url) if is_page else ""
@@ -136,7 +162,9 @@ class TagPass:
         field = tag_field(fields)
         renamed = text_name if text_name in record and text_name not in fields else ""
         earlier = self.earlier([fields[field]] if fields.get(field) else (), renamed)
-        fields[field] = judged.tag({name: value for name, value in fields.items() if name != url_name}, None, earlier)
+        fields[field] = judged.tag(
+            {name: value for name, value in fields.items() if name != url_name}, None, earlier
+        )
         return fields
 
     def earlier(self, tags: Iterable[Any], renamed: str = "") -> list[Tag | TagError]:
@@ -160,8 +188,13 @@ def standard(
     text_name: str,
 ) -> Record:
     """Return the record with its URL, date and text in the fields that records of ours have."""
-    fields = {"text" if name == text_name and "text" not in record else name: value for name, value in record.items()}
-    if url_name not in PAGE_URLS and (name := next((name for name in PAGE_URLS if is_blank(fields.get(name))), "")):
+    fields = {
+        "text" if name == text_name and "text" not in record else name: value
+        for name, value in record.items()
+    }
+    if url_name not in PAGE_URLS and (
+        name := next((name for name in PAGE_URLS if is_blank(fields.get(name))), "")
+    ):
         fields[name] = url
     if captured_at is not None and is_blank(fields.get("fetched_at")):
         fields["fetched_at"] = captured_at.isoformat()
@@ -173,7 +206,9 @@ def _renamed(tag: Tag, name: str) -> Tag:
     elements = []
     for element in tag["elements"]:
         spans = [["text", *span[1:]] if span[0] == name else span for span in element["spans"]]
-        names = dict.fromkeys("text" if other == name else other for other in element.get("names", ()))
+        names = dict.fromkeys(
+            "text" if other == name else other for other in element.get("names", ())
+        )
         elements.append(element | {"spans": spans} | ({"names": list(names)} if names else {}))
     return tag | {"elements": elements}
 
@@ -184,7 +219,9 @@ def tag_field(record: Mapping[str, Any]) -> str:
     return FIELD if value is None or value == {} or may_be_tag(value) else SPARE_FIELD
 
 
-def origins(readers: Iterable[Reader], columns: Columns, advance: Callable[[int], object]) -> Iterator[str]:
+def origins(
+    readers: Iterable[Reader], columns: Columns, advance: Callable[[int], object]
+) -> Iterator[str]:
     """Yield the origins of all records, again and again. `advance`: told how many octets were read."""
     urls = columns.names()[0]
     for reader in readers:
@@ -227,18 +264,25 @@ def tag_dataset(
 
     DatasetError, and `output` as it was, where a file cannot be used or written."""
     readers = list(map(captures_reader, open_readers(inputs)))
-    if clash := first_of((output, *side_files(output)), files_of(reader.path for reader in readers)):
+    if clash := first_of(
+        (output, *side_files(output)), files_of(reader.path for reader in readers)
+    ):
         raise DatasetError(f"{clash} is read from: give the output another name")
     check_outside(output, inputs)
     check_columns(readers, making.columns)
     entering = open_writer(output)
-    with UnreadLines(beside(output, "unreadable")) as unread, PendingLines(beside(output, APART)) as apart:
+    with (
+        UnreadLines(beside(output, "unreadable")) as unread,
+        PendingLines(beside(output, APART)) as apart,
+    ):
         with manifest.restored_on_error(output), entering as writer:
             tagged = write_tagged(readers, writer, (unread, apart), judge, making, options)
             unread.replace()
             apart.replace()
             manifest.retract(output, is_replaced=True)
-        manifest.write(output, manifest.manifest(output, history(judge, tagged, sources), tagged.composition))
+        manifest.write(
+            output, manifest.manifest(output, history(judge, tagged, sources), tagged.composition)
+        )
     return tagged
 
 
@@ -258,7 +302,14 @@ def write_tagged(
             apart.put(note["record"])
 
     sinks = Sinks(tagged.merge, keep_apart, unread.add, options.progress)
-    run(TagPass(judge, making), readers, sinks, writer=writer, workers=options.workers, executor=options.executor)
+    run(
+        TagPass(judge, making),
+        readers,
+        sinks,
+        writer=writer,
+        workers=options.workers,
+        executor=options.executor,
+    )
     tagged.counts.unreadable += unread.records
     return tagged
 
@@ -268,7 +319,9 @@ def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.Hi
     return manifest.History(
         description="Records of others, tagged by what their sites said"
         f" {'when they were captured, and' if question.as_of == 'both' else ''}"
-        f" {f'on {question.now:%Y-%m-%d}' if question.as_of != 'capture' else 'when they were captured'}.".replace("  ", " "),
+        f" {f'on {question.now:%Y-%m-%d}' if question.as_of != 'capture' else 'when they were captured'}.".replace(
+            "  ", " "
+        ),
         uses=question.agent.uses,
         exported_at=question.now,
         counts={
@@ -280,7 +333,9 @@ def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.Hi
             "unreadable": tagged.counts.unreadable,
             "undated": tagged.undated,
         },
-        vocabulary={name: words.revision for name, words in question.agent.vocabulary.words.items()},
+        vocabulary={
+            name: words.revision for name, words in question.agent.vocabulary.words.items()
+        },
         defaults={use: verdict.value for use, verdict in question.agent.defaults.items()},
         tagged={
             "agent": question.agent.token,

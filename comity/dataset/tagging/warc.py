@@ -17,8 +17,25 @@ from comity.bounded import Bounded
 from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, POLICY, is_item, item_of, name_of, refers_to
-from comity.dataset.files.warc.messages import content_length, covers_another, has_head, is_http, message, unchunked, words
-from comity.dataset.files.warc.records import BUFFER, GZIP, PACKED, Damage, Fields, WarcRecord, fields_at, records
+from comity.dataset.files.warc.messages import (
+    content_length,
+    covers_another,
+    has_head,
+    is_http,
+    message,
+    unchunked,
+    words,
+)
+from comity.dataset.files.warc.records import (
+    BUFFER,
+    GZIP,
+    PACKED,
+    Damage,
+    Fields,
+    WarcRecord,
+    fields_at,
+    records,
+)
 from comity.dataset.records import Batch, DatasetError, Record, Unreadable
 from comity.dataset.tagging.captured import PART_OF_PAGE, CapturedPage, CapturedRecord, moment_of
 from comity.dataset.tags.sources import GUESSED
@@ -29,7 +46,9 @@ from comity.policies.tag import TagError
 
 PART = 4 * 2**20  # octets of the file
 BATCH = 32  # records; each may have a body of some MB
-MAX_INFO = 64 * 2**10  # octets of a warcinfo, of a request, and of what is named of what cannot be read
+MAX_INFO = (
+    64 * 2**10
+)  # octets of a warcinfo, of a request, and of what is named of what cannot be read
 MAX_REMEMBERED = 100_000  # names of captures of which a later revisit may be
 MAX_METHOD = 64  # octets in which the method of a request stands
 PIECE = 2**12  # octets that are unpacked at a time
@@ -53,7 +72,9 @@ class Stretch(NamedTuple):
 
     start: int
     end: int
-    originals: dict[str, int]  # name of a capture that stands before it, and is the original of a revisit in it -> its offset
+    originals: dict[
+        str, int
+    ]  # name of a capture that stands before it, and is the original of a revisit in it -> its offset
     crawler: str  # User-Agent of what begins there
     sent: Sent | None = None  # request before it, whose answer is to come
     answered_url: str = ""  # URL of the capture before it, whose request is to come
@@ -76,22 +97,28 @@ class Reader(formats.Reader):
             crawler = beginning = self._first_crawler(file)
             for record in records(file, 0, self.size, _block_limit_of_others):
                 if record.offset - start >= PART and not awaited:
-                    stretch = Stretch(start, record.offset, originals, beginning, sent, answered_url)
+                    stretch = Stretch(
+                        start, record.offset, originals, beginning, sent, answered_url
+                    )
                     yield Part(stretch, record.offset - start)
                     start, originals, beginning = record.offset, {}, crawler
                     sent, answered_url = requests.state
                 end, awaited = record.end, ""
                 if isinstance(record, Damage):
                     if record.error == PACKED:
-                        raise DatasetError(f"{self.path} is packed as a whole, its records cannot be found: gunzip it first")
+                        raise DatasetError(
+                            f"{self.path} is packed as a whole, its records cannot be found: gunzip it first"
+                        )
                     continue
                 crawler = crawler_of(record) or crawler
                 requests.note(record)
                 awaited = refers_to(record)
                 if record.fields.get("warc-type") == "revisit":
-                    if (name := next((name for name in _names_of_original(record.fields) if name in seen), "")) and seen[
-                        name
-                    ] < start:
+                    if (
+                        name := next(
+                            (name for name in _names_of_original(record.fields) if name in seen), ""
+                        )
+                    ) and seen[name] < start:
                         originals[name] = seen[name]
                 else:
                     for name in _names_as_original(record.fields):
@@ -102,7 +129,12 @@ class Reader(formats.Reader):
     def _first_crawler(self, file: IO[bytes]) -> str:
         """A request may stand behind its response."""
         first = islice(records(file, 0, self.size, _block_limit_of_others), FIRST)
-        return next(filter(None, (crawler_of(record) for record in first if isinstance(record, WarcRecord))), "")
+        return next(
+            filter(
+                None, (crawler_of(record) for record in first if isinstance(record, WarcRecord))
+            ),
+            "",
+        )
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
         captures = self._captures(part.position)
@@ -112,7 +144,11 @@ class Reader(formats.Reader):
     def _captures(self, stretch: Stretch) -> Iterator[Record | Unreadable]:
         seen: Bounded[str, int] = Bounded(MAX_REMEMBERED)
         seen.update(stretch.originals)
-        crawler, tags, requests = stretch.crawler, _TagsOfItems(), _Requests(stretch.sent, stretch.answered_url)
+        crawler, tags, requests = (
+            stretch.crawler,
+            _TagsOfItems(),
+            _Requests(stretch.sent, stretch.answered_url),
+        )
         with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as lookup:
             for record in records(file, stretch.start, stretch.end, _block_limit):
                 if isinstance(record, Damage):
@@ -126,15 +162,24 @@ class Reader(formats.Reader):
                     continue
                 original = None
                 if record.fields["warc-type"] == "revisit":
-                    offset = next((seen[name] for name in _names_of_original(record.fields) if name in seen), None)
+                    offset = next(
+                        (seen[name] for name in _names_of_original(record.fields) if name in seen),
+                        None,
+                    )
                     original = None if offset is None else _record_at(lookup, offset)
                 for name in _names_as_original(record.fields):
                     seen[name] = record.offset
                 try:
-                    method = method or _method_after(lookup, record) if _is_answer(record.fields) else ""
-                    yield _captured(record, original, crawler, method or "GET", tags.tags_of(record))
+                    method = (
+                        method or _method_after(lookup, record) if _is_answer(record.fields) else ""
+                    )
+                    yield _captured(
+                        record, original, crawler, method or "GET", tags.tags_of(record)
+                    )
                 except ValueError as error:
-                    yield Unreadable(f"record at octet {record.offset}", record.block[:MAX_INFO], str(error))
+                    yield Unreadable(
+                        f"record at octet {record.offset}", record.block[:MAX_INFO], str(error)
+                    )
 
 
 def _unreadable(file: IO[bytes], damage: Damage) -> Unreadable:
@@ -149,7 +194,11 @@ def _block_limit_of_others(fields: Fields) -> int:
 
 
 def _block_limit(fields: Fields) -> int:
-    return MAX_BLOCK if fields.get("warc-type") in PAGES or is_item(fields) else _block_limit_of_others(fields)
+    return (
+        MAX_BLOCK
+        if fields.get("warc-type") in PAGES or is_item(fields)
+        else _block_limit_of_others(fields)
+    )
 
 
 def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
@@ -161,7 +210,10 @@ class _Requests:
     """The request record of each capture: the one before it, or the one right behind it, for the same URL."""
 
     def __init__(self, sent: Sent | None = None, answered_url: str = "") -> None:
-        self.state = sent, answered_url  # a request whose answer is to come; URL of a capture whose request is to come
+        self.state = (
+            sent,
+            answered_url,
+        )  # a request whose answer is to come; URL of a capture whose request is to come
 
     def note(self, record: WarcRecord) -> str:
         """The method of the request that stood before a capture; "" where none did."""
@@ -184,7 +236,11 @@ def _sent(record: WarcRecord) -> Sent | None:
     """Return the request of a record; None where nobody knows by which method it was sent."""
     words = record.block[:MAX_METHOD].split(None, 1)
     method = words[0].decode("latin-1") if words else ""
-    return Sent(method.upper(), _target(record.fields)) if method.isascii() and method.isalpha() else None
+    return (
+        Sent(method.upper(), _target(record.fields))
+        if method.isascii() and method.isalpha()
+        else None
+    )
 
 
 def _method_after(file: IO[bytes], record: WarcRecord) -> str:
@@ -226,7 +282,11 @@ def _names_as_original(fields: Fields) -> Iterator[str]:
     """Yield what a revisit may call a capture, in 64 bits each."""
     if fields.get("warc-type") not in ("response", "resource"):
         return
-    for name in (fields.get("warc-record-id", ""), _dated_target(_target(fields), fields.get("warc-date", "")), _payload(fields)):
+    for name in (
+        fields.get("warc-record-id", ""),
+        _dated_target(_target(fields), fields.get("warc-date", "")),
+        _payload(fields),
+    ):
         if name:
             yield _short(name)
 
@@ -234,7 +294,10 @@ def _names_as_original(fields: Fields) -> Iterator[str]:
 def _names_of_original(fields: Fields) -> Iterator[str]:
     """Yield what a revisit calls the capture that has its body, the surest first."""
     target = fields.get("warc-refers-to-target-uri", "").strip("<>")
-    names = [fields.get("warc-refers-to", ""), _dated_target(target, fields.get("warc-refers-to-date", ""))]
+    names = [
+        fields.get("warc-refers-to", ""),
+        _dated_target(target, fields.get("warc-refers-to-date", "")),
+    ]
     if "identical-payload-digest" in fields.get("warc-profile", ""):
         names.append(_payload(fields))
     return map(_short, filter(None, names))
@@ -273,7 +336,9 @@ def crawler_of(record: WarcRecord) -> str:
 # Pages
 
 
-def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, method: str, earlier: list[Any]) -> CapturedRecord:
+def _captured(
+    record: WarcRecord, original: WarcRecord | None, crawler: str, method: str, earlier: list[Any]
+) -> CapturedRecord:
     """Return the record of a capture. `crawler`, `method`: of the request.
 
     ValueError, with what is wrong, where nobody knows what was captured."""
@@ -281,26 +346,38 @@ def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, met
     identity = {"url": url, "final_url": url, "fetched_at": fields.get("warc-date", "")}
     if not origin_or_empty(url):
         scheme = url.partition(":")[0].lower()
-        if scheme in DEFAULT_PORTS:  # of no host: whatever it says, nobody may be asked what may be done with it
+        if (
+            scheme in DEFAULT_PORTS
+        ):  # of no host: whatever it says, nobody may be asked what may be done with it
             return CapturedRecord(identity, CapturedPage(url, moment_of(identity["fetched_at"])))
-        return CapturedRecord({}, None, left_out=f"scheme {scheme}" if scheme.isalnum() else "no URL")
+        return CapturedRecord(
+            {}, None, left_out=f"scheme {scheme}" if scheme.isalnum() else "no URL"
+        )
     if target_of(url) in WELL_KNOWN:
         return CapturedRecord({}, None, left_out="policy file")
     if len(record.block) < record.length:
         raise ValueError(f"it has more than {MAX_BLOCK} octets")
     unread = f"WARC-Truncated: {fields['warc-truncated']}" if "warc-truncated" in fields else ""
     unread = unread or ("a segment of a record" if "warc-segment-number" in fields else "")
-    page = CapturedPage(url, moment_of(identity["fetched_at"]), crawler=crawler, method=method, unread=unread)
+    page = CapturedPage(
+        url, moment_of(identity["fetched_at"]), crawler=crawler, method=method, unread=unread
+    )
     kind = fields["warc-type"]
     if kind == "conversion":
         text = record.block.decode("utf-8", "replace")
-        return CapturedRecord({**identity, "content_type": fields.get("content-type", ""), "text": text}, page)
+        return CapturedRecord(
+            {**identity, "content_type": fields.get("content-type", ""), "text": text}, page
+        )
     if kind == "revisit":
         return _revisited(record, original, page, identity)
     if not is_http(record):
         head = [(b"content-type", fields.get("content-type", "").encode("latin-1", "replace"))]
         unread = unread or ("no answer of HTTP" if kind == "response" else "")
-        return CapturedRecord(identity, page._replace(fields=tuple(head), body=record.block, unread=unread), earlier=earlier)
+        return CapturedRecord(
+            identity,
+            page._replace(fields=tuple(head), body=record.block, unread=unread),
+            earlier=earlier,
+        )
     status, head, body = _message(record.block)
     if status // 100 != 2:
         return CapturedRecord({}, None, left_out=f"status {status}")
@@ -310,7 +387,9 @@ def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, met
     return CapturedRecord(identity, page, earlier=earlier)
 
 
-def _revisited(record: WarcRecord, original: WarcRecord | None, page: CapturedPage, identity: dict[str, Any]) -> CapturedRecord:
+def _revisited(
+    record: WarcRecord, original: WarcRecord | None, page: CapturedPage, identity: dict[str, Any]
+) -> CapturedRecord:
     """The page with the body of its original. What either says in its header counts."""
     status, cut = 0, ""
     head: Head = []
@@ -331,7 +410,10 @@ def _revisited(record: WarcRecord, original: WarcRecord | None, page: CapturedPa
     missing = missing or ("its original is cut off" if "warc-truncated" in original.fields else "")
     fields = (*original_head, *(field for field in head if field not in original_head))
     page = page._replace(
-        fields=fields, body=body, status=status if status // 100 == 2 else original_status, unread=page.unread or cut or missing
+        fields=fields,
+        body=body,
+        status=status if status // 100 == 2 else original_status,
+        unread=page.unread or cut or missing,
     )
     return CapturedRecord(identity, page)
 
@@ -341,7 +423,12 @@ def _message(block: bytes) -> tuple[int, Head, bytes]:
         raise ValueError("no answer of HTTP/1: its header does not end")
     first, head, body = message(block)
     words = first.split(None, 2)
-    if not first.startswith((b"HTTP/", b"ICY ")) or len(words) < 2 or len(words[1]) != 3 or not words[1].isdigit():
+    if (
+        not first.startswith((b"HTTP/", b"ICY "))
+        or len(words) < 2
+        or len(words[1]) != 3
+        or not words[1].isdigit()
+    ):
         raise ValueError("no answer of HTTP/1: it has no status")
     return int(words[1]), head, body
 
@@ -351,7 +438,9 @@ def _content(head: Head, body: bytes, *, is_cut: bool) -> tuple[bytes, str]:
     if covers_another(head, body):
         raise ValueError("its length covers another record")
     codings = [coding for coding in words(head, b"content-encoding") if coding != b"identity"]
-    transfer_codings = [coding for coding in words(head, b"transfer-encoding") if coding != b"identity"]
+    transfer_codings = [
+        coding for coding in words(head, b"transfer-encoding") if coding != b"identity"
+    ]
     missing = ""
     if b"chunked" in transfer_codings:
         body, is_whole = unchunked(body)
@@ -384,13 +473,17 @@ def _decoded(body: bytes, coding: bytes) -> tuple[bytes, bool]:
         if coding == b"zstd":
             return _without_zstd(body)
     except ImportError as error:
-        raise ValueError(f"Content-Encoding {printable(coding)}: {error.name} is not installed") from None
+        raise ValueError(
+            f"Content-Encoding {printable(coding)}: {error.name} is not installed"
+        ) from None
     except ValueError:
         raise
     except Exception as error:  # by the errors of whatever library knows the coding
         if _is_document(body):
             return body, True
-        raise ValueError(f"Content-Encoding {printable(coding)} cannot be taken off: {error}") from None
+        raise ValueError(
+            f"Content-Encoding {printable(coding)} cannot be taken off: {error}"
+        ) from None
     raise ValueError(f"Content-Encoding {printable(coding)} is not known")
 
 
@@ -410,7 +503,9 @@ def _without_zstd(body: bytes) -> tuple[bytes, bool]:
     else:
         from backports import zstd
 
-    return _unpacked(body, zstd.ZstdDecompressor, lambda octets: octets == ZSTD or octets[1:] == SKIPPABLE)
+    return _unpacked(
+        body, zstd.ZstdDecompressor, lambda octets: octets == ZSTD or octets[1:] == SKIPPABLE
+    )
 
 
 def _is_document(body: bytes) -> bool:
@@ -422,17 +517,25 @@ def _is_document(body: bytes) -> bool:
 
 
 def _inflated(body: bytes, bits: int) -> tuple[bytes, bool]:
-    return _unpacked(body, lambda: zlib.decompressobj(bits), lambda octets: bits > zlib.MAX_WBITS and octets.startswith(GZIP[:2]))
+    return _unpacked(
+        body,
+        lambda: zlib.decompressobj(bits),
+        lambda octets: bits > zlib.MAX_WBITS and octets.startswith(GZIP[:2]),
+    )
 
 
-def _unpacked(body: bytes, decoder_of: Callable[[], Any], is_start: Callable[[bytes], bool]) -> tuple[bytes, bool]:
+def _unpacked(
+    body: bytes, decoder_of: Callable[[], Any], is_start: Callable[[bytes], bool]
+) -> tuple[bytes, bool]:
     """The content of all members or frames, and whether the last one is whole. What is behind them is none of it.
 
     `is_start`: whether four octets begin a further one."""
     content, position, decoder = bytearray(), 0, decoder_of()
     while position < len(body):
         piece = body[position : position + PIECE]  # a decoder copies what is behind its end
-        content += _limited(decoder.decompress(piece, MAX_BLOCK + 1 - len(content)), before=len(content))
+        content += _limited(
+            decoder.decompress(piece, MAX_BLOCK + 1 - len(content)), before=len(content)
+        )
         position += len(piece) - len(decoder.unused_data)
         if decoder.eof:
             if not is_start(body[position : position + 4]):

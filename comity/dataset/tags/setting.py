@@ -35,13 +35,21 @@ class TagSetting(NamedTuple):
         if not colon:
             if kind == OFF:
                 return cls(OFF, "")
-            kind, name = (kind, FIELD if kind == AS_JSON else "") if kind in (AS_JSON, SIDECAR) else (IN_FIELD, kind)
+            kind, name = (
+                (kind, FIELD if kind == AS_JSON else "")
+                if kind in (AS_JSON, SIDECAR)
+                else (IN_FIELD, kind)
+            )
         if kind == SIDECAR:
             if not name or "\0" in name:
-                raise PolicyError(f"{subject} `{_printable(text)}` names no file: write sidecar:permissions.jsonl")
+                raise PolicyError(
+                    f"{subject} `{_printable(text)}` names no file: write sidecar:permissions.jsonl"
+                )
             return cls(SIDECAR, name)
         if kind not in (IN_FIELD, AS_JSON) or not _FIELD_NAME.fullmatch(name) or iskeyword(name):
-            raise PolicyError(f"{subject} `{_printable(text)}` is no place for the tag of an item: {REMEDY}")
+            raise PolicyError(
+                f"{subject} `{_printable(text)}` is no place for the tag of an item: {REMEDY}"
+            )
         return cls(kind, name)
 
     def __str__(self) -> str:

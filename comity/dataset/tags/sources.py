@@ -27,7 +27,9 @@ class RawTag(NamedTuple):
 
     def put(self, record: Record, raw: dict[str, Any]) -> Record:
         """The record with this tag, where and as its own stands."""
-        return record | {self.field: json.dumps(raw, separators=(",", ":")) if self.is_text else raw}
+        return record | {
+            self.field: json.dumps(raw, separators=(",", ":")) if self.is_text else raw
+        }
 
 
 class TagSource(Protocol):
@@ -56,7 +58,8 @@ class InField(NamedTuple):
         alike = [
             field
             for field, value in record.items()
-            if (type(value) is dict and "schema" in value and "uses" in value) or (field in TEXT_FIELDS and is_tag_like(value))
+            if (type(value) is dict and "schema" in value and "uses" in value)
+            or (field in TEXT_FIELDS and is_tag_like(value))
         ]
         if len(alike) > 1:
             raise TagError("several-tags")
@@ -67,7 +70,11 @@ class InField(NamedTuple):
 def _raw_tag(field: str, value: Any) -> RawTag:
     if not value:
         raise TagError("no-tag")
-    return RawTag(from_json(value), field, is_text=True) if isinstance(value, str) else RawTag(value, field)
+    return (
+        RawTag(from_json(value), field, is_text=True)
+        if isinstance(value, str)
+        else RawTag(value, field)
+    )
 
 
 def is_tag_like(value: Any) -> bool:
@@ -86,7 +93,13 @@ def may_be_tag(value: Any) -> bool:
     than JSON. One member other than `uses` may be data of any kind."""
     if isinstance(value, list):
         return any(map(may_be_tag, value))
-    members = _QUOTED_MEMBER.findall(value) if isinstance(value, str) else value if isinstance(value, dict) else ()
+    members = (
+        _QUOTED_MEMBER.findall(value)
+        if isinstance(value, str)
+        else value
+        if isinstance(value, dict)
+        else ()
+    )
     names = TAG.required.intersection(members)
     return "uses" in names or len(names) > 1
 

@@ -16,11 +16,16 @@ from comity.policies.vocabulary.table import Vocabulary
 
 DOCUMENT = "html"  # the field in which records have the page as it came, if anywhere
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
-MARKUP = (b"Content-Type", b"application/xhtml+xml; charset=utf-8")  # HTML or XHTML, which says less: rules for either count
+MARKUP = (
+    b"Content-Type",
+    b"application/xhtml+xml; charset=utf-8",
+)  # HTML or XHTML, which says less: rules for either count
 
 _FRONT = re.compile(r"\s*<(?:!doctype|html)\b", re.IGNORECASE)
 _END = "</html>"
-_DEPENDENT = re.compile(r"[+~:]")  # of a selector: what it finds may be another where other elements are missing
+_DEPENDENT = re.compile(
+    r"[+~:]"
+)  # of a selector: what it finds may be another where other elements are missing
 
 Key = tuple[str, str]  # selector, file type
 
@@ -28,7 +33,11 @@ Key = tuple[str, str]  # selector, file type
 def document_of(record: Record) -> Content | None:
     """The page, where the record has it from its front to its end."""
     text = record.get(DOCUMENT)
-    if not isinstance(text, str) or not _FRONT.match(text) or text[-100:].rstrip()[-len(_END) :].lower() != _END:
+    if (
+        not isinstance(text, str)
+        or not _FRONT.match(text)
+        or text[-100:].rstrip()[-len(_END) :].lower() != _END
+    ):
         return None
     return Content((MARKUP,), text.encode("utf-8", "replace"))
 
@@ -84,12 +93,16 @@ class ElementChanges:
             return False
         refused = {_key(element) for element in self._today if self._refusal(element, use)}
         return any(
-            key not in refused and any(refuses(entry["deny"], use, self._vocabulary) for entry in entries)
+            key not in refused
+            and any(refuses(entry["deny"], use, self._vocabulary) for entry in entries)
             for key, entries in self._tagged.items()
         )
 
     def _refusal(self, element: Element, use: str) -> Reason | None:
-        line = next((rule.line for rule in element.rules if refused_for(rule, (use,), self._vocabulary)), None)
+        line = next(
+            (rule.line for rule in element.rules if refused_for(rule, (use,), self._vocabulary)),
+            None,
+        )
         return next((reason for reason in element.reasons if reason.source.line == line), None)
 
     def _is_new(self, element: Element, use: str, was_licensed: bool) -> bool:
@@ -97,7 +110,8 @@ class ElementChanges:
 
         Of a licensed use nothing was refused, so what the record has of the element it has for that use too."""
         return not (entries := self._tagged.get(_key(element))) or any(
-            not refuses(entry["deny"], use, self._vocabulary) or (was_licensed and (entry["spans"] or "whole" in entry))
+            not refuses(entry["deny"], use, self._vocabulary)
+            or (was_licensed and (entry["spans"] or "whole" in entry))
             for entry in entries
         )
 
@@ -110,7 +124,9 @@ class ElementChanges:
             return True
         if element.type == "json":
             return False
-        parts = [part for document in self._documents for part in covered(document, element.rules[:1])]
+        parts = [
+            part for document in self._documents for part in covered(document, element.rules[:1])
+        ]
         return any(part.is_whole or part.nodes for part in parts)
 
 

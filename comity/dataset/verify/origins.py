@@ -36,5 +36,7 @@ def origins_in(
                     elif url := page_url(record, fields):
                         yield origin_of(url)
                     else:
-                        bad(f"{reader.path}: a record has no http or https URL in {' or '.join(fields)}")
+                        bad(
+                            f"{reader.path}: a record has no http or https URL in {' or '.join(fields)}"
+                        )
             progress(part.octets)

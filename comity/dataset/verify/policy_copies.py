@@ -15,7 +15,11 @@ from comity.policies.syntax.urls import origin_or_empty
 def first_seen(tag: Tag) -> dict[str, datetime]:
     """A time before which the page was not asked for by these policies, for permissions that end some days after."""
     try:
-        moments = [datetime.fromisoformat(copy["fetched_at"]) for copy in tag["policies"].values() if copy["fetched_at"]]
+        moments = [
+            datetime.fromisoformat(copy["fetched_at"])
+            for copy in tag["policies"].values()
+            if copy["fetched_at"]
+        ]
         first = min(moment.astimezone(UTC) for moment in moments)
     except (ValueError, OverflowError):  # there is none, or one is no time
         first = datetime.min.replace(tzinfo=UTC)
@@ -27,7 +31,10 @@ def is_same_copy(tag: Tag, site: Site, url: str) -> bool:
     recorded, current = tag["policies"].get(url), site.policies.get(url)
     if recorded is None or current is None:  # a file that nobody asked for then
         return current is not None and availability(site.files[url]) is Availability.ABSENT
-    return bool((recorded["status"] // 100, recorded["sha256"]) == (current["status"] // 100, current["sha256"]))
+    return bool(
+        (recorded["status"] // 100, recorded["sha256"])
+        == (current["status"] // 100, current["sha256"])
+    )
 
 
 def newly_unreachable(tag: Tag, site: Site) -> Cause | None:
@@ -35,7 +42,9 @@ def newly_unreachable(tag: Tag, site: Site) -> Cause | None:
     for url, file in site.files.items():
         if availability(file) is Availability.UNREACHABLE and not is_same_copy(tag, site, url):
             recorded = tag["policies"].get(url)
-            if recorded is None or not (recorded["status"] in (0, 429) or recorded["status"] // 100 == 5):
+            if recorded is None or not (
+                recorded["status"] in (0, 429) or recorded["status"] // 100 == 5
+            ):
                 return Cause("unreachable", url, text=file.error or f"HTTP status {file.status}")
     return None
 
@@ -45,8 +54,16 @@ def other_page(tag: Tag, site: Site, sites: Sites) -> Cause | None:
 
     Of an item that was made of pages of several sites the others have to be as they were: their URLs are not known."""
     for url in tag["policies"]:
-        if url.endswith("/robots.txt") and url not in site.files and (page_origin := origin_or_empty(url)):
+        if (
+            url.endswith("/robots.txt")
+            and url not in site.files
+            and (page_origin := origin_or_empty(url))
+        ):
             other = sites(page_origin)
             if other is None or not all(is_same_copy(tag, other, file) for file in other.files):
-                return Cause("another-page", page_origin, text="a page of this site is in it too, and nobody knows which")
+                return Cause(
+                    "another-page",
+                    page_origin,
+                    text="a page of this site is in it too, and nobody knows which",
+                )
     return None

@@ -33,9 +33,19 @@ def rechecked(record: Record, sites: Sites, today: Today) -> Rechecked:
     tag: Tag = raw_tag.raw
     result = result._replace(agent=tag["agent"])
     if not url:
-        return _unknown(result, Cause("no-url", text=f"neither {' nor '.join(URL_FIELDS)} has an http or https URL"))
+        return _unknown(
+            result,
+            Cause("no-url", text=f"neither {' nor '.join(URL_FIELDS)} has an http or https URL"),
+        )
     if site is None:
-        return _unknown(result, Cause("no-policies", result.origin, text="the policy store has not all of its policy files"))
+        return _unknown(
+            result,
+            Cause(
+                "no-policies",
+                result.origin,
+                text="the policy store has not all of its policy files",
+            ),
+        )
     if unreachable := newly_unreachable(tag, site):
         return _unknown(result, unreachable)
     if other := other_page(tag, site, sites):

@@ -18,14 +18,20 @@ from comity.policies.page import MODIFICATION
 Tag = Mapping[str, Any]
 Quoted = Mapping[str, Any]  # a reason, as the tag has it
 
-_OWNERS = {rule: format_ for format_ in FORMATS for rule in format_.rules}  # whose reasons are said again
+_OWNERS = {
+    rule: format_ for format_ in FORMATS for rule in format_.rules
+}  # whose reasons are said again
 _CUT = ("…", "\ufffd")  # what a quote has that is not as it was written
 
 
 def is_of_page(reason: Quoted, tag: Tag) -> bool:
     """A document that only the page refers to is no policy file of the site."""
     part = reason.get("part", "body")
-    return reason["url"] not in tag["policies"] if part == "body" else part not in ("status", "setting")
+    return (
+        reason["url"] not in tag["policies"]
+        if part == "body"
+        else part not in ("status", "setting")
+    )
 
 
 def refuses(reason: Quoted) -> bool:
@@ -47,15 +53,22 @@ def recalled(tag: Tag) -> Recalled:
     markup: dict[str, None] = {}
     lost = set()
     for number, reason in enumerate(tag["reasons"]):
-        if is_of_page(reason, tag) and reason["rule"] != MODIFICATION:  # which quotes the next reason
+        if (
+            is_of_page(reason, tag) and reason["rule"] != MODIFICATION
+        ):  # which quotes the next reason
             carrier, _, name = reason.get("part", "body").partition(" ")
-            owner = None if any(mark in reason["text"] for mark in _CUT) else _OWNERS.get(reason["rule"])
+            owner = (
+                None
+                if any(mark in reason["text"] for mark in _CUT)
+                else _OWNERS.get(reason["rule"])
+            )
             pairs = owner.replay(name.lower(), reason["text"]) if owner else ()
             if not pairs or carrier not in ("header", "meta"):
                 lost.add(number)
             elif carrier == "header" and owner and name.lower().encode() in owner.header_fields:
                 headers |= dict.fromkeys(
-                    (word.encode("latin-1", "replace"), value.encode("utf-8", "replace")) for word, value in pairs
+                    (word.encode("latin-1", "replace"), value.encode("utf-8", "replace"))
+                    for word, value in pairs
                 )
             elif carrier == "meta":
                 markup |= dict.fromkeys(_meta(word, value) for word, value in pairs)

@@ -29,8 +29,12 @@ class Host:
     refused: int = 0  # by today's policies
     unknown: int = 0  # nobody knows whether they are permitted
     gained_elements: int = 0  # refused by the tag in parts that today's files do not refuse
-    changes: Counter[tuple[str, str]] = field(default_factory=Counter)  # of rights, by use and change
-    losses: Counter[tuple[str, str, Cause]] = field(default_factory=Counter)  # by use, change and what decides
+    changes: Counter[tuple[str, str]] = field(
+        default_factory=Counter
+    )  # of rights, by use and change
+    losses: Counter[tuple[str, str, Cause]] = field(
+        default_factory=Counter
+    )  # by use, change and what decides
     unknown_causes: Counter[Cause] = field(default_factory=Counter)  # of the unknown ones
 
     def add(self, rechecked_record: Rechecked) -> None:
@@ -70,7 +74,10 @@ class Host:
                 {"use": use, "change": change, "records": count} | cause._asdict()
                 for (use, change, cause), count in self.losses.most_common()
             ],
-            "why_unknown": [{"records": count} | cause._asdict() for cause, count in self.unknown_causes.most_common()],
+            "why_unknown": [
+                {"records": count} | cause._asdict()
+                for cause, count in self.unknown_causes.most_common()
+            ],
         }
 
 
@@ -80,7 +87,9 @@ class Report:
     A process holds HELD hosts: what is known of more is sorted into temporary files."""
 
     def __init__(self) -> None:
-        self.hosts: dict[str, Host] = {}  # of those that are held, what is known of them since they are
+        self.hosts: dict[
+            str, Host
+        ] = {}  # of those that are held, what is known of them since they are
         self.agents: Counter[str] = Counter()  # of the tags
         self.altered: list[str] = []  # files and folders that are not what their manifests describe
         self.unreadable = 0
@@ -128,7 +137,9 @@ class Report:
 
     def worst_hosts(self, number: int) -> list[tuple[str, Host]]:
         """Return the hosts with the most records that are not compliant."""
-        return heapq.nsmallest(number, self.all_hosts(), lambda entry: (-entry[1].refused - entry[1].unknown, entry[0]))
+        return heapq.nsmallest(
+            number, self.all_hosts(), lambda entry: (-entry[1].refused - entry[1].unknown, entry[0])
+        )
 
     def totals(self) -> dict[str, Any]:
         """Return the totals, without the hosts."""

@@ -22,7 +22,9 @@ class Cause(NamedTuple):
 
     def __str__(self) -> str:
         position = f"{self.url}:{self.line}" if self.line else self.url
-        return ": ".join(filter(None, (f"{self.rule} at {position}" if position else self.rule, self.text)))
+        return ": ".join(
+            filter(None, (f"{self.rule} at {position}" if position else self.rule, self.text))
+        )
 
 
 class UseToday(NamedTuple):
@@ -48,8 +50,16 @@ class Rechecked(NamedTuple):
 
 def cause_of(reason: Reason) -> Cause:
     source = reason.source
-    return Cause(reason.rule, source.url, "" if source.part == "body" else source.part, source.line, source.text)
+    return Cause(
+        reason.rule,
+        source.url,
+        "" if source.part == "body" else source.part,
+        source.line,
+        source.text,
+    )
 
 
 def quoted(reason: Mapping[str, Any]) -> Cause:
-    return Cause(reason["rule"], reason["url"], reason.get("part", ""), reason["line"], reason["text"])
+    return Cause(
+        reason["rule"], reason["url"], reason.get("part", ""), reason["line"], reason["text"]
+    )

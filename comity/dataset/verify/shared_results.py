@@ -35,7 +35,9 @@ class Alike(Generic[T]):
             return None
         return results.by_statements.get(site.statements_key(results.agent, url, now))
 
-    def keep(self, site: Site, octets: bytes, agent: Agent, url: str, now: datetime, result: T) -> None:
+    def keep(
+        self, site: Site, octets: bytes, agent: Agent, url: str, now: datetime, result: T
+    ) -> None:
         """Keep the result of a tag that says nothing by its page."""
         statements = site.statements_key(agent, url, now)
         if statements is None or not octets:

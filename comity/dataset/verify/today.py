@@ -22,7 +22,9 @@ Sites = Callable[[str], Site | None]  # origin -> what it says today; None: nobo
 class Today:
     """The question of a recheck: who asks, when, and for what. It can be pickled."""
 
-    def __init__(self, agent: Agent, now: datetime, uses: tuple[str, ...] = (), tags: TagSource = GUESSED) -> None:
+    def __init__(
+        self, agent: Agent, now: datetime, uses: tuple[str, ...] = (), tags: TagSource = GUESSED
+    ) -> None:
         """`now`: aware. `uses`: for which every record has to be permitted, besides crawling; none: whatever its tag permits."""
         self.agent = agent
         self.now = now

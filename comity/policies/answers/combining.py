@@ -42,7 +42,10 @@ def most_restrictive(decisions: Sequence[UseDecision]) -> UseDecision:
     if not refusing:
         return replace(decisions[0], reasons=_reasons(decisions)).conjoined(*decisions[1:])
     others = [decision for decision in decisions if decision.verdict is not Verdict.DENY]
-    is_stated, reasons = any(decision.stated for decision in refusing), _reasons((*refusing, *others))
+    is_stated, reasons = (
+        any(decision.stated for decision in refusing),
+        _reasons((*refusing, *others)),
+    )
     return UseDecision(verdict=Verdict.DENY, stated=is_stated, reasons=reasons)
 
 

@@ -28,7 +28,9 @@ class Source:
 
     url: str
     part: str = "body"  # "body", "status", "header X-Robots-Tag", ...; "setting" for the operator's own word
-    line: int = 0  # 1-based, in the bytes as received; 0: no line, it follows from a status or from absence
+    line: int = (
+        0  # 1-based, in the bytes as received; 0: no line, it follows from a status or from absence
+    )
     text: str = ""  # the statement as written, printable
     sha256: str = ""  # of the file's body, hexadecimal; "" where there is none
     fetched_at: datetime | None = None
@@ -64,7 +66,10 @@ def with_page_url(reasons: tuple[Reason, ...], url: str) -> tuple[Reason, ...]:
     if all(reason.source.url != OF_PAGE for reason in reasons):
         return reasons
     replaced = (
-        replace(reason, source=replace(reason.source, url=url)) if reason.source.url == OF_PAGE else reason for reason in reasons
+        replace(reason, source=replace(reason.source, url=url))
+        if reason.source.url == OF_PAGE
+        else reason
+        for reason in reasons
     )
     return tuple(dict.fromkeys(replaced))
 
@@ -115,7 +120,11 @@ class Finding:
 
     def __str__(self) -> str:
         position = ":".join(str(part) for part in (self.url, self.line, self.column) if part)
-        return f"{position}: {self.rule}: {self.message}" if position else f"{self.rule}: {self.message}"
+        return (
+            f"{position}: {self.rule}: {self.message}"
+            if position
+            else f"{self.rule}: {self.message}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

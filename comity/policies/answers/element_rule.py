@@ -37,7 +37,9 @@ _ORDER = {action.lower(): number for number, action in enumerate(ACTIONS)}
 
 def display_names(actions: Iterable[str]) -> tuple[str, ...]:
     """Actions as they are shown: `*`, those of section-3.3 in its order, then others."""
-    ordered = sorted(actions, key=lambda action: (action != ALL, _ORDER.get(action, len(ACTIONS)), action))
+    ordered = sorted(
+        actions, key=lambda action: (action != ALL, _ORDER.get(action, len(ACTIONS)), action)
+    )
     return tuple(action.capitalize() if action.isascii() else action for action in ordered)
 
 
@@ -58,12 +60,16 @@ class ElementRule:
     path: str  # normal form; begins with / or with *
     file_type: str  # one of FILE_TYPES; "": every type
     element: str  # CSS selector or dotted name, as written; "*": the whole document
-    verdict: Verdict | None  # DENY for Disallow; None for Guide, which permits nothing that others refuse
+    verdict: (
+        Verdict | None
+    )  # DENY for Disallow; None for Guide, which permits nothing that others refuse
     actions: frozenset[str]  # lower case; "*": every action
     guidelines: tuple[Guideline, ...] = ()
     line: int = field(default=0, compare=False)  # 1-based
     offset: int = field(default=0, compare=False)  # octet of the text where that line starts
-    finding: str = field(default="", compare=False)  # rule of the finding that it covers more than it says; "": nobody is told
+    finding: str = field(
+        default="", compare=False
+    )  # rule of the finding that it covers more than it says; "": nobody is told
 
     def speaks_of(self, action: str) -> bool:
         return ALL in self.actions or action.lower() in self.actions

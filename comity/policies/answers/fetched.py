@@ -21,7 +21,9 @@ class Fetched:
     error: str = ""  # why it could not be had; "" where it was
     was_asked: bool = True  # False: there is no answer, as the server was not asked for the file
     oversized: bool = False  # the body was cut at the fetcher's limit
-    unreachable_since: datetime | None = None  # set on a last good copy that stands in for a failing server
+    unreachable_since: datetime | None = (
+        None  # set on a last good copy that stands in for a failing server
+    )
 
     def failed(self, error: str) -> Fetched:
         """Return it as a file that could not be fetched."""
@@ -33,7 +35,9 @@ class Fetched:
 
 
 MAX_LOOKED = 512 * 1024  # octets of a body in which records are looked for
-STAND_IN = 30 * 86_400.0  # seconds since it was last confirmed that a copy stands in for an unreachable file; section-2.3.1.4
+STAND_IN = (
+    30 * 86_400.0
+)  # seconds since it was last confirmed that a copy stands in for an unreachable file; section-2.3.1.4
 
 
 class Availability(enum.Enum):

@@ -44,7 +44,9 @@ class Qualifiers:
     until_recrawled: bool = False  # it ends when the page is fetched again
     max_chars: int | None = None
     max_words: int | None = None
-    prohibited_modifications: frozenset[str] = frozenset()  # "any", "format", "style", "translation", "annotation"
+    prohibited_modifications: frozenset[str] = (
+        frozenset()
+    )  # "any", "format", "style", "translation", "annotation"
     prohibited_contexts: frozenset[str] = frozenset()  # "within-user-frame"
     required_contexts: frozenset[str] = frozenset()  # "within-original-frame"
     must_use: tuple[Resource, ...] = ()
@@ -56,7 +58,11 @@ class Qualifiers:
         for other in others:
             for name, value in other.restrictions().items():
                 restrictions.setdefault(name, []).append(value)
-        joined = {name: _all([getattr(self, name), *values]) for name, values in restrictions.items() if hasattr(self, name)}
+        joined = {
+            name: _all([getattr(self, name), *values])
+            for name, values in restrictions.items()
+            if hasattr(self, name)
+        }
         return replace(self, **joined) if joined else self
 
     def restrictions(self) -> dict[str, Any]:
@@ -65,7 +71,9 @@ class Qualifiers:
         if values == _NONE:  # as most
             return {}
         pairs = zip(_NAMES, values, strict=True)
-        return {name: value for name, value in pairs if value or (value == 0 and value is not False)}
+        return {
+            name: value for name, value in pairs if value or (value == 0 and value is not False)
+        }
 
 
 _NAMES = tuple(field.name for field in fields(Qualifiers))

@@ -20,7 +20,9 @@ PURPOSE_HEADER = "Automation-Purpose"  # draft-liao-aipref-autoctl-core-01 names
 _METHOD_FIELDS = ("x-http-method-override", "x-http-method", "x-method-override")
 MAX_METHODS = 4  # in one of these; what comes after them is read as one
 
-_XHR_DESTINATION = "empty"  # of Sec-Fetch-Dest, Fetch Metadata section-2.1: fetch() and XMLHttpRequest
+_XHR_DESTINATION = (
+    "empty"  # of Sec-Fetch-Dest, Fetch Metadata section-2.1: fetch() and XMLHttpRequest
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +39,16 @@ class Facts(NamedTuple):
 
     method: str = "GET"
     kinds: tuple[str, ...] = (DOCUMENT,)  # of KINDS; all that it is
-    automations: tuple[str, ...] = ()  # mechanisms by which it is made, e.g. "cdp" and "headless"; (): a plain HTTP client
+    automations: tuple[
+        str, ...
+    ] = ()  # mechanisms by which it is made, e.g. "cdp" and "headless"; (): a plain HTTP client
     purposes: tuple[str, ...] | None = None  # None: those of the agent
     has_key: bool = False  # credentials in Authorization, or a key in the field for keys
     referer: str | None = None  # absolute URL of the page from which it is made; None: nobody knows
     session: Session | None = None
-    overriding: tuple[str, ...] = ()  # methods that fields put in the place of the first one; they are wanted too
+    overriding: tuple[
+        str, ...
+    ] = ()  # methods that fields put in the place of the first one; they are wanted too
 
     @property
     def is_plain(self) -> bool:
@@ -78,7 +84,9 @@ def facts_of(
         method=method.upper(),
         kinds=kinds,
         automations=tuple(automations),
-        purposes=None if purposes is None else tuple(stripped for purpose in purposes if (stripped := purpose.strip())),
+        purposes=None
+        if purposes is None
+        else tuple(stripped for purpose in purposes if (stripped := purpose.strip())),
         has_key="token" in carries or "bearer" in carries,
         referer=_page(fields.get("referer", "") if referer is None else referer),
         session=session,
@@ -88,7 +96,12 @@ def facts_of(
 
 def overriding_methods(fields: Mapping[str, str]) -> tuple[str, ...]:
     """Return the methods that header fields put in the place of that of the request line. `fields`: as of `facts_of`."""
-    words = (word.strip() for name in _METHOD_FIELDS if name in fields for word in fields[name].split(",", MAX_METHODS))
+    words = (
+        word.strip()
+        for name in _METHOD_FIELDS
+        if name in fields
+        for word in fields[name].split(",", MAX_METHODS)
+    )
     return tuple(dict.fromkeys(filter(None, words)))
 
 
@@ -111,7 +124,9 @@ def credentials(fields: Mapping[str, str], key_header: str) -> frozenset[str]:
         kinds |= {"bearer"} & schemes
     if fields.get(key_header.lower(), "").strip(", \t"):
         kinds.add("token")
-    if (cookie := fields.get("cookie")) and any(crumb.partition("=")[2].strip(' \t"') for crumb in re.split("[;,]", cookie)):
+    if (cookie := fields.get("cookie")) and any(
+        crumb.partition("=")[2].strip(' \t"') for crumb in re.split("[;,]", cookie)
+    ):
         kinds.add("cookie")
     return frozenset(kinds)
 
@@ -121,7 +136,9 @@ def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:
 
     JSON that is sent or asked for is an API's; `X-Requested-With` and `Sec-Fetch-Dest: empty` are those of a script."""
     kinds = []
-    if any(map(_is_json, _members(fields.get("content-type")))) or any(map(_is_json, _members(fields.get("accept"))[:1])):
+    if any(map(_is_json, _members(fields.get("content-type")))) or any(
+        map(_is_json, _members(fields.get("accept"))[:1])
+    ):
         kinds.append(API)
     if "x-requested-with" in fields or _XHR_DESTINATION in _members(fields.get("sec-fetch-dest")):
         kinds.append(XHR)
@@ -130,11 +147,15 @@ def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:
 
 def _members(field: str | None) -> list[str]:
     """Return the members of a list field without their parameters, in lower case."""
-    return [member.partition(";")[0].strip().lower() for member in field.split(",")] if field else []
+    return (
+        [member.partition(";")[0].strip().lower() for member in field.split(",")] if field else []
+    )
 
 
 _JSON = ("application/json", "text/json")  # MIME Sniffing section-4.6
 
 
 def _is_json(media_type: str) -> bool:
-    return media_type in _JSON or (media_type.startswith("application/") and media_type.endswith("+json"))
+    return media_type in _JSON or (
+        media_type.startswith("application/") and media_type.endswith("+json")
+    )

@@ -83,19 +83,32 @@ def depends_on_request(rule: str) -> bool:
 def of_missing_resource(rule: str) -> str:
     """Return the rule that refuses where what a permission by `rule` asks for is not there: that of its format, if it has one."""
     rules = [name for name, candidate in RULES.items() if candidate.is_missing_resource]
-    return next((name for name in rules if name.partition(".")[0] == rule.partition(".")[0]), rules[0])
+    return next(
+        (name for name in rules if name.partition(".")[0] == rule.partition(".")[0]), rules[0]
+    )
 
 
 # Ours
 declare(
     {
         "comity.arrangement": Rule(
-            ALLOWS, "comity, docs/uses.md", "the operator has arranged it with the site", names_licence=True
+            ALLOWS,
+            "comity, docs/uses.md",
+            "the operator has arranged it with the site",
+            names_licence=True,
         ),
-        "comity.more-findings": Rule(FINDING, "comity, docs/rules.md", "the file has more findings than are listed"),
-        "comity.default": Rule(SILENT, "comity, docs/uses.md", "no source speaks of this use: the operator's default decides"),
+        "comity.more-findings": Rule(
+            FINDING, "comity, docs/rules.md", "the file has more findings than are listed"
+        ),
+        "comity.default": Rule(
+            SILENT,
+            "comity, docs/uses.md",
+            "no source speaks of this use: the operator's default decides",
+        ),
         "comity.modification": Rule(
-            REFUSES, "comity, docs/uses.md", "the use is a modification that the page, or a permission to show it, prohibits"
+            REFUSES,
+            "comity, docs/uses.md",
+            "the use is a modification that the page, or a permission to show it, prohibits",
         ),
         "comity.unreachable": Rule(
             REFUSES,
@@ -103,24 +116,38 @@ declare(
             "a policy file that could refuse the use cannot be fetched, and may be there",
             is_unreachable=True,
         ),
-        "comity.no-page": Rule(REFUSES, "comity, docs/uses.md", "the item came from no page: no source can speak for it"),
+        "comity.no-page": Rule(
+            REFUSES,
+            "comity, docs/uses.md",
+            "the item came from no page: no source can speak for it",
+        ),
         "comity.no-policies": Rule(
-            REFUSES, "comity, docs/existing-data.md", "no copy of the site's policies is at hand: nobody knows what they state"
+            REFUSES,
+            "comity, docs/existing-data.md",
+            "no copy of the site's policies is at hand: nobody knows what they state",
         ),
         "comity.no-date": Rule(
-            REFUSES, "comity, docs/existing-data.md", "nobody knows when the page was captured, so not by which policies"
+            REFUSES,
+            "comity, docs/existing-data.md",
+            "nobody knows when the page was captured, so not by which policies",
         ),
         "comity.no-url": Rule(
-            REFUSES, "comity, docs/existing-data.md", "the record has no http or https URL: no site can speak for it"
+            REFUSES,
+            "comity, docs/existing-data.md",
+            "the record has no http or https URL: no site can speak for it",
         ),
         "comity.unread": Rule(
             REFUSES,
             "comity, docs/existing-data.md",
             "the capture of the page is cut off, or cannot be read: nobody knows what it states",
         ),
-        "comity.scheme": Rule(REFUSES, "comity, docs/rules.md", "only http and https have policies that can be asked"),
+        "comity.scheme": Rule(
+            REFUSES, "comity, docs/rules.md", "only http and https have policies that can be asked"
+        ),
         "comity.no-site": Rule(
-            ALLOWS, "comity, docs/rules.md", "data:, file: and s3: name data of the operator's own: no site to ask"
+            ALLOWS,
+            "comity, docs/rules.md",
+            "data:, file: and s3: name data of the operator's own: no site to ask",
         ),
         "comity.declaration": Rule(
             REFUSES,
@@ -133,10 +160,14 @@ declare(
             "a downloader middleware has changed the URL of a request in its place, to another site's: nobody has judged it",
         ),
         "comity.session": Rule(
-            ALLOWS, "comity, docs/automation.md", "the request goes out without the session that is declared for its host"
+            ALLOWS,
+            "comity, docs/automation.md",
+            "the request goes out without the session that is declared for its host",
         ),
         "comity.browser": Rule(
-            REFUSES, "comity, docs/browsers.md", "the crawl ended before the request of the browser was judged"
+            REFUSES,
+            "comity, docs/browsers.md",
+            "the crawl ended before the request of the browser was judged",
         ),
         "comity.part": Rule(
             ALLOWS,
@@ -144,10 +175,16 @@ declare(
             "a page needs it to be shown, and the page's own decision holds for it: COMITY_BROWSER",
         ),
         "comity.rate": Rule(
-            REFUSES, "comity, docs/guard.md", "the client asks more often than the site's files permit", status=429
+            REFUSES,
+            "comity, docs/guard.md",
+            "the client asks more often than the site's files permit",
+            status=429,
         ),
         "comity.concurrent": Rule(
-            REFUSES, "comity, docs/guard.md", "the client has more requests in flight than the site's files permit", status=429
+            REFUSES,
+            "comity, docs/guard.md",
+            "the client has more requests in flight than the site's files permit",
+            status=429,
         ),
         "comity.uncounted": Rule(
             REFUSES,
@@ -155,7 +192,12 @@ declare(
             "the requests of the client cannot be counted: nobody knows how often it asked",
             status=503,
         ),
-        "comity.long-target": Rule(REFUSES, "comity, docs/guard.md", "the target is longer than the guard looks at", status=414),
+        "comity.long-target": Rule(
+            REFUSES,
+            "comity, docs/guard.md",
+            "the target is longer than the guard looks at",
+            status=414,
+        ),
         "comity.long-fields": Rule(
             REFUSES,
             "comity, docs/guard.md",
@@ -168,7 +210,9 @@ declare(
             "a site leads to a server at an inner address, which the operator has not asked for",
         ),
         "comity.format": Rule(
-            REFUSES, "comity, docs/formats.md", "a format of another package fails: nobody knows what the policy states"
+            REFUSES,
+            "comity, docs/formats.md",
+            "a format of another package fails: nobody knows what the policy states",
         ),
         "comity.file-status": Rule(
             FINDING,
@@ -176,26 +220,49 @@ declare(
             "a policy file is answered with a status by which all is refused, or nothing stated",
             severity=ERROR,
         ),
-        "comity.file-type": Rule(FINDING, "RFC 9309 section-2.3", "a policy file is served with another media type than it has"),
-        "comity.file-encoding": Rule(FINDING, "RFC 9309 section-2.3", "a policy file is not in UTF-8, or not served as such"),
+        "comity.file-type": Rule(
+            FINDING,
+            "RFC 9309 section-2.3",
+            "a policy file is served with another media type than it has",
+        ),
+        "comity.file-encoding": Rule(
+            FINDING, "RFC 9309 section-2.3", "a policy file is not in UTF-8, or not served as such"
+        ),
         "comity.file-place": Rule(
-            FINDING, "comity, docs/authoring.md", "a policy file is where no crawler asks for it", severity=ERROR
+            FINDING,
+            "comity, docs/authoring.md",
+            "a policy file is where no crawler asks for it",
+            severity=ERROR,
         ),
         "comity.file-moved": Rule(
-            FINDING, "RFC 9309 section-2.3.1.2", "a policy file is redirected: not every crawler follows, and none everywhere"
+            FINDING,
+            "RFC 9309 section-2.3.1.2",
+            "a policy file is redirected: not every crawler follows, and none everywhere",
         ),
-        "comity.file-size": Rule(FINDING, "RFC 9309 section-2.5", "a policy file is longer than crawlers have to read"),
+        "comity.file-size": Rule(
+            FINDING, "RFC 9309 section-2.5", "a policy file is longer than crawlers have to read"
+        ),
         "comity.agent-misspelled": Rule(
-            FINDING, "comity, docs/authoring.md", "no crawler is known by this name, and one by nearly the same"
+            FINDING,
+            "comity, docs/authoring.md",
+            "no crawler is known by this name, and one by nearly the same",
         ),
         "comity.agent-retired": Rule(
-            FINDING, "comity, docs/authoring.md", "a crawler that is not in use any more", severity=INFO
+            FINDING,
+            "comity, docs/authoring.md",
+            "a crawler that is not in use any more",
+            severity=INFO,
         ),
         "comity.agent-unknown": Rule(
-            FINDING, "comity, docs/authoring.md", "a crawler that is not in the list of known ones", severity=INFO
+            FINDING,
+            "comity, docs/authoring.md",
+            "a crawler that is not in the list of known ones",
+            severity=INFO,
         ),
         "comity.contradiction": Rule(
-            FINDING, "comity, docs/uses.md", "one file or page permits what another one refuses: it is refused"
+            FINDING,
+            "comity, docs/uses.md",
+            "one file or page permits what another one refuses: it is refused",
         ),
         "comity.other-readers": Rule(
             FINDING,
@@ -204,10 +271,15 @@ declare(
             severity=INFO,
         ),
         "comity.unmatched-element": Rule(
-            FINDING, "ai.txt paper section-3.2", "an element stands in none of the sample pages", severity=INFO
+            FINDING,
+            "ai.txt paper section-3.2",
+            "an element stands in none of the sample pages",
+            severity=INFO,
         ),
         "comity.max-delay": Rule(
-            REFUSES, "comity, docs/settings.md", "the wait that the site asks for is longer than COMITY_MAX_DELAY"
+            REFUSES,
+            "comity, docs/settings.md",
+            "the wait that the site asks for is longer than COMITY_MAX_DELAY",
         ),
     }
 )

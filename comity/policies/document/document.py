@@ -32,21 +32,31 @@ _MEDIA_TYPES = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*+"?)++')  # of a list of th
 _SPACE = b"\xef\xbb\xbf\xff\xfe \t\r\n\x1e"  # and byte order marks
 _SNIFFED = 65_536  # octets in which a document shows what it is
 _PROLOGUE = rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s++|(?P<declared><\?xml[^>]*+>)|<!--(?:[^-]++|-(?!->))*+-->)*+"
-_HTML_START = re.compile(rb"%s<(?:!doctype\s++html|html|head|body|title)[\s/>]" % _PROLOGUE, re.IGNORECASE)  # not of any markup
-_XML_START = re.compile(rb"%s(?:(?(declared)|(?!))|<(?:rss|feed|rdf:rdf|svg)[\s>])" % _PROLOGUE, re.IGNORECASE)
+_HTML_START = re.compile(
+    rb"%s<(?:!doctype\s++html|html|head|body|title)[\s/>]" % _PROLOGUE, re.IGNORECASE
+)  # not of any markup
+_XML_START = re.compile(
+    rb"%s(?:(?(declared)|(?!))|<(?:rss|feed|rdf:rdf|svg)[\s>])" % _PROLOGUE, re.IGNORECASE
+)
 _IMAGE_START = re.compile(  # mimesniff section-6.1
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}WEBPVP|BM.{4}\0{4}|\0\0[\1\2]\0", re.DOTALL
 )
-_JSON_START = re.compile(rb'[\[%s]*+\{\s*+"(?:[^"\\]|\\.)*+"\s*+:' % re.escape(_SPACE), re.DOTALL)  # an object that has a name
+_JSON_START = re.compile(
+    rb'[\[%s]*+\{\s*+"(?:[^"\\]|\\.)*+"\s*+:' % re.escape(_SPACE), re.DOTALL
+)  # an object that has a name
 
 # What is served without a type that says what it is: browsers (mimesniff section-7.1) and Scrapy look at its octets.
 _NAMELESS = re.compile(r"[^/]++|\*/\*|[^/]+/octet-stream|.*unknown.*")
-_TAG_START = re.compile(rb"%s<(?:%s)[\s/>]" % (_PROLOGUE, "|".join(sorted(HTML_TAGS)).encode()), re.IGNORECASE)
+_TAG_START = re.compile(
+    rb"%s<(?:%s)[\s/>]" % (_PROLOGUE, "|".join(sorted(HTML_TAGS)).encode()), re.IGNORECASE
+)
 _PAGE_WITHIN = re.compile(rb"<(?:!doctype\s++html|html)[\s/>]", re.IGNORECASE)
 _WITHIN = 5000  # octets, of which Scrapy takes what has an <html> for a page
 
 # Letters and hyphens that are written as references: a word may be there that its octets don't show.
-_LETTER = re.compile(rb"&#(?:0*(?:45|6[5-9]|[78]\d|90|9[7-9]|1[01]\d|12[0-2])(?!\d)|x0*(?:2d|[46][1-9a-f]|[57][\da])(?![\da-f]))")
+_LETTER = re.compile(
+    rb"&#(?:0*(?:45|6[5-9]|[78]\d|90|9[7-9]|1[01]\d|12[0-2])(?!\d)|x0*(?:2d|[46][1-9a-f]|[57][\da])(?![\da-f]))"
+)
 
 
 FILE_TYPES = ("html", "json", "xml")
@@ -63,22 +73,34 @@ def file_types(media_type: str) -> frozenset[str]:
     XHTML is of two; all are meant where the server names none."""
     name = _media_type(media_type)
     words = frozenset(_WORD.findall(name))
-    return frozenset(word for word in FILE_TYPES if not name or not words.isdisjoint(_TYPE_WORDS[word]))
+    return frozenset(
+        word for word in FILE_TYPES if not name or not words.isdisjoint(_TYPE_WORDS[word])
+    )
 
 
 def _content_types(values: Sequence[bytes]) -> list[str]:
     """Return the media types of the fields, with their parameters; at least one, which may be empty."""
     if len(values) == 1 and b"," not in values[0]:
         return [values[0].decode("latin-1")]
-    parts = [*chain.from_iterable(_MEDIA_TYPES.findall(value.decode("latin-1")) for value in values)]
-    return [part for part in parts if "/" in _media_type(part) and _media_type(part) != "*/*"] or parts[-1:] or [""]
+    parts = [
+        *chain.from_iterable(_MEDIA_TYPES.findall(value.decode("latin-1")) for value in values)
+    ]
+    return (
+        [part for part in parts if "/" in _media_type(part) and _media_type(part) != "*/*"]
+        or parts[-1:]
+        or [""]
+    )
 
 
 def _deciding(content_types: Sequence[str]) -> str:
     """Return the one of several that browsers and Scrapy take: the last one, with the charset of another one of the same name
     where it has none (Fetch section 3.5)."""
     last = content_types[-1]
-    same = [part for part in content_types if _media_type(part) == _media_type(last) and http_content_type_encoding(part)]
+    same = [
+        part
+        for part in content_types
+        if _media_type(part) == _media_type(last) and http_content_type_encoding(part)
+    ]
     return same[-1] if same else last
 
 
@@ -91,8 +113,12 @@ class Content:
 
     def __init__(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
         self.headers = tuple(headers)
-        content_types = _content_types([value for name, value in self.headers if name.lower() == b"content-type"])
-        self._content_type = _deciding(content_types) if len(content_types) > 1 else content_types[0]
+        content_types = _content_types(
+            [value for name, value in self.headers if name.lower() == b"content-type"]
+        )
+        self._content_type = (
+            _deciding(content_types) if len(content_types) > 1 else content_types[0]
+        )
         self.media_type = _media_type(self._content_type)
         self.served_as = ",".join(map(_media_type, content_types))  # by one reader or another
         self.body = body
@@ -104,7 +130,9 @@ class Content:
 
     @cached_property
     def _start(self) -> bytes:
-        return self.body[:_SNIFFED].replace(b"\0", b"")  # of UTF-16 and UTF-32 the NULs are left out
+        return self.body[:_SNIFFED].replace(
+            b"\0", b""
+        )  # of UTF-16 and UTF-32 the NULs are left out
 
     @cached_property
     def is_html(self) -> bool:
@@ -151,11 +179,15 @@ class Content:
         if not self.is_html and not self.media_type.startswith("text/"):
             return "utf-8", ""
         charset = http_content_type_encoding(self._content_type)
-        if charset == "utf-16":  # little-endian; LENIENT: big-endian by its octets, which browsers do not look at
+        if (
+            charset == "utf-16"
+        ):  # little-endian; LENIENT: big-endian by its octets, which browsers do not look at
             charset = "utf-16-be" if self.body.startswith(b"\0") else "utf-16-le"
         elif charset not in CHARSETS and charset not in _UTF_16:
             charset = html_body_declared_encoding(self.body)
-            charset = charset if charset in CHARSETS else "utf-8"  # UTF-16 too: HTML Standard section-13.2.3.2
+            charset = (
+                charset if charset in CHARSETS else "utf-8"
+            )  # UTF-16 too: HTML Standard section-13.2.3.2
         return html_to_unicode(f"; charset={charset}", self.body)
 
     @cached_property
@@ -202,7 +234,11 @@ class Content:
         start = self._start.lstrip(_SPACE)
         if start.startswith((b"{", b"[")) and (_JSON_START.match(start) or self._is_read("json")):
             return "json"
-        if start.startswith(b"<") and (self.starts_as_xml or not self.is_html) and self._is_read("xml"):
+        if (
+            start.startswith(b"<")
+            and (self.starts_as_xml or not self.is_html)
+            and self._is_read("xml")
+        ):
             return "html" if self.is_html and self.xml.root.tag in HTML_TAGS else "xml"
         if self.is_html:
             return "html"
@@ -227,13 +263,17 @@ class Content:
 
     def mentions(self, *words: bytes) -> bool:
         """Return whether this is markup that has one of the words, lower-case ASCII: without them it need not be parsed."""
-        return self.is_markup and (any(word in self.octets for word in words) or self.has_written_letters)
+        return self.is_markup and (
+            any(word in self.octets for word in words) or self.has_written_letters
+        )
 
     @cached_property
     def has_written_letters(self) -> bool:
         """True where letters are written as references: a word may be there that the octets don't show."""
         octets = self.octets
-        return b"&" in octets and b"&#" in octets and _LETTER.search(octets) is not None  # one octet is found soonest
+        return (
+            b"&" in octets and b"&#" in octets and _LETTER.search(octets) is not None
+        )  # one octet is found soonest
 
     def metas(self, attribute: str = "name") -> Iterator[tuple[str, str]]:
         """Yield an attribute, lower case, and content of each `meta` that has both. See `metas_by_line`."""
@@ -255,7 +295,10 @@ class Content:
         for link in self._tags:
             address = link.attributes.get("href") if link.name == "link" else None
             if address is not None and relation in link.attributes.get("rel", "").lower().split():
-                yield link.attributes.get("type", "").partition(";")[0].strip().lower(), address.strip()
+                yield (
+                    link.attributes.get("type", "").partition(";")[0].strip().lower(),
+                    address.strip(),
+                )
 
     def base(self, url: str) -> str:
         """The URL by which relative ones in the page are resolved: that of the first `base` with one (HTML Standard
@@ -278,7 +321,11 @@ class Content:
 
         Lines are 1-based; 0: nobody knows."""
         for script in self._tags:
-            if script.name == "script" and script.attributes.get("type", "").partition(";")[0].strip().lower() == media_type:
+            if (
+                script.name == "script"
+                and script.attributes.get("type", "").partition(";")[0].strip().lower()
+                == media_type
+            ):
                 yield script.text, script.text_line
 
     @cached_property
@@ -291,8 +338,12 @@ class Content:
         if not extract.name.isprintable() or "html" not in file_types(self.served_as):
             return None
         if extract.kind == "meta":
-            return next((content for name, content in self.metas() if name == extract.name.lower()), None)
+            return next(
+                (content for name, content in self.metas() if name == extract.name.lower()), None
+            )
         if extract.kind == "id":
             return self.selector.xpath("//*[@id=$name]", name=extract.name).get()
-        has_class = "//*[contains(concat(' ', normalize-space(@class), ' '), concat(' ', $name, ' '))]"
+        has_class = (
+            "//*[contains(concat(' ', normalize-space(@class), ' '), concat(' ', $name, ' '))]"
+        )
         return self.selector.xpath(has_class, name=extract.name).get()

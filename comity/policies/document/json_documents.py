@@ -15,10 +15,16 @@ from typing import Any
 MAX_DEPTH = 300  # objects and arrays within each other
 
 _CONTAINERS = (dict, list)
-JsonPath = tuple[str | int, ...]  # names of members, and places in arrays and among documents, from the top
+JsonPath = tuple[
+    str | int, ...
+]  # names of members, and places in arrays and among documents, from the top
 
-_SPACE = re.compile(r"[ \t\r\n\x1e]*+")  # and what stands before each document of a JSON text sequence (RFC 7464)
-_GAP = re.compile(r"[ \t\r\n]*+[,:]?+[ \t\r\n]*+")  # between a name and its value, and between members
+_SPACE = re.compile(
+    r"[ \t\r\n\x1e]*+"
+)  # and what stands before each document of a JSON text sequence (RFC 7464)
+_GAP = re.compile(
+    r"[ \t\r\n]*+[,:]?+[ \t\r\n]*+"
+)  # between a name and its value, and between members
 
 
 class Json:
@@ -58,7 +64,9 @@ class Json:
             else:
                 ways[path[-1]] = _ALL
         pieces, position = [], 0
-        for start, end in sorted(_Cuts(self._text, self._decoder).find(removed, is_several=self._is_several)):
+        for start, end in sorted(
+            _Cuts(self._text, self._decoder).find(removed, is_several=self._is_several)
+        ):
             pieces.append(self._text[position:start])
             position = end
         return "".join((*pieces, self._text[position:])).encode(self._encoding)
@@ -103,7 +111,9 @@ class _Container:
         self.start = self.end = 0  # of the member, with its name
         self.is_gone = False  # the member goes
         self.is_kept = False  # one before it stays
-        self.from_start: int | None = None  # where what goes begins, as long as nothing stays before it
+        self.from_start: int | None = (
+            None  # where what goes begins, as long as nothing stays before it
+        )
 
 
 class _Cuts:

@@ -18,7 +18,28 @@ _LEFT_OUT = set("script style noscript template head iframe object svg canvas".s
 _LEFT_OUT.update("nav header footer aside form button select dialog".split())  # noqa: SIM905
 _ROLES_LEFT_OUT = ("navigation", "banner", "contentinfo", "complementary", "search")
 # Elements that begin no line of their own.
-_INLINE = set("a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q".split())  # noqa: SIM905
+_INLINE = {
+    "a",
+    "abbr",
+    "acronym",
+    "b",
+    "bdi",
+    "bdo",
+    "big",
+    "cite",
+    "code",
+    "data",
+    "del",
+    "dfn",
+    "em",
+    "font",
+    "i",
+    "ins",
+    "kbd",
+    "label",
+    "mark",
+    "q",
+}
 _INLINE.update("ruby s samp small span strike strong sub sup time tt u var wbr".split())  # noqa: SIM905
 
 
@@ -27,7 +48,9 @@ def main_text(selector: Selector) -> str:
     return main_text_with_spans(selector, ())[0]
 
 
-def main_text_with_spans(selector: Selector, elements: Collection[Any]) -> tuple[str, Mapping[Any, Span]]:
+def main_text_with_spans(
+    selector: Selector, elements: Collection[Any]
+) -> tuple[str, Mapping[Any, Span]]:
     """The same, and where each of the elements stands in it, from its first to its last word; those without text are left out.
 
     `elements`: of the selector's tree. Linear in the page."""
@@ -48,7 +71,11 @@ class _Raw:
         self.parts: list[str] = []
         self._begins: dict[Any, int] = {}  # parts before it
         self._ends: dict[Any, int] = {}
-        add, inside, skipped = self.parts.append, 0, None  # roots that it is in; what is left out just now
+        add, inside, skipped = (
+            self.parts.append,
+            0,
+            None,
+        )  # roots that it is in; what is left out just now
         walk = etree.iterwalk(top, events=("start", "end", "comment", "pi"))
         for event, element in walk:
             tag = element.tag
@@ -79,7 +106,9 @@ class _Raw:
 
     def folded(self) -> tuple[str, dict[Any, Span]]:
         raw = "".join(self.parts)
-        text = "\n".join(line for line in (" ".join(line.split()) for line in raw.split("\n")) if line)
+        text = "\n".join(
+            line for line in (" ".join(line.split()) for line in raw.split("\n")) if line
+        )
         if not self._begins:
             return text, {}
         # Folding leaves the characters as they are, white space aside: these are counted, in the parts and in the words.
@@ -88,8 +117,13 @@ class _Raw:
         spans = {}
         for element, part in self._begins.items():
             first, last = counts[part], counts[self._ends[element]] - 1
-            if first <= last:  # before a character there is one more for each word that ends before it
-                spans[element] = first + bisect_right(words, first), last + bisect_right(words, last) + 1
+            if (
+                first <= last
+            ):  # before a character there is one more for each word that ends before it
+                spans[element] = (
+                    first + bisect_right(words, first),
+                    last + bisect_right(words, last) + 1,
+                )
         return text, spans
 
     def _counts(self, positions: Iterable[int]) -> dict[int, int]:
@@ -106,4 +140,8 @@ def _one_line(text: str) -> str:
 
 
 def _is_left_out(element: Any, tag: str) -> bool:
-    return tag in _LEFT_OUT or element.get("role") in _ROLES_LEFT_OUT or element.get("hidden") is not None
+    return (
+        tag in _LEFT_OUT
+        or element.get("role") in _ROLES_LEFT_OUT
+        or element.get("hidden") is not None
+    )

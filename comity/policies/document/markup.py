@@ -34,19 +34,44 @@ MAX_MERGED = 20_000  # characters of the `html` and `body` tags of a page, where
 # of their number.
 _MERGED = re.compile(r"<(?=(?:html|body)[\s/>])", re.IGNORECASE)
 _START_TAG = re.compile(  # section-13.2.5.32 and those after it
-    r"<[a-z]++(?:[\s/]++|=?[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>\"'][^\s>]*+)?)?)*+", re.IGNORECASE
+    r"<[a-z]++(?:[\s/]++|=?[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>\"'][^\s>]*+)?)?)*+",
+    re.IGNORECASE,
 )
 _NOSCRIPT = re.compile(r"<noscript[\s/>]", re.IGNORECASE)
-_FORM_FEED = re.compile(r"\f|&#(?:0*+12(?!\d)|[xX]0*+[cC](?![0-9a-fA-F]));?")  # white space in HTML, and no character of XML
+_FORM_FEED = re.compile(
+    r"\f|&#(?:0*+12(?!\d)|[xX]0*+[cC](?![0-9a-fA-F]));?"
+)  # white space in HTML, and no character of XML
 _AS_XML = turbohtml.Html(xml=True)
 
-_XHTML, _SVG, _MATHML = "http://www.w3.org/1999/xhtml", "http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"
-_OF_HTML = tuple(f"{{{name}}}*" for name in (_XHTML, _SVG, _MATHML, "http://www.w3.org/XML/1998/namespace"))
+_XHTML, _SVG, _MATHML = (
+    "http://www.w3.org/1999/xhtml",
+    "http://www.w3.org/2000/svg",
+    "http://www.w3.org/1998/Math/MathML",
+)
+_OF_HTML = tuple(
+    f"{{{name}}}*" for name in (_XHTML, _SVG, _MATHML, "http://www.w3.org/XML/1998/namespace")
+)
 _DECLARATION = re.compile(r"\s*+<\?xml\s[^>]*+(?<=\?)>")
 _REFERENCE = re.compile(r"&([A-Za-z][A-Za-z0-9]*;)")
 _OF_XML = frozenset(("amp;", "lt;", "gt;", "quot;", "apos;"))
 _EMPTY_TAG = re.compile(r"<([A-Za-z][\w:.-]*+)((?:\s[^<>]*?)?)/>")
-_VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
+_VOID = frozenset(
+    (
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "source",
+        "track",
+        "wbr",
+    )
+)
 _REMOVED = "{https://comity.invalid/}gone"  # an element that is to be cut out; no document has elements of that kind
 
 
@@ -98,9 +123,15 @@ class Html:
         for element in self._document.find_all([*names]):
             # What is a list of words is there as that, and only `attr` has it as it is written, by a search.
             values = {
-                name: value if isinstance(value, str) else element.attr(name) or "" for name, value in element.attrs.items()
+                name: value if isinstance(value, str) else element.attr(name) or ""
+                for name, value in element.attrs.items()
             }
-            yield Tag(element.tag, values, element.text, *(_lines(element) or self._lines.get(id(element), (0, 0))[:2]))
+            yield Tag(
+                element.tag,
+                values,
+                element.text,
+                *(_lines(element) or self._lines.get(id(element), (0, 0))[:2]),
+            )
 
     @cached_property
     def is_quirky(self) -> bool:
@@ -119,8 +150,14 @@ class Html:
             for element in elements:
                 for name in [name for name in element.attrs if name.startswith("xmlns")]:
                     del element.attrs[name]
-        parser = etree.XMLParser(recover=True, huge_tree=True, resolve_entities=False, no_network=True, load_dtd=False)
-        parts = (node.serialize(_AS_XML) for node in document.children if not isinstance(node, turbohtml.Doctype))
+        parser = etree.XMLParser(
+            recover=True, huge_tree=True, resolve_entities=False, no_network=True, load_dtd=False
+        )
+        parts = (
+            node.serialize(_AS_XML)
+            for node in document.children
+            if not isinstance(node, turbohtml.Doctype)
+        )
         return _as_in_html(etree.fromstring("".join(parts).encode("utf-8", "replace"), parser))
 
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
@@ -130,14 +167,19 @@ class Html:
         for node in nodes:
             elements[positions[node]].decompose()
         doctype = _doctype(document)
-        parts = (doctype if isinstance(node, turbohtml.Doctype) else node.serialize() for node in document.children)
+        parts = (
+            doctype if isinstance(node, turbohtml.Doctype) else node.serialize()
+            for node in document.children
+        )
         return "".join(parts).encode(encoding, "xmlcharrefreplace")
 
 
 def _parsed(text: str, lines: Lines | None = None) -> turbohtml.Document:
     """Return the document. `lines`: those of the elements in `noscript` are added; None: nobody asks for lines."""
     has_lines = lines is not None
-    document = turbohtml.parse(text, source_locations=has_lines, scripting=True, allow_declarative_shadow_roots=False)
+    document = turbohtml.parse(
+        text, source_locations=has_lines, scripting=True, allow_declarative_shadow_roots=False
+    )
     for element in [*document.find_all(["noscript"])] if _NOSCRIPT.search(text) else ():
         if element.namespace is not turbohtml.Namespace.HTML:
             continue
@@ -163,7 +205,9 @@ def _lines(element: turbohtml.Element) -> tuple[int, int] | None:
 
 def _doctype(document: turbohtml.Document) -> str:
     """Return the doctype with its identifiers: they decide of quirks, and the serialization of HTML leaves them out. "": none."""
-    doctype = next((node for node in document.children if isinstance(node, turbohtml.Doctype)), None)
+    doctype = next(
+        (node for node in document.children if isinstance(node, turbohtml.Doctype)), None
+    )
     if doctype is None:
         return ""
     literals = [
@@ -210,17 +254,27 @@ class Xml:
 
     def _parsed(self) -> Any:
         return etree.fromstring(
-            self._octets, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, strip_cdata=False)
+            self._octets,
+            etree.XMLParser(
+                resolve_entities=False, no_network=True, load_dtd=False, strip_cdata=False
+            ),
         )
 
     def tags(self, *names: str) -> Iterator[Tag]:
         for element in self.root.iter(*(f"{{*}}{name}" for name in names)):
             values = {name.lower(): value for name, value in plain_attributes(element).items()}
-            yield Tag(local_name(element), values, "".join(element.itertext()), element.sourceline or 0, 0)
+            yield Tag(
+                local_name(element), values, "".join(element.itertext()), element.sourceline or 0, 0
+            )
 
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
         document = self._without(nodes).getroottree()
-        octets: bytes = etree.tostring(document, encoding=encoding, xml_declaration=True, standalone=document.docinfo.standalone)
+        octets: bytes = etree.tostring(
+            document,
+            encoding=encoding,
+            xml_declaration=True,
+            standalone=document.docinfo.standalone,
+        )
         return octets
 
     def _without(self, nodes: Collection[Any]) -> Any:
@@ -252,7 +306,12 @@ class Xhtml(Xml):
 
 def with_end_tags(text: str) -> str:
     """Return XML to be read as HTML: there `<script/>` begins a script that goes to the end of the page."""
-    return _EMPTY_TAG.sub(lambda match: match[0] if match[1].lower() in _VOID else f"<{match[1]}{match[2]}></{match[1]}>", text)
+    return _EMPTY_TAG.sub(
+        lambda match: (
+            match[0] if match[1].lower() in _VOID else f"<{match[1]}{match[2]}></{match[1]}>"
+        ),
+        text,
+    )
 
 
 def _character(reference: re.Match[str]) -> str:

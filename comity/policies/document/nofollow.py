@@ -11,7 +11,9 @@ from w3lib.url import canonicalize_url, safe_url_string
 from comity.policies.document.document import Content
 from comity.policies.syntax.urls import base_url
 
-_BETWEEN = re.compile(r"[\s,]+")  # LENIENT: by the standard white space alone, but pages write commas
+_BETWEEN = re.compile(
+    r"[\s,]+"
+)  # LENIENT: by the standard white space alone, but pages write commas
 _BASE_WITHIN = 4096  # characters of a page in which Scrapy looks for its `base`
 
 

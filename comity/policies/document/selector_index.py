@@ -25,13 +25,38 @@ _FOREIGN = {
 }
 
 # DOM section-4.9, attach a shadow root: elements that may be hosts, besides custom ones.
-_HOSTS = frozenset("article aside blockquote body div footer h1 h2 h3 h4 h5 h6 header main nav p section span".split())  # noqa: SIM905
+_HOSTS = frozenset(
+    [
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "div",
+        "footer",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "main",
+        "nav",
+        "p",
+        "section",
+        "span",
+    ]
+)
 
 _TO_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
-words = re.compile(r"[^ \t\n\f\r]+").findall  # of an attribute that is a list of them: white space is that of ASCII
+words = re.compile(
+    r"[^ \t\n\f\r]+"
+).findall  # of an attribute that is a list of them: white space is that of ASCII
 
-PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?::[A-Za-z_][A-Za-z0-9_.-]*)?")  # of an element, that is one in any tree
+PLAIN_NAME = re.compile(
+    r"[A-Za-z_][A-Za-z0-9_.-]*(?::[A-Za-z_][A-Za-z0-9_.-]*)?"
+)  # of an element, that is one in any tree
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]")
 
 Positions = list[int]  # of elements in the order of the page, ascending
@@ -85,7 +110,10 @@ class Outline:
             budget.exhaust()
         budget.spend(len(elements))
         positions = {element: position for position, element in enumerate(elements)}
-        self.elements, self.parents = elements, [positions.get(element.getparent(), -1) for element in elements]
+        self.elements, self.parents = (
+            elements,
+            [positions.get(element.getparent(), -1) for element in elements],
+        )
         self.ends = [*range(1, len(self.elements) + 1)]  # past the last element within each
         for position in range(len(self.ends) - 1, 0, -1):
             parent, end = self.parents[position], self.ends[position]
@@ -96,7 +124,9 @@ class Outline:
         """Return the elements at some positions, in the order of the page."""
         return [self.elements[position] for position in sorted(positions)]
 
-    def joined(self, combinator: str, selected: Positions, positions: Positions, *, more: bool = True) -> Positions:
+    def joined(
+        self, combinator: str, selected: Positions, positions: Positions, *, more: bool = True
+    ) -> Positions:
         """Return those of the positions that stand to a selected one as the combinator says.
 
         `more`: or as it may be said of them by somebody. False: by a browser that runs scripts, which has nothing in a `noscript`
@@ -109,21 +139,28 @@ class Outline:
             for position in selected:
                 if position not in self.shadow_roots:
                     first.setdefault(parents[position], position)
-            return [position for position in positions if first.get(parents[position], position) < position]
+            return [
+                position
+                for position in positions
+                if first.get(parents[position], position) < position
+            ]
         among = frozenset(selected)
         if combinator == "+":
             return [position for position in positions if self._previous[position] in among]
         if not more:
             trees = self.trees
             return [
-                position for position in positions if parents[position] in among and trees[position] == trees[parents[position]]
+                position
+                for position in positions
+                if parents[position] in among and trees[position] == trees[parents[position]]
             ]
         # Rows are children of the table too, for who reads the page without a browser, which puts a tbody around them.
         bodies = self._bodies
         return [
             position
             for position in positions
-            if parents[position] in among or (position in bodies and parents[parents[position]] in among)
+            if parents[position] in among
+            or (position in bodies and parents[parents[position]] in among)
         ]
 
     def leading(self, combinator: str, selected: Positions, *, more: bool = True) -> Positions:
@@ -136,16 +173,31 @@ class Outline:
             leading: set[int] = set()
             for position in selected:
                 tree = trees[position]
-                while (position := parents[position]) >= 0 and position not in leading and (more or trees[position] == tree):
+                while (
+                    (position := parents[position]) >= 0
+                    and position not in leading
+                    and (more or trees[position] == tree)
+                ):
                     leading.add(position)
             return sorted(leading)
         if combinator == ">":
             if not more:
-                return sorted({parents[position] for position in selected if trees[parents[position]] == trees[position]} - {-1})
+                return sorted(
+                    {
+                        parents[position]
+                        for position in selected
+                        if trees[parents[position]] == trees[position]
+                    }
+                    - {-1}
+                )
             rows = (parents[parents[position]] for position in selected if position in self._bodies)
-            return sorted({parents[position] for position in selected if parents[position] >= 0}.union(rows))
+            return sorted(
+                {parents[position] for position in selected if parents[position] >= 0}.union(rows)
+            )
         if combinator == "+":
-            return sorted({self._previous[position] for position in selected if self._previous[position] >= 0})
+            return sorted(
+                {self._previous[position] for position in selected if self._previous[position] >= 0}
+            )
         last: dict[int, int] = {}  # parent -> last child found
         for position in selected:
             if position not in self.shadow_roots:
@@ -157,7 +209,9 @@ class Outline:
             if parent >= 0 and last.get(parent, -1) > position and position not in self.shadow_roots
         ]
 
-    def _within(self, selected: Positions, positions: Positions, trees: Sequence[int] | None) -> Iterator[int]:
+    def _within(
+        self, selected: Positions, positions: Positions, trees: Sequence[int] | None
+    ) -> Iterator[int]:
         """`trees`: in which both have to stand; None: no matter."""
         ancestors = iter(selected)
         ancestor, reach = next(ancestors, None), dict[int, int]()  # of each tree
@@ -183,8 +237,16 @@ class Outline:
     def _bodies(self) -> frozenset[int]:
         """The rows that stand in a tbody of a table."""
         tags = [element.tag for element in self.elements] if "tbody" in self.by_tag else []
-        bodies = {position for position in self.by_tag.get("tbody", ()) if self.elements[self.parents[position]].tag == "table"}
-        return frozenset(position for position, tag in enumerate(tags) if tag == "tr" and self.parents[position] in bodies)
+        bodies = {
+            position
+            for position in self.by_tag.get("tbody", ())
+            if self.elements[self.parents[position]].tag == "table"
+        }
+        return frozenset(
+            position
+            for position, tag in enumerate(tags)
+            if tag == "tr" and self.parents[position] in bodies
+        )
 
     def cased(self, name: str) -> str:
         return lower(name) if self._any_case else name
@@ -192,15 +254,21 @@ class Outline:
     def attribute(self, name: str) -> dict[int, str]:
         """Return the values of an attribute, by position. Attributes of SVG may have capitals in their names."""
         if name not in self._attributes:
-            self.budget.spend(len(self.elements) // 8 + self._attribute_count // 16)  # each element looks through its own
+            self.budget.spend(
+                len(self.elements) // 8 + self._attribute_count // 16
+            )  # each element looks through its own
             lower_name = lower(name)
             foreign = _FOREIGN.get(lower_name, name)
             values = {
-                position: text for position, element in enumerate(self.elements) if (text := element.get(lower_name)) is not None
+                position: text
+                for position, element in enumerate(self.elements)
+                if (text := element.get(lower_name)) is not None
             }
             if foreign != lower_name:
                 others = (
-                    (position, element.get(foreign)) for position, element in enumerate(self.elements) if position not in values
+                    (position, element.get(foreign))
+                    for position, element in enumerate(self.elements)
+                    if position not in values
                 )
                 values |= {position: text for position, text in others if text is not None}
             self._attributes[name] = values
@@ -217,7 +285,11 @@ class Outline:
         declared = self.attribute("xml:lang") | self.attribute("lang")
         languages: dict[int, str] = {}
         for position, parent in enumerate(self.parents):
-            language = declared[position].strip().lower() if position in declared else languages.get(parent)
+            language = (
+                declared[position].strip().lower()
+                if position in declared
+                else languages.get(parent)
+            )
             if language is not None:
                 languages[position] = language
         return languages
@@ -260,7 +332,11 @@ class Outline:
         roots: dict[int, int] = {}  # host -> the first of them
         for position in templates:
             host = self.parents[position]
-            if lower(modes.get(position, "")) in ("open", "closed") and host >= 0 and _may_be_host(self.elements[host].tag):
+            if (
+                lower(modes.get(position, "")) in ("open", "closed")
+                and host >= 0
+                and _may_be_host(self.elements[host].tag)
+            ):
                 roots.setdefault(host, position)
         return frozenset(roots.values())
 
@@ -279,12 +355,18 @@ class Outline:
     def empty(self) -> frozenset[int]:
         """Return the elements without elements and text in them. All templates are."""
         hosts = (
-            root - 1 for root in self.shadow_roots if self.parents[root] == root - 1 and self.ends[root] == self.ends[root - 1]
+            root - 1
+            for root in self.shadow_roots
+            if self.parents[root] == root - 1 and self.ends[root] == self.ends[root - 1]
         )
-        positions = chain(hosts, (position for position, end in enumerate(self.ends) if end == position + 1))
+        positions = chain(
+            hosts, (position for position, end in enumerate(self.ends) if end == position + 1)
+        )
         childless = ((position, self.elements[position]) for position in positions)
         return frozenset(
-            position for position, element in childless if not element.text and not any(comment.tail for comment in element)
+            position
+            for position, element in childless
+            if not element.text and not any(comment.tail for comment in element)
         ).union(self.by_tag.get("template", ()))
 
     @cached_property
@@ -295,7 +377,11 @@ class Outline:
         """Return the number of each element among its siblings, or among those of its name, from 1."""
         key = of_type, from_end
         if key not in self._numbered:
-            kinds = [*zip(self.parents, (element.tag for element in self.elements), strict=True)] if of_type else self.parents
+            kinds = (
+                [*zip(self.parents, (element.tag for element in self.elements), strict=True)]
+                if of_type
+                else self.parents
+            )
             seen: dict[object, int] = {}
             numbers = [0] * len(kinds)
             for position in range(len(kinds))[:: -1 if from_end else 1]:
@@ -308,4 +394,6 @@ class Outline:
 
 
 def _may_be_host(tag: str) -> bool:
-    return tag in _HOSTS or ("-2d-" in tag if tag.startswith("_") else "-" in tag)  # as `tree_name` writes a hyphen
+    return tag in _HOSTS or (
+        "-2d-" in tag if tag.startswith("_") else "-" in tag
+    )  # as `tree_name` writes a hyphen

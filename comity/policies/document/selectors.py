@@ -21,7 +21,14 @@ import tinycss2  # type: ignore[import-untyped]  # it ships no types
 from cssselect2 import parser  # type: ignore[import-untyped]  # nor does it
 from tinycss2.nth import parse_nth  # type: ignore[import-untyped]
 
-from comity.policies.document.selector_index import XLINK_HREF, Outline, Positions, lower, tree_name, words
+from comity.policies.document.selector_index import (
+    XLINK_HREF,
+    Outline,
+    Positions,
+    lower,
+    tree_name,
+    words,
+)
 
 MAX_CHARS = 2000  # of a selector
 MAX_FUNCTIONS = 20  # of a selector, "(" that is
@@ -103,7 +110,9 @@ class Selector(NamedTuple):
 def compiled(css: str) -> Selector:
     """Return the selector, compiled. SelectorError where it cannot be read. Linear in the characters."""
     if len(css) > MAX_CHARS or css.count("(") > MAX_FUNCTIONS:
-        raise SelectorError(f"it has more than {MAX_CHARS} characters, or more than {MAX_FUNCTIONS} functions")
+        raise SelectorError(
+            f"it has more than {MAX_CHARS} characters, or more than {MAX_FUNCTIONS} functions"
+        )
     tokens = tinycss2.parse_component_value_list(f"{css})", skip_comments=True)
     # The bracket closes something: to CSS what is open at the end is no mistake, but the rest is missing.
     if not tokens or tokens.pop().type != "error":
@@ -179,13 +188,20 @@ class _Compiler:
             return _among(self.chains(arguments, more=not more), negated=True)
         if name == "has":
             relatives = _parsed(arguments, relative=True)
-            chains = [(part.combinator, self._chain(part.selector.parsed_tree, more)) for part in relatives]
+            chains = [
+                (part.combinator, self._chain(part.selector.parsed_tree, more))
+                for part in relatives
+            ]
             return _having(chains, more)
         if name in _LOGICAL:
             return _among(self.chains(arguments, more=more))
         if name == "lang":
             return _lang(arguments, more)
-        return self._nth(name, arguments, more) if name in _NTH else self._left_out_pseudo(f"{name}()", more)
+        return (
+            self._nth(name, arguments, more)
+            if name in _NTH
+            else self._left_out_pseudo(f"{name}()", more)
+        )
 
     def _nth(self, name: str, arguments: Sequence[Any], more: bool) -> Test:
         of = next(
@@ -229,7 +245,9 @@ def _parsed(tokens: Iterable[Any], *, relative: bool = False) -> list[Any]:
     try:
         return list(parser.parse(prepared, _NAMESPACES, relative=relative))
     except (parser.SelectorError, AttributeError) as error:  # the second where it ends too early
-        raise SelectorError(f"it is no selector: {error.args[-1] if error.args else 'it ends too early'}") from None
+        raise SelectorError(
+            f"it is no selector: {error.args[-1] if error.args else 'it ends too early'}"
+        ) from None
 
 
 # Tests
@@ -256,7 +274,9 @@ def _attribute(node: Any) -> Test:
         outline.budget.spend(len(positions) + sum(map(len, actual)) // _COMPARED)
         if any_case:
             actual = [*map(lower, actual)]
-        return [position for position, text in zip(having, actual, strict=True) if matches(text, value)]
+        return [
+            position for position, text in zip(having, actual, strict=True) if matches(text, value)
+        ]
 
     return test
 
@@ -279,7 +299,11 @@ def _having(relatives: Sequence[tuple[str, Chain]], more: bool) -> Test:
             behind = _passing(chain[-1], outline)
             for compound, after in zip(reversed(chain[:-1]), reversed(chain), strict=False):
                 passing = frozenset(_passing(compound, outline))
-                behind = [position for position in outline.leading(after.combinator, behind, more=more) if position in passing]
+                behind = [
+                    position
+                    for position in outline.leading(after.combinator, behind, more=more)
+                    if position in passing
+                ]
             selected.update(outline.leading(combinator, behind, more=more))
         outline.budget.spend(len(positions))
         return [position for position in positions if position in selected]
@@ -294,7 +318,10 @@ def _link(outline: Outline, positions: Positions) -> Positions:
         position
         for position in positions
         if elements[position].tag in ("a", "area")
-        and (elements[position].get("href") is not None or elements[position].get(XLINK_HREF) is not None)  # the second in SVG
+        and (
+            elements[position].get("href") is not None
+            or elements[position].get(XLINK_HREF) is not None
+        )  # the second in SVG
     ]
 
 
@@ -307,15 +334,29 @@ def _lang(arguments: Sequence[Any], more: bool) -> Test:
     """Return the test of `:lang()`: extended filtering (RFC 4647 section-3.3.2).
 
     Where no element says it, the language may be any: of the page, or of its header fields."""
-    ranges = [str(argument.value).lower() for argument in arguments if argument.type in ("ident", "string")]
-    if not ranges or any(argument.type not in ("ident", "string", "whitespace") and argument != "," for argument in arguments):
+    ranges = [
+        str(argument.value).lower()
+        for argument in arguments
+        if argument.type in ("ident", "string")
+    ]
+    if not ranges or any(
+        argument.type not in ("ident", "string", "whitespace") and argument != ","
+        for argument in arguments
+    ):
         raise SelectorError("`:lang()` has arguments that are no languages")
 
     def test(outline: Outline, positions: Positions) -> Positions:
         outline.budget.spend(len(outline.elements) // 4 + len(positions))
         languages = outline.languages
-        matching = {tag: any(_is_in_range(tag, language_range) for language_range in ranges) for tag in {*languages.values()}}
-        return [position for position in positions if (matching[languages[position]] if position in languages else more)]
+        matching = {
+            tag: any(_is_in_range(tag, language_range) for language_range in ranges)
+            for tag in {*languages.values()}
+        }
+        return [
+            position
+            for position in positions
+            if (matching[languages[position]] if position in languages else more)
+        ]
 
     return test
 
@@ -342,7 +383,9 @@ def _series(step: int, offset: int, *, of_type: bool = False, from_end: bool = F
     def test(outline: Outline, positions: Positions) -> Positions:
         numbers = outline.numbers(of_type, from_end)
         outline.budget.spend(len(positions))
-        return [position for position in positions if _is_in_series(numbers[position], step, offset)]
+        return [
+            position for position in positions if _is_in_series(numbers[position], step, offset)
+        ]
 
     return test
 
@@ -351,7 +394,10 @@ def _series_among(chains: Sequence[Chain], step: int, offset: int, *, from_end: 
     """Return the test of An+B among the siblings that are selected."""
 
     def test(outline: Outline, positions: Positions) -> Positions:
-        selected = sorted({position for chain in chains for position in _selected(chain, outline)}, reverse=from_end)
+        selected = sorted(
+            {position for chain in chains for position in _selected(chain, outline)},
+            reverse=from_end,
+        )
         outline.budget.spend(2 * len(selected) + len(positions))
         seen: dict[int, int] = {}
         numbers: dict[int, int] = {}
@@ -360,16 +406,29 @@ def _series_among(chains: Sequence[Chain], step: int, offset: int, *, from_end: 
             numbers[position] = seen.get(parent, 0) + 1
             if position not in outline.shadow_roots:
                 seen[parent] = numbers[position]
-        return [position for position in positions if position in numbers and _is_in_series(numbers[position], step, offset)]
+        return [
+            position
+            for position in positions
+            if position in numbers and _is_in_series(numbers[position], step, offset)
+        ]
 
     return test
 
 
 def _is_in_series(number: int, step: int, offset: int) -> bool:
-    return number == offset if not step else not (number - offset) % step and (number - offset) // step >= 0
+    return (
+        number == offset
+        if not step
+        else not (number - offset) % step and (number - offset) // step >= 0
+    )
 
 
-_NTH = {"nth-child": "", "nth-last-child": "end", "nth-of-type": "type", "nth-last-of-type": "type end"}
+_NTH = {
+    "nth-child": "",
+    "nth-last-child": "end",
+    "nth-of-type": "type",
+    "nth-last-of-type": "type end",
+}
 
 
 def _conjoined(first: Test, second: Test) -> Test:
@@ -381,7 +440,10 @@ def _root(outline: Outline, positions: Positions) -> Positions:
 
 
 _FIRST, _LAST = _series(0, 1), _series(0, 1, from_end=True)
-_FIRST_OF_TYPE, _LAST_OF_TYPE = _series(0, 1, of_type=True), _series(0, 1, of_type=True, from_end=True)
+_FIRST_OF_TYPE, _LAST_OF_TYPE = (
+    _series(0, 1, of_type=True),
+    _series(0, 1, of_type=True, from_end=True),
+)
 _PSEUDO_CLASSES: dict[str, Test] = {
     "root": _root,
     "scope": _root,

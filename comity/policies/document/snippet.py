@@ -17,7 +17,10 @@ def snippet(text: str, use: UseDecision) -> str:
         return ""
     end = len(text)
     if use.max_words is not None:
-        ends = [match.end() for _, match in zip(range(use.max_words), _WORD.finditer(text), strict=False)]
+        ends = [
+            match.end()
+            for _, match in zip(range(use.max_words), _WORD.finditer(text), strict=False)
+        ]
         end = min(end, max(ends, default=0))
     if use.max_chars is not None and end > use.max_chars:
         cut = text[: use.max_chars]

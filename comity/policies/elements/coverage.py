@@ -36,14 +36,18 @@ _STEPS_OF_MEMBER = 8  # of an object
 _FETCHING = ("crawl", "follow")  # no action, so that `*` is none of these
 
 
-JsonPlace = tuple[int, str | int]  # the identity of what holds a value, which is there as long as the document, and the last step
+JsonPlace = tuple[
+    int, str | int
+]  # the identity of what holds a value, which is there as long as the document, and the last step
 
 
 class Covered(NamedTuple):
     """The coverage of one rule."""
 
     rule: ElementRule
-    nodes: tuple[Any, ...] = ()  # elements (lxml) of HTML or XML, or a JsonPath each; each once, some may be within others
+    nodes: tuple[
+        Any, ...
+    ] = ()  # elements (lxml) of HTML or XML, or a JsonPath each; each once, some may be within others
     is_whole: bool = False  # the whole document; there are no nodes then
     cause: str = ""  # it covers more than it says
     places: tuple[JsonPlace, ...] = ()  # of the nodes in JSON, in their order
@@ -69,7 +73,11 @@ def covered(content: Content, rules: Iterable[ElementRule]) -> tuple[Covered, ..
 
 def findings(coverage: Iterable[Covered], *, url: str = "") -> tuple[Finding, ...]:
     """The rules that cover more than they say, each line once. `url`: of the file that has them."""
-    parts = {(part.rule.line, part.rule.element): part for part in coverage if part.cause and part.rule.finding}
+    parts = {
+        (part.rule.line, part.rule.element): part
+        for part in coverage
+        if part.cause and part.rule.finding
+    }
     return tuple(
         Finding(
             rule=part.rule.finding,
@@ -86,7 +94,9 @@ class _Document:
         self._content = content
         self._kind = content.kind
         types = ("", *_TREES.get(self._kind, ()))
-        self._dotted = dict.fromkeys(rule.element for rule in rules if rule.file_type in types and rule.element != ALL)
+        self._dotted = dict.fromkeys(
+            rule.element for rule in rules if rule.file_type in types and rule.element != ALL
+        )
         self._budget = Budget(MAX_STEPS)
         self._unread = ""  # why nothing can be told of any part of it
 
@@ -94,9 +104,15 @@ class _Document:
         try:
             return self._covered_by(rule)
         except CostError:
-            return Covered(rule, is_whole=True, cause=f"{_WHOLE} it takes too long to tell what it selects")
+            return Covered(
+                rule, is_whole=True, cause=f"{_WHOLE} it takes too long to tell what it selects"
+            )
         except SelectorError as error:
-            return Covered(rule, is_whole=True, cause=f"{_WHOLE} {printable(str(error).encode('utf-8', 'replace'))}")
+            return Covered(
+                rule,
+                is_whole=True,
+                cause=f"{_WHOLE} {printable(str(error).encode('utf-8', 'replace'))}",
+            )
         except _WholeError as error:
             return Covered(rule, is_whole=True, cause=f"{_WHOLE} {error}" if str(error) else "")
 
@@ -118,7 +134,11 @@ class _Document:
         nodes, unread = select(rule.element, self._outline), compiled(rule.element).unread
         if nodes and self._kind != "html":
             raise _WholeError(f"the document is {self._kind.upper()} that is served as HTML")
-        cause = f"is read without {printable(', '.join(unread).encode('utf-8', 'replace'))}" if unread else ""
+        cause = (
+            f"is read without {printable(', '.join(unread).encode('utf-8', 'replace'))}"
+            if unread
+            else ""
+        )
         root = self._outline.elements[0]
         if cause and root in nodes:
             raise _WholeError(f"it {cause}")
@@ -128,7 +148,9 @@ class _Document:
         """Return what the dotted name means."""
         parts = name.split(".")
         if len(name) > MAX_CHARS or len(parts) > MAX_PARTS:
-            raise _WholeError(f"the name has more than {MAX_CHARS} characters, or more than {MAX_PARTS} parts")
+            raise _WholeError(
+                f"the name has more than {MAX_CHARS} characters, or more than {MAX_PARTS} parts"
+            )
         if not all(parts):
             raise _WholeError("it is no dotted name")
         root, meanings = self._by_name
@@ -209,7 +231,9 @@ class _Names:
     def __init__(self) -> None:
         self.ends: list[Meaning] = []  # of the names that end here
         self.has_numbers = False  # parts are numbers, which may be places in arrays
-        self._ways: dict[str | int, NameNodes] = {}  # part of a name, or place in an array -> what follows it, alone in a list
+        self._ways: dict[
+            str | int, NameNodes
+        ] = {}  # part of a name, or place in an array -> what follows it, alone in a list
 
     def add(self, parts: Iterable[str], meaning: Meaning) -> None:
         node = self
@@ -245,7 +269,9 @@ def _in_json(document: Any, names: _Names, budget: Budget) -> None:
     """Find what names mean in an object, and in every object in an array. A number is a place in an array, too."""
     # What may have members, the path to it without its last step, that step, and where in the names it is. Without a step the
     # path is whole: paths are long, and most values of an array need none.
-    pending: deque[tuple[Any, JsonPath, str | int | None, NameNodes]] = deque([(document, (), None, [names])])
+    pending: deque[tuple[Any, JsonPath, str | int | None, NameNodes]] = deque(
+        [(document, (), None, [names])]
+    )
     while pending:
         value, around, step, name_nodes = pending.popleft()
         steps = len(value) * (1 + (len(around) + (step is not None)) // 8)
@@ -253,11 +279,19 @@ def _in_json(document: Any, names: _Names, budget: Budget) -> None:
         if is_array and not any(node.has_numbers for node in name_nodes):
             budget.spend(steps)
             path = around if step is None else (*around, step)
-            pending.extend((member, path, key, name_nodes) for key, member in enumerate(value) if type(member) in _CONTAINERS)
+            pending.extend(
+                (member, path, key, name_nodes)
+                for key, member in enumerate(value)
+                if type(member) in _CONTAINERS
+            )
             continue
         budget.spend(steps + _STEPS_OF_MEMBER * len(value))
         for key, member in enumerate(value) if is_array else value.items():
-            behind = name_nodes[0].at(key) if len(name_nodes) == 1 else [inner for node in name_nodes for inner in node.at(key)]
+            behind = (
+                name_nodes[0].at(key)
+                if len(name_nodes) == 1
+                else [inner for node in name_nodes for inner in node.at(key)]
+            )
             is_inner = (behind or is_array) and type(member) in _CONTAINERS
             if behind or is_inner:
                 path = (*around, key) if step is None else (*around, step, key)
@@ -268,18 +302,24 @@ def _in_json(document: Any, names: _Names, budget: Budget) -> None:
                 if is_inner:
                     inner_nodes = behind
                     if is_array:  # a name may begin in an array in an array, too: the same one is followed once
-                        inner_nodes = [*dict.fromkeys((*name_nodes, *behind))] if behind else name_nodes
+                        inner_nodes = (
+                            [*dict.fromkeys((*name_nodes, *behind))] if behind else name_nodes
+                        )
                     pending.append((member, path, None, inner_nodes))
 
 
 def _in_xml(root: Any, names: _Names, budget: Budget, as_named: Callable[[str], str]) -> None:
     """Find what names mean from below the root; those that begin with its own are accepted. `as_named`: makes the same names
     equal."""
-    pending: deque[tuple[Any, NameNodes]] = deque([(root, [names, *_behind([names], root, as_named)])])
+    pending: deque[tuple[Any, NameNodes]] = deque(
+        [(root, [names, *_behind([names], root, as_named)])]
+    )
     while pending:
         node, name_nodes = pending.popleft()
         budget.spend(2 * _STEPS_OF_MEMBER * len(node))
-        pending.extend((child, behind) for child in node if (behind := _behind(name_nodes, child, as_named)))
+        pending.extend(
+            (child, behind) for child in node if (behind := _behind(name_nodes, child, as_named))
+        )
 
 
 def _behind(name_nodes: NameNodes, node: Any, as_named: Callable[[str], str]) -> NameNodes:
@@ -306,16 +346,21 @@ def _names(element: Any) -> tuple[str, ...]:
 # Text
 
 
-def text_with_spans(content: Content, coverage: Sequence[Covered]) -> tuple[str, tuple[tuple[Span, ...], ...]]:
+def text_with_spans(
+    content: Content, coverage: Sequence[Covered]
+) -> tuple[str, tuple[tuple[Span, ...], ...]]:
     """The main text of HTML, "" of anything else; and for each of the covered parts where its text stands in that, ascending.
 
     Spans of one covered part neither touch nor overlap."""
     if content.kind != "html":
         return "", tuple(() for _ in coverage)
-    text, spans = main_text_with_spans(content.selector, {node for part in coverage for node in part.nodes})
+    text, spans = main_text_with_spans(
+        content.selector, {node for part in coverage for node in part.nodes}
+    )
     whole = ((0, len(text)),) if text else ()
     return text, tuple(
-        whole if part.is_whole else _merged(spans[node] for node in part.nodes if node in spans) for part in coverage
+        whole if part.is_whole else _merged(spans[node] for node in part.nodes if node in spans)
+        for part in coverage
     )
 
 
@@ -343,15 +388,22 @@ def refuses(actions: Collection[str], use: str, vocabulary: Vocabulary) -> bool:
 
 def refusing_actions(use: str, vocabulary: Vocabulary) -> frozenset[str]:
     """The actions that refuse the use where they are prohibited, lower case; "*" among them where all do."""
-    return vocabulary.related(VOCABULARY, use).words | {use.lower(), *(() if use in _FETCHING else (ALL,))}
+    return vocabulary.related(VOCABULARY, use).words | {
+        use.lower(),
+        *(() if use in _FETCHING else (ALL,)),
+    }
 
 
 def refused_for(rule: ElementRule, uses: Iterable[str], vocabulary: Vocabulary) -> bool:
     """Return whether the rule refuses one of the uses."""
-    return rule.verdict is Verdict.DENY and any(refuses(rule.actions, use, vocabulary) for use in uses)
+    return rule.verdict is Verdict.DENY and any(
+        refuses(rule.actions, use, vocabulary) for use in uses
+    )
 
 
-def redacted(content: Content, coverage: Iterable[Covered], uses: Iterable[str], vocabulary: Vocabulary) -> bytes:
+def redacted(
+    content: Content, coverage: Iterable[Covered], uses: Iterable[str], vocabulary: Vocabulary
+) -> bytes:
     """The body without the parts that are refused for one of the uses; b"" where all of it is. Else it stays as it came.
 
     Attributes, comments and scripts within an element go with it."""

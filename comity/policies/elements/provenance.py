@@ -28,11 +28,15 @@ from comity.policies.syntax.xml_tree import attributes
 
 LEAST = 4  # characters, white space aside, of a text whose being found within another says where it was taken from
 MAX_SPANS = 10_000  # of one field; where there are more they are not told apart
-MAX_SCOPES = 1000  # in which a text, or an element, is looked for one by one; beyond it may come from any
+MAX_SCOPES = (
+    1000  # in which a text, or an element, is looked for one by one; beyond it may come from any
+)
 MAX_STEPS_OF_SELECTOR = 500_000  # for a declared one
 MAX_STEPS = 200_000_000  # characters that are looked through for one field: less than half a second
 
-FieldSpan = tuple[str] | tuple[str, int] | tuple[str, int, int]  # a value; a member of a list; characters of a text
+FieldSpan = (
+    tuple[str] | tuple[str, int] | tuple[str, int, int]
+)  # a value; a member of a list; characters of a text
 Scopes = Collection[int]
 
 _NESTING = (Mapping, list, tuple, set, frozenset)
@@ -45,9 +49,13 @@ _TAG = re.compile(r"<([A-Za-z][\w.-]*(?::[\w.-]+)?)")
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _EMPTY_VALUE = '=""'
 _BREAK = "\0"  # what no text goes across
-_IMPLIED = frozenset(("html", "head", "body", "tbody", "thead", "tfoot", "tr", "colgroup"))  # readers add them, or leave them out
+_IMPLIED = frozenset(
+    ("html", "head", "body", "tbody", "thead", "tfoot", "tr", "colgroup")
+)  # readers add them, or leave them out
 # HTML Standard section-13.2.4.3: where they are misnested, some readers have more of them. `a` holds an address.
-_FORMATTING = frozenset(("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"))
+_FORMATTING = frozenset(
+    ("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
+)
 
 
 StartTag = tuple[str, tuple[tuple[str, str], ...]]
@@ -55,23 +63,34 @@ StartTag = tuple[str, tuple[tuple[str, str], ...]]
 
 def _start_tag(node: Any) -> StartTag:
     """The local name of an element (lxml) and its attributes."""
-    pairs = ((name.rpartition("}")[2].rpartition(":")[2].lower(), value) for name, value in attributes(node))
+    pairs = (
+        (name.rpartition("}")[2].rpartition(":")[2].lower(), value)
+        for name, value in attributes(node)
+    )
     return _name(node), tuple(sorted((name, value) for name, value in pairs if name != "xmlns"))
 
 
 def _name(node: Any) -> str:
-    return str(node.tag).rpartition("}")[2].lower()  # str: a comment may be asked for too, whose tag is a function
+    return (
+        str(node.tag).rpartition("}")[2].lower()
+    )  # str: a comment may be asked for too, whose tag is a function
 
 
 def _parts(selector: str) -> tuple[str, list[str]]:
     """Return a selector of parsel without the attributes that it asks for, and these."""
-    return _ATTRIBUTE.sub("", selector).strip(), [name.strip() for name in _ATTRIBUTE.findall(selector)]
+    return _ATTRIBUTE.sub("", selector).strip(), [
+        name.strip() for name in _ATTRIBUTE.findall(selector)
+    ]
 
 
 def _texts_in(node: Any) -> Iterator[str]:
     """Yield the texts and the values of attributes in an element (lxml)."""
     for inner in node.iter():
-        texts = inner.text, inner.tail if inner is not node else None, *(value for _, value in attributes(inner))
+        texts = (
+            inner.text,
+            inner.tail if inner is not node else None,
+            *(value for _, value in attributes(inner)),
+        )
         yield from filter(None, texts)
 
 
@@ -150,9 +169,13 @@ class Origins:
         self._kind = content.kind
         self._pieces = pieces
         self._trees: dict[Any, _Tree] = {}  # root of a reading -> its elements
-        self._by_text: dict[StartTag, dict[int, list[Any]]] = {}  # start tag -> text -> elements of the document
+        self._by_text: dict[
+            StartTag, dict[int, list[Any]]
+        ] = {}  # start tag -> text -> elements of the document
         self._scopes_of_twins: dict[int, set[int]] = {}  # id of one of these lists -> their scopes
-        self._nodes: dict[str, Sequence[Any] | None] = {}  # selector -> what it finds; None: nobody can tell
+        self._nodes: dict[
+            str, Sequence[Any] | None
+        ] = {}  # selector -> what it finds; None: nobody can tell
 
     def elements(self, value: Any) -> frozenset[int]:
         """The elements that a value has to do with."""
@@ -171,7 +194,9 @@ class Origins:
             room -= sum(map(self._pieces.sizes.__getitem__, scopes)) if room >= 0 else 0
         if is_list and room >= 0 and len(touched) == len(value):
             for index, scopes in enumerate(touched):
-                yield from ((number, (name, index)) for number in sorted(self._pieces.elements(scopes)))
+                yield from (
+                    (number, (name, index)) for number in sorted(self._pieces.elements(scopes))
+                )
         else:
             different = {id(scopes): scopes for scopes in touched}
             elements = self._pieces.elements(chain.from_iterable(different.values()))
@@ -189,7 +214,11 @@ class Origins:
             if all(map(self._is_of, members, by_node)):
                 return by_node
         touched = {scope for node in nodes for scope in self._pieces.touched(node)}
-        if self._kind == "html" and selector and not all(self._may_be_of(member, touched) for member in members):
+        if (
+            self._kind == "html"
+            and selector
+            and not all(self._may_be_of(member, touched) for member in members)
+        ):
             try:
                 for text in self._texts_in_scrapy(selector):
                     if not self._may_be_of(text, touched):
@@ -204,7 +233,9 @@ class Origins:
 
     def _scopes_of(self, value: Any) -> Scopes:
         """The scopes that it has to do with. Values nest as deep as they like, and in themselves."""
-        if isinstance(value, str) or not isinstance(value, _NESTING):  # most are texts, and asking for a Mapping takes time
+        if isinstance(value, str) or not isinstance(
+            value, _NESTING
+        ):  # most are texts, and asking for a Mapping takes time
             return self._of_single(value)
         scopes: set[int] = set()
         stack, seen = [value], set()
@@ -249,7 +280,14 @@ class Origins:
     def _selected(self, selector: str) -> Sequence[Any] | None:
         if selector not in self._nodes:
             element, names = _parts(selector)
-            rule = ElementRule(agents=(), path="/", file_type=self._kind, element=element, verdict=None, actions=frozenset())
+            rule = ElementRule(
+                agents=(),
+                path="/",
+                file_type=self._kind,
+                element=element,
+                verdict=None,
+                actions=frozenset(),
+            )
             (coverage,) = covered(self._content, [rule])
             nodes = coverage.nodes
             if names and self._kind != "json":
@@ -262,11 +300,17 @@ class Origins:
         scopes = self._scopes_of(value)
         if all(scope in scopes_of_node for scope in scopes):
             return True
-        is_whole = isinstance(value, str) and (value.strip() in self._urls or _folded(value) in self._exact)
+        is_whole = isinstance(value, str) and (
+            value.strip() in self._urls or _folded(value) in self._exact
+        )
         if is_whole and any(scope in scopes_of_node for scope in scopes):
             return True  # it stands elsewhere, too
-        self._budget -= _STEPS_OF_A_PLACE * sum(self._pieces.sizes[scope] for scope in chain(scopes, scopes_of_node))
-        return self._budget >= 0 and self._pieces.elements(scopes) <= self._pieces.elements(scopes_of_node)
+        self._budget -= _STEPS_OF_A_PLACE * sum(
+            self._pieces.sizes[scope] for scope in chain(scopes, scopes_of_node)
+        )
+        return self._budget >= 0 and self._pieces.elements(scopes) <= self._pieces.elements(
+            scopes_of_node
+        )
 
     def _may_be_of(self, value: Any, scopes: set[int]) -> bool:
         """Return whether a value stands in these scopes, wherever else it does."""
@@ -274,7 +318,9 @@ class Origins:
             return True
         if isinstance(value, str):
             letters = _squeezed(value)
-            return not letters or (len(letters) >= LEAST and any(scopes.issuperset(hit) for hit in self._hits(letters)))
+            return not letters or (
+                len(letters) >= LEAST and any(scopes.issuperset(hit) for hit in self._hits(letters))
+            )
         return False
 
     def _of_node(self, node: Any) -> Scopes:
@@ -309,7 +355,9 @@ class Origins:
             return _ANY
         scopes = self._scopes_of_twins.get(id(twins))
         if scopes is None:
-            scopes = self._scopes_of_twins[id(twins)] = {scope for twin in twins for scope in self._pieces.touched(twin)}
+            scopes = self._scopes_of_twins[id(twins)] = {
+                scope for twin in twins for scope in self._pieces.touched(twin)
+            }
         return scopes if len(scopes) <= MAX_SCOPES else _ANY
 
     def _twins(self, node: Any) -> Sequence[Any]:
@@ -334,7 +382,10 @@ class Origins:
         text = other_tree.text(node)
         if len(alike) == other_tree.count(node):
             twin = alike[other_tree.number(node)]
-            if (page_tree.surroundings(twin), page_tree.text(twin)) == (other_tree.surroundings(node), text):
+            if (page_tree.surroundings(twin), page_tree.text(twin)) == (
+                other_tree.surroundings(node),
+                text,
+            ):
                 return (twin,)
         if tag not in self._by_text:
             by_text = self._by_text[tag] = defaultdict(list)
@@ -392,7 +443,11 @@ class Origins:
             return self._scopes_of(key)
         folded, letters = _folded(key), _squeezed(key)
         whole = self._exact.get(folded, _FREE)
-        if not letters or not all(self._pieces.is_denied[scope] for scope in whole) or letters in self._free_text:
+        if (
+            not letters
+            or not all(self._pieces.is_denied[scope] for scope in whole)
+            or letters in self._free_text
+        ):
             return _FREE
         scopes = whole or (self._search(letters) if len(letters) >= LEAST else _FREE)
         return scopes or (_ANY if any(map(str.isspace, key)) else _FREE)
@@ -400,7 +455,11 @@ class Origins:
     def elements_of_name(self, name: str) -> frozenset[int]:
         """The elements that the name of a field has to do with. Plain identifiers are the spider's own."""
         self._refill()
-        return frozenset() if _PLAIN_NAME.fullmatch(name) else self._pieces.elements(self._of_key(name))
+        return (
+            frozenset()
+            if _PLAIN_NAME.fullmatch(name)
+            else self._pieces.elements(self._of_key(name))
+        )
 
     def urls_in(self, fields: Mapping[str, Any]) -> frozenset[str]:
         """The URLs of the document that an item has, absolute."""
@@ -437,7 +496,9 @@ class Origins:
             first = bisect_right(starts, hit) - 1
             last = bisect_right(starts, hit + size - 1, first) - 1
             yield scopes[first : last + 1]
-            start = max(hit, starts[last + 1] - size) + 1  # whatever comes before that is in the same texts
+            start = (
+                max(hit, starts[last + 1] - size) + 1
+            )  # whatever comes before that is in the same texts
 
     @cached_property
     def _exact(self) -> Mapping[str, set[int]]:
@@ -456,7 +517,9 @@ class Origins:
     def _urls(self) -> Mapping[str, set[int]]:
         """URL, absolute and as written, the page's own among them -> the scopes that it is in."""
         pieces = self._pieces
-        urls: dict[str, set[int]] = defaultdict(set, {pieces.url: {OUTSIDE}, pieces.base: {OUTSIDE}})
+        urls: dict[str, set[int]] = defaultdict(
+            set, {pieces.url: {OUTSIDE}, pieces.base: {OUTSIDE}}
+        )
         for scope, text, kind in pieces:
             if kind == "url":
                 for url in (text.strip(), *pieces.absolute(text)):
@@ -496,7 +559,9 @@ class Origins:
             if kind == "apart":
                 yield scope, f"{_BREAK}{text}{_BREAK}"
             elif kind == "url":
-                yield from ((scope, f"{_BREAK}{url}{_BREAK}") for url in self._pieces.absolute(text))
+                yield from (
+                    (scope, f"{_BREAK}{url}{_BREAK}") for url in self._pieces.absolute(text)
+                )
 
     @cached_property
     def _free_text(self) -> str:

@@ -32,15 +32,38 @@ def redacted_fields(
     uses = tuple(uses)
     traced = rules.traced(fields, declared, names=names, without=uses)
     refused = {id(element) for element in rules.refused(uses)}
-    removed_names = frozenset(name for trace in traced if id(trace.element) in refused for name in trace.names)
-    whole = {name: value for name, value in fields.items() if refused and name not in removed_names and rules.is_document(value)}
+    removed_names = frozenset(
+        name for trace in traced if id(trace.element) in refused for name in trace.names
+    )
+    whole = {
+        name: value
+        for name, value in fields.items()
+        if refused and name not in removed_names and rules.is_document(value)
+    }
     documents = {name: rules.document_without(uses, value) for name, value in whole.items()}
-    spans = [span for trace in traced if id(trace.element) in refused for span in trace.spans if span[0] not in documents]
+    spans = [
+        span
+        for trace in traced
+        if id(trace.element) in refused
+        for span in trace.spans
+        if span[0] not in documents
+    ]
     cut = Cut(fields, removals(fields, spans), removed_names)
     remaining = []
     for trace in traced:
         is_refused = id(trace.element) in refused
-        now: Iterable[Any] = (tuple(span) for span in cut.moved(trace.spans) if not (is_refused and span[0] in documents))
-        remaining.append(trace._replace(spans=tuple(now), names=tuple(name for name in trace.names if name not in removed_names)))
-    changed = {name: value for name, value in cut.fields.items() if value is not fields[name]} | documents
+        now: Iterable[Any] = (
+            tuple(span)
+            for span in cut.moved(trace.spans)
+            if not (is_refused and span[0] in documents)
+        )
+        remaining.append(
+            trace._replace(
+                spans=tuple(now),
+                names=tuple(name for name in trace.names if name not in removed_names),
+            )
+        )
+    changed = {
+        name: value for name, value in cut.fields.items() if value is not fields[name]
+    } | documents
     return Redacted(changed, removed_names, remaining)

@@ -17,7 +17,15 @@ from comity.policies.answers.element_rule import ACTIONS, ALL, ElementRule
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.document.document import Content
 from comity.policies.document.main_text import Span
-from comity.policies.elements.coverage import Covered, covered, findings, redacted, refused_for, refusing_actions, text_with_spans
+from comity.policies.elements.coverage import (
+    Covered,
+    covered,
+    findings,
+    redacted,
+    refused_for,
+    refusing_actions,
+    text_with_spans,
+)
 from comity.policies.elements.provenance import MAX_SPANS, FieldSpan, Origins
 from comity.policies.elements.text_runs import Pieces, Urls, may_have_addresses
 from comity.policies.elements.unread import unread
@@ -34,7 +42,9 @@ class ElementUses:
     """Element rules as a source: those about whole documents. What a Guide names is "permitted but require additional
     instructions" (ai.txt paper, section-3.2); it permits no other use that has to do with it."""
 
-    def __init__(self, rules: Iterable[ElementRule], vocabulary: Vocabulary, reason_of: ReasonOf) -> None:
+    def __init__(
+        self, rules: Iterable[ElementRule], vocabulary: Vocabulary, reason_of: ReasonOf
+    ) -> None:
         rules = tuple(rules)
         self._vocabulary = vocabulary
         self._reason_of = reason_of
@@ -52,7 +62,11 @@ class ElementUses:
         if not refusing and not guiding:
             return None
         verdict = Verdict.DENY if refusing else Verdict.ALLOW
-        return UseDecision(verdict=verdict, stated=True, reasons=tuple(dict.fromkeys(map(self._reason_of, refusing or guiding))))
+        return UseDecision(
+            verdict=verdict,
+            stated=True,
+            reasons=tuple(dict.fromkeys(map(self._reason_of, refusing or guiding))),
+        )
 
     def limits(self, use: str) -> tuple[tuple[Qualifiers, Reason], ...]:
         return ()
@@ -61,7 +75,9 @@ class ElementUses:
 _ACTION_NAMES = tuple(map(str.lower, ACTIONS))
 
 
-_ByAction = dict[str, list[tuple[int, ElementRule]]]  # the rules that name an action, the first MAX_REASONS, with their order
+_ByAction = dict[
+    str, list[tuple[int, ElementRule]]
+]  # the rules that name an action, the first MAX_REASONS, with their order
 
 
 def _by_action(rules: Iterable[ElementRule]) -> _ByAction:
@@ -96,7 +112,9 @@ class Element:
     @cached_property
     def deny(self) -> frozenset[str]:
         """Actions that are prohibited on it, lower case; "*": all (AIT-7)."""
-        return frozenset(action for rule in self.rules if rule.verdict is Verdict.DENY for action in rule.actions)
+        return frozenset(
+            action for rule in self.rules if rule.verdict is Verdict.DENY for action in rule.actions
+        )
 
     @cached_property
     def guides(self) -> tuple[ElementRule, ...]:
@@ -109,7 +127,10 @@ class Element:
         guide = [
             {
                 "actions": sorted(rule.actions),
-                "guidelines": [{"lang": guideline.lang, "text": guideline.text} for guideline in rule.guidelines],
+                "guidelines": [
+                    {"lang": guideline.lang, "text": guideline.text}
+                    for guideline in rule.guidelines
+                ],
             }
             for rule in self.guides
         ]
@@ -161,20 +182,28 @@ class ElementRules:
         is_partial = is_read and any(rule.element != ALL for rule in rules)
         self._content = content
         # lxml makes its elements anew each time unless somebody has them.
-        self._alive = [*content.markup.root.iter("*")] if is_partial and content.kind == "html" else []
+        self._alive = (
+            [*content.markup.root.iter("*")] if is_partial and content.kind == "html" else []
+        )
         self._rules = rules
         self._url = url
         self._vocabulary = vocabulary
         self._reason_of = reason_of
         self._coverage = covered(self._content, rules) if is_read else unread(rules)
-        self._without: dict[str, frozenset[int]] = {}  # text made of the page -> numbers of the elements that it was made without
+        self._without: dict[
+            str, frozenset[int]
+        ] = {}  # text made of the page -> numbers of the elements that it was made without
         grouped: dict[tuple[str, str], list[Covered]] = {}
         for part in self._coverage:
             if part.nodes or part.is_whole or not is_read:
                 grouped.setdefault((part.rule.file_type, part.rule.element), []).append(part)
         self._grouped = list(grouped.values())
         # What covers the whole document because it is not understood permits nothing.
-        whole = (part.rule for part in self._coverage if part.is_whole and (part.rule.verdict is Verdict.DENY or not part.cause))
+        whole = (
+            part.rule
+            for part in self._coverage
+            if part.is_whole and (part.rule.verdict is Verdict.DENY or not part.cause)
+        )
         self.source = ElementUses(whole, vocabulary, reason_of)
 
     def beside(self, other: ElementRules) -> ElementRules:
@@ -192,7 +221,9 @@ class ElementRules:
         by_url: dict[str, list[Covered]] = {}
         for part in self._coverage:
             by_url.setdefault(self._reason_of(part.rule).source.url, []).append(part)
-        return tuple(finding for url, coverage in by_url.items() for finding in findings(coverage, url=url))
+        return tuple(
+            finding for url, coverage in by_url.items() for finding in findings(coverage, url=url)
+        )
 
     @cached_property
     def _text(self) -> tuple[str, tuple[tuple[Span, ...], ...]]:
@@ -224,12 +255,21 @@ class ElementRules:
         """The elements, smaller than the document, that are refused for one of the uses."""
         uses = tuple(uses)
         parts = (element for element in self.elements if not element.is_whole)
-        return [element for element in parts if any(refused_for(rule, uses, self._vocabulary) for rule in element.rules)]
+        return [
+            element
+            for element in parts
+            if any(refused_for(rule, uses, self._vocabulary) for rule in element.rules)
+        ]
 
     def redacted(self, uses: Iterable[str]) -> bytes:
         """The body without these elements."""
         refusing = {id(rule) for element in self.refused(uses) for rule in element.rules}
-        return redacted(self._content, [part for part in self._coverage if id(part.rule) in refusing], uses, self._vocabulary)
+        return redacted(
+            self._content,
+            [part for part in self._coverage if id(part.rule) in refusing],
+            uses,
+            self._vocabulary,
+        )
 
     def made_without(self, uses: Iterable[str], make: Callable[[str], str]) -> str:
         """Return what `make` makes of the document, given as text, without what is refused for one of the uses.
@@ -238,7 +278,9 @@ class ElementRules:
         uses = tuple(uses)
         refused = {id(element) for element in self.refused(uses)}
         text = make(_text_of(self._content, self.redacted(uses)))
-        self._without[text] = frozenset(number for number, element in enumerate(self.elements) if id(element) in refused)
+        self._without[text] = frozenset(
+            number for number, element in enumerate(self.elements) if id(element) in refused
+        )
         return text
 
     def without(self, uses: Iterable[str]) -> ElementRules:
@@ -250,7 +292,12 @@ class ElementRules:
         return ElementRules(content, rules, self._url, self._vocabulary, self._reason_of)
 
     def traced(
-        self, fields: Mapping[str, Any], declared: Mapping[str, str], *, names: Iterable[str] = (), without: Iterable[str] = ()
+        self,
+        fields: Mapping[str, Any],
+        declared: Mapping[str, str],
+        *,
+        names: Iterable[str] = (),
+        without: Iterable[str] = (),
     ) -> list[Traced]:
         """Return where each of the elements is in an item, whole documents included, which are nowhere.
 
@@ -269,20 +316,33 @@ class ElementRules:
         urls = self._urls_in(fields, without)
         return [
             Traced(element, tuple(spans), tuple(its_names), *its_urls)
-            for element, spans, its_names, its_urls in zip(self.elements, spans_of, names_of, urls, strict=True)
+            for element, spans, its_names, its_urls in zip(
+                self.elements, spans_of, names_of, urls, strict=True
+            )
         ]
 
-    def _urls_in(self, fields: Mapping[str, Any], without: Iterable[str]) -> Iterator[tuple[tuple[str, ...], bool]]:
+    def _urls_in(
+        self, fields: Mapping[str, Any], without: Iterable[str]
+    ) -> Iterator[tuple[tuple[str, ...], bool]]:
         """Yield the URLs of each element that a tag has, and whether there are more."""
         refused = {id(element) for element in self.refused(without)}
-        refused_numbers = frozenset(number for number, element in enumerate(self.elements) if id(element) in refused)
+        refused_numbers = frozenset(
+            number for number, element in enumerate(self.elements) if id(element) in refused
+        )
         document = self._urls_without(refused_numbers)
-        has_all = document.is_complete and sum(map(len, document.by_element.values())) <= MAX_TAG_URLS
+        has_all = (
+            document.is_complete and sum(map(len, document.by_element.values())) <= MAX_TAG_URLS
+        )
         item = frozenset() if has_all else self._origins.urls_in(fields)
         for number in range(len(self._grouped)):
             urls = document.by_element.get(number, ())
             shared = urls if has_all else tuple(url for url in urls if url in item)
-            yield shared, not has_all and number in self._parts and (len(shared) < len(urls) or not document.is_complete)
+            yield (
+                shared,
+                not has_all
+                and number in self._parts
+                and (len(shared) < len(urls) or not document.is_complete),
+            )
 
     def _urls_without(self, removed: frozenset[int] = frozenset()) -> Urls:
         """Return the URLs of the elements in what is left without some of them, by their numbers."""
@@ -290,7 +350,9 @@ class ElementRules:
             return Urls({}, True)
         return self._pieces.urls_outside(removed) if removed else self._pieces.urls
 
-    def _spans(self, name: str, value: Any, selector: str | None) -> Iterator[tuple[int, FieldSpan]]:
+    def _spans(
+        self, name: str, value: Any, selector: str | None
+    ) -> Iterator[tuple[int, FieldSpan]]:
         if isinstance(value, str) and value and value == self.text:
             coarse = sum(len(self.elements[number].spans) for number in self._parts) > MAX_SPANS
             for number in self._parts:
@@ -300,8 +362,14 @@ class ElementRules:
         elif self.is_document(value):
             yield from ((number, (name,)) for number in self._parts)
         else:
-            without = self._without.get(value, frozenset()) if isinstance(value, str) else frozenset()
-            yield from (span for span in self._origins.spans(name, value, selector) if span[0] not in without)
+            without = (
+                self._without.get(value, frozenset()) if isinstance(value, str) else frozenset()
+            )
+            yield from (
+                span
+                for span in self._origins.spans(name, value, selector)
+                if span[0] not in without
+            )
 
     def is_document(self, value: Any) -> bool:
         """Return whether a value is the whole document, as text or as octets."""
@@ -322,20 +390,36 @@ class ElementRules:
         """The elements that what was taken from the page is a part of, or has parts of: a text, an element (lxml), or a value of
         JSON. Those that are the whole document are always among them."""
         numbers = self._origins.elements(value) if self._parts else ()
-        return [element for number, element in enumerate(self.elements) if element.is_whole or number in numbers]
+        return [
+            element
+            for number, element in enumerate(self.elements)
+            if element.is_whole or number in numbers
+        ]
 
     def permits(self, use: str, elements: Iterable[Element]) -> bool:
         """Return whether none of the elements refuses the use."""
-        return not any(refused_for(rule, (use,), self._vocabulary) for element in elements for rule in element.rules)
+        return not any(
+            refused_for(rule, (use,), self._vocabulary)
+            for element in elements
+            for rule in element.rules
+        )
 
     @cached_property
     def _parts(self) -> Mapping[int, Sequence[Any]]:
         """Number of an element -> its nodes, of those that are smaller than the document. Of JSON their places."""
-        return {number: group[0].places or group[0].nodes for number, group in enumerate(self._grouped) if group[0].nodes}
+        return {
+            number: group[0].places or group[0].nodes
+            for number, group in enumerate(self._grouped)
+            if group[0].nodes
+        }
 
     @cached_property
     def _pieces(self) -> Pieces:
-        denied = [number for number in self._parts if any(part.rule.verdict is Verdict.DENY for part in self._grouped[number])]
+        denied = [
+            number
+            for number in self._parts
+            if any(part.rule.verdict is Verdict.DENY for part in self._grouped[number])
+        ]
         return Pieces(self._content, self._parts, denied, self._url)
 
     @cached_property

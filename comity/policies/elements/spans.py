@@ -10,8 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-Span = Sequence[Any]  # [field], [field, member of the list] or [field, first character, first one after it]
-Ranges = list[tuple[int, int]]  # members of a list, or characters of a text; ascending, neither touching nor overlapping
+Span = Sequence[
+    Any
+]  # [field], [field, member of the list] or [field, first character, first one after it]
+Ranges = list[
+    tuple[int, int]
+]  # members of a list, or characters of a text; ascending, neither touching nor overlapping
 Removals = dict[str, Ranges | None]  # field -> what of its value goes; None: all of it
 
 _SEQUENCES = (str, list, tuple)
@@ -55,12 +59,16 @@ def _merged(ranges: Ranges) -> Ranges:
 class Cut:
     """Fields without what is removed, as a copy."""
 
-    def __init__(self, fields: Mapping[str, Any], removed: Removals, dropped: Collection[str] = ()) -> None:
+    def __init__(
+        self, fields: Mapping[str, Any], removed: Removals, dropped: Collection[str] = ()
+    ) -> None:
         """`dropped`: fields that are removed with their names."""
         removed = removed | dict.fromkeys(dropped)
         self._before = fields
         self._removed = removed
-        self._shifts = {field: _Shifts(ranges) for field, ranges in removed.items() if ranges is not None}
+        self._shifts = {
+            field: _Shifts(ranges) for field, ranges in removed.items() if ranges is not None
+        }
         remaining = {**fields, **{field: self._rest(field) for field in removed if field in fields}}
         self.fields = {field: value for field, value in remaining.items() if field not in dropped}
 
@@ -92,7 +100,10 @@ class Cut:
         for span in spans:
             value = self._before.get(span[0])
             if not is_empty(value):
-                start, end = _range(value, span) or (0, len(value) if isinstance(value, _SEQUENCES) else 1)
+                start, end = _range(value, span) or (
+                    0,
+                    len(value) if isinstance(value, _SEQUENCES) else 1,
+                )
                 count = self._count_kept(span[0], start, end)
                 lost, remains = lost or count < end - start, remains or count > 0
         return lost and remains
@@ -121,7 +132,11 @@ class _Shifts:
 
     def rest(self, value: Any) -> Any:
         pieces = [value[start:end] for start, end in self._kept_ranges(len(value))]
-        return "".join(pieces) if isinstance(value, str) else type(value)(member for part in pieces for member in part)
+        return (
+            "".join(pieces)
+            if isinstance(value, str)
+            else type(value)(member for part in pieces for member in part)
+        )
 
     def _kept_ranges(self, length: int) -> Iterator[tuple[int, int]]:
         position = 0

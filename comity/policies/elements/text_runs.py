@@ -27,16 +27,27 @@ OUTSIDE = 0  # scope: in no element
 UNKNOWN = 1  # scope: nobody can tell; it counts as in every element for which something is refused
 
 _UNSEEN = frozenset(("script", "style"))  # elements that many leave out when they take text
-_ADDRESSES = frozenset(("href", "src", "poster", "data", "action", "cite", "longdesc"))  # attributes that hold a URL
+_ADDRESSES = frozenset(
+    ("href", "src", "poster", "data", "action", "cite", "longdesc")
+)  # attributes that hold a URL
 _PLAIN_NAMES = frozenset(("class", "id", "title", "alt", "rel"))  # that need no look
 # In other attributes, as of images that scripts load, and in texts of JSON and XML: a path, or the name of a file.
 _FILE_TYPES = "jpe?g|png|gif|webp|avif|svg|bmp|ico|tiff?|mp[34]|m4[av]|webm|og[agv]|wav|mov|pdf"
-_LIKE_ADDRESS = re.compile(rf"\s*+(?=\S++\s*+\Z)(?:(?:https?:)?/|\.{{1,2}}/|\S+\.(?:{_FILE_TYPES})(?=\s|[?#]|\Z))", re.IGNORECASE)
+_LIKE_ADDRESS = re.compile(
+    rf"\s*+(?=\S++\s*+\Z)(?:(?:https?:)?/|\.{{1,2}}/|\S+\.(?:{_FILE_TYPES})(?=\s|[?#]|\Z))",
+    re.IGNORECASE,
+)
 # Within a value, as of JSON and CSS.
 _WITHIN = re.compile(r"https?://[^\s\"'<>()\\]+|(?<=url\()\s*[\"']?[^\"')]+", re.IGNORECASE)
-_WEB = ("http://", "https://", "/")  # what a text that has spaces begins with where it is taken for a URL
+_WEB = (
+    "http://",
+    "https://",
+    "/",
+)  # what a text that has spaces begins with where it is taken for a URL
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?::[0-9]+)?(?=/)")
-_PLAIN = re.compile(r"(?:/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)+")  # to be joined with an origin, without a look at its parts
+_PLAIN = re.compile(
+    r"(?:/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)+"
+)  # to be joined with an origin, without a look at its parts
 
 
 # The scope of a text, itself, and what it is. "flow": running text, "script": such of scripts and styles, "apart": it stands for
@@ -59,14 +70,22 @@ def may_have_addresses(content: Content) -> bool:
 class Pieces:
     """Every text of one document."""
 
-    def __init__(self, content: Content, parts: Mapping[int, Sequence[Any]], denied: Collection[int], url: str) -> None:
+    def __init__(
+        self,
+        content: Content,
+        parts: Mapping[int, Sequence[Any]],
+        denied: Collection[int],
+        url: str,
+    ) -> None:
         """`parts`: number of an element -> its nodes in the document, of JSON its places (`Covered.places`). `denied`: those for
         which something is refused. `url`: of the page."""
         self._content = content
         self._kind = content.kind
         self.url = url
         self._denied = frozenset(denied)
-        self._numbers: dict[Any, tuple[int] | list[int]] = {}  # node of a tree, or place in JSON -> elements
+        self._numbers: dict[
+            Any, tuple[int] | list[int]
+        ] = {}  # node of a tree, or place in JSON -> elements
         for number, nodes in parts.items():
             alone = (number,)  # as most are: one for all of them
             for node in nodes:
@@ -76,7 +95,9 @@ class Pieces:
                 elif known is not alone:
                     self._numbers[node] = [*known, number]
         self._scopes: dict[Any, int] = {}  # node, as in _numbers -> the scope that it begins
-        self._within: dict[int, tuple[int, int]] = {}  # identity of an object or array of JSON -> the scopes that begin in it
+        self._within: dict[
+            int, tuple[int, int]
+        ] = {}  # identity of an object or array of JSON -> the scopes that begin in it
         # Of each scope: the one around it, the elements that begin it, whether something is refused, how many elements in all.
         self._around = [OUTSIDE, OUTSIDE]
         self._beginning: list[Collection[int]] = [(), self._denied]
@@ -150,7 +171,9 @@ class Pieces:
                 url = self._origin + address if plain else urljoin(self.base, address.strip())
             except ValueError:
                 url = ""
-            urls = self._absolute[address] = tuple(dict.fromkeys(filter(None, (url, url.partition("#")[0]))))
+            urls = self._absolute[address] = tuple(
+                dict.fromkeys(filter(None, (url, url.partition("#")[0])))
+            )
         return urls
 
     @cached_property
@@ -163,7 +186,9 @@ class Pieces:
         budget = MAX_URLS
         for scope, text, kind in self._all:
             if kind == "url" and scope != OUTSIDE:
-                urls = [url for url in self.absolute(text) if url.startswith(("http://", "https://"))]
+                urls = [
+                    url for url in self.absolute(text) if url.startswith(("http://", "https://"))
+                ]
                 budget -= self.sizes[scope] * len(urls)
                 if budget < 0:
                     break
@@ -184,7 +209,9 @@ class Pieces:
         """Return the pieces, in the order of the document."""
         pieces: list[Piece] = []
         add, numbers, scopes = pieces.append, self._numbers, self._scopes
-        stack: list[tuple[int, Iterator[tuple[Any, Any]], int, bool, int]] = []  # of what is open around the members
+        stack: list[
+            tuple[int, Iterator[tuple[Any, Any]], int, bool, int]
+        ] = []  # of what is open around the members
         members: Iterator[tuple[Any, Any]] = iter([("", self._content.json.value)])
         holder, outer, is_named, first = 0, OUTSIDE, False, len(self._around)
         while True:
@@ -202,7 +229,12 @@ class Pieces:
                 elif kind is dict or kind is list:
                     stack.append((holder, members, outer, is_named, first))
                     members = iter(value.items() if kind is dict else enumerate(value))
-                    holder, outer, is_named, first = id(value), scope, kind is dict, len(self._around)
+                    holder, outer, is_named, first = (
+                        id(value),
+                        scope,
+                        kind is dict,
+                        len(self._around),
+                    )
                     break
                 else:  # a number or a constant is no address
                     add((scope, _written(value), "apart"))
@@ -269,5 +301,7 @@ def _addresses(name: str, value: str) -> Iterable[str]:
     if name in _ADDRESSES or (name != "style" and _is_like_address(value)):
         return (value,)
     if "/" in value or "(" in value:
-        return [address.lstrip(" \t\r\n\"'") for address in _WITHIN.findall(value.replace("\\/", "/"))]
+        return [
+            address.lstrip(" \t\r\n\"'") for address in _WITHIN.findall(value.replace("\\/", "/"))
+        ]
     return ()

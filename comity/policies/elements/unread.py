@@ -21,7 +21,14 @@ def unread(rules: Sequence[ElementRule]) -> tuple[Covered, ...]:
     types = [rule.file_type or "html" for rule in rules]
     coverage = {
         file_type: iter(
-            covered(content, [rule for rule, type_of_rule in zip(rules, types, strict=True) if type_of_rule == file_type])
+            covered(
+                content,
+                [
+                    rule
+                    for rule, type_of_rule in zip(rules, types, strict=True)
+                    if type_of_rule == file_type
+                ],
+            )
         )
         for file_type, content in _EMPTY.items()
     }

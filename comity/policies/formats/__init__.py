@@ -10,7 +10,17 @@ from comity.policies.answers.element_rule import ALL
 from comity.policies.answers.errors import PolicyError
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.answers.rule import declare
-from comity.policies.formats import acap, ai_txt, aipref, automation, content_signals, robots, robots_meta, rsl, tdmrep
+from comity.policies.formats import (
+    acap,
+    ai_txt,
+    aipref,
+    automation,
+    content_signals,
+    robots,
+    robots_meta,
+    rsl,
+    tdmrep,
+)
 from comity.policies.formats.format import Format
 from comity.policies.formats.installed import checked, installed
 from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
@@ -36,7 +46,9 @@ for _format in FORMATS:
         try:
             add_vocabularies(_format.vocabulary)
         except PolicyError as _error:
-            raise PolicyError(f"the vocabulary of the format `{_format.name}`: {_error}: mend or uninstall it") from None
+            raise PolicyError(
+                f"the vocabulary of the format `{_format.name}`: {_error}: mend or uninstall it"
+            ) from None
 
 for _format in FORMATS:
     for _term in (term for file in _format.files for term in file.refuses or ()):
@@ -46,7 +58,12 @@ for _format in FORMATS:
             )
 
 # The paths that are fetched of every origin: first those that may refuse requests.
-FILES = tuple(sorted((file for format_ in FORMATS for file in format_.files), key=lambda file: not file.restricts_access))
+FILES = tuple(
+    sorted(
+        (file for format_ in FORMATS for file in format_.files),
+        key=lambda file: not file.restricts_access,
+    )
+)
 WELL_KNOWN = tuple(file.path for file in FILES)
 _FILES_BY_PATH = {file.path: file for file in FILES}
 # Name of a header field, in lower case -> the name of its format.
@@ -57,10 +74,15 @@ ROBOTS_LINES = frozenset(name for format_ in FORMATS for name in format_.robots_
 def accepted(url: str, fetched: Fetched) -> Fetched:
     """Return what came back for a policy file, with an error where its format rejects the content."""
     file = _FILES_BY_PATH.get(urlsplit(url).path)
-    error = file.rejection(fetched) if file and availability(fetched) is Availability.PRESENT else ""
+    error = (
+        file.rejection(fetched) if file and availability(fetched) is Availability.PRESENT else ""
+    )
     return fetched.failed(error) if error else fetched
 
 
 def lifetime(url: str, fetched: Fetched) -> float:
     """Seconds for which a policy file says itself that it may be used; infinity where it does not."""
-    return min((format_.lifetime(url, fetched) for format_ in FORMATS if format_.lifetime), default=float("inf"))
+    return min(
+        (format_.lifetime(url, fetched) for format_ in FORMATS if format_.lifetime),
+        default=float("inf"),
+    )

@@ -109,7 +109,11 @@ class Draft:
     def comment(self, finding: Finding) -> Fix | None:
         """Return the fix that writes `#` for the `//` of a finding, in a line that is not read."""
         line = self.mendable_line(finding)
-        if finding.column < 1 or not line.startswith(b"//", finding.column - 1) or line[: finding.column - 1].strip(b" \t"):
+        if (
+            finding.column < 1
+            or not line.startswith(b"//", finding.column - 1)
+            or line[: finding.column - 1].strip(b" \t")
+        ):
             return None
         return Fix("Write `#`", (self.replaced(finding.line, finding.column, 2, b"#"),))
 
@@ -118,13 +122,17 @@ class Draft:
         comment = self.line(number).find(b"#")
         if comment < 0:
             return Fix("Take the line out", (self.without_line(number),))
-        return Fix("Take out what stands before the comment", (self.replaced(number, 1, comment, b""),))
+        return Fix(
+            "Take out what stands before the comment", (self.replaced(number, 1, comment, b""),)
+        )
 
 
 def _meet(edit: Edit, other: Edit) -> bool:
     """Return whether two edits cannot be made together. Nothing is put before what is taken out."""
     overlap = edit.start < other.end and other.start < edit.end
-    return overlap or (edit.start == other.start and (edit == other or not (edit.text and other.text)))
+    return overlap or (
+        edit.start == other.start and (edit == other or not (edit.text and other.text))
+    )
 
 
 def _span(edit: Edit) -> tuple[int, int]:
@@ -134,7 +142,10 @@ def _span(edit: Edit) -> tuple[int, int]:
 def _beside(edit: Edit, edits: list[Edit]) -> list[Edit]:
     """Return the neighbours of an edit among others, sorted, of which one meets it if any does. As no two of the others meet,
     they are the last that begins before it, all that begin with it, and the first that begins behind that."""
-    before, behind = bisect_left(edits, (edit.start, -1), key=_span), bisect_left(edits, (edit.start + 1, -1), key=_span)
+    before, behind = (
+        bisect_left(edits, (edit.start, -1), key=_span),
+        bisect_left(edits, (edit.start + 1, -1), key=_span),
+    )
     return edits[max(0, before - 1) : behind + 1]
 
 
@@ -159,7 +170,9 @@ class FileKind(NamedTuple):
     """A kind of file that people write in a format and that has no place of its own on a site."""
 
     name: str  # "rsl.xml": what it is called where its name does not tell
-    is_meant: Callable[[str, bytes], bool]  # by the last part of its path, in lower case, and its body
+    is_meant: Callable[
+        [str, bytes], bool
+    ]  # by the last part of its path, in lower case, and its body
     findings: Callable[[bytes, str], Iterable[Finding]]  # of the body; the URL
 
 
@@ -176,12 +189,24 @@ class Remarks:
         self._findings: list[Finding] = []
         self._counts: Counter[str] = Counter()
 
-    def report(self, rule: str, message: str, *quoted: bytes, line: int = 0, column: int = 0, length: int = 0) -> None:
+    def report(
+        self,
+        rule: str,
+        message: str,
+        *quoted: bytes,
+        line: int = 0,
+        column: int = 0,
+        length: int = 0,
+    ) -> None:
         """Add a finding. `message`: with a `{}` for each text from the file that it quotes."""
         self._counts[rule] += 1
         if self._counts[rule] <= MAX_FINDINGS:
             text = message.format(*map(printable, quoted))
-            self._findings.append(Finding(rule=rule, message=text, url=self._url, line=line, column=column, length=length))
+            self._findings.append(
+                Finding(
+                    rule=rule, message=text, url=self._url, line=line, column=column, length=length
+                )
+            )
 
     def __len__(self) -> int:
         """Return how many were reported, listed or not."""
@@ -191,7 +216,11 @@ class Remarks:
     def findings(self) -> tuple[Finding, ...]:
         """The findings by line and column."""
         more = [
-            Finding(rule="comity.more-findings", message=f"only the first {MAX_FINDINGS} by {rule} are listed", url=self._url)
+            Finding(
+                rule="comity.more-findings",
+                message=f"only the first {MAX_FINDINGS} by {rule} are listed",
+                url=self._url,
+            )
             for rule, count in self._counts.items()
             if count > MAX_FINDINGS
         ]
@@ -204,7 +233,9 @@ class Authoring(NamedTuple):
     directives: tuple[Directive, ...] = ()
     values: Mapping[str, Mapping[str, str]] = {}
     """Kind of value -> the words that may stand there, each with what it says."""
-    check_site: Callable[[SiteFiles], Iterable[Finding]] | None = None  # besides what reading the files finds
+    check_site: Callable[[SiteFiles], Iterable[Finding]] | None = (
+        None  # besides what reading the files finds
+    )
     check_document: Callable[[Content, str], Iterable[Finding]] | None = None  # a page, and its URL
     kinds: tuple[FileKind, ...] = ()
     fixes: Mapping[str, Callable[[Draft, Finding], Fix | None]] = {}

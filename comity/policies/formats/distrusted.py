@@ -12,7 +12,16 @@ from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 from comity.policies.agent import Agent
-from comity.policies.answers.decision import ActionRequest, Condition, Decision, Finding, Reason, Source, UseDecision, Verdict
+from comity.policies.answers.decision import (
+    ActionRequest,
+    Condition,
+    Decision,
+    Finding,
+    Reason,
+    Source,
+    UseDecision,
+    Verdict,
+)
 from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import Facts
@@ -57,7 +66,8 @@ def distrusted(trusting: Format) -> Format:
         read_site=trusting.read_site and _site(trusting),
         read_headers=trusting.read_headers and _statements(trusting.name, trusting.read_headers),
         read_document=trusting.read_document and _statements(trusting.name, trusting.read_document),
-        read_documents=trusting.read_documents and _statements(trusting.name, trusting.read_documents),
+        read_documents=trusting.read_documents
+        and _statements(trusting.name, trusting.read_documents),
         page_elements=trusting.page_elements and _page_elements(trusting),
         conclude=trusting.conclude if trusting.conclude is nothing_more else _conclude(trusting),
         lifetime=trusting.lifetime and _or(float("inf"), trusting.lifetime),
@@ -89,7 +99,9 @@ def _sound(statements: Statements) -> Statements:
     """The same. TypeError or ValueError where something of it would be passed over, as its word or its rule is not declared."""
     if not isinstance(statements, Statements):
         raise TypeError(f"{statements!r} is no Statements")
-    statements = statements._replace(**{field: tuple(getattr(statements, field)) for field in _SEQUENCES})
+    statements = statements._replace(
+        **{field: tuple(getattr(statements, field)) for field in _SEQUENCES}
+    )
     words = Vocabulary.shipped().words
     for statement in statements.statements:
         vocabulary, _, word = statement.term.partition(":")
@@ -99,7 +111,9 @@ def _sound(statements: Statements) -> Statements:
             raise ValueError(f"no rule `{statement.rule}` is declared")
     if statements.refused:
         _check(statements.refused)
-    hash((statements.statements, statements.refused))  # pages of which the same is stated are told apart no further
+    hash(
+        (statements.statements, statements.refused)
+    )  # pages of which the same is stated are told apart no further
     return statements
 
 
@@ -122,10 +136,16 @@ def _authoring(trusting: Format) -> Authoring:
     name, authoring = trusting.name, trusting.authoring
 
     def check_site(files: SiteFiles) -> list[Finding]:
-        return _findings(name, files.origin, lambda: authoring.check_site(files) if authoring.check_site else ())
+        return _findings(
+            name, files.origin, lambda: authoring.check_site(files) if authoring.check_site else ()
+        )
 
     def check_document(content: Content, url: str) -> list[Finding]:
-        return _findings(name, url, lambda: authoring.check_document(content, url) if authoring.check_document else ())
+        return _findings(
+            name,
+            url,
+            lambda: authoring.check_document(content, url) if authoring.check_document else (),
+        )
 
     def careful(kind: FileKind) -> FileKind:
         findings = partial(_findings_of_kind, name, kind)
@@ -147,7 +167,9 @@ def _findings(name: str, url: str, call: Callable[[], Iterable[Finding]]) -> lis
     try:
         return [finding for finding in call() if finding.rule in RULES]
     except Exception as error:
-        return [Finding(rule="comity.format", message=failure(name, url, error).source.text, url=url)]
+        return [
+            Finding(rule="comity.format", message=failure(name, url, error).source.text, url=url)
+        ]
 
 
 def _page_elements(trusting: Format) -> Callable[[Content, Agent], ElementRuleSet | None]:
@@ -181,7 +203,9 @@ def _file(trusting: Format, file: WellKnown) -> WellKnown:
     refuses = file.refuses
     if refuses is None:
         vocabularies = tomllib.loads(trusting.vocabulary).get("vocabulary", {})
-        words = ((name, word) for name, entry in vocabularies.items() for word in entry.get("terms", {}))
+        words = (
+            (name, word) for name, entry in vocabularies.items() for word in entry.get("terms", {})
+        )
         refuses = tuple(f"{name}:{word}" for name, word in words)
     return file._replace(refuses=refuses, rejection=_rejection(trusting.name, file))
 
@@ -202,7 +226,11 @@ def _statements(name: str, hook: Callable[..., Statements]) -> Callable[..., Sta
             return _sound(hook(*arguments))
         except Exception as error:
             last = arguments[-1]
-            return Statements(refused=(failure(name, last.url if isinstance(last, Response) else str(last), error),))
+            return Statements(
+                refused=(
+                    failure(name, last.url if isinstance(last, Response) else str(last), error),
+                )
+            )
 
     return careful
 
@@ -245,7 +273,9 @@ class _Failed(AgentReading):
     def __init__(self, name: str, origin: str, error: Exception) -> None:
         self._refusal = refusal(name, origin, error)
 
-    def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision:
+    def access(
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+    ) -> Decision:
         return self._refusal
 
     def considered(self, target: str, facts: Facts) -> Iterable[Reason]:
@@ -304,7 +334,9 @@ class _Reading(AgentReading):
     def is_same_for_pages(self) -> bool:
         return self._is_same_for_pages
 
-    def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision | None:
+    def access(
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+    ) -> Decision | None:
         try:
             decision = self._reading.access(target, sent, facts, now, page)
             if decision is not None:
@@ -321,7 +353,9 @@ class _Reading(AgentReading):
             return (failure(self._name, self._origin, error),)
 
     def limits(self, target: str) -> Limits | None:
-        return _or(Limits(f"{self._origin} {self._name}", (), None, unreadable=True), self._reading.limits)(target)
+        return _or(
+            Limits(f"{self._origin} {self._name}", (), None, unreadable=True), self._reading.limits
+        )(target)
 
     def requests(self) -> Iterable[ActionRequest]:
         return _or((), lambda: tuple(self._reading.requests()))()
@@ -342,7 +376,10 @@ class _Reading(AgentReading):
 
     def sources(self, targets: Iterable[str], capture: Capture) -> Sequence[PageSource]:
         try:
-            return [_Source(self._name, capture.url, source) for source in self._reading.sources(targets, capture)]
+            return [
+                _Source(self._name, capture.url, source)
+                for source in self._reading.sources(targets, capture)
+            ]
         except Exception as error:
             return [_Refusing(failure(self._name, capture.url, error))]
 

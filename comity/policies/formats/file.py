@@ -47,14 +47,20 @@ class File:
     def _read(self) -> bytes:
         return text_of(self.fetched.body, cut=self.fetched.oversized)[0]
 
-    def reason(self, rule: str, *, part: str = "body", line: int = 0, text: str = "", citation: str = "") -> Reason:
+    def reason(
+        self, rule: str, *, part: str = "body", line: int = 0, text: str = "", citation: str = ""
+    ) -> Reason:
         fetched_at = self.fetched.fetched_at
-        source = Source(url=self.url, part=part, line=line, text=text, sha256=self.sha256, fetched_at=fetched_at)
+        source = Source(
+            url=self.url, part=part, line=line, text=text, sha256=self.sha256, fetched_at=fetched_at
+        )
         return Reason(rule=rule, source=source, citation=citation)
 
     def line_reason(self, rule: str, line: int, offset: int, citation: str = "") -> Reason:
         """`offset`: where the line starts in the text."""
-        return self.reason(rule, line=line, text=printable(Lines(self.text, offset).read()), citation=citation)
+        return self.reason(
+            rule, line=line, text=printable(Lines(self.text, offset).read()), citation=citation
+        )
 
     def outcome_reason(self, rule: str) -> Reason:
         """A reason that there is no file."""
@@ -72,7 +78,13 @@ class File:
 class SiteFiles:
     """All files that were had of one origin, for the formats to read."""
 
-    def __init__(self, origin: str, fetched: Mapping[str, Fetched], *, robots_lines: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        origin: str,
+        fetched: Mapping[str, Fetched],
+        *,
+        robots_lines: frozenset[str] = frozenset(),
+    ) -> None:
         """`fetched`: absolute URL that was asked for -> what came back. `robots_lines`: names of lines in robots.txt, in lower
         case, that formats have there."""
         self.origin = origin

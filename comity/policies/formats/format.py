@@ -19,7 +19,14 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from comity.policies.agent import Agent
-from comity.policies.answers.decision import ActionRequest, Condition, Decision, Finding, Reason, UseDecision
+from comity.policies.answers.decision import (
+    ActionRequest,
+    Condition,
+    Decision,
+    Finding,
+    Reason,
+    UseDecision,
+)
 from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.qualifiers import Qualifiers
@@ -34,7 +41,9 @@ from comity.policies.vocabulary.statement import Statement
 
 VERSION = 1  # of what formats are asked; it rises when one that was written before would not do
 
-Headers = Mapping[bytes, Sequence[bytes]]  # name in lower case -> the values of its fields, in their order
+Headers = Mapping[
+    bytes, Sequence[bytes]
+]  # name in lower case -> the values of its fields, in their order
 
 
 def accept_all(fetched: Fetched) -> str:
@@ -49,9 +58,13 @@ class WellKnown(NamedTuple):
     media_type: str = "text/plain; charset=utf-8"  # to serve it with
     restricts_access: bool = False  # it may refuse requests; else it is about uses alone
     has_element_rules: bool = False  # it may have rules for parts of pages
-    unreachable: str = "the uses that it could refuse are denied, unless COMITY_UNREACHABLE_USES says otherwise"
+    unreachable: str = (
+        "the uses that it could refuse are denied, unless COMITY_UNREACHABLE_USES says otherwise"
+    )
     """What holds while it cannot be had, in words for the log."""
-    rejection: Callable[[Fetched], str] = accept_all  # why what came back counts as a file that cannot be had; "": it does not
+    rejection: Callable[[Fetched], str] = (
+        accept_all  # why what came back counts as a file that cannot be had; "": it does not
+    )
     refuses: tuple[str, ...] | None = None
     """The terms by which it may refuse uses, such as "tdmrep:reservation"; ALL: every use but crawl and
     follow. What they refuse is denied while the file cannot be fetched. None: all words of the format's
@@ -146,11 +159,15 @@ class AgentReading:
     restricts_access = False  # `access` may have an answer
     depends_on_request = False  # `access` looks at more of a request than its URL
     depends_on_time = False  # `access` may have another answer later, the age of sessions apart
-    references: tuple[str, ...] = ()  # absolute URLs of files without which nobody knows what is stated
+    references: tuple[
+        str, ...
+    ] = ()  # absolute URLs of files without which nobody knows what is stated
     documents: tuple[str, ...] = ()  # absolute URLs of licences: without them nothing is licensed
     rates: Rates | None = None
 
-    def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision | None:
+    def access(
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+    ) -> Decision | None:
         """May the request be made? None: nothing is said of it.
 
         `target`: path and query, one for which a server may take those that are `sent`. `page`: `Statements.state` of what came
@@ -206,7 +223,10 @@ class AgentReading:
     def is_same_for_pages(self) -> bool:
         """True where nothing but `statements` and `access` tells what holds for a page."""
         reading = type(self)
-        return reading.sources is AgentReading.sources and reading.element_rules is AgentReading.element_rules
+        return (
+            reading.sources is AgentReading.sources
+            and reading.element_rules is AgentReading.element_rules
+        )
 
 
 class FileReference(NamedTuple):
@@ -248,21 +268,35 @@ class Format(NamedTuple):
     files: tuple[WellKnown, ...] = ()
     robots_lines: tuple[str, ...] = ()  # names of its lines in robots.txt, lower case
     header_fields: tuple[bytes, ...] = ()  # names, lower case
-    vocabulary: str = ""  # TOML: vocabularies of its own, and rows that say what their words mean for uses
+    vocabulary: str = (
+        ""  # TOML: vocabularies of its own, and rows that say what their words mean for uses
+    )
     read_site: Callable[[SiteFiles], SiteReading | None] | None = None
-    read_headers: Callable[[Headers, Response], Statements] | None = None  # of its own fields; some are there
+    read_headers: Callable[[Headers, Response], Statements] | None = (
+        None  # of its own fields; some are there
+    )
     read_document: Callable[[Content, Response], Statements] | None = None
     read_documents: Callable[[Iterable[str], Mapping[str, Fetched], str], Statements] | None = None
     """What documents say of a resource that refers to them: their URLs, what came back for them, the resource's URL."""
-    page_elements: Callable[[Content, Agent], ElementRuleSet | None] | None = None  # rules that a page has for its own elements
+    page_elements: Callable[[Content, Agent], ElementRuleSet | None] | None = (
+        None  # rules that a page has for its own elements
+    )
     conclude: Callable[[Sequence[Any]], Statements] = nothing_more
     """What carriers say together that come one before the other: their states, files first, then fields, then the document."""
-    document_overrides: bool = False  # what a document says takes the place of what the files and fields do
+    document_overrides: bool = (
+        False  # what a document says takes the place of what the files and fields do
+    )
     overruling: tuple[tuple[bytes, bytes], ...] = ()
     """Header fields by which a page takes back what a file refuses, where no reason quotes it (dataset verify)."""
-    of_images: Mapping[str, str] = {}  # term that is about images alone -> the one that it means for an image
-    lifetime: Callable[[str, Fetched], float] | None = None  # seconds for which a file says itself that it may be used
+    of_images: Mapping[
+        str, str
+    ] = {}  # term that is about images alone -> the one that it means for an image
+    lifetime: Callable[[str, Fetched], float] | None = (
+        None  # seconds for which a file says itself that it may be used
+    )
     replay: Callable[[str, str], list[tuple[str, str]]] = quoted_whole
     """How a quoted reason is said again: name and text of the field or element -> names and values; none where it cannot be."""
     authoring: Authoring = Authoring()  # for those who write in it
-    version: int = 0  # VERSION, by which it is written; of another package it has to be given, as a number
+    version: int = (
+        0  # VERSION, by which it is written; of another package it has to be given, as a number
+    )

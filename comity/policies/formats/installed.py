@@ -24,29 +24,48 @@ _RULE = re.compile(r"[a-z-]+\.[a-z-]+")  # as permissions.schema.json has it
 
 def installed() -> tuple[Format, ...]:
     """The formats of other packages, by name. PolicyError where one cannot be loaded, or is of another version."""
-    return tuple(distrusted(_loaded(point)) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name))
+    return tuple(
+        distrusted(_loaded(point))
+        for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)
+    )
 
 
 def _loaded(point: EntryPoint) -> Format:
-    package = f"the format `{point.name}` of {point.dist.name if point.dist else 'an unknown package'}"
+    package = (
+        f"the format `{point.name}` of {point.dist.name if point.dist else 'an unknown package'}"
+    )
     try:
         loaded = point.load()
     except Exception as error:
-        if getattr(getattr(sys.modules.get(point.module), "__spec__", None), "_initializing", False):
+        if getattr(
+            getattr(sys.modules.get(point.module), "__spec__", None), "_initializing", False
+        ):
             message = f"cannot be loaded while `{point.module}` is imported: import comity.policies before it"
             raise PolicyError(f"{package} {message}") from error
-        raise PolicyError(f"{package} cannot be loaded ({type(error).__name__}: {error}): mend or uninstall it") from error
+        raise PolicyError(
+            f"{package} cannot be loaded ({type(error).__name__}: {error}): mend or uninstall it"
+        ) from error
     if not isinstance(loaded, Format):
-        raise PolicyError(f"{package} is no comity.policies.formats.format.Format but {loaded!r}: mend or uninstall it")
+        raise PolicyError(
+            f"{package} is no comity.policies.formats.format.Format but {loaded!r}: mend or uninstall it"
+        )
     if loaded.version != VERSION:
-        version = f"is written for version {loaded.version} of formats" if loaded.version else "does not say its version"
-        raise PolicyError(f"{package} {version}, and this is version {VERSION}: install one that fits")
+        version = (
+            f"is written for version {loaded.version} of formats"
+            if loaded.version
+            else "does not say its version"
+        )
+        raise PolicyError(
+            f"{package} {version}, and this is version {VERSION}: install one that fits"
+        )
     try:
         mistake = next(mistakes(loaded), "")
     except Exception as error:
         mistake = f"{type(error).__name__}: {error}"
     if mistake:
-        raise PolicyError(f"{package} is not what a format has to be ({mistake}): mend or uninstall it")
+        raise PolicyError(
+            f"{package} is not what a format has to be ({mistake}): mend or uninstall it"
+        )
     return loaded
 
 
@@ -64,7 +83,9 @@ def mistakes(format_: Format) -> Iterator[str]:
             words = f"write ('{format_.name}:word',)"
             yield f"`{file.refuses}` is no tuple of terms that {file.path} may refuse: {words}"
     names = [*format_.robots_lines, *(name.decode("latin-1") for name in format_.header_fields)]
-    for name in (name for name in names if not re.fullmatch(r"[!-9;-~]+", name) or name != name.lower()):
+    for name in (
+        name for name in names if not re.fullmatch(r"[!-9;-~]+", name) or name != name.lower()
+    ):
         yield f"`{name}` is not in lower case, or no name of a line or a field"
     if format_.header_fields and not format_.read_headers:
         yield "it has header fields, and no read_headers"
@@ -75,10 +96,14 @@ def checked(formats: Iterable[Format]) -> tuple[Format, ...]:
     formats = tuple(formats)
     claims: dict[str, Callable[[Format], Sequence[str]]] = {
         "name": lambda format_: (format_.name,),
-        "prefix of rules": lambda format_: tuple(dict.fromkeys(rule.partition(".")[0] for rule in format_.rules)),
+        "prefix of rules": lambda format_: tuple(
+            dict.fromkeys(rule.partition(".")[0] for rule in format_.rules)
+        ),
         "file": lambda format_: tuple(file.path for file in format_.files),
         "line of robots.txt": lambda format_: format_.robots_lines,
-        "header field": lambda format_: tuple(name.decode("latin-1") for name in format_.header_fields),
+        "header field": lambda format_: tuple(
+            name.decode("latin-1") for name in format_.header_fields
+        ),
     }
     for kind, names in claims.items():
         owners = {"comity": "comity"}  # its own rules

@@ -16,8 +16,14 @@ def decoded(body: bytes, content_encoding: bytes, *, is_cut: bool) -> tuple[byte
     """The content, and whether there is more than MAX_BYTES of it. ValueError, with what is wrong, where it cannot be had.
 
     `content_encoding`: in lower case; `is_cut`: the body goes on after these octets."""
-    codings = [coding for coding in map(bytes.strip, content_encoding.split(b",")) if coding not in (b"", b"identity")]
-    if not codings and not body.startswith(_GZIP):  # LENIENT: gzip without its field, as a file is stored
+    codings = [
+        coding
+        for coding in map(bytes.strip, content_encoding.split(b","))
+        if coding not in (b"", b"identity")
+    ]
+    if not codings and not body.startswith(
+        _GZIP
+    ):  # LENIENT: gzip without its field, as a file is stored
         return body, is_cut
     if codings not in ([], [b"gzip"], [b"x-gzip"], [b"deflate"]):
         raise ValueError(f"Content-Encoding {printable(content_encoding)}, which was not asked for")

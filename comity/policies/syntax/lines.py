@@ -14,8 +14,12 @@ from typing import AnyStr
 from comity.policies.answers.decision import Finding
 from comity.policies.syntax.printable import printable
 
-MAX_BYTES = 512 * 1024  # octets of a file, as received; RFC 9309 section-2.5 asks for 500 KiB at least
-MAX_LINE = 32 * 1024  # octets of a line without its comment; longer than any URL that servers answer
+MAX_BYTES = (
+    512 * 1024
+)  # octets of a file, as received; RFC 9309 section-2.5 asks for 500 KiB at least
+MAX_LINE = (
+    32 * 1024
+)  # octets of a line without its comment; longer than any URL that servers answer
 MAX_FINDINGS = 100  # of one file
 
 # RFC 9309 section-2.2, EOL without its comment. Not str.splitlines(), which knows eight more line ends.
@@ -50,10 +54,14 @@ def line_ends(text: AnyStr, start: int = 0, end: int | None = None) -> int:
 class Lines:
     """A cursor over the lines of a text, which can step over many at once. Linear in the octets."""
 
-    def __init__(self, text: bytes, start: int = 0, end: int | None = None, number: int = 0) -> None:
+    def __init__(
+        self, text: bytes, start: int = 0, end: int | None = None, number: int = 0
+    ) -> None:
         """`start`, `end`: the part of the text to read; `number`: of the line before it."""
         self.text = text
-        self.line_start = self._next = start  # where the last line read starts, and the one after it
+        self.line_start = self._next = (
+            start  # where the last line read starts, and the one after it
+        )
         self.number = number  # of the last line read or skipped, 1-based
         self._end = len(text) if end is None else end
 
@@ -90,10 +98,28 @@ class Findings(list[Finding]):
         super().__init__()
         self._url = url
 
-    def report(self, rule: str, message: str, *quoted: bytes, line: int = 0, column: int = 0, length: int = 0) -> None:
+    def report(
+        self,
+        rule: str,
+        message: str,
+        *quoted: bytes,
+        line: int = 0,
+        column: int = 0,
+        length: int = 0,
+    ) -> None:
         """Add a finding. `message`: with a `{}` for each text from the file that it quotes."""
         if len(self) < MAX_FINDINGS:
             text = message.format(*(printable(octets) for octets in quoted))
-            self.append(Finding(rule=rule, message=text, url=self._url, line=line, column=column, length=length))
+            self.append(
+                Finding(
+                    rule=rule, message=text, url=self._url, line=line, column=column, length=length
+                )
+            )
         elif len(self) == MAX_FINDINGS:
-            self.append(Finding(rule="comity.more-findings", message=f"only the first {MAX_FINDINGS} are listed", url=self._url))
+            self.append(
+                Finding(
+                    rule="comity.more-findings",
+                    message=f"only the first {MAX_FINDINGS} are listed",
+                    url=self._url,
+                )
+            )

@@ -35,7 +35,9 @@ NORMAL_IN_PATTERNS = rb"A-Za-z0-9\-._~/?:@!&'()+,;=\[\]*"  # octets that are nor
 _PLAIN_PATTERN = re.compile(rb"[%s#]*" % NORMAL_IN_PATTERNS).fullmatch
 
 # Every octet and every spelling of its escape -> the normal form.
-_NORMAL = {b"%c" % octet: b"%c" % octet if octet in _RAW else b"%%%02X" % octet for octet in range(256)} | {
+_NORMAL = {
+    b"%c" % octet: b"%c" % octet if octet in _RAW else b"%%%02X" % octet for octet in range(256)
+} | {
     b"%" + high + low: b"%c" % octet if octet in _UNRESERVED else b"%%%02X" % octet
     for octet in range(256)
     for high in {b"%X" % (octet >> 4), b"%x" % (octet >> 4)}
@@ -89,7 +91,9 @@ def foldings(normal: str) -> tuple[str, str]:
     text = _OTHER_CHARACTERS.sub(_unescaped, normal)
     full = text.casefold()
     folded = _escaped(full)
-    return folded, folded if len(full) == len(text) else _escaped("".join(map(_folded_letter, text)))
+    return folded, folded if len(full) == len(text) else _escaped(
+        "".join(map(_folded_letter, text))
+    )
 
 
 def _folded_letter(char: str) -> str:
@@ -104,14 +108,18 @@ def _unescaped(escapes: re.Match[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _NOT_ASCII.sub(lambda other: f"%{other[0].encode('utf-8', 'surrogateescape').hex('%')}", text)
+    return _NOT_ASCII.sub(
+        lambda other: f"%{other[0].encode('utf-8', 'surrogateescape').hex('%')}", text
+    )
 
 
 def covers(pattern: str, target: str) -> bool:
     """Return whether a pattern in normal form matches."""
     special = _SPECIAL.search(pattern)
     start = special.start() if special else len(pattern)
-    return target.startswith(pattern[:start]) and (special is None or matches(pattern[start:], target, start))
+    return target.startswith(pattern[:start]) and (
+        special is None or matches(pattern[start:], target, start)
+    )
 
 
 def sample(pattern: str) -> str:
@@ -140,7 +148,9 @@ def matches(rest: str, target: str, start: int) -> bool:
 _STARS = re.compile(r"\*+")
 _BLOCK = 8  # prefixes that are kept as one text
 _GRAM = 3  # characters
-_MANY = 128  # wildcard patterns of one prefix, from which on they are filed by a gram of their needle
+_MANY = (
+    128  # wildcard patterns of one prefix, from which on they are filed by a gram of their needle
+)
 
 
 class _Prefixes:
@@ -150,13 +160,24 @@ class _Prefixes:
     itself (its parent). The texts that a target begins with stand before it in the order, and all that stands between begins
     with them as well: they are the last one before it, or inner ones on the way up from the last inner one."""
 
-    __slots__ = ("_blocks", "_firsts", "_inner", "_inner_texts", "_parent", "_shorter")  # a site has several
+    __slots__ = (
+        "_blocks",
+        "_firsts",
+        "_inner",
+        "_inner_texts",
+        "_parent",
+        "_shorter",
+    )  # a site has several
 
     def __init__(self, texts: list[str]) -> None:
         """`texts`: sorted, in normal form, which has no line ends."""
         self._firsts = texts[::_BLOCK]
-        self._blocks = ["\n".join(texts[start : start + _BLOCK]) for start in range(0, len(texts), _BLOCK)]
-        self._inner = array("I", compress(count(), map(str.startswith, islice(texts, 1, None), texts)))
+        self._blocks = [
+            "\n".join(texts[start : start + _BLOCK]) for start in range(0, len(texts), _BLOCK)
+        ]
+        self._inner = array(
+            "I", compress(count(), map(str.startswith, islice(texts, 1, None), texts))
+        )
         self._inner_texts = [intern(texts[entry]) for entry in self._inner]
         self._parent = array("i")  # inner one -> the inner one that is its parent, or -1
         self._shorter = array("i")  # the same, but for parents that are its equals
@@ -166,7 +187,9 @@ class _Prefixes:
                 chain.pop()
             parent = chain[-1] if chain else -1
             self._parent.append(parent)
-            self._shorter.append(self._shorter[parent] if chain and text == self._inner_texts[parent] else parent)
+            self._shorter.append(
+                self._shorter[parent] if chain and text == self._inner_texts[parent] else parent
+            )
             chain.append(inner)
 
     def longest(self, target: str) -> tuple[int, int] | None:
@@ -213,24 +236,37 @@ class _Wildcards:
 
     def __init__(self, ranked: list[tuple[int, int, str]]) -> None:
         """`ranked`: -rank, number, and what follows the prefix, in order."""
-        equals: dict[str, list[tuple[int, int]]] = {}  # what follows the prefix -> rank and number of those with it
+        equals: dict[
+            str, list[tuple[int, int]]
+        ] = {}  # what follows the prefix -> rank and number of those with it
         for negative_rank, number, rest in ranked:
-            equals.setdefault(_STARS.sub("*", rest) if "**" in rest else rest, []).append((-negative_rank, number))
+            equals.setdefault(_STARS.sub("*", rest) if "**" in rest else rest, []).append(
+                (-negative_rank, number)
+            )
         self.rank = array("I", (ranks[0][0] for ranks in equals.values()))
         self.number = array("I", (ranks[0][1] for ranks in equals.values()))
-        self.others = {index: ranks[1:] for index, ranks in enumerate(equals.values()) if len(ranks) > 1}
+        self.others = {
+            index: ranks[1:] for index, ranks in enumerate(equals.values()) if len(ranks) > 1
+        }
         self._needles: list[str] = []  # the longest literal piece after the prefix
-        self._rests: list[str] = []  # what a needle alone doesn't tell: several pieces, or the end; "" where it tells all
+        self._rests: list[
+            str
+        ] = []  # what a needle alone doesn't tell: several pieces, or the end; "" where it tells all
         for rest in equals:
             needle = max(rest.removesuffix("$").split("*"), key=len)
             self._needles.append(intern(needle))
             self._rests.append("" if rest == "*" + needle else intern(rest))
-        self._grams = self._by_gram() if len(equals) > _MANY else None  # gram -> its patterns; "" for short needles
+        self._grams = (
+            self._by_gram() if len(equals) > _MANY else None
+        )  # gram -> its patterns; "" for short needles
 
     def _by_gram(self) -> dict[str, list[int]]:
         grams: dict[str, list[int]] = {}
         for index, needle in enumerate(self._needles):
-            needle_grams = [needle[offset : offset + _GRAM] for offset in range(min(len(needle), 32) - _GRAM + 1)]
+            needle_grams = [
+                needle[offset : offset + _GRAM]
+                for offset in range(min(len(needle), 32) - _GRAM + 1)
+            ]
             rarest = min(needle_grams, key=lambda gram: len(grams.get(gram, ())), default="")
             grams.setdefault(rarest, []).append(index)
         return grams
@@ -243,10 +279,16 @@ class _Wildcards:
             shared = {target[offset : offset + _GRAM] for offset in range(len(target) - _GRAM + 1)}
             shared.add("")
             of_grams = (self._grams[gram] for gram in shared & self._grams.keys())
-            indices = sorted(index for of_gram in of_grams for index in of_gram if self._needles[index] in target)
+            indices = sorted(
+                index for of_gram in of_grams for index in of_gram if self._needles[index] in target
+            )
         for index in indices:
             rest = self._rests[index]
-            if matches(rest, target, start) if rest else target.find(self._needles[index], start) >= 0:
+            if (
+                matches(rest, target, start)
+                if rest
+                else target.find(self._needles[index], start) >= 0
+            ):
                 yield index
 
 
@@ -263,7 +305,15 @@ class PatternIndex:
 
     What is done for every pattern is done for all at once: files have thousands."""
 
-    __slots__ = ("_compiled", "_filed", "_filed_start", "_number", "_preferred", "_prefixes", "_texts")
+    __slots__ = (
+        "_compiled",
+        "_filed",
+        "_filed_start",
+        "_number",
+        "_preferred",
+        "_prefixes",
+        "_texts",
+    )
 
     def __init__(self, patterns: Sequence[str], preferred: Sequence[int] = ()) -> None:
         """`patterns`: normal form. `preferred`: numbers, in order, of those that win against others of the same length.
@@ -274,7 +324,10 @@ class PatternIndex:
             self._preferred[number] = 1
         numbers: Sequence[int] = range(len(patterns) - 1, -1, -1)
         if preferred:
-            numbers = [*(number for number in numbers if not self._preferred[number]), *reversed(preferred)]
+            numbers = [
+                *(number for number in numbers if not self._preferred[number]),
+                *reversed(preferred),
+            ]
         # The sort keeps the order of equals: the one that decides is the last. Wildcards among literals are met by no target, as
         # the normal form of targets has neither `*` nor `$`.
         numbers = sorted(numbers, key=patterns.__getitem__)
@@ -282,9 +335,17 @@ class PatternIndex:
         self._number = array("I", numbers)
         self._texts = _Prefixes(texts)
         filed: dict[str, list[int]] = {}  # prefix -> positions of its wildcards among the texts
-        for position in [position for position, text in enumerate(texts) if "*" in text or "$" in text]:
-            filed.setdefault(texts[position].partition("*")[0].removesuffix("$"), []).append(position)
-        self._prefixes, self._filed, self._filed_start = _NO_PREFIXES, _NO_NUMBERS, _NO_NUMBERS  # of most files
+        for position in [
+            position for position, text in enumerate(texts) if "*" in text or "$" in text
+        ]:
+            filed.setdefault(texts[position].partition("*")[0].removesuffix("$"), []).append(
+                position
+            )
+        self._prefixes, self._filed, self._filed_start = (
+            _NO_PREFIXES,
+            _NO_NUMBERS,
+            _NO_NUMBERS,
+        )  # of most files
         if filed:
             self._file(filed)
         self._compiled: dict[int, _Wildcards] = {}  # by prefix
@@ -310,8 +371,12 @@ class PatternIndex:
     def _ranked(self, entry: int, length: int) -> list[tuple[int, int, str]]:
         """-rank, number, and what follows the prefix, of its wildcards."""
         positions = self._filed[self._filed_start[entry] : self._filed_start[entry + 1]]
-        texts = zip(map(self._number.__getitem__, positions), map(self._texts.text, positions), strict=True)
-        return sorted((-self._rank(number, len(text)), number, text[length:]) for number, text in texts)
+        texts = zip(
+            map(self._number.__getitem__, positions), map(self._texts.text, positions), strict=True
+        )
+        return sorted(
+            (-self._rank(number, len(text)), number, text[length:]) for number, text in texts
+        )
 
     def best(self, target: str) -> int:
         """The number of the matching pattern that decides: the longest, then the preferred, then the first. -1: none.
@@ -343,5 +408,8 @@ class PatternIndex:
         for entry, length in self._prefixes.matching(target):
             wildcards = self._wildcards(entry, length)
             for index in wildcards.hits(target, length):
-                matching += [(wildcards.rank[index], wildcards.number[index]), *wildcards.others.get(index, ())]
+                matching += [
+                    (wildcards.rank[index], wildcards.number[index]),
+                    *wildcards.others.get(index, ()),
+                ]
         return [number for _, number in sorted(matching, key=lambda item: (-item[0], item[1]))]

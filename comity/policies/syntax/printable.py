@@ -35,4 +35,6 @@ def unhidden(text: str, *, keep: str = "\n\t") -> str:
     """The same characters replaced, but for those to `keep`, and nothing cut."""
     if text.isprintable():
         return text
-    return _PERHAPS_HIDDEN.sub(lambda match: match[0] if match[0] in keep else _visible(match[0]), text)
+    return _PERHAPS_HIDDEN.sub(
+        lambda match: match[0] if match[0] in keep else _visible(match[0]), text
+    )

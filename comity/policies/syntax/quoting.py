@@ -15,7 +15,9 @@ CUT = " (cut)"  # after the quotation marks
 # Quotation marks and what looks like them, backticks and fences, what begins tags and the control tokens of models, escapes.
 _DELIMITERS = frozenset('"\\`<“”„‟″‴⁗‶ʺ˝ˮ״〝〞〟❝❞＂｀ˋ＜﹤')
 # Characters that are drawn as nothing and are not among HIDDEN: fillers, joiners, variation selectors, tags.
-_IGNORABLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
+_IGNORABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
 
 
 def quoted(text: str, limit: int = MAX_QUOTED) -> str:
@@ -24,7 +26,11 @@ def quoted(text: str, limit: int = MAX_QUOTED) -> str:
     length = 0
     for char in text:
         # A mark at the start would be drawn on the quotation mark.
-        piece = _escaped(char) if _is_unsafe(char) or (not pieces and unicodedata.combining(char)) else char
+        piece = (
+            _escaped(char)
+            if _is_unsafe(char) or (not pieces and unicodedata.combining(char))
+            else char
+        )
         length += len(piece)
         if length > limit:
             return f'"{"".join(pieces)}"{CUT}'
@@ -33,7 +39,11 @@ def quoted(text: str, limit: int = MAX_QUOTED) -> str:
 
 
 def _is_unsafe(char: str) -> bool:
-    return char in _DELIMITERS or unicodedata.category(char) in HIDDEN or _IGNORABLE.match(char) is not None
+    return (
+        char in _DELIMITERS
+        or unicodedata.category(char) in HIDDEN
+        or _IGNORABLE.match(char) is not None
+    )
 
 
 def _escaped(char: str) -> str:

@@ -68,7 +68,11 @@ class Record(NamedTuple):
     def column(self, line: bytes) -> int:
         """The column of the value in its line, 1-based; 0: there is no value."""
         # Not where its name has the same letters.
-        return line.find(self.value, line.lower().find(self.name) + len(self.name)) + 1 if self.value else 0
+        return (
+            line.find(self.value, line.lower().find(self.name) + len(self.name)) + 1
+            if self.value
+            else 0
+        )
 
 
 def read_record(line: bytes) -> Record | None:
@@ -86,6 +90,10 @@ def read_record(line: bytes) -> Record | None:
     unseen = _UNSEEN.match(value) if value >= b"\x80" and kind in _UNSEEN_BEFORE else None
     if unseen:
         value = value[unseen.end() :]
-    if not colon and not (value[:1] in (b"/", b"*") if kind in RULE_KINDS else value and b" " not in value):
+    if not colon and not (
+        value[:1] in (b"/", b"*") if kind in RULE_KINDS else value and b" " not in value
+    ):
         return None
-    return Record(kind, name, value, bool(colon), len(match[0]) > MAX_LINE, bom or unseen is not None)
+    return Record(
+        kind, name, value, bool(colon), len(match[0]) > MAX_LINE, bom or unseen is not None
+    )

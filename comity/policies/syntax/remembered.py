@@ -27,7 +27,9 @@ class Remembered(Generic[T]):
 
     def __call__(self, value: Any) -> T:
         try:
-            octets = marshal.dumps(value, 2)  # version 2 tells equal values of equal types from all others, and nothing else
+            octets = marshal.dumps(
+                value, 2
+            )  # version 2 tells equal values of equal types from all others, and nothing else
         except ValueError:  # no plain data
             return self._function(value)
         result = self._results.get(octets)

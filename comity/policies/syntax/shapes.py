@@ -51,8 +51,12 @@ def definitions(shape: Shape) -> dict[str, Any]:
     schemas: dict[str, Any] = {}
     for part in shape.parts:
         if part.name and part.name not in schemas:
-            schemas[part.name] = ({"description": part.description} if part.description else {}) | part.schema
-        schemas |= {name: schema for name, schema in definitions(part).items() if name not in schemas}
+            schemas[part.name] = (
+                {"description": part.description} if part.description else {}
+            ) | part.schema
+        schemas |= {
+            name: schema for name, schema in definitions(part).items() if name not in schemas
+        }
     return schemas
 
 
@@ -73,7 +77,11 @@ class Text(Shape):
     def schema(self) -> dict[str, Any]:
         if self.values:
             return {"enum": list(self.values)}
-        return {"type": "string", "pattern": f"^{self.pattern}$"} if self.pattern else {"type": "string"}
+        return (
+            {"type": "string", "pattern": f"^{self.pattern}$"}
+            if self.pattern
+            else {"type": "string"}
+        )
 
 
 class Count(Shape):
@@ -156,7 +164,9 @@ class Names(Shape):
     def __init__(self, pattern: str = "", *, name: str = "names") -> None:
         self.pattern, self.name = pattern, name
         is_name = Text(pattern).is_valid
-        self.is_valid = lambda value: type(value) is list and all(map(is_name, value)) and len(set(value)) == len(value)
+        self.is_valid = lambda value: (
+            type(value) is list and all(map(is_name, value)) and len(set(value)) == len(value)
+        )
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -172,10 +182,19 @@ class Names(Shape):
 class Several(Shape):
     """A list of one shape."""
 
-    def __init__(self, member: Shape, *, at_least: int = 0, name: str = "", description: str = "") -> None:
-        self.member, self.at_least, self.name, self.description = member, at_least, name, description
+    def __init__(
+        self, member: Shape, *, at_least: int = 0, name: str = "", description: str = ""
+    ) -> None:
+        self.member, self.at_least, self.name, self.description = (
+            member,
+            at_least,
+            name,
+            description,
+        )
         is_member = member.is_valid
-        self.is_valid = lambda value: type(value) is list and len(value) >= at_least and all(map(is_member, value))
+        self.is_valid = lambda value: (
+            type(value) is list and len(value) >= at_least and all(map(is_member, value))
+        )
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -207,7 +226,12 @@ class Row(Shape):
 
     @property
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "prefixItems": list(map(reference, self.members)), "minItems": 1, "maxItems": len(self.members)}
+        return {
+            "type": "array",
+            "prefixItems": list(map(reference, self.members)),
+            "minItems": 1,
+            "maxItems": len(self.members),
+        }
 
     @property
     def parts(self) -> tuple[Shape, ...]:
@@ -223,19 +247,25 @@ class Member(NamedTuple):
 
     @property
     def schema(self) -> dict[str, Any]:
-        return ({"description": self.description} if self.description else {}) | reference(self.shape)
+        return ({"description": self.description} if self.description else {}) | reference(
+            self.shape
+        )
 
 
 class Object(Shape):
     """An object with these members and no others, in this order where it is written."""
 
-    def __init__(self, members: Mapping[str, Member], *, name: str = "", description: str = "") -> None:
+    def __init__(
+        self, members: Mapping[str, Member], *, name: str = "", description: str = ""
+    ) -> None:
         self.members, self.name, self.description = dict(members), name, description
         self.required = frozenset(key for key, member in members.items() if member.is_required)
         checks = {key: member.shape.is_valid for key, member in members.items()}
         keys, required = checks.keys(), self.required
         self.is_valid = lambda value: (
-            type(value) is dict and keys >= value.keys() >= required and all(checks[key](member) for key, member in value.items())
+            type(value) is dict
+            and keys >= value.keys() >= required
+            and all(checks[key](member) for key, member in value.items())
         )
 
     @property
@@ -252,11 +282,19 @@ class Object(Shape):
         return tuple(member.shape for member in self.members.values())
 
     def read(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: member.shape.read(value[key]) for key, member in self.members.items() if key in value}
+        return {
+            key: member.shape.read(value[key])
+            for key, member in self.members.items()
+            if key in value
+        }
 
     def write(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """`value`: those members that are there."""
-        return {key: member.shape.write(value[key]) for key, member in self.members.items() if key in value}
+        return {
+            key: member.shape.write(value[key])
+            for key, member in self.members.items()
+            if key in value
+        }
 
 
 class Keyed(Shape):
@@ -264,13 +302,32 @@ class Keyed(Shape):
 
     `key`: what a key is, in one word. `pattern`: of keys; "": any. `required`: keys that are always there."""
 
-    def __init__(self, key: str, member: Shape, *, pattern: str = "", required: tuple[str, ...] = (), at_least: int = 0) -> None:
-        self.key, self.pattern, self.member, self.required, self.at_least = key, pattern, member, required, at_least
+    def __init__(
+        self,
+        key: str,
+        member: Shape,
+        *,
+        pattern: str = "",
+        required: tuple[str, ...] = (),
+        at_least: int = 0,
+    ) -> None:
+        self.key, self.pattern, self.member, self.required, self.at_least = (
+            key,
+            pattern,
+            member,
+            required,
+            at_least,
+        )
         is_key, is_member, always = Text(pattern).is_valid, member.is_valid, frozenset(required)
         self.has_valid_keys: Check = lambda value: (
-            type(value) is dict and len(value) >= at_least and value.keys() >= always and all(map(is_key, value))
+            type(value) is dict
+            and len(value) >= at_least
+            and value.keys() >= always
+            and all(map(is_key, value))
         )
-        self.is_valid = lambda value: self.has_valid_keys(value) and all(map(is_member, value.values()))
+        self.is_valid = lambda value: (
+            self.has_valid_keys(value) and all(map(is_member, value.values()))
+        )
 
     @property
     def schema(self) -> dict[str, Any]:

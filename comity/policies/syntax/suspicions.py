@@ -23,10 +23,14 @@ _REGEX = re.compile(
     rb"\\[.?/dw+*]|\([^()|]*+\|[^()]*+\)|\[(?:\^[^\]]++|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9])[^\]]*+\]|\.\+|\^/|\A/\^"
 )
 # Behind a file type, and before what no name goes on with: elsewhere paths have it.
-_DOLLAR = re.compile(rb"(?:(?<=\.[A-Za-z0-9]{2})|(?<=\.[A-Za-z0-9]{3})|(?<=\.[A-Za-z0-9]{4}))\$(?![A-Za-z0-9_{(]|\Z)")
+_DOLLAR = re.compile(
+    rb"(?:(?<=\.[A-Za-z0-9]{2})|(?<=\.[A-Za-z0-9]{3})|(?<=\.[A-Za-z0-9]{4}))\$(?![A-Za-z0-9_{(]|\Z)"
+)
 _DOLLAR_MESSAGE = "`$` means the end where it is the last character: here it is an ordinary one"
 _RECORD = re.compile(rb"(?i:user-agent|(?:dis)?allow|sitemap)[ \t]*+:")
-_SLASHES = re.compile(rb"//(?:[ \t]|[A-Za-z][A-Za-z']*+(?:[ \t]|\Z))")  # before words, and no path of an empty segment
+_SLASHES = re.compile(
+    rb"//(?:[ \t]|[A-Za-z][A-Za-z']*+(?:[ \t]|\Z))"
+)  # before words, and no path of an empty segment
 _SPACE = re.compile(rb"[ \t]++")
 _BETWEEN = re.compile("[ _-]++")
 
@@ -57,7 +61,11 @@ def suspicions(path: bytes) -> list[Suspicion]:
         return [Suspicion("quotes", message, (match[2],), 0, len(path))]
     if match := INVISIBLE.search(path):
         message = "a character that cannot be seen is taken for a part of the path: write `{}`"
-        return [Suspicion("invisible", message, (INVISIBLE.sub(b"", path),), match.start(), len(match[0]))]
+        return [
+            Suspicion(
+                "invisible", message, (INVISIBLE.sub(b"", path),), match.start(), len(match[0])
+            )
+        ]
     suspected = []
     if space := _SPACE.search(path):
         first, rest = path[: space.start()], path[space.end() :]
@@ -65,12 +73,12 @@ def suspicions(path: bytes) -> list[Suspicion]:
             message = "`//` begins no comment: `{}` is read as a part of the path. Write `#`."
             suspected.append(Suspicion("second", message, (rest,), space.end(), len(rest)))
         elif rest[:1] in (b"/", b"*") or _RECORD.match(rest):
-            message = "what follows `{}` is taken for a part of that path: write it in a line of its own"
+            message = (
+                "what follows `{}` is taken for a part of that path: write it in a line of its own"
+            )
             suspected.append(Suspicion("second", message, (first,), space.end(), len(rest)))
         else:
-            message = (
-                "`{}` is taken for a part of the path, but not by every reader: write a space as %20, and # before a comment"
-            )
+            message = "`{}` is taken for a part of the path, but not by every reader: write a space as %20, and # before a comment"
             suspected.append(Suspicion("space", message, (rest,), space.end(), len(rest)))
     if dollar := _DOLLAR.search(path, 0, MAX_LOOKED):
         suspected.append(Suspicion("dollar", _DOLLAR_MESSAGE, (), dollar.start(), 1))
@@ -140,7 +148,9 @@ def _joined(name: str) -> str:
     return _BETWEEN.sub("", name)
 
 
-_joined_once = lru_cache(maxsize=1024)(_joined)  # each word of a file is compared with all that are known
+_joined_once = lru_cache(maxsize=1024)(
+    _joined
+)  # each word of a file is compared with all that are known
 
 
 def _is_nearly(name: str, other: str) -> bool:
@@ -148,8 +158,14 @@ def _is_nearly(name: str, other: str) -> bool:
         return True
     if abs(len(name) - len(other)) > 1 or name[:1] != other[:1]:
         return False
-    start = next((i for i, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), min(len(name), len(other)))
+    start = next(
+        (i for i, (a, b) in enumerate(zip(name, other, strict=False)) if a != b),
+        min(len(name), len(other)),
+    )
     name, other = name[start:], other[start:]
     return (
-        name[1:] == other[1:] or name[1:] == other or name == other[1:] or (name[:2] == other[:2][::-1] and name[2:] == other[2:])
+        name[1:] == other[1:]
+        or name[1:] == other
+        or name == other[1:]
+        or (name[:2] == other[:2][::-1] and name[2:] == other[2:])
     )

@@ -25,7 +25,9 @@ from comity.policies.syntax.path_patterns import normal_target
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-_NO_HOST = re.compile(r"[\x00-\x20#%/<>?@\[\\\]^|\x7f]")  # URL Standard, forbidden domain code points
+_NO_HOST = re.compile(
+    r"[\x00-\x20#%/<>?@\[\\\]^|\x7f]"
+)  # URL Standard, forbidden domain code points
 
 
 @lru_cache(maxsize=4096)
@@ -45,7 +47,11 @@ def _origin(scheme: str, netloc: str) -> str:
         _NO_HOST.search(host) or "\\" in netloc
     ):  # to browsers `https://host\path`, `https://host\@b` and `https://h%6Fst` are another's
         raise ValueError(f"`{scheme}://{netloc}` names no host")
-    return f"{scheme}://{host}" if port in (None, DEFAULT_PORTS[scheme]) else f"{scheme}://{host}:{port}"
+    return (
+        f"{scheme}://{host}"
+        if port in (None, DEFAULT_PORTS[scheme])
+        else f"{scheme}://{host}:{port}"
+    )
 
 
 _PLAIN_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?=[/?#]|\Z)")  # with nothing to normalize
@@ -126,7 +132,11 @@ def host_names(host: str) -> tuple[str, ...]:
 
 
 def _letters(label: str) -> str:
-    return label.removeprefix("xn--").encode().decode("punycode") if label.startswith("xn--") else label
+    return (
+        label.removeprefix("xn--").encode().decode("punycode")
+        if label.startswith("xn--")
+        else label
+    )
 
 
 # What parsers of URLs leave out: at the ends, and anywhere (URL Standard, basic URL parser). `urlsplit` does so for `origin_of`.
@@ -153,7 +163,9 @@ def target_of(url: str) -> str:
     return url if url.startswith("/") else "/" + url
 
 
-_SCHEME = re.compile(r"([A-Za-z*][A-Za-z0-9+.*-]*)://|(?=//)")  # RFC 3986 section-3.1, and wildcards
+_SCHEME = re.compile(
+    r"([A-Za-z*][A-Za-z0-9+.*-]*)://|(?=//)"
+)  # RFC 3986 section-3.1, and wildcards
 
 
 def without_scheme(pattern: str) -> tuple[str, str] | None:
@@ -201,7 +213,9 @@ def _readings(path: str) -> Iterable[str]:
     """Return what servers may make of a path, by steps each of which may be left out: the path is decoded, parameters are
     dropped, backslashes are slashes, slashes are merged, and dot segments resolved."""
     decoded = _decoded(path)
-    without = (_without_parameters(reading) for reading in (*decoded, *_decoded(_without_parameters(path))))
+    without = (
+        _without_parameters(reading) for reading in (*decoded, *_decoded(_without_parameters(path)))
+    )
     readings = dict.fromkeys((*decoded, *without, _LAST_PARAMETERS.sub("", path)))
     for step in (_with_slashes, _merged, _without_dots, _with_slashes, _merged):
         readings |= dict.fromkeys([step(reading) for reading in readings])
@@ -249,7 +263,9 @@ def merges_slashes_only(target: str, spelling: str) -> bool:
     return normal_target(spelling) == normal_target(_SLASHES.sub("/", path) + mark + query)
 
 
-_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*+)++/?")  # absolute, with nothing to resolve or to escape
+_PATH = re.compile(
+    r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*+)++/?"
+)  # absolute, with nothing to resolve or to escape
 
 
 def base_url(text: str, url: str, encoding: str = "utf-8") -> str:

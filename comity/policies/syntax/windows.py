@@ -67,7 +67,9 @@ class Limits(NamedTuple):
     key: str  # the same in every process that reads the same group
     windows: tuple[Window, ...]  # all hold
     concurrent: int | None  # requests in flight; None: no limit
-    unreadable: bool = False  # a request-limit cannot be read: as slow as the operator's settings allow
+    unreadable: bool = (
+        False  # a request-limit cannot be read: as slow as the operator's settings allow
+    )
     source: str = ""  # path of the file that states it
     stated: tuple[StatedLimit, ...] = ()  # the lines that state it, where the format tells them
 
@@ -82,7 +84,11 @@ class Limits(NamedTuple):
         `slowest`: seconds between two requests where a request-limit cannot be read (AUTX-14)."""
         slow, source = Window(1, slowest), Source(url=self.source)
         for limit in self.stated:
-            yield limit if limit.window or limit.concurrent is not None else limit._replace(window=slow)
+            yield (
+                limit
+                if limit.window or limit.concurrent is not None
+                else limit._replace(window=slow)
+            )
         if not self.stated:
             windows = (*self.windows, slow) if self.unreadable else self.windows
             yield from (StatedLimit("request-limit", window, None, source) for window in windows)
@@ -92,7 +98,9 @@ class Limits(NamedTuple):
 
 def limit_text(requests: int, seconds: int) -> str:
     """Return the request-limit, N/UNIT, that lets through so many requests in so many seconds, or fewer. "": there is none."""
-    unit, length = next(((unit, length) for unit, length in UNITS.items() if seconds <= length), ("day", DAY))
+    unit, length = next(
+        ((unit, length) for unit, length in UNITS.items() if seconds <= length), ("day", DAY)
+    )
     number = requests * length // seconds if seconds else 0
     return f"{number}/{unit}" if number else ""
 
@@ -115,7 +123,9 @@ def delay_of(windows: Iterable[Window]) -> float:
     return max((window.seconds / max(1, window.requests) for window in windows), default=0.0)
 
 
-def earliest(windows: Iterable[Window], stamps: Sequence[float], in_flight: int, now: float) -> float | None:
+def earliest(
+    windows: Iterable[Window], stamps: Sequence[float], in_flight: int, now: float
+) -> float | None:
     """Return the time when one more may start, if nothing else does: `now`, or later. None: not before one in flight is settled.
 
     `stamps`: of the settled starts, ascending; those later than now count as now, for the clock was set back. Windows that begin

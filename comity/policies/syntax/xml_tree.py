@@ -93,7 +93,9 @@ def own_text(element: Any) -> str:
     return "".join((element.text or "", *(child.tail or "" for child in element)))
 
 
-def read(body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elements: int = MAX_ELEMENTS) -> XmlTree:
+def read(
+    body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elements: int = MAX_ELEMENTS
+) -> XmlTree:
     """The tree. `cut`: there is more. XmlError where there is none, and for any DTD; linear in the octets."""
     if cut or len(body) > max_bytes:
         raise XmlError(f"the document has more than {max_bytes} octets", is_limit=True)
@@ -109,7 +111,11 @@ def read(body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elem
         for event, value in parser.read_events():
             if event == "start":
                 if len(elements) == max_elements or depth == MAX_DEPTH:
-                    raise _too_much(f"{max_elements} elements, or more than {MAX_DEPTH} within each other", body, elements)
+                    raise _too_much(
+                        f"{max_elements} elements, or more than {MAX_DEPTH} within each other",
+                        body,
+                        elements,
+                    )
                 if len(value.attrib) > MAX_ATTRIBUTES:
                     raise _too_much(f"{MAX_ATTRIBUTES} attributes of an element", body, elements)
                 elements.append(value)
@@ -123,7 +129,9 @@ def read(body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elem
     if depth or not elements:
         raise XmlError("the document ends too early")
     lines = [*islice(_lines(body, elements), len(elements) + 1)]
-    if len(lines) != len(elements):  # after some errors libxml2 does not look at what stands behind the root
+    if len(lines) != len(
+        elements
+    ):  # after some errors libxml2 does not look at what stands behind the root
         raise XmlError("there is something else than one element and what is in it")
     return XmlTree(elements[0], dict(zip(elements, lines, strict=True)))
 
@@ -140,7 +148,9 @@ class _Prologue:  # a target of lxml, whose methods have the names that it calls
     is_over = False
 
     def doctype(self, name: str, public: str | None, system: str | None) -> None:
-        raise XmlError("the document has a DTD")  # which stops the parser before it reads what is declared
+        raise XmlError(
+            "the document has a DTD"
+        )  # which stops the parser before it reads what is declared
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         self.is_over = True
@@ -164,7 +174,9 @@ def _has_dtd(body: bytes) -> bool:
         return True
     except etree.XMLSyntaxError as error:
         if not prologue.is_over:
-            raise XmlError(f"this is no XML: {str(error.msg).strip()[:200]}", error.lineno or 0) from None
+            raise XmlError(
+                f"this is no XML: {str(error.msg).strip()[:200]}", error.lineno or 0
+            ) from None
     return False
 
 
@@ -209,7 +221,9 @@ def _lines(body: bytes, elements: Sequence[Any]) -> Iterator[int]:
 def _decoded(body: bytes, encoding: str) -> str:
     """Return the text. XmlError for the encodings of several octets that are not Unicode's: programs read them differently."""
     try:
-        is_read = codecs.lookup(encoding).name in _UNICODE or len(_OCTETS.decode(encoding, "replace")) == len(_OCTETS)
+        is_read = codecs.lookup(encoding).name in _UNICODE or len(
+            _OCTETS.decode(encoding, "replace")
+        ) == len(_OCTETS)
     except LookupError:
         is_read = False
     text = body.decode(encoding, "replace") if is_read else "\0"

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 from comity.policies.syntax.suspicions import is_nearly
 
-SHORTEST = 5  # characters of a name that may be a misspelling of another; what is shorter may be anything
+SHORTEST = (
+    5  # characters of a name that may be a misspelling of another; what is shorter may be anything
+)
 LONG = 9  # characters of a name from which on one letter that is missing, too many or another is a misspelling
 
 
@@ -24,7 +26,9 @@ class KnownCrawler(NamedTuple):
     operator: str
     purpose: str  # what it fetches pages for
     source: str  # URL of the documentation
-    trains: bool = False  # models are trained with what it fetches, or its name says whether they may be
+    trains: bool = (
+        False  # models are trained with what it fetches, or its name says whether they may be
+    )
     retired: bool = False  # the name is no longer used
     replaced_by: str = ""  # the name that is used instead; "": none is
 
@@ -42,8 +46,14 @@ def nearest(token: str) -> KnownCrawler | None:
     name = token.strip().lower()
     if len(name) < SHORTEST or name in _by_name():
         return None
-    matches = [other for other in _by_name() if len(other) >= SHORTEST and is_nearly(name, other) and _is_told(name, other)]
-    return _by_name()[matches[0]] if len(matches) == 1 and not _is_variant(name, matches[0]) else None
+    matches = [
+        other
+        for other in _by_name()
+        if len(other) >= SHORTEST and is_nearly(name, other) and _is_told(name, other)
+    ]
+    return (
+        _by_name()[matches[0]] if len(matches) == 1 and not _is_variant(name, matches[0]) else None
+    )
 
 
 def _is_told(name: str, other: str) -> bool:
@@ -63,7 +73,9 @@ def training_crawlers() -> tuple[KnownCrawler, ...]:
 
 @cache
 def _by_name() -> dict[str, KnownCrawler]:
-    table = tomllib.loads(files("comity.policies.vocabulary").joinpath("known_crawlers.toml").read_text("utf-8"))
+    table = tomllib.loads(
+        files("comity.policies.vocabulary").joinpath("known_crawlers.toml").read_text("utf-8")
+    )
     return {token.lower(): KnownCrawler(token, **entry) for token, entry in table.items()}
 
 

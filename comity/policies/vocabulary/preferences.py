@@ -39,12 +39,16 @@ class Preferences:
         self._by_use: Bounded[str, UseDecision | None] = Bounded(MAX_USES)
         self._by_word: ByWord = {}
         self._limits: list[Statement] = []
-        is_separate = is_of_one_page and name in vocabulary.words and vocabulary.words[name].separate
+        is_separate = (
+            is_of_one_page and name in vocabulary.words and vocabulary.words[name].separate
+        )
         by_location: dict[Location, ByWord] = {}
         for statement in statements:
             self._by_word.setdefault(_word(statement), []).append(statement)
             if is_separate:
-                by_location.setdefault(statement.location, {}).setdefault(_word(statement), []).append(statement)
+                by_location.setdefault(statement.location, {}).setdefault(
+                    _word(statement), []
+                ).append(statement)
             if statement.verdict is None:
                 self._limits.append(statement)
         self._asked_alone = tuple(by_location.values()) if is_separate else (self._by_word,)
@@ -52,7 +56,11 @@ class Preferences:
     @property
     def named_uses(self) -> tuple[str, ...]:
         """The words that are uses too."""
-        return tuple(word for word, statements in self._by_word.items() if word in self._vocabulary.uses and _verdict(statements))
+        return tuple(
+            word
+            for word, statements in self._by_word.items()
+            if word in self._vocabulary.uses and _verdict(statements)
+        )
 
     def decide(self, use: str) -> UseDecision | None:
         """Return the decision on a use. None: no statement has to do with the use, or permits it.
@@ -66,7 +74,11 @@ class Preferences:
         related = self._vocabulary.related(self._name, use)
         if related.words.isdisjoint(self._by_word):
             return None
-        deciding = [statement for by_word in self._asked_alone for statement in self._deciding(use, related, by_word)]
+        deciding = [
+            statement
+            for by_word in self._asked_alone
+            for statement in self._deciding(use, related, by_word)
+        ]
         refusing = [statement for statement in deciding if statement.verdict is Verdict.DENY]
         return self._decision(refusing or deciding) if deciding else None
 
@@ -75,17 +87,31 @@ class Preferences:
 
         Of the words that the use is within, the nearest of which something is said speaks. Those that it touches refuse it too,
         unless the vocabulary puts the words that permit it before them."""
-        speaking = [statement for levels in related.levels for statement in _nearest(levels, by_word)]
+        speaking = [
+            statement for levels in related.levels for statement in _nearest(levels, by_word)
+        ]
         refusing = [statement for statement in speaking if statement.verdict is Verdict.DENY]
         if not refusing:
             permitting = {_word(statement) for statement in speaking}
             inherits = self._vocabulary.words[self._name].inherits
             is_own = use in permitting or (
-                inherits and any(levels[0] == (use,) and _nearest(levels, by_word) for levels in related.levels)
+                inherits
+                and any(
+                    levels[0] == (use,) and _nearest(levels, by_word) for levels in related.levels
+                )
             )
             words = sorted(related.touching.intersection(by_word))
-            touching = [word for word in words if not self._comes_after(word, permitting, use if is_own else "")]
-            refusing = [statement for word in touching for statement in by_word[word] if statement.verdict is Verdict.DENY]
+            touching = [
+                word
+                for word in words
+                if not self._comes_after(word, permitting, use if is_own else "")
+            ]
+            refusing = [
+                statement
+                for word in touching
+                for statement in by_word[word]
+                if statement.verdict is Verdict.DENY
+            ]
         return refusing or speaking
 
     def limits(self, use: str) -> list[tuple[Qualifiers, Reason]]:
@@ -93,7 +119,11 @@ class Preferences:
         if not self._limits:
             return []
         words = self._vocabulary.related(self._name, use).words
-        return [(statement.qualifiers, self._reason(statement)) for statement in self._limits if _word(statement) in words]
+        return [
+            (statement.qualifiers, self._reason(statement))
+            for statement in self._limits
+            if _word(statement) in words
+        ]
 
     def _comes_after(self, word: str, permitting: Collection[str], own_word: str) -> bool:
         """Return whether a refusal of the word leaves the permission: it is more general, or an exception to what permits.
@@ -112,12 +142,20 @@ class Preferences:
 
     def _decided(self, statements: Sequence[Statement]) -> UseDecision:
         assert statements[0].verdict
-        reasons = tuple(dict.fromkeys(map(self._reason, statements))) if len(statements) > 1 else (self._reason(statements[0]),)
+        reasons = (
+            tuple(dict.fromkeys(map(self._reason, statements)))
+            if len(statements) > 1
+            else (self._reason(statements[0]),)
+        )
         decision = UseDecision(verdict=statements[0].verdict, stated=True, reasons=reasons)
         if decision.verdict is Verdict.DENY:
             return decision
         return decision.conjoined(
-            *(statement.qualifiers for statement in statements if statement.qualifiers is not NO_QUALIFIERS)
+            *(
+                statement.qualifiers
+                for statement in statements
+                if statement.qualifiers is not NO_QUALIFIERS
+            )
         )
 
     def _reason(self, statement: Statement) -> Reason:
@@ -129,7 +167,12 @@ class Preferences:
 
 def _nearest(levels: Sequence[Sequence[str]], by_word: ByWord) -> list[Statement]:
     for level in levels:
-        speaking = [statement for word in level for statement in by_word.get(word, ()) if statement.verdict is not None]
+        speaking = [
+            statement
+            for word in level
+            for statement in by_word.get(word, ())
+            if statement.verdict is not None
+        ]
         if speaking:
             return speaking
     return []

@@ -25,7 +25,11 @@ class Statement(NamedTuple):
     """A permission, a refusal, or a limit."""
 
     term: str  # "vocabulary:label", as vocabulary.toml has them, e.g. "usage:ai"
-    verdict: Verdict | None  # ALLOW or DENY; None: it permits nothing, and restricts what others permit
+    verdict: (
+        Verdict | None
+    )  # ALLOW or DENY; None: it permits nothing, and restricts what others permit
     rule: str  # a key of RULES
     location: Location
-    qualifiers: Qualifiers = NO_QUALIFIERS  # what restricts a permission, this one or that of others
+    qualifiers: Qualifiers = (
+        NO_QUALIFIERS  # what restricts a permission, this one or that of others
+    )

@@ -65,7 +65,9 @@ class Vocabulary:
         self.words = {vocabulary.name: vocabulary for vocabulary in words}
         self.relations = tuple(relations)
         self._check()
-        self.uses = tuple(dict.fromkeys(use for relation in self.relations for use in relation.uses if use != ANY))
+        self.uses = tuple(
+            dict.fromkeys(use for relation in self.relations for use in relation.uses if use != ANY)
+        )
         self._named_uses = frozenset(self.uses)
         self._related: dict[tuple[str, str], Related] = {}
 
@@ -87,13 +89,17 @@ class Vocabulary:
             raise PolicyError(f"is no TOML: {error}") from None
         unknown = table.keys() - {"replaces", "vocabulary", "relation"}
         if unknown:
-            raise PolicyError(f"`{min(unknown)}` has no meaning: write replaces, [vocabulary.NAME] or [[relation]]")
+            raise PolicyError(
+                f"`{min(unknown)}` has no meaning: write replaces, [vocabulary.NAME] or [[relation]]"
+            )
         words, relations = dict(_words(table)), list(_relations(table))
         replaces = table.get("replaces", False)
         if not isinstance(replaces, bool):
             raise PolicyError("`replaces` is neither true nor false")
         if not replaces:
-            words = dict(self.words) | {name: _merged(self.words.get(name), added) for name, added in words.items()}
+            words = dict(self.words) | {
+                name: _merged(self.words.get(name), added) for name, added in words.items()
+            }
             relations = [*self.relations, *relations]
         return Vocabulary(words.values(), relations)
 
@@ -102,11 +108,15 @@ class Vocabulary:
             for word, general in vocabulary.narrows.items():
                 for more in general:
                     if more not in vocabulary.narrows:
-                        raise PolicyError(f"`{vocabulary.name}:{word}` narrows `{more}`, which is no word of `{vocabulary.name}`")
+                        raise PolicyError(
+                            f"`{vocabulary.name}:{word}` narrows `{more}`, which is no word of `{vocabulary.name}`"
+                        )
             try:
                 TopologicalSorter(vocabulary.narrows).prepare()
             except CycleError as error:
-                raise PolicyError(f"`{vocabulary.name}:{error.args[1][0]}` narrows itself") from None
+                raise PolicyError(
+                    f"`{vocabulary.name}:{error.args[1][0]}` narrows itself"
+                ) from None
         for relation in self.relations:
             for term in relation.terms:
                 if not self.has(term):
@@ -123,7 +133,12 @@ class Vocabulary:
         level = list(self.words[name].narrows[word])
         while level:
             general |= dict.fromkeys(level)
-            level = [more for narrower in level for more in self.words[name].narrows.get(narrower, ()) if more not in general]
+            level = [
+                more
+                for narrower in level
+                for more in self.words[name].narrows.get(narrower, ())
+                if more not in general
+            ]
         return list(general)
 
     def related(self, name: str, use: str) -> Related:
@@ -141,7 +156,10 @@ class Vocabulary:
     def _questions(self) -> dict[str, str]:
         """Use -> the first use of the table of which the words of all vocabularies say the same."""
         first: dict[tuple[Related, ...], str] = {}
-        return {use: first.setdefault(tuple(self.related(name, use) for name in self.words), use) for use in self.uses}
+        return {
+            use: first.setdefault(tuple(self.related(name, use) for name in self.words), use)
+            for use in self.uses
+        }
 
     def question(self, use: str) -> str:
         """Return the first use of the table that is the same question: `train` of `ai-train`.
@@ -161,7 +179,9 @@ class Vocabulary:
         touching = set()
         for relation in self.relations:
             if row_use in relation.uses:
-                words = [term.partition(":")[2] for term in relation.terms if term.startswith(f"{name}:")]
+                words = [
+                    term.partition(":")[2] for term in relation.terms if term.startswith(f"{name}:")
+                ]
                 if relation.kind == "within":
                     within |= dict.fromkeys(words)
                 else:
@@ -179,7 +199,14 @@ class Vocabulary:
         levels: list[tuple[str, ...]] = [(word,)]
         seen = {word}
         while levels[-1]:
-            level = tuple(dict.fromkeys(more for narrower in levels[-1] for more in narrows[narrower] if more not in seen))
+            level = tuple(
+                dict.fromkeys(
+                    more
+                    for narrower in levels[-1]
+                    for more in narrows[narrower]
+                    if more not in seen
+                )
+            )
             seen.update(level)
             levels.append(level)
         return tuple(levels[:-1])
@@ -194,7 +221,9 @@ def add_vocabularies(text: str) -> None:
     before, after = _shipped(), _shipped().joined(text)
     if after.relations[: len(before.relations)] != before.relations:
         raise PolicyError("it cannot replace the table: leave out `replaces`")
-    if changed := next((name for name, words in before.words.items() if after.words[name] != words), None):
+    if changed := next(
+        (name for name, words in before.words.items() if after.words[name] != words), None
+    ):
         raise PolicyError(f"it cannot change the vocabulary `{changed}`: write one of its own")
     for relation in after.relations[len(before.relations) :]:
         for term in relation.terms:
@@ -202,14 +231,18 @@ def add_vocabularies(text: str) -> None:
                 raise PolicyError(f"it cannot say what `{term}` means: that is no word of its own")
         for use in relation.uses:
             if use not in (ANY, *before.uses):
-                raise PolicyError(f"the table has no use `{use}`: a word that is a use of its own name needs no row")
+                raise PolicyError(
+                    f"the table has no use `{use}`: a word that is a use of its own name needs no row"
+                )
     _added.append(text)
     _shipped.cache_clear()
 
 
 @cache
 def _shipped() -> Vocabulary:
-    table = tomllib.loads(files("comity.policies.vocabulary").joinpath("vocabulary.toml").read_text("utf-8"))
+    table = tomllib.loads(
+        files("comity.policies.vocabulary").joinpath("vocabulary.toml").read_text("utf-8")
+    )
     vocabulary = Vocabulary(dict(_words(table)).values(), _relations(table))
     for text in _added:
         vocabulary = vocabulary.joined(text)
@@ -220,7 +253,9 @@ def _words(table: Mapping[str, Any]) -> Iterator[tuple[str, Words]]:
     for name, entry in _mapping(table.get("vocabulary", {}), "vocabulary").items():
         entry = _mapping(entry, f"vocabulary.{name}")
         narrows = {}
-        for word, properties in _mapping(entry.get("terms", {}), f"vocabulary.{name}.terms").items():
+        for word, properties in _mapping(
+            entry.get("terms", {}), f"vocabulary.{name}.terms"
+        ).items():
             general = _mapping(properties, f"vocabulary.{name}.terms.{word}").get("narrows", [])
             narrows[word] = _texts(general, f"vocabulary.{name}.terms.{word}.narrows")
         descriptions: dict[str, Any] = {key: str(entry.get(key, "")) for key in DESCRIPTIONS}
@@ -241,14 +276,19 @@ def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
         kind = row.get("kind")
         if kind not in KINDS:
             raise PolicyError(f"{row_name}: kind `{kind}` is none: write {' or '.join(KINDS)}")
-        uses, terms = _texts(row.get("uses"), f"{row_name}: uses"), _texts(row.get("terms"), f"{row_name}: terms")
+        uses, terms = (
+            _texts(row.get("uses"), f"{row_name}: uses"),
+            _texts(row.get("terms"), f"{row_name}: terms"),
+        )
         yield Relation(tuple(use.lower() for use in uses), terms, kind, str(row.get("why", "")))
 
 
 def _merged(shipped: Words | None, added: Words) -> Words:
     if shipped is None:
         return added
-    merged = {key: getattr(added, key) or getattr(shipped, key) for key in (*DESCRIPTIONS, *PROPERTIES)}
+    merged = {
+        key: getattr(added, key) or getattr(shipped, key) for key in (*DESCRIPTIONS, *PROPERTIES)
+    }
     return Words(added.name, {**shipped.narrows, **added.narrows}, **merged)
 
 

@@ -25,7 +25,9 @@ class UseRows:
         for use in declared:
             self._declared.setdefault(self._vocabulary.question(use), use)
         questions = Counter(map(self._vocabulary.question, self._vocabulary.uses))
-        self.shared = frozenset(self._row(question) for question, number in questions.items() if number > 1)
+        self.shared = frozenset(
+            self._row(question) for question, number in questions.items() if number > 1
+        )
         """The rows whose question is asked in several words."""
 
     def _row(self, question: str) -> str:
@@ -40,7 +42,9 @@ class UseRows:
             rows.setdefault(self._row(self._vocabulary.question(use)), []).append(use)
         for members in rows.values():
             if len(members) > 1:
-                members.sort(key=lambda use: (uses[use]["verdict"] != "deny", not uses[use]["stated"]))
+                members.sort(
+                    key=lambda use: (uses[use]["verdict"] != "deny", not uses[use]["stated"])
+                )
         return rows
 
 

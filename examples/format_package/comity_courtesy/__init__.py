@@ -15,7 +15,16 @@ from comity.policies.answers.request import Facts
 from comity.policies.answers.rule import ALLOWS, FINDING, REFUSES, Rule
 from comity.policies.document.document import Content
 from comity.policies.formats.file import File, SiteFiles
-from comity.policies.formats.format import AgentReading, Format, Headers, Resource, Response, SiteReading, Statements, WellKnown
+from comity.policies.formats.format import (
+    AgentReading,
+    Format,
+    Headers,
+    Resource,
+    Response,
+    SiteReading,
+    Statements,
+    WellKnown,
+)
 from comity.policies.formats.robots.file import PATH as ROBOTS
 from comity.policies.formats.robots.file import lines_of
 from comity.policies.syntax.printable import printable
@@ -28,11 +37,17 @@ NAME = "courtesy"  # of the line, the field and the element
 RULES = {
     "courtesy.visit": Rule(REFUSES, "Courtesy 1.0", "courtesy.txt asks not to visit these paths"),
     "courtesy.unreachable": Rule(
-        REFUSES, "Courtesy 1.0", "courtesy.txt cannot be had: nobody knows who may visit", status=503, is_unreachable=True
+        REFUSES,
+        "Courtesy 1.0",
+        "courtesy.txt cannot be had: nobody knows who may visit",
+        status=503,
+        is_unreachable=True,
     ),
     "courtesy.no": Rule(REFUSES, "Courtesy 1.0", "Courtesy says no to a use"),
     "courtesy.yes": Rule(ALLOWS, "Courtesy 1.0", "Courtesy says yes to a use"),
-    "courtesy.value": Rule(FINDING, "Courtesy 1.0", "a word or a value that Courtesy does not have"),
+    "courtesy.value": Rule(
+        FINDING, "Courtesy 1.0", "a word or a value that Courtesy does not have"
+    ),
 }
 
 VOCABULARY = """
@@ -92,7 +107,9 @@ class CourtesyReading(AgentReading):
         self._file = file
         self._wishes = wishes
 
-    def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision | None:
+    def access(
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+    ) -> Decision | None:
         reasons = tuple(self.considered(target, facts))
         return Decision(verdict=Verdict.DENY, reasons=reasons[:1]) if reasons else None
 
@@ -101,7 +118,9 @@ class CourtesyReading(AgentReading):
             yield self._file.outcome_reason("courtesy.unreachable")
         wish = self._wishes.deciding(VISIT, target)
         if wish and not wish.is_granted:
-            yield self._file.reason("courtesy.visit", line=wish.location.line, text=wish.location.text)
+            yield self._file.reason(
+                "courtesy.visit", line=wish.location.line, text=wish.location.text
+            )
 
     def statements(self, resource: Resource) -> Statements:
         deciding = (self._wishes.deciding(word, resource.target) for word in USES)
@@ -109,7 +128,9 @@ class CourtesyReading(AgentReading):
 
     def everywhere(self) -> tuple[Statement, ...]:
         return tuple(
-            _statement(wish) for wish in self._wishes.wishes if wish.word != VISIT and (wish.is_granted or wish.pattern == "/")
+            _statement(wish)
+            for wish in self._wishes.wishes
+            if wish.word != VISIT and (wish.is_granted or wish.pattern == "/")
         )
 
 
@@ -118,14 +139,20 @@ def read_site(site: SiteFiles) -> CourtesySite:
     file = File(site.origin + PATH, site.get(PATH))
     carriers = [parse_file(file.text, file.url)] if file.is_present else []
     lines = (line for line in lines_of(site) if line.name == NAME)
-    carriers += (parse_members(line.value.decode("utf-8", "replace"), line.source(site.origin + ROBOTS)) for line in lines)
+    carriers += (
+        parse_members(line.value.decode("utf-8", "replace"), line.source(site.origin + ROBOTS))
+        for line in lines
+    )
     return CourtesySite(file, _joined(carriers))
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
     """The fields of one response."""
     carriers = [
-        parse_members(value.decode("utf-8", "replace"), Location(part="header Courtesy", text=printable(value)))
+        parse_members(
+            value.decode("utf-8", "replace"),
+            Location(part="header Courtesy", text=printable(value)),
+        )
         for value in headers[NAME.encode()]
     ]
     return _stated(_joined(carriers))
@@ -154,7 +181,9 @@ def _stated(carrier: Wishes) -> Statements:
 
 
 def _statement(wish: Wish) -> Statement:
-    rule, verdict = ("courtesy.yes", Verdict.ALLOW) if wish.is_granted else ("courtesy.no", Verdict.DENY)
+    rule, verdict = (
+        ("courtesy.yes", Verdict.ALLOW) if wish.is_granted else ("courtesy.no", Verdict.DENY)
+    )
     return Statement(f"courtesy:{wish.word}", verdict, rule, wish.location)
 
 

@@ -47,7 +47,9 @@ class Wishes(NamedTuple):
     def deciding(self, word: str, target: str) -> Wish | None:
         """The first refusal, else the first permission; None: neither."""
         covering = [wish for wish in self.wishes if wish.word == word and wish.covers(target)]
-        return next((wish for wish in covering if not wish.is_granted), covering[0] if covering else None)
+        return next(
+            (wish for wish in covering if not wish.is_granted), covering[0] if covering else None
+        )
 
 
 def parse_file(text: bytes, url: str) -> Wishes:
@@ -78,12 +80,21 @@ def _members(text: str, location: Location, findings: Findings) -> Iterator[Wish
             yield wish
 
 
-def _wish(word: str, value: str, pattern: str, location: Location, findings: Findings) -> Wish | None:
+def _wish(
+    word: str, value: str, pattern: str, location: Location, findings: Findings
+) -> Wish | None:
     word, value = word.strip().lower(), value.lower()
     if word not in (VISIT, *USES):
-        findings.report("courtesy.value", "`{}` is no word of Courtesy", word.encode(), line=location.line)
+        findings.report(
+            "courtesy.value", "`{}` is no word of Courtesy", word.encode(), line=location.line
+        )
         return None
     if value not in ("yes", "no"):
-        findings.report("courtesy.value", "`{}` is neither yes nor no: it refuses", value.encode(), line=location.line)
+        findings.report(
+            "courtesy.value",
+            "`{}` is neither yes nor no: it refuses",
+            value.encode(),
+            line=location.line,
+        )
         pattern = ""  # what else of the line is meant, nobody knows
     return Wish(word, value == "yes", normal_pattern((pattern or "/").encode()), location)

@@ -61,7 +61,9 @@ def test_markdown_has_a_section_for_each_group(capsys: pytest.CaptureFixture[str
     assert "- GPTBot may fetch nothing (site/robots.txt:5)." in shown.splitlines()
 
 
-def test_markdown_has_no_markup_of_the_files(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_markdown_has_no_markup_of_the_files(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (site / "robots.txt").write_text("User-agent: *\nDisallow: /`<b>[a](b)\x1b[0m\u202e\n", "utf-8")
     assert run("site", "--format", "markdown") == 0
     shown = capsys.readouterr().out
@@ -72,7 +74,20 @@ def test_markdown_has_no_markup_of_the_files(site: Path, capsys: pytest.CaptureF
 
 @pytest.mark.usefixtures("site")
 def test_json_has_the_lines_that_decide(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("site", "--format", "json", "--origin", "https://site.example", "--agent", "GPTBot", "--url", "/private") == 0
+    assert (
+        run(
+            "site",
+            "--format",
+            "json",
+            "--origin",
+            "https://site.example",
+            "--agent",
+            "GPTBot",
+            "--url",
+            "/private",
+        )
+        == 0
+    )
     told = json.loads(capsys.readouterr().out)
     assert told["origin"] == "https://site.example"
     assert told["files"] == [{"file": "site/robots.txt", "outcome": "read"}]
@@ -101,16 +116,24 @@ def test_json_has_the_lines_that_decide(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "comity explain: `nowhere` is no folder, and no URL: write https:// before a host"),
+        (
+            ["nowhere"],
+            "comity explain: `nowhere` is no folder, and no URL: write https:// before a host",
+        ),
         (
             ["site", "--url", "https://other.example/"],
             "comity explain: `https://other.example/` is no URL of https://example.com",
         ),
-        (["https://example.com/", "--origin", "https://example.org"], "comity explain: an origin is given for a folder"),
+        (
+            ["https://example.com/", "--origin", "https://example.org"],
+            "comity explain: an origin is given for a folder",
+        ),
         (["site", "--origin", "example.org"], "is not an http or https URL"),
     ],
 )
-def test_wrong_usage_is_told_in_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_told_in_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(*arguments) == 2
     shown = capsys.readouterr()
     assert message in shown.err
@@ -118,7 +141,9 @@ def test_wrong_usage_is_told_in_one_line(arguments: list[str], message: str, cap
     assert shown.out == ""
 
 
-def test_a_folder_with_nothing_in_it_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_with_nothing_in_it_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(str(tmp_path)) == 2
     assert f"neither a policy file nor a page of {tmp_path} could be had" in capsys.readouterr().err
 
@@ -133,8 +158,12 @@ def test_a_server_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) 
     assert last == f"comity explain: neither a policy file nor a page of {origin} could be had"
 
 
-def test_a_site_is_explained_with_its_page(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    page = serve.Answer("<p>page</p>", content_type="text/html", headers={"X-Robots-Tag": "noarchive"})
+def test_a_site_is_explained_with_its_page(
+    serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = serve.Answer(
+        "<p>page</p>", content_type="text/html", headers={"X-Robots-Tag": "noarchive"}
+    )
     server = serve({"/robots.txt": ROBOTS, "/page": page})
     assert run(server.url("/page"), "--format", "json", "--agent", "bingbot") == 0
     assert server.paths[0] == "/robots.txt"
@@ -149,7 +178,9 @@ def test_a_site_is_explained_with_its_page(serve: Serve, capsys: pytest.CaptureF
     assert exception["decided_by"][0]["file"] == server.url("/page")
 
 
-def test_policies_that_cannot_be_had_are_explained(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+def test_policies_that_cannot_be_had_are_explained(
+    serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
     server = serve({"/robots.txt": serve.Answer("", status=503)})
     assert run(server.origin, "--format", "markdown") == 0
     shown = capsys.readouterr().out

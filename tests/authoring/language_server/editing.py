@@ -19,9 +19,14 @@ def at(name: str, marked: str, *, encoding: str = "utf-16") -> tuple[Outline, Po
     return Outline(document), document.position(line, len(before.rpartition("\n")[2]))
 
 
-def items(name: str, marked: str, samples: Samples = NONE, *, has_snippets: bool = False) -> dict[str, CompletionItem]:
+def items(
+    name: str, marked: str, samples: Samples = NONE, *, has_snippets: bool = False
+) -> dict[str, CompletionItem]:
     outline, position = at(name, marked)
-    return {item.label: item for item in completion(outline, position, samples, has_snippets=has_snippets).items}
+    return {
+        item.label: item
+        for item in completion(outline, position, samples, has_snippets=has_snippets).items
+    }
 
 
 def hovered(name: str, marked: str) -> str:

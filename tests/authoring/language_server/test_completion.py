@@ -20,43 +20,103 @@ RSL = '<rsl xmlns="https://rslstandard.org/rsl">\n<content url="/">'
 CASES = [
     # file, text, what is among the items, what is not
     ("robots.txt", "Us|", {"User-agent"}, {"Disallow", "Path", "scope"}),
-    ("robots.txt", f"{ROBOTS}|", {"Disallow", "Allow", "Content-Usage", "Content-Signal", "ACAP-crawler", "Sitemap"}, {"scope"}),
-    ("robots.txt", "|", {"User-agent", "ACAP-crawler", "License"}, {"Disallow", "ACAP-allow-index"}),
-    ("robots.txt", "ACAP-crawler: *\nACAP-|", {"ACAP-allow-index", "ACAP-usage-purpose"}, {"Disallow"}),
+    (
+        "robots.txt",
+        f"{ROBOTS}|",
+        {"Disallow", "Allow", "Content-Usage", "Content-Signal", "ACAP-crawler", "Sitemap"},
+        {"scope"},
+    ),
+    (
+        "robots.txt",
+        "|",
+        {"User-agent", "ACAP-crawler", "License"},
+        {"Disallow", "ACAP-allow-index"},
+    ),
+    (
+        "robots.txt",
+        "ACAP-crawler: *\nACAP-|",
+        {"ACAP-allow-index", "ACAP-usage-purpose"},
+        {"Disallow"},
+    ),
     ("robots.txt", "User-agent: |", {"*", "GPTBot"}, {"/"}),
     ("robots.txt", "User-agent: mybot\nDisallow:\n\nUser-agent: my|", {"mybot"}, {"GPTBot"}),
     ("robots.txt", f"{ROBOTS}Content-Usage: tr|", {"train-ai=n", "train-ai=y"}, {"search=n"}),
     ("robots.txt", f"{ROBOTS}Content-Usage: /a |", {"search=n"}, {"/"}),
     ("robots.txt", f"{ROBOTS}Content-Signal: search=yes, |", {"ai-train=no"}, {"search=yes"}),
-    ("robots.txt", "ACAP-resource-set: news /a\nACAP-crawler: *\nACAP-allow-index: the|", {"the-acap:resource-set:news"}, {"/"}),
-    ("robots.txt", "ACAP-crawler: *\nACAP-allow-index: / time|", {"time-limit=30-days"}, {"max-length=30-words"}),
+    (
+        "robots.txt",
+        "ACAP-resource-set: news /a\nACAP-crawler: *\nACAP-allow-index: the|",
+        {"the-acap:resource-set:news"},
+        {"/"},
+    ),
+    (
+        "robots.txt",
+        "ACAP-crawler: *\nACAP-allow-index: / time|",
+        {"time-limit=30-days"},
+        {"max-length=30-words"},
+    ),
     ("robots.txt", "ACAP-crawler: *\nACAP-allow-crawl: / |", set(), {"time-limit=30-days"}),
     ("robots.txt", "ACAP-qualified-usage: teaser |", {"present-snippet"}, {"time-limit=30-days"}),
-    ("robots.txt", "ACAP-qualified-usage: t present-snippet max|", {"max-length=30-words"}, {"index"}),
+    (
+        "robots.txt",
+        "ACAP-qualified-usage: t present-snippet max|",
+        {"max-length=30-words"},
+        {"index"},
+    ),
     (
         "robots.txt",
         "ACAP-qualified-usage: t present-snippet max-length=3-words\nACAP-composite-usage: c |",
         {"(t)", "index"},
         set(),
     ),
-    ("automation-preferences.txt", "scope: /\nallowed-|", {"allowed-methods", "allowed-purposes"}, {"User-agent"}),
+    (
+        "automation-preferences.txt",
+        "scope: /\nallowed-|",
+        {"allowed-methods", "allowed-purposes"},
+        {"User-agent"},
+    ),
     ("automation-preferences.txt", "allowed-methods: GET, |", {"HEAD"}, {"GET"}),
     ("automation-preferences.txt", "api-automation: |", {"with-key-only"}, {"GET"}),
     ("ai.txt", "|", {"User-agent"}, {"Path", "Element"}),
     ("ai.txt", f"{AI}    |", {"Element", "User-agent"}, {"Lang", "Guideline"}),
     ("ai.txt", f"{AI}    Element: *\n      Disallow: Train |", {"Summarize", "*"}, {"Train"}),
-    ("ai.txt", f"{AI}    Element: *\n      Guide: Index\n        Lang: en|", {"en-US", "en-GB"}, {"de"}),
+    (
+        "ai.txt",
+        f"{AI}    Element: *\n      Guide: Index\n        Lang: en|",
+        {"en-US", "en-GB"},
+        {"de"},
+    ),
     ("ai.txt", "User-agent: *\n  Path: / |", {"html", "json", "xml"}, {"/"}),
     ("ai.xml", '<ai-txt><user-agent names="*"><|', {"path"}, {"user-agent", "disallow"}),
-    ("ai.xml", '<ai-txt><user-agent names="*"><path value="/" |', {"file-type", "value"}, {"names"}),
-    ("ai.xml", '<ai-txt><user-agent names="*"><path value="/" file-type="|"', {"html", "json"}, {"file-type"}),
+    (
+        "ai.xml",
+        '<ai-txt><user-agent names="*"><path value="/" |',
+        {"file-type", "value"},
+        {"names"},
+    ),
+    (
+        "ai.xml",
+        '<ai-txt><user-agent names="*"><path value="/" file-type="|"',
+        {"html", "json"},
+        {"file-type"},
+    ),
     ("tdmrep.json", '[{"loc|', {"location"}, {"tdm-policy"}),
     ("tdmrep.json", '[{"location": "/", |', {"tdm-reservation", "tdm-policy"}, {"url"}),
     ("tdmrep.json", '[{"tdm-reservation": |}]', {"1", "0"}, {"location"}),
     ("rsl.xml", f"{RSL}<lic|", {"license"}, {"permits", "content"}),
     ("rsl.xml", f'{RSL}<license><permits type="|"', {"usage", "user", "geo"}, {"ai-train"}),
-    ("rsl.xml", f'{RSL}<license><permits type="usage">ai-|</permits>', {"ai-train", "ai-all"}, {"commercial"}),
-    ("a.html", '<meta name="robots" content="noindex, no|">', {"noai", "nosnippet"}, {"noindex", "max-snippet"}),
+    (
+        "rsl.xml",
+        f'{RSL}<license><permits type="usage">ai-|</permits>',
+        {"ai-train", "ai-all"},
+        {"commercial"},
+    ),
+    (
+        "a.html",
+        '<meta name="robots" content="noindex, no|">',
+        {"noai", "nosnippet"},
+        {"noindex", "max-snippet"},
+    ),
     ("a.html", '<meta name="t|">', {"tdm-reservation"}, {"robots"}),
     ("a.html", '<meta name="tdm-reservation" content="|">', {"1"}, {"noai"}),
 ]
@@ -115,7 +175,9 @@ def test_every_intent_that_a_file_can_say_has_its_snippet(name: str, places: str
     }
     assert written
     found = items(name, "|")
-    texts = {item.text_edit.new_text for item in found.values() if isinstance(item.text_edit, TextEdit)}
+    texts = {
+        item.text_edit.new_text for item in found.values() if isinstance(item.text_edit, TextEdit)
+    }
     for title, format_, text in written:
         assert f"{title} ({format_})" in found
         assert text in texts or sum(other[:2] == (title, format_) for other in written) > 1
@@ -142,13 +204,23 @@ def test_a_snippet_of_tdmrep_is_a_file_or_a_member_of_what_is_there(text: str) -
     [
         *(
             ("tdmrep.json", text)
-            for text in ("[{|", '[{"loc|', '[{"location": "/a",\n|}]', '[{"location": "[|', "[]\n|", '["|', '["a\\"|')
+            for text in (
+                "[{|",
+                '[{"loc|',
+                '[{"location": "/a",\n|}]',
+                '[{"location": "[|',
+                "[]\n|",
+                '["|',
+                '["a\\"|',
+            )
         ),
         ("rsl.xml", f"{RSL}\n|"),
     ],
 )
 def test_no_file_is_put_into_another(name: str, text: str) -> None:
-    assert not [item for item in items(name, text).values() if item.kind == CompletionItemKind.Snippet]
+    assert not [
+        item for item in items(name, text).values() if item.kind == CompletionItemKind.Snippet
+    ]
 
 
 def test_an_editor_with_snippets_gets_places_to_fill_in() -> None:
@@ -161,12 +233,18 @@ def test_an_editor_with_snippets_gets_places_to_fill_in() -> None:
 
 def test_paths_and_elements_are_those_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "news").mkdir()
-    (tmp_path / "news" / "a b.html").write_text('<article id="main" class="teaser big"><p>', "utf-8")
-    (tmp_path / "sitemap.xml").write_text("<urlset><url><loc>https://example.com/shop/1?a=b&amp;c</loc></url></urlset>", "utf-8")
+    (tmp_path / "news" / "a b.html").write_text(
+        '<article id="main" class="teaser big"><p>', "utf-8"
+    )
+    (tmp_path / "sitemap.xml").write_text(
+        "<urlset><url><loc>https://example.com/shop/1?a=b&amp;c</loc></url></urlset>", "utf-8"
+    )
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "x.html").write_text("<video>", "utf-8")
     site = samples(tmp_path)
-    assert {"/news/", "/news/a%20b.html", "/shop/", "/shop/1?a=b&c"} <= items("robots.txt", f"{ROBOTS}Disallow: /|", site).keys()
+    assert {"/news/", "/news/a%20b.html", "/shop/", "/shop/1?a=b&c"} <= items(
+        "robots.txt", f"{ROBOTS}Disallow: /|", site
+    ).keys()
     found = items("ai.txt", f"{AI}    Element: |", site).keys()
     assert {"*", "article", "#main", ".teaser", ".big", "p"} <= found
     assert "video" not in found

@@ -29,7 +29,9 @@ ENCODINGS = [UTF8, UTF16, UTF32]
 def test_lines_end_at_cr_lf_and_crlf_and_at_nothing_else(text: str) -> None:
     lines = split(text)
     assert "".join(lines) == text
-    assert [line.rstrip("\r\n") for line in lines] == text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    assert [line.rstrip("\r\n") for line in lines] == text.replace("\r\n", "\n").replace(
+        "\r", "\n"
+    ).split("\n")
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -39,8 +41,12 @@ def test_a_column_is_that_number_of_characters_again(encoding: str, text: str) -
         assert characters(text, units(text[:number], encoding), encoding) == number
 
 
-@pytest.mark.parametrize(("encoding", "columns"), [(UTF8, [0, 4, 6, 7]), (UTF16, [0, 2, 3, 4]), (UTF32, [0, 1, 2, 3])])
-def test_characters_beyond_the_basic_plane_are_two_units_of_utf_16_and_four_of_utf_8(encoding: str, columns: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "columns"), [(UTF8, [0, 4, 6, 7]), (UTF16, [0, 2, 3, 4]), (UTF32, [0, 1, 2, 3])]
+)
+def test_characters_beyond_the_basic_plane_are_two_units_of_utf_16_and_four_of_utf_8(
+    encoding: str, columns: list[int]
+) -> None:
     text = "😀éx"
     assert [units(text[:number], encoding) for number in range(4)] == columns
     document = Document("file:///robots.txt", text, encoding=encoding)
@@ -54,10 +60,16 @@ def test_a_column_within_a_character_is_the_one_before_it() -> None:
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @given(TEXTS, TEXTS, st.data())
-def test_an_edit_makes_the_text_that_the_editor_has(encoding: str, text: str, new: str, data: st.DataObject) -> None:
+def test_an_edit_makes_the_text_that_the_editor_has(
+    encoding: str, text: str, new: str, data: st.DataObject
+) -> None:
     text, new = without_surrogates(text), without_surrogates(new)
     buffer, document = Buffer(text), Document("untitled:a", text, encoding=encoding)
-    places = [(line, column) for line in range(len(document.lines)) for column in range(len(document.line(line)) + 1)]
+    places = [
+        (line, column)
+        for line in range(len(document.lines))
+        for column in range(len(document.line(line)) + 1)
+    ]
     start, end = sorted(data.draw(st.tuples(st.sampled_from(places), st.sampled_from(places))))
     buffer.replace(Range(document.position(*start), document.position(*end)), new, encoding)
 
@@ -69,7 +81,9 @@ def test_an_edit_makes_the_text_that_the_editor_has(encoding: str, text: str, ne
 
 
 @given(TEXTS, st.lists(st.tuples(*[st.integers(0, 2**31 - 1)] * 4, TEXTS), max_size=5))
-def test_places_that_do_not_exist_are_the_nearest_that_do(text: str, edits: list[tuple[int, int, int, int, str]]) -> None:
+def test_places_that_do_not_exist_are_the_nearest_that_do(
+    text: str, edits: list[tuple[int, int, int, int, str]]
+) -> None:
     buffer = Buffer(text)
     for line, column, last, end, new in edits:
         buffer.replace(Range(Position(line, column), Position(last, end)), new, UTF16)

@@ -25,11 +25,19 @@ def test_neovim_shows_completes_mends_and_saves(tmp_path: Path) -> None:
     """Neovim as its user has set it up: the file of editors/neovim, and the command."""
     assert shutil.which("nvim"), "Neovim is missing: apt-get install neovim"
     (tmp_path / "robots.txt").write_text("User-agent: GPTBot\nDissallow: /private\n", "utf-8")
-    command = json.dumps([sys.executable, "-c", SCRIPT, "languageserver"]).replace("[", "{").replace("]", "}")
-    (tmp_path / "init.lua").write_text(
-        f"vim.g.comity_command = {command}\ndofile({str(EDITORS / 'neovim/comity.lua')!r})\n", "utf-8"
+    command = (
+        json.dumps([sys.executable, "-c", SCRIPT, "languageserver"])
+        .replace("[", "{")
+        .replace("]", "}")
     )
-    folders = {name: str(tmp_path / "home") for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")}
+    (tmp_path / "init.lua").write_text(
+        f"vim.g.comity_command = {command}\ndofile({str(EDITORS / 'neovim/comity.lua')!r})\n",
+        "utf-8",
+    )
+    folders = {
+        name: str(tmp_path / "home")
+        for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+    }
     session = Path(__file__).with_name("neovim.lua")
     done = subprocess.run(
         ["nvim", "--headless", "-n", "-u", "init.lua", "-c", f"luafile {session}"],
@@ -54,26 +62,40 @@ def test_emacs_shows_completes_mends_lays_out_and_saves(tmp_path: Path) -> None:
     site, home = tmp_path / "site", tmp_path / "home"
     site.mkdir()
     (site / "robots.txt").write_text("User-agent: GPTBot\nDissallow: /private\n", "utf-8")
-    (site / "ai.txt").write_text("User-agent: *\n    Path: / html\n  Element: p\n Disallow: Train\n", "utf-8")
+    (site / "ai.txt").write_text(
+        "User-agent: *\n    Path: / html\n  Element: p\n Disallow: Train\n", "utf-8"
+    )
     (site / "tdmrep.json").write_text('[{"location": "/", "tdm-reservation": 2}]\n', "utf-8")
     (site / "page.html").write_text("<p>", "utf-8")
     (home / ".emacs.d").mkdir(parents=True)
     command = " ".join(map(json.dumps, [sys.executable, "-c", SCRIPT, "languageserver"]))
     (home / ".emacs.d/init.el").write_text(
-        f"(setq comity-command '({command}))\n(load {json.dumps(str(EDITORS / 'emacs/comity.el'))})\n", "utf-8"
+        f"(setq comity-command '({command}))\n(load {json.dumps(str(EDITORS / 'emacs/comity.el'))})\n",
+        "utf-8",
     )
     session = Path(__file__).with_name("emacs.el")
-    status, screen = in_terminal(["emacs", "-nw", "-l", str(session)], site, {"HOME": str(home), "TERM": "vt100"})
-    seen = (site / "seen").read_text("utf-8") if (site / "seen").exists() else screen.decode("utf-8", "replace")
+    status, screen = in_terminal(
+        ["emacs", "-nw", "-l", str(session)], site, {"HOME": str(home), "TERM": "vt100"}
+    )
+    seen = (
+        (site / "seen").read_text("utf-8")
+        if (site / "seen").exists()
+        else screen.decode("utf-8", "replace")
+    )
     assert status == 0, seen
     assert "robots.misspelled" in seen
     assert "completed Crawl-delay: \n" in seen
     assert "form ai.xml <?xml version=" in seen
     assert "json comity [tdmrep." in seen
     text = (site / "robots.txt").read_text("utf-8")
-    assert text == "User-agent: GPTBot\nDisallow: /private\nDisallow: /a\nCrawl-delay: 10\nDisallow: /page.html\n"
+    assert (
+        text
+        == "User-agent: GPTBot\nDisallow: /private\nDisallow: /a\nCrawl-delay: 10\nDisallow: /page.html\n"
+    )
     text = (site / "ai.txt").read_text("utf-8")
-    assert text == "User-agent: *\n    Path: / html\n        Element: p\n            Disallow: Train\n"
+    assert (
+        text == "User-agent: *\n    Path: / html\n        Element: p\n            Disallow: Train\n"
+    )
 
 
 def in_terminal(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, bytes]:
@@ -81,7 +103,12 @@ def in_terminal(command: list[str], folder: Path, environment: dict[str, str]) -
     controller, terminal = pty.openpty()
     screen = bytearray()
     with subprocess.Popen(
-        ["setsid", "--ctty", *command], cwd=folder, env=os.environ | environment, stdin=terminal, stdout=terminal, stderr=terminal
+        ["setsid", "--ctty", *command],
+        cwd=folder,
+        env=os.environ | environment,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
     ) as process:
         os.close(terminal)
         with suppress(OSError):  # the end of a terminal is an error in Linux
@@ -96,9 +123,13 @@ def in_terminal(command: list[str], folder: Path, environment: dict[str, str]) -
 def test_the_extension_of_visual_studio_code_packages(tmp_path: Path) -> None:
     assert shutil.which("npm"), "npm is missing: apt-get install npm"
     folder = tmp_path / "vscode"
-    shutil.copytree(EDITORS / "vscode", folder, ignore=shutil.ignore_patterns("node_modules", "*.vsix"))
+    shutil.copytree(
+        EDITORS / "vscode", folder, ignore=shutil.ignore_patterns("node_modules", "*.vsix")
+    )
     for command in (["npm", "ci", "--no-audit", "--no-fund"], ["npm", "run", "package"]):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=600, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr
     assert list(folder.glob("comity-*.vsix"))
 

@@ -41,10 +41,15 @@ XML_PATH = '<path value="/#"><element name="*"><disallow><action>Train</action><
 SHAPES: dict[str, dict[str, Callable[[int], str]]] = {
     "robots.txt": {
         "crawlers of ACAP": around("ACAP-crawler: {}\nACAP-disallow-index: /\n", words("a#")),
-        "one crawler in two lines": around("ACAP-crawler: {}\nACAP-crawler: {}\nACAP-disallow-index: /\n", words("a")),
+        "one crawler in two lines": around(
+            "ACAP-crawler: {}\nACAP-crawler: {}\nACAP-disallow-index: /\n", words("a")
+        ),
         "agents in a line": around("User-agent: {}\nDisallow: /\n", words("a#")),
         "paths in a line": around("ACAP-crawler: *\nACAP-disallow-index: {}\n", words("/#")),
-        "a set": around("ACAP-resource-set-def: s {}\nACAP-crawler: *\nACAP-allow-index: the-acap:resource-set:s\n", words("/#")),
+        "a set": around(
+            "ACAP-resource-set-def: s {}\nACAP-crawler: *\nACAP-allow-index: the-acap:resource-set:s\n",
+            words("/#"),
+        ),
         "preferences": around("User-agent: *\nContent-Usage: {}\nUsage: {}\n", words("u#=n", ", ")),
         "signals": around("User-agent: *\nContent-Signal: {}\n", words("u#=no", ", ")),
         "one line of many characters": around("User-agent: *\nDisallow: /{}\n", words("é 😀a#")),
@@ -52,27 +57,42 @@ SHAPES: dict[str, dict[str, Callable[[int], str]]] = {
         "groups of one agent": words("User-agent: gptbot\nDisallow: /#\n", "\n"),
         "groups of ACAP": words("ACAP-crawler: a#\nACAP-disallow-index: /#\n", "\n"),
         "rules": around("User-agent: *\n{}\n", words("Disallow: /#", "\n")),
-        "usages": around("{}\nACAP-crawler: *\n", words("ACAP-usage-definition: n# index\nACAP-disallow-(n#): /", "\n")),
+        "usages": around(
+            "{}\nACAP-crawler: *\n",
+            words("ACAP-usage-definition: n# index\nACAP-disallow-(n#): /", "\n"),
+        ),
         "unknown records": words("Noindex#: /\n", ""),
         "comments": words("# a\n", ""),
     },
     "ai.txt": {
         "agents": around("User-agent: {}" + BLOCK, words("a#")),
-        "actions": around("User-agent: *\n  Path: / html\n    Element: *\n      Disallow: {}\n", words("a#")),
-        "elements": around("User-agent: *\n  Path: / html\n    Element: {}\n      Disallow: Train\n", words("p.a#", ", ")),
+        "actions": around(
+            "User-agent: *\n  Path: / html\n    Element: *\n      Disallow: {}\n", words("a#")
+        ),
+        "elements": around(
+            "User-agent: *\n  Path: / html\n    Element: {}\n      Disallow: Train\n",
+            words("p.a#", ", "),
+        ),
         "blocks": words(f"User-agent: a#{BLOCK}", ""),
-        "paths": around("User-agent: *\n{}    Element: p\n      Disallow: Train\n", words("  Path: /# html\n", "")),
+        "paths": around(
+            "User-agent: *\n{}    Element: p\n      Disallow: Train\n",
+            words("  Path: /# html\n", ""),
+        ),
         "Spawning's form": around("User-Agent: *\n{}", words("Disallow: *.a#\n", "")),
     },
     "automation-preferences.txt": {
-        "purposes": around("scope: /\nallowed-methods: GET\nallowed-purposes: {}\n", words("a#", ", ")),
+        "purposes": around(
+            "scope: /\nallowed-methods: GET\nallowed-purposes: {}\n", words("a#", ", ")
+        ),
         "agents": around("scope: /\nuser-agent: {}\nallowed-methods: GET\n", words("a#", ", ")),
         "groups": words("scope: /#\nallowed-methods: GET\n\n", ""),
         "lines of a group": around("scope: /\n{}", words("allowed-methods: A#\n", "")),
     },
     "tdmrep.json": {
         "rules in a line": around("[{}]", words('{"location": "/#", "tdm-reservation": 1}', ", ")),
-        "rules in lines": around("[\n{}\n]", words('{"location": "/#",\n"tdm-reservation": 1}', ",\n")),
+        "rules in lines": around(
+            "[\n{}\n]", words('{"location": "/#",\n"tdm-reservation": 1}', ",\n")
+        ),
         "members": around('[{"location": "/", {}}]', words('"a#": 1', ", ")),
         "brackets": around("{}{", words("[", "")),
         "members in brackets": lambda size: "[" * size + "{" + words('"a#": 1', ", ")(size),
@@ -85,7 +105,11 @@ SHAPES: dict[str, dict[str, Callable[[int], str]]] = {
         "open elements": around(RSL, words("<permits>", "")),
         "ends of other elements": around(RSL, lambda size: "<a>" * size + "</b>" * size),
     },
-    "ai.xml": {"paths": around('<ai-txt><user-agent names="*">{}</user-agent></ai-txt>', words(XML_PATH, ""))},
+    "ai.xml": {
+        "paths": around(
+            '<ai-txt><user-agent names="*">{}</user-agent></ai-txt>', words(XML_PATH, "")
+        )
+    },
     "page.html": {
         "elements in a line": words('<meta name="robots" content="noai">', ""),
         "elements in lines": words('<meta name="robots" content="noai">', "\n"),
@@ -161,7 +185,9 @@ def test_requests_take_twice_the_calls_for_twice_the_text(
             of_size[task] = calls(partial(work.run, task, snapshot, arguments))
         counts.append(of_size)
     less, more = counts
-    assert {task: (less[task], more[task]) for task in less if more[task] > GROWTH * less[task] + SLACK} == {}
+    assert {
+        task: (less[task], more[task]) for task in less if more[task] > GROWTH * less[task] + SLACK
+    } == {}
 
 
 def test_an_answer_has_a_bound() -> None:
@@ -174,7 +200,9 @@ def test_an_answer_has_a_bound() -> None:
 
 def test_a_large_file_is_looked_at_without_its_folder(tmp_path: Path) -> None:
     rules = "Disallow: /a\n" * (diagnostics.MAX_IN_FOLDER // 13)
-    (tmp_path / "ai.txt").write_text("User-agent: *\n  Path: / html\n    Element: *\n      Disallow: Train\n", "utf-8")
+    (tmp_path / "ai.txt").write_text(
+        "User-agent: *\n  Path: / html\n    Element: *\n      Disallow: Train\n", "utf-8"
+    )
     for comment, looks in (("", True), ("# a\n" * 10, False)):
         text = f"User-agent: *\nContent-Signal: ai-train=yes\n{rules[: -100 if looks else None]}{comment}"
         document = Document((tmp_path / "robots.txt").as_uri(), text)

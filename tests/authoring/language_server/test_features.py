@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from lsprotocol.types import CodeAction, CodeActionKind, CreateFile, Position, Range, TextDocumentEdit, TextEdit
+from lsprotocol.types import (
+    CodeAction,
+    CodeActionKind,
+    CreateFile,
+    Position,
+    Range,
+    TextDocumentEdit,
+    TextEdit,
+)
 
 from comity.authoring.language_server.documents import Buffer, Document
 from comity.authoring.language_server.features import actions, names
@@ -58,7 +66,9 @@ def outline(name: str, text: str) -> Outline:
 
 def applied(document: Document, edits: list[TextEdit]) -> str:
     buffer = Buffer(document.text)
-    for edit in sorted(edits, key=lambda edit: (edit.range.start.line, edit.range.start.character), reverse=True):
+    for edit in sorted(
+        edits, key=lambda edit: (edit.range.start.line, edit.range.start.character), reverse=True
+    ):
         buffer.replace(edit.range, edit.new_text, document.encoding)
     return buffer.text
 
@@ -83,7 +93,9 @@ def test_a_name_leads_to_its_definition(place: str, offset: int, line: int) -> N
 def test_references_are_all_places_whatever_their_case() -> None:
     found = names.locations(*marked(ACAP, "news /news/", 1), definitions_only=False)
     assert [location.range.start.line for location in found] == [6, 10, 11]
-    found = names.locations(*marked(ACAP, "teaser present", 1), definitions_only=False, with_definitions=False)
+    found = names.locations(
+        *marked(ACAP, "teaser present", 1), definitions_only=False, with_definitions=False
+    )
     assert [location.range.start.line for location in found] == [8, 10]
 
 
@@ -92,9 +104,11 @@ def test_a_name_is_renamed_everywhere_and_nothing_else_is() -> None:
     edit = names.rename(*place, "articles")
     assert edit
     assert edit.changes
-    assert applied(place[0].document, list(edit.changes["file:///site/robots.txt"])) == ACAP.replace(
-        "set: news", "set: articles"
-    ).replace("set:news", "set:articles").replace("set:News", "set:articles")
+    assert applied(
+        place[0].document, list(edit.changes["file:///site/robots.txt"])
+    ) == ACAP.replace("set: news", "set: articles").replace("set:news", "set:articles").replace(
+        "set:News", "set:articles"
+    )
 
 
 @pytest.mark.parametrize("name", ["", "a b", "1a", "(x)", "all", "index"])
@@ -113,7 +127,11 @@ def test_a_set_and_a_usage_of_one_name_are_two() -> None:
 
 def test_symbols_are_groups_with_their_lines() -> None:
     roots = symbols(outline("robots.txt", ACAP))
-    assert [symbol.name for symbol in roots][:3] == ["User-agent: a", "User-agent: b", "ACAP-resource-set: news /news/ /opinion/"]
+    assert [symbol.name for symbol in roots][:3] == [
+        "User-agent: a",
+        "User-agent: b",
+        "ACAP-resource-set: news /news/ /opinion/",
+    ]
     assert [child.name for child in roots[1].children or ()] == ["Disallow: /x"]
     nested = symbols(outline("ai.txt", AI))
     path = (nested[0].children or [])[0]
@@ -126,7 +144,11 @@ def test_blocks_and_comments_are_folded() -> None:
     ranges = {(fold.start_line, fold.end_line) for fold in folding(outline("robots.txt", ACAP))}
     assert ranges == {(0, 1), (3, 4), (9, 12)}
     xml = '<rsl>\n <content url="/">\n  <license>\n  </license>\n </content>\n</rsl>\n'
-    assert {(fold.start_line, fold.end_line) for fold in folding(outline("rsl.xml", xml))} == {(0, 5), (1, 4), (2, 3)}
+    assert {(fold.start_line, fold.end_line) for fold in folding(outline("rsl.xml", xml))} == {
+        (0, 5),
+        (1, 4),
+        (2, 3),
+    }
 
 
 def decoded(document: Outline, *lines: int) -> list[tuple[str, str]]:
@@ -137,7 +159,11 @@ def decoded(document: Outline, *lines: int) -> list[tuple[str, str]]:
     for number in range(0, len(data), 5):
         down, right, length, kind, _ = data[number : number + 5]
         line, column = line + down, right if down else column + right
-        text = document.document.line(line).encode("utf-16-le")[2 * column : 2 * (column + length)].decode("utf-16-le")
+        text = (
+            document.document.line(line)
+            .encode("utf-16-le")[2 * column : 2 * (column + length)]
+            .decode("utf-16-le")
+        )
         found.append((text, TYPES[kind]))
     return found
 
@@ -153,14 +179,30 @@ def test_tokens_say_what_words_are() -> None:
 
 
 def test_a_number_sign_in_a_selector_begins_no_comment() -> None:
-    assert ("#main", "class") in decoded(outline("ai.txt", "User-agent: *\n  Path: / html\n    Element: #main\n"))
+    assert ("#main", "class") in decoded(
+        outline("ai.txt", "User-agent: *\n  Path: / html\n    Element: #main\n")
+    )
 
 
 PARTS = st.lists(
     st.sampled_from(
         [
-            *("User-agent: a", "User-agent: b", "Disallow: /x", "ACAP-crawler: *", "ACAP-allow-(t): /", "", "# User-agent: c"),
-            *("ACAP-resource-set: s /a", "ACAP-qualified-usage: t index", "ACAP-allow-index: ", "License: /l", "Nonsense: 1"),
+            *(
+                "User-agent: a",
+                "User-agent: b",
+                "Disallow: /x",
+                "ACAP-crawler: *",
+                "ACAP-allow-(t): /",
+                "",
+                "# User-agent: c",
+            ),
+            *(
+                "ACAP-resource-set: s /a",
+                "ACAP-qualified-usage: t index",
+                "ACAP-allow-index: ",
+                "License: /l",
+                "Nonsense: 1",
+            ),
             *(
                 "  Path: / html",
                 "    Element: p",
@@ -170,16 +212,35 @@ PARTS = st.lists(
                 "scope: /",
                 "AC",
             ),
-            *("allowed-methods: GET", "user-agent: e", " User-Agent : f g", "User-agent: ", "USER-AGENT:a# b", "user agent: h"),
-            *("acap-Resource-Set: v /b", "ACAP-composite-usage: u (", "ACAP-allow-(", "ACAP-crawler: a, c"),
+            *(
+                "allowed-methods: GET",
+                "user-agent: e",
+                " User-Agent : f g",
+                "User-agent: ",
+                "USER-AGENT:a# b",
+                "user agent: h",
+            ),
+            *(
+                "acap-Resource-Set: v /b",
+                "ACAP-composite-usage: u (",
+                "ACAP-allow-(",
+                "ACAP-crawler: a, c",
+            ),
         ]
     ),
     max_size=12,
 )
 
 
-@given(st.sampled_from(["robots.txt", "ai.txt", "automation-preferences.txt"]), PARTS, st.integers(0, 12), st.integers(0, 12))
-def test_a_part_of_a_file_is_as_it_is_in_the_whole(name: str, lines: list[str], first: int, last: int) -> None:
+@given(
+    st.sampled_from(["robots.txt", "ai.txt", "automation-preferences.txt"]),
+    PARTS,
+    st.integers(0, 12),
+    st.integers(0, 12),
+)
+def test_a_part_of_a_file_is_as_it_is_in_the_whole(
+    name: str, lines: list[str], first: int, last: int
+) -> None:
     text = "\n".join(lines)
     whole = outline(name, text)
     assert whole.statements is not None  # which are known then
@@ -189,13 +250,18 @@ def test_a_part_of_a_file_is_as_it_is_in_the_whole(name: str, lines: list[str], 
         position = whole.document.position(line, len(whole.document.line(line)))
         assert completion(outline(name, text), position) == completion(whole, position)
         assert hover(outline(name, text), position) == hover(whole, position)
-        on_name = whole.document.position(line, len(whole.document.line(line)) - len(whole.document.line(line).lstrip()) + 1)
+        on_name = whole.document.position(
+            line, len(whole.document.line(line)) - len(whole.document.line(line).lstrip()) + 1
+        )
         assert hover(outline(name, text), on_name) == hover(whole, on_name)
     assert hints(outline(name, text), [], first, last) == hints(whole, [], first, last)
 
 
 def test_what_is_typed_in_a_large_file_does_not_wait_for_all_of_it() -> None:
-    large = outline("robots.txt", "User-agent: a\nDisallow: /\n\n" * 50 + "Dis\n" + "User-agent: a\nDisallow: /\n\n" * 50)
+    large = outline(
+        "robots.txt",
+        "User-agent: a\nDisallow: /\n\n" * 50 + "Dis\n" + "User-agent: a\nDisallow: /\n\n" * 50,
+    )
     assert "Disallow" in {item.label for item in completion(large, Position(150, 3)).items}
     assert tokens(large, 140, 160).data
     assert hover(large, Position(3, 3))
@@ -215,7 +281,9 @@ def problem(document: Document, word: bytes, text: bytes) -> Problem:
     line = document.body[:start].count(b"\n") + 1
     fix = Fix(f"Write {text.decode()}", (Edit(start, start + len(word), text),))
     finding = Finding(rule=PROBLEM, message="m", line=line)
-    return Problem("robots.txt", PROBLEM, "m", None, "", fix, finding)._replace(span=LineSpan(line, 1, 2))
+    return Problem("robots.txt", PROBLEM, "m", None, "", fix, finding)._replace(
+        span=LineSpan(line, 1, 2)
+    )
 
 
 def test_fixes_are_offered_where_the_problems_are_and_all_at_once() -> None:
@@ -226,12 +294,20 @@ def test_fixes_are_offered_where_the_problems_are_and_all_at_once() -> None:
     assert (one.title, one.kind) == ("Write Disallow", CodeActionKind.QuickFix)
     assert one.edit
     assert one.edit.changes
-    assert applied(document, list(one.edit.changes[document.uri])) == "# 😀\nUser-agent: *\nDisallow: /a\nAlow: /b\n"
+    assert (
+        applied(document, list(one.edit.changes[document.uri]))
+        == "# 😀\nUser-agent: *\nDisallow: /a\nAlow: /b\n"
+    )
     assert every.kind == actions.FIX_ALL
     assert every.edit
     assert every.edit.changes
-    assert applied(document, list(every.edit.changes[document.uri])) == "# 😀\nUser-agent: *\nDisallow: /a\nAllow: /b\n"
-    assert [action.kind for action in actions.fixes(document, found, here, ["source.fixAll"])] == [actions.FIX_ALL]
+    assert (
+        applied(document, list(every.edit.changes[document.uri]))
+        == "# 😀\nUser-agent: *\nDisallow: /a\nAllow: /b\n"
+    )
+    assert [action.kind for action in actions.fixes(document, found, here, ["source.fixAll"])] == [
+        actions.FIX_ALL
+    ]
     assert actions.fixes(document, found, here, ["refactor"]) == []
 
 
@@ -250,13 +326,18 @@ def test_an_ai_txt_is_written_as_xml_beside_it_and_back() -> None:
     (back,) = actions.conversion(Document("file:///site/ai.xml", xml))
     assert back.title == "Generate text (ai.txt)"
     assert actions.conversion(Document("file:///site/robots.txt", AI)) == []
-    assert actions.conversion(Document("file:///site/ai.txt", "User-agent: *\nDisallow: *.png\n")) == []
+    assert (
+        actions.conversion(Document("file:///site/ai.txt", "User-agent: *\nDisallow: *.png\n"))
+        == []
+    )
 
 
 NO_TRAINING = "User-agent: *\nContent-Usage: train-ai=n\nDisallow:"
 
 
-def written(found: list[CodeAction], title: str, others: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+def written(
+    found: list[CodeAction], title: str, others: dict[str, str]
+) -> tuple[dict[str, str], list[str]]:
     """The files after an action, by their URIs, and those that it has created."""
     (action,) = [action for action in found if action.title == title]
     assert action.edit
@@ -282,18 +363,30 @@ def test_what_a_file_says_is_written_in_other_formats() -> None:
     assert {action.kind for action in found} == {actions.OTHER_FORMAT}
     texts, created = written(found, 'Write "No training" as ai.txt', others)
     assert created == ["file:///site/ai.txt"]
-    site = Site.from_files("https://example.com", {"/ai.txt": texts["file:///site/ai.txt"].encode()})
-    page = site.page(Agent("x"), "https://example.com/", headers=[(b"Content-Type", b"text/html")], body=b"<p>Text")
+    site = Site.from_files(
+        "https://example.com", {"/ai.txt": texts["file:///site/ai.txt"].encode()}
+    )
+    page = site.page(
+        Agent("x"),
+        "https://example.com/",
+        headers=[(b"Content-Type", b"text/html")],
+        body=b"<p>Text",
+    )
     assert (page.uses["train-ai"].verdict, page.uses["search"].stated) == (Verdict.DENY, False)
     texts, created = written(found, 'Write "No training" as Content Signals (robots.txt)', others)
     assert created == []
-    assert texts["file:///site/robots.txt"] == NO_TRAINING + "\n\nUser-agent: *\nContent-Signal: ai-train=no\nDisallow:\n"
+    assert (
+        texts["file:///site/robots.txt"]
+        == NO_TRAINING + "\n\nUser-agent: *\nContent-Signal: ai-train=no\nDisallow:\n"
+    )
     assert actions.other_formats(document, "file:///site", others, ["quickfix"]) == []
 
 
 def test_what_is_there_is_not_written_over() -> None:
     others = {"/robots.txt": "User-agent: *\nDisallow: /x\n", "/ai.txt": "User-agent: *\n"}
-    document = Document("file:///site/.well-known/tdmrep.json", '[{"location": "/", "tdm-reservation": 1}]')
+    document = Document(
+        "file:///site/.well-known/tdmrep.json", '[{"location": "/", "tdm-reservation": 1}]'
+    )
     found = actions.other_formats(document, "file:///site", others)
     assert not [action for action in found if "ai.txt" in action.title]
     texts, created = written(found, 'Write "No training" as Content-Usage (robots.txt)', others)
@@ -302,15 +395,29 @@ def test_what_is_there_is_not_written_over() -> None:
 
 
 def test_what_cannot_be_told_is_not_offered() -> None:
-    for name, text in (("robots.txt", "User-agent: *\nDisallow: /x\n"), ("a.html", "<p>"), ("ai.txt", AI), ("x", "")):
-        assert actions.other_formats(Document(f"file:///site/{name}", text), "file:///site", {}) == []
+    for name, text in (
+        ("robots.txt", "User-agent: *\nDisallow: /x\n"),
+        ("a.html", "<p>"),
+        ("ai.txt", AI),
+        ("x", ""),
+    ):
+        assert (
+            actions.other_formats(Document(f"file:///site/{name}", text), "file:///site", {}) == []
+        )
 
 
 # Formatting
 
 LINES = st.sampled_from(
     [
-        *("User-agent: *", "Path: / html", "Element: #a .b", "Disallow: Train", "Guide: Index", "Lang: en"),
+        *(
+            "User-agent: *",
+            "Path: / html",
+            "Element: #a .b",
+            "Disallow: Train",
+            "Guide: Index",
+            "Lang: en",
+        ),
         *("Guideline: Be  kind.", "# x", "", "Allow: /", "prose"),
     ]
 )
@@ -338,7 +445,10 @@ def test_formatting_changes_no_rule_and_is_done_once(text: str) -> None:
     document = outline("ai.txt", text)
     formatted = applied(document.document, formatting(document))
     before, after = text.encode(), formatted.encode()
-    assert parse(after.removeprefix(b"\xef\xbb\xbf")).rules == parse(before.removeprefix(b"\xef\xbb\xbf")).rules
+    assert (
+        parse(after.removeprefix(b"\xef\xbb\xbf")).rules
+        == parse(before.removeprefix(b"\xef\xbb\xbf")).rules
+    )
     assert spawning(after).patterns == spawning(before).patterns
     assert formatting(outline("ai.txt", formatted)) == []
 
@@ -346,15 +456,26 @@ def test_formatting_changes_no_rule_and_is_done_once(text: str) -> None:
 def test_elsewhere_alignment_is_kept() -> None:
     text = "User-agent:   *   \n  Disallow:   /x # y\t\n"
     document = outline("robots.txt", text)
-    assert applied(document.document, formatting(document)) == "User-agent:   *\n  Disallow:   /x # y\n"
+    assert (
+        applied(document.document, formatting(document))
+        == "User-agent:   *\n  Disallow:   /x # y\n"
+    )
 
 
 # Hints and lenses
 
 
 def test_an_agent_that_is_named_elsewhere_too_says_where() -> None:
-    found = hints(outline("robots.txt", "User-agent: a\nDisallow: /\n\nUser-agent: A\nDisallow: /b\n"), [], 0, 9)
-    assert [(hint.position, hint.label) for hint in found] == [(Position(0, 13), "and line 4"), (Position(3, 13), "and line 1")]
+    found = hints(
+        outline("robots.txt", "User-agent: a\nDisallow: /\n\nUser-agent: A\nDisallow: /b\n"),
+        [],
+        0,
+        9,
+    )
+    assert [(hint.position, hint.label) for hint in found] == [
+        (Position(0, 13), "and line 4"),
+        (Position(3, 13), "and line 1"),
+    ]
 
 
 def test_a_misspelt_line_says_what_it_is_read_as() -> None:
@@ -366,7 +487,10 @@ def test_a_misspelt_line_says_what_it_is_read_as() -> None:
 
 def test_a_group_says_of_how_many_sample_pages_it_decides() -> None:
     text = "User-agent: a\nDisallow: /x\n\nUser-agent: *\nDisallow: /\n"
-    assert titles(outline("robots.txt", text), "/x", "/y", "/x/z") == ["decides 2 of 3 sample URLs", "decides 3 of 3 sample URLs"]
+    assert titles(outline("robots.txt", text), "/x", "/y", "/x/z") == [
+        "decides 2 of 3 sample URLs",
+        "decides 3 of 3 sample URLs",
+    ]
     ai = AI.replace("/ html", "/news html")
     assert titles(outline("ai.txt", ai), "/news/1.html", "/shop") == ["decides 1 of 2 sample URLs"]
     assert titles(outline("robots.txt", text)) == []
@@ -396,13 +520,40 @@ def test_a_byte_order_mark_moves_no_problem() -> None:
 
 # Whatever stands there
 
-NAMES = ["robots.txt", "ai.txt", "automation-preferences.txt", "tdmrep.json", "rsl.xml", "ai.xml", "a.html", "x.py"]
+NAMES = [
+    "robots.txt",
+    "ai.txt",
+    "automation-preferences.txt",
+    "tdmrep.json",
+    "rsl.xml",
+    "ai.xml",
+    "a.html",
+    "x.py",
+]
 PIECES = st.sampled_from(
     [
         *"<>\"'=:#/*(){}[],.\\ \n\r\t\x00\x0b\x85\u2028\ufeff😀é",
         "\ud83d",
-        *("User-agent", "Disallow", "ACAP-resource-set: a /", "ACAP-allow-(a)", "the-acap:resource-set:a", "Path: / html\n"),
-        *("Element: ", "<rsl", "<content url=", "<license>", "</rsl>", "<ai-txt>", "<meta name=", "content=", "<!--", "-->"),
+        *(
+            "User-agent",
+            "Disallow",
+            "ACAP-resource-set: a /",
+            "ACAP-allow-(a)",
+            "the-acap:resource-set:a",
+            "Path: / html\n",
+        ),
+        *(
+            "Element: ",
+            "<rsl",
+            "<content url=",
+            "<license>",
+            "</rsl>",
+            "<ai-txt>",
+            "<meta name=",
+            "content=",
+            "<!--",
+            "-->",
+        ),
         *("<![CDATA[", '"tdm-reservation": 1'),
     ]
 )
@@ -411,7 +562,9 @@ PIECES = st.sampled_from(
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("encoding", one_in(2, ["utf-16", "utf-8"]))
 @given(st.lists(PIECES, max_size=25).map("".join), st.integers(0, 8), st.integers(0, 40))
-def test_any_text_has_an_answer_within_it(name: str, encoding: str, text: str, line: int, column: int) -> None:
+def test_any_text_has_an_answer_within_it(
+    name: str, encoding: str, text: str, line: int, column: int
+) -> None:
     document = Document(f"file:///site/{name}", Buffer(text).text, encoding=encoding)
     read, position = Outline(document), Position(line, column)
     found = problems_in(document)

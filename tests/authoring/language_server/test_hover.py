@@ -14,21 +14,61 @@ CASES = [
         "User-agent: a\nUser-agent: b\nDis|allow: /x",
         ["may not be fetched", "For `a`, `b`.", "rfc9309#section-2.2.2"],
     ),
-    ("robots.txt", "User-agent: *\nDisallow: /|x", ["may not be fetched", "every agent that no other group names"]),
+    (
+        "robots.txt",
+        "User-agent: *\nDisallow: /|x",
+        ["may not be fetched", "every agent that no other group names"],
+    ),
     ("robots.txt", "User-agent: GPT|Bot\nDisallow: /", ["OpenAI", "training"]),
-    ("robots.txt", "User-agent: a\nContent-Usage: train-ai|=n", ["refused: training of models", "draft-ietf-aipref-attach"]),
-    ("robots.txt", "ACAP-crawler: x\nACAP-allow-in|dex: /", ["index entries", "For `x`.", "ACAP 1.0 section-2.5.3"]),
-    ("robots.txt", "ACAP-crawler: x\nACAP-allow-index: / time-limit=30-|days", ["days from the first use"]),
+    (
+        "robots.txt",
+        "User-agent: a\nContent-Usage: train-ai|=n",
+        ["refused: training of models", "draft-ietf-aipref-attach"],
+    ),
+    (
+        "robots.txt",
+        "ACAP-crawler: x\nACAP-allow-in|dex: /",
+        ["index entries", "For `x`.", "ACAP 1.0 section-2.5.3"],
+    ),
+    (
+        "robots.txt",
+        "ACAP-crawler: x\nACAP-allow-index: / time-limit=30-|days",
+        ["days from the first use"],
+    ),
     ("robots.txt", "ACAP-crawler: x\nACAP-allow-(tea|ser): /", ["no other field speaks"]),
-    ("ai.txt", "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Tr|ain", ["train models on it", "ai.txt paper"]),
+    (
+        "ai.txt",
+        "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Tr|ain",
+        ["train models on it", "ai.txt paper"],
+    ),
     ("ai.txt", "User-agent: x\n  Path: / html\n    Ele|ment: #main .a", ["`#main .a`", "For `x`."]),
-    ("automation-preferences.txt", "user-agent: x\nscope: /\nallowed-|methods: GET", ["By which methods", "For `x`."]),
-    ("automation-preferences.txt", "user-agent: x\nscope: /\n\nscope: /a\nallowed-|methods: GET", ["By which methods"]),
+    (
+        "automation-preferences.txt",
+        "user-agent: x\nscope: /\nallowed-|methods: GET",
+        ["By which methods", "For `x`."],
+    ),
+    (
+        "automation-preferences.txt",
+        "user-agent: x\nscope: /\n\nscope: /a\nallowed-|methods: GET",
+        ["By which methods"],
+    ),
     ("tdmrep.json", '[{"location": "/", "tdm-res|ervation": 1}]', ["reserved", "TDMRep"]),
     ("tdmrep.json", '[{"location": "/", "tdm-reservation": 1|}]', ["the right is reserved"]),
-    ("rsl.xml", '<rsl><content url="/"><license><pro|hibits type="usage">ai-train</prohibits>', ["prohibited", "RSL 1.0"]),
-    ("rsl.xml", '<rsl><content url="/"><license><prohibits type="usage">ai-tr|ain</prohibits>', ["training of models"]),
-    ("ai.xml", '<ai-txt><user-agent names="a"><path><element><dis|allow actions="Train"/>', ["must not do this"]),
+    (
+        "rsl.xml",
+        '<rsl><content url="/"><license><pro|hibits type="usage">ai-train</prohibits>',
+        ["prohibited", "RSL 1.0"],
+    ),
+    (
+        "rsl.xml",
+        '<rsl><content url="/"><license><prohibits type="usage">ai-tr|ain</prohibits>',
+        ["training of models"],
+    ),
+    (
+        "ai.xml",
+        '<ai-txt><user-agent names="a"><path><element><dis|allow actions="Train"/>',
+        ["must not do this"],
+    ),
     ("a.html", '<meta name="robots" content="no|ai">', ["must not be trained"]),
     ("a.html", '<meta name="tdm-reservation" content="|1">', ["the right is reserved"]),
 ]
@@ -36,16 +76,22 @@ CASES = [
 
 @pytest.mark.requirement("IDE-3")
 @pytest.mark.parametrize(("name", "marked", "parts"), one_in(2, CASES))
-def test_a_line_says_what_it_means_for_whom_and_by_which_section(name: str, marked: str, parts: list[str]) -> None:
+def test_a_line_says_what_it_means_for_whom_and_by_which_section(
+    name: str, marked: str, parts: list[str]
+) -> None:
     shown = hovered(name, marked)
     for part in parts:
         assert part in shown
 
 
 def test_lines_of_another_block_are_for_others() -> None:
-    shown = hovered("automation-preferences.txt", "user-agent: x\nscope: /\n\nscope: /a\nallowed-|methods: GET")
+    shown = hovered(
+        "automation-preferences.txt", "user-agent: x\nscope: /\n\nscope: /a\nallowed-|methods: GET"
+    )
     assert "`x`" not in shown
-    assert "For `b`." in hovered("robots.txt", "User-agent: a\nDisallow: /\n\nUser-agent: b\nDis|allow: /x")
+    assert "For `b`." in hovered(
+        "robots.txt", "User-agent: a\nDisallow: /\n\nUser-agent: b\nDis|allow: /x"
+    )
 
 
 @pytest.mark.parametrize("marked", ["# a |comment", "|", "nonsense |here", "Unknown: |x"])

@@ -22,10 +22,13 @@ from comity.authoring.cli import main
 from comity.authoring.commands import languageserver
 from comity.policies import PolicyError
 
-COMMAND = (sys.executable, "-c", "import sys; from comity.authoring.cli import main; sys.exit(main())", "languageserver")
-ROBOTS = (
-    "User-agent: GPTBot\nDissallow: /x\nACAP-resource-set: art /a\nACAP-crawler: *\nACAP-allow-index: the-acap:resource-set:art\n"
+COMMAND = (
+    sys.executable,
+    "-c",
+    "import sys; from comity.authoring.cli import main; sys.exit(main())",
+    "languageserver",
 )
+ROBOTS = "User-agent: GPTBot\nDissallow: /x\nACAP-resource-set: art /a\nACAP-crawler: *\nACAP-allow-index: the-acap:resource-set:art\n"
 AI = "User-agent: *\n  Path: / html\n  Element: p\n      Disallow: Train\n"
 
 # asyncio waits for its processes itself: none is forked from another.
@@ -36,7 +39,9 @@ Session = Callable[[LanguageClient], Awaitable[None]]
 
 def capabilities(*encodings: lsp.PositionEncodingKind) -> lsp.ClientCapabilities:
     """Those of an editor that is told of diagnostics and asks for none."""
-    general = lsp.GeneralClientCapabilities(position_encodings=list(encodings)) if encodings else None
+    general = (
+        lsp.GeneralClientCapabilities(position_encodings=list(encodings)) if encodings else None
+    )
     return lsp.ClientCapabilities(general=general)
 
 
@@ -46,7 +51,9 @@ async def session(folder: Path, of_client: lsp.ClientCapabilities) -> AsyncItera
     await client.start_io(*COMMAND)
     try:
         folders = [lsp.WorkspaceFolder(folder.as_uri(), "site")]
-        await client.initialize_session(lsp.InitializeParams(capabilities=of_client, workspace_folders=folders))
+        await client.initialize_session(
+            lsp.InitializeParams(capabilities=of_client, workspace_folders=folders)
+        )
         yield client
         assert client.log_messages == []
     finally:  # without it the server would not end, and the client wait for it
@@ -62,14 +69,22 @@ def run(test: Callable[[], Any]) -> None:
     asyncio.run(limited())
 
 
-def opened(client: LanguageClient, uri: str, text: str, *, language: str = "plaintext") -> lsp.TextDocumentIdentifier:
+def opened(
+    client: LanguageClient, uri: str, text: str, *, language: str = "plaintext"
+) -> lsp.TextDocumentIdentifier:
     item = lsp.TextDocumentItem(uri, language, 1, text)
     client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
     return lsp.TextDocumentIdentifier(uri)
 
 
-def change(client: LanguageClient, uri: str, version: int, place: lsp.Range | None, text: str) -> None:
-    event = lsp.TextDocumentContentChangePartial(place, text) if place else lsp.TextDocumentContentChangeWholeDocument(text)
+def change(
+    client: LanguageClient, uri: str, version: int, place: lsp.Range | None, text: str
+) -> None:
+    event = (
+        lsp.TextDocumentContentChangePartial(place, text)
+        if place
+        else lsp.TextDocumentContentChangeWholeDocument(text)
+    )
     document = lsp.VersionedTextDocumentIdentifier(version, uri)
     client.text_document_did_change(lsp.DidChangeTextDocumentParams(document, [event]))
 
@@ -85,7 +100,9 @@ def part(line: int, start: int, end: int) -> lsp.Range:
 WHOLE = lsp.Range(here(0, 0), here(100, 0))
 
 
-async def told(client: LanguageClient, uri: str, is_expected: Callable[[list[Any]], bool]) -> list[Any]:
+async def told(
+    client: LanguageClient, uri: str, is_expected: Callable[[list[Any]], bool]
+) -> list[Any]:
     """The diagnostics, once they are what is waited for."""
     while not (uri in client.diagnostics and is_expected(list(client.diagnostics[uri]))):
         await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
@@ -100,10 +117,17 @@ def test_an_editor_asks_for_everything(tmp_path: Path) -> None:
         async with session(tmp_path, client_capabilities("visual_studio_code")) as client:
             uri = (tmp_path / "robots.txt").as_uri()
             document = opened(client, uri, ROBOTS)
-            report = await client.text_document_diagnostic_async(lsp.DocumentDiagnosticParams(document))
+            report = await client.text_document_diagnostic_async(
+                lsp.DocumentDiagnosticParams(document)
+            )
             assert isinstance(report, lsp.RelatedFullDocumentDiagnosticReport)
-            assert any(item.code == "robots.misspelled" and item.range.start.line == 1 for item in report.items)
-            completed = await client.text_document_completion_async(lsp.CompletionParams(document, here(1, 0)))
+            assert any(
+                item.code == "robots.misspelled" and item.range.start.line == 1
+                for item in report.items
+            )
+            completed = await client.text_document_completion_async(
+                lsp.CompletionParams(document, here(1, 0))
+            )
             assert isinstance(completed, lsp.CompletionList)
             assert "Disallow" in {item.label for item in completed.items}
             shown = await client.text_document_hover_async(lsp.HoverParams(document, here(0, 14)))
@@ -111,32 +135,52 @@ def test_an_editor_asks_for_everything(tmp_path: Path) -> None:
             assert isinstance(shown.contents, lsp.MarkupContent)
             assert "OpenAI" in shown.contents.value
             place = here(4, 42)
-            definition = await client.text_document_definition_async(lsp.DefinitionParams(document, place))
+            definition = await client.text_document_definition_async(
+                lsp.DefinitionParams(document, place)
+            )
             assert isinstance(definition, list | tuple)
-            assert [location.range for location in definition if isinstance(location, lsp.Location)] == [part(2, 19, 22)]
+            assert [
+                location.range for location in definition if isinstance(location, lsp.Location)
+            ] == [part(2, 19, 22)]
             context = lsp.ReferenceContext(include_declaration=False)
-            references = await client.text_document_references_async(lsp.ReferenceParams(context, document, place))
+            references = await client.text_document_references_async(
+                lsp.ReferenceParams(context, document, place)
+            )
             assert [location.range for location in references or ()] == [part(4, 40, 43)]
-            asked = await client.text_document_prepare_rename_async(lsp.PrepareRenameParams(document, place))
+            asked = await client.text_document_prepare_rename_async(
+                lsp.PrepareRenameParams(document, place)
+            )
             assert asked == part(4, 40, 43)
-            renamed = await client.text_document_rename_async(lsp.RenameParams(document, place, "news"))
+            renamed = await client.text_document_rename_async(
+                lsp.RenameParams(document, place, "news")
+            )
             assert renamed
             assert renamed.changes
             assert len(renamed.changes[uri]) == 2
-            symbols = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
+            symbols = await client.text_document_document_symbol_async(
+                lsp.DocumentSymbolParams(document)
+            )
             assert len(symbols or ()) == 3
             folds = await client.text_document_folding_range_async(lsp.FoldingRangeParams(document))
             assert len(folds or ()) == 2
-            tokens = await client.text_document_semantic_tokens_full_async(lsp.SemanticTokensParams(document))
+            tokens = await client.text_document_semantic_tokens_full_async(
+                lsp.SemanticTokensParams(document)
+            )
             assert tokens
             assert tokens.data
-            some = await client.text_document_semantic_tokens_range_async(lsp.SemanticTokensRangeParams(document, part(0, 0, 1)))
+            some = await client.text_document_semantic_tokens_range_async(
+                lsp.SemanticTokensRangeParams(document, part(0, 0, 1))
+            )
             assert some
             assert list(some.data) == list(tokens.data)[: len(some.data)]
-            hints = await client.text_document_inlay_hint_async(lsp.InlayHintParams(document, WHOLE))
+            hints = await client.text_document_inlay_hint_async(
+                lsp.InlayHintParams(document, WHOLE)
+            )
             assert "= disallow" in {str(hint.label).lower() for hint in hints or ()}
             lenses = await client.text_document_code_lens_async(lsp.CodeLensParams(document))
-            assert [lens.command.title for lens in lenses or () if lens.command] == ["decides 0 of 1 sample URL"] * 2
+            assert [lens.command.title for lens in lenses or () if lens.command] == [
+                "decides 0 of 1 sample URL"
+            ] * 2
 
     run(talk)
 
@@ -148,8 +192,14 @@ def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
         async with session(tmp_path, client_capabilities("visual_studio_code")) as client:
             document = opened(client, (tmp_path / "ai.txt").as_uri(), AI)
             context = lsp.CodeActionContext([])
-            found = await client.text_document_code_action_async(lsp.CodeActionParams(document, part(0, 0, 0), context))
-            (action,) = [each for each in found or () if isinstance(each, lsp.CodeAction) and each.title.startswith("Generate")]
+            found = await client.text_document_code_action_async(
+                lsp.CodeActionParams(document, part(0, 0, 0), context)
+            )
+            (action,) = [
+                each
+                for each in found or ()
+                if isinstance(each, lsp.CodeAction) and each.title.startswith("Generate")
+            ]
             assert action.edit
             create, edit = action.edit.document_changes or ()
             assert isinstance(create, lsp.CreateFile)
@@ -158,27 +208,45 @@ def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
             xml = getattr(edit.edits[0], "new_text", "")
             assert xml.startswith("<")
             (tmp_path / "automation-preferences.txt").write_text("scope: /\n", "utf-8")
-            robots = opened(client, (tmp_path / "robots.txt").as_uri(), "User-agent: *\nContent-Usage: train-ai=n\n")
-            found = await client.text_document_code_action_async(lsp.CodeActionParams(robots, part(0, 0, 0), context))
+            robots = opened(
+                client,
+                (tmp_path / "robots.txt").as_uri(),
+                "User-agent: *\nContent-Usage: train-ai=n\n",
+            )
+            found = await client.text_document_code_action_async(
+                lsp.CodeActionParams(robots, part(0, 0, 0), context)
+            )
             titles = {each.title for each in found or () if isinstance(each, lsp.CodeAction)}
-            assert 'Write "No training" as ai.txt of Spawning (ai.txt)' not in titles  # there is a file of that name
+            assert (
+                'Write "No training" as ai.txt of Spawning (ai.txt)' not in titles
+            )  # there is a file of that name
             assert 'Write "No training" as TDMRep (tdmrep.json)' in titles
             back = opened(client, create.uri, xml)
             other = lsp.ExecuteCommandParams("comity.otherForm", [back.uri])
             form: Any = await client.workspace_execute_command_async(other)
-            name, text = (form["name"], form["text"]) if isinstance(form, dict) else (form.name, form.text)
+            name, text = (
+                (form["name"], form["text"]) if isinstance(form, dict) else (form.name, form.text)
+            )
             assert name == "ai.txt"
             assert text.split() == AI.split()
             options = lsp.FormattingOptions(tab_size=4, insert_spaces=True)
-            edits = await client.text_document_formatting_async(lsp.DocumentFormattingParams(document, options))
-            assert [(each.range, each.new_text) for each in edits or ()] == [(part(2, 0, 2), "    ")]
+            edits = await client.text_document_formatting_async(
+                lsp.DocumentFormattingParams(document, options)
+            )
+            assert [(each.range, each.new_text) for each in edits or ()] == [
+                (part(2, 0, 2), "    ")
+            ]
 
     run(talk)
 
 
 @pytest.mark.parametrize(
     ("encodings", "column"),
-    [((), 10), ((lsp.PositionEncodingKind.Utf8,), 14), ((lsp.PositionEncodingKind.Utf8, lsp.PositionEncodingKind.Utf16), 14)],
+    [
+        ((), 10),
+        ((lsp.PositionEncodingKind.Utf8,), 14),
+        ((lsp.PositionEncodingKind.Utf8, lsp.PositionEncodingKind.Utf16), 14),
+    ],
 )
 @pytest.mark.slow
 def test_what_is_typed_is_looked_at_as_it_is_counted(
@@ -190,15 +258,21 @@ def test_what_is_typed_is_looked_at_as_it_is_counted(
         async with session(tmp_path, capabilities(*encodings)) as client:
             opened(client, uri, "# 😀é\u2028x\rUser-agent: *\r\nDisallow: /\n")
             await told(client, uri, lambda found: found == [])
-            change(client, uri, 2, part(0, column - 4, column - 4), "\nDisallow: ")  # behind the emoji, é and the separator
+            change(
+                client, uri, 2, part(0, column - 4, column - 4), "\nDisallow: "
+            )  # behind the emoji, é and the separator
             found = await told(client, uri, bool)
             assert found[0].range.start.line == 1
             change(client, uri, 3, None, "User-agent: *\nDisallow: /\n")
             await told(client, uri, lambda found: found == [])
-            client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+            client.text_document_did_save(
+                lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri))
+            )
             change(client, uri, 4, part(1, 0, 8), "Dissallow")
             assert {item.code for item in await told(client, uri, bool)} == {"robots.misspelled"}
-            client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+            client.text_document_did_close(
+                lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri))
+            )
             await told(client, uri, lambda found: found == [])
 
     run(talk)
@@ -216,14 +290,26 @@ def test_no_text_and_no_question_is_an_error(tmp_path: Path) -> None:
         "rsl.xml": "<rsl" * 1000,
     }
     uris = [(tmp_path / name).as_uri() for name in (*texts, "ai.txt", "folder", "none/robots.txt")]
-    uris += ["untitled:robots.txt", "http://[::1/robots.txt", "robots.txt", "", "file:///\ud800/robots.txt"]
+    uris += [
+        "untitled:robots.txt",
+        "http://[::1/robots.txt",
+        "robots.txt",
+        "",
+        "file:///\ud800/robots.txt",
+    ]
 
     async def talk() -> None:
         async with session(tmp_path, client_capabilities("visual_studio_code")) as client:
             for name, text in texts.items():
                 opened(client, (tmp_path / name).as_uri(), text, language="x" * 100)
             change(client, "file:///never/opened/robots.txt", 7, part(3, 3, 3), "x")
-            change(client, (tmp_path / "main.rs").as_uri(), 2, lsp.Range(here(2**31 - 1, 5), here(0, 0)), "x\ud800")
+            change(
+                client,
+                (tmp_path / "main.rs").as_uri(),
+                2,
+                lsp.Range(here(2**31 - 1, 5), here(0, 0)),
+                "x\ud800",
+            )
             for uri in uris:
                 document, place = lsp.TextDocumentIdentifier(uri), here(1, 7)
                 await client.text_document_diagnostic_async(lsp.DocumentDiagnosticParams(document))
@@ -233,16 +319,24 @@ def test_no_text_and_no_question_is_an_error(tmp_path: Path) -> None:
                 await client.text_document_rename_async(lsp.RenameParams(document, place, "x"))
                 await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
                 await client.text_document_folding_range_async(lsp.FoldingRangeParams(document))
-                await client.text_document_semantic_tokens_full_async(lsp.SemanticTokensParams(document))
+                await client.text_document_semantic_tokens_full_async(
+                    lsp.SemanticTokensParams(document)
+                )
                 await client.text_document_inlay_hint_async(lsp.InlayHintParams(document, WHOLE))
                 await client.text_document_code_lens_async(lsp.CodeLensParams(document))
                 actions = lsp.CodeActionParams(document, WHOLE, lsp.CodeActionContext([]))
                 await client.text_document_code_action_async(actions)
                 options = lsp.FormattingOptions(tab_size=0, insert_spaces=False)
-                await client.text_document_formatting_async(lsp.DocumentFormattingParams(document, options))
-            closed = lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier("file:///never/opened"))
+                await client.text_document_formatting_async(
+                    lsp.DocumentFormattingParams(document, options)
+                )
+            closed = lsp.DidCloseTextDocumentParams(
+                lsp.TextDocumentIdentifier("file:///never/opened")
+            )
             client.text_document_did_close(closed)
-            ai = lsp.TextDocumentIdentifier((tmp_path / "ai.txt").as_uri())  # it is not open, and not in UTF-8
+            ai = lsp.TextDocumentIdentifier(
+                (tmp_path / "ai.txt").as_uri()
+            )  # it is not open, and not in UTF-8
             symbols = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(ai))
             assert len(symbols or ()) == 1
 
@@ -257,7 +351,9 @@ def test_a_large_file_is_looked_at_by_another_process(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path, capabilities()) as client:
             document = opened(client, uri, text)
-            completed = await client.text_document_completion_async(lsp.CompletionParams(document, here(10_001, 3)))
+            completed = await client.text_document_completion_async(
+                lsp.CompletionParams(document, here(10_001, 3))
+            )
             assert isinstance(completed, lsp.CompletionList)
             assert "Disallow" in {item.label for item in completed.items}
             found = await told(client, uri, bool)
@@ -268,7 +364,9 @@ def test_a_large_file_is_looked_at_by_another_process(tmp_path: Path) -> None:
 
 async def listening(way: str) -> tuple[asyncio.subprocess.Process, int]:
     """A server at a free port."""
-    process = await asyncio.create_subprocess_exec(*COMMAND, way, "0", stderr=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, way, "0", stderr=asyncio.subprocess.PIPE
+    )
     assert process.stderr
     while match := await process.stderr.readline():
         if address := re.search(rb"Serving on \('127\.0\.0\.1', (\d+)\)", match):
@@ -290,7 +388,9 @@ def test_an_editor_connects(way: str, tmp_path: Path) -> None:
         client = make_test_lsp_client()
         await (client.start_tcp if way == "--tcp" else client.start_ws)("127.0.0.1", port)
         await client.initialize_session(lsp.InitializeParams(capabilities=capabilities()))
-        document = opened(client, (tmp_path / "robots.txt").as_uri(), "User-agent: *\n" + "# \u00e9\n" * 300_000)
+        document = opened(
+            client, (tmp_path / "robots.txt").as_uri(), "User-agent: *\n" + "# \u00e9\n" * 300_000
+        )
         shown = await client.text_document_hover_async(lsp.HoverParams(document, here(0, 3)))
         assert shown
         await client.shutdown_session()
@@ -305,23 +405,30 @@ def test_no_web_page_connects_that_is_not_allowed_to() -> None:
     async def talk() -> None:
         process, port = await listening("--websocket")
         with pytest.raises(InvalidStatus):
-            await connect(f"ws://127.0.0.1:{port}", additional_headers={"Origin": "https://example.com"})
+            await connect(
+                f"ws://127.0.0.1:{port}", additional_headers={"Origin": "https://example.com"}
+            )
         await ended(process)
 
     run(talk)
 
 
 @pytest.mark.parametrize(
-    ("text", "address"), [("127.0.0.1:5", ("127.0.0.1", 5)), ("5", ("127.0.0.1", 5)), ("[::1]:5", ("::1", 5))]
+    ("text", "address"),
+    [("127.0.0.1:5", ("127.0.0.1", 5)), ("5", ("127.0.0.1", 5)), ("[::1]:5", ("::1", 5))],
 )
-def test_an_address_is_this_machine_where_none_is_named(text: str, address: tuple[str, int]) -> None:
+def test_an_address_is_this_machine_where_none_is_named(
+    text: str, address: tuple[str, int]
+) -> None:
     parser = ArgumentParser()
     languageserver.add_options(parser)
     assert parser.parse_args(["--tcp", text]).tcp == address
 
 
 @pytest.mark.parametrize("text", ["x", "127.0.0.1:", "a:70000", "a:-1", "a:٣"])
-def test_what_is_no_address_ends_with_what_to_write(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_address_ends_with_what_to_write(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     parser = ArgumentParser()
     languageserver.add_options(parser)
     with pytest.raises(SystemExit):
@@ -329,8 +436,12 @@ def test_what_is_no_address_ends_with_what_to_write(text: str, capsys: pytest.Ca
     assert "write 127.0.0.1:2087" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["", "example.com", "*", "https://example.com/", "https://a@example.com", "https://"])
-def test_what_is_no_origin_ends_with_what_to_write(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "example.com", "*", "https://example.com/", "https://a@example.com", "https://"]
+)
+def test_what_is_no_origin_ends_with_what_to_write(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     parser = ArgumentParser()
     languageserver.add_options(parser)
     with pytest.raises(SystemExit):
@@ -338,11 +449,16 @@ def test_what_is_no_origin_ends_with_what_to_write(text: str, capsys: pytest.Cap
     assert "write https://example.com, without a path" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["https://example.com", "http://127.0.0.1:8080", "vscode-webview://0a1b", "HTTP://[::1]"])
+@pytest.mark.parametrize(
+    "text",
+    ["https://example.com", "http://127.0.0.1:8080", "vscode-webview://0a1b", "HTTP://[::1]"],
+)
 def test_origins_are_those_of_web_pages_and_of_editors_that_are_pages(text: str) -> None:
     parser = ArgumentParser()
     languageserver.add_options(parser)
-    assert parser.parse_args(["--websocket", "0", "--allow-origin", text]).allow_origin == [text.lower()]
+    assert parser.parse_args(["--websocket", "0", "--allow-origin", text]).allow_origin == [
+        text.lower()
+    ]
 
 
 def test_origins_are_for_web_sockets_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,11 @@ def main() -> None:
     if chromium() is None:
         sys.stderr.write(f"The pictures of docs/workbench.md are left as they are: {INSTALL}\n")
         return
-    with TemporaryDirectory() as folder, workbench(folder=Path(folder)) as bench, sync_playwright() as playwright:
+    with (
+        TemporaryDirectory() as folder,
+        workbench(folder=Path(folder)) as bench,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(**launch_options())
         page = opened(browser, bench.url, 1400, 860)
         page.locator(".pages button", has_text="/private/diary.html").click()
@@ -30,7 +34,9 @@ def main() -> None:
 
 
 def opened(browser: Browser, url: str, width: int, height: int, *, dark: bool = False) -> Page:
-    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light")
+    page = browser.new_page(
+        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+    )
     page.goto(url)
     expect(page.locator("table")).to_be_visible(timeout=30_000)
     return page

@@ -30,9 +30,15 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
         yield started
 
 
-def ask(bench: Workbench, path: str, method: str = "GET", **fields: str | None) -> http.client.HTTPResponse:
+def ask(
+    bench: Workbench, path: str, method: str = "GET", **fields: str | None
+) -> http.client.HTTPResponse:
     """Ask as the user's browser does, but for the fields that are given; None: left out."""
-    headers: dict[str, str | None] = {"Host": f"127.0.0.1:{bench.port}", "Cookie": cookie(bench), "Sec-Fetch-Site": "same-origin"}
+    headers: dict[str, str | None] = {
+        "Host": f"127.0.0.1:{bench.port}",
+        "Cookie": cookie(bench),
+        "Sec-Fetch-Site": "same-origin",
+    }
     headers |= {"Origin": bench.origin} if method != "GET" else {}
     headers |= {name.replace("_", "-"): value for name, value in fields.items()}
     connection = http.client.HTTPConnection("127.0.0.1", bench.port, timeout=300)
@@ -59,7 +65,9 @@ def test_its_user_is_let_in(bench: Workbench) -> None:
     assert ask(bench, "/").status == 200
 
 
-def test_the_token_goes_from_the_address_into_a_cookie_that_no_script_reads(bench: Workbench) -> None:
+def test_the_token_goes_from_the_address_into_a_cookie_that_no_script_reads(
+    bench: Workbench,
+) -> None:
     answer = ask(bench, f"/?token={bench.token}", Cookie=None, Sec_Fetch_Site="none")
     assert (answer.status, answer.headers["Location"]) == (303, "/")
     assert answer.headers["Set-Cookie"] == cookie(bench) + "; Path=/; HttpOnly; SameSite=Strict"
@@ -68,7 +76,14 @@ def test_the_token_goes_from_the_address_into_a_cookie_that_no_script_reads(benc
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
-    "value", [None, "", "comity-workbench-{port}=", "comity-workbench-{port}=" + "A" * 43, "x=" + "y" * 20_000]
+    "value",
+    [
+        None,
+        "",
+        "comity-workbench-{port}=",
+        "comity-workbench-{port}=" + "A" * 43,
+        "x=" + "y" * 20_000,
+    ],
 )
 def test_without_the_token_nothing_is_said(bench: Workbench, path: str, value: str | None) -> None:
     answer = ask(bench, path, Cookie=value and value.format(port=bench.port))
@@ -76,7 +91,9 @@ def test_without_the_token_nothing_is_said(bench: Workbench, path: str, value: s
     assert "comity workbench" in body_of(answer)
 
 
-@pytest.mark.parametrize("query", ["", "?token=", "?token=A", "?token={token}&token=A", "?Token={token}"])
+@pytest.mark.parametrize(
+    "query", ["", "?token=", "?token=A", "?token={token}&token=A", "?Token={token}"]
+)
 def test_a_wrong_token_in_the_address_lets_nobody_in(bench: Workbench, query: str) -> None:
     answer = ask(bench, "/" + query.format(token=bench.token), Cookie=None)
     assert (answer.status, answer.headers["Set-Cookie"]) == (403, None)
@@ -84,9 +101,20 @@ def test_a_wrong_token_in_the_address_lets_nobody_in(bench: Workbench, query: st
 
 @pytest.mark.parametrize("path", [*PATHS, "/?token={token}"])
 @pytest.mark.parametrize(
-    "host", [None, "", "localhost:{port}", "evil.example:{port}", "evil.example", "127.0.0.1", "127.0.0.1:1"]
+    "host",
+    [
+        None,
+        "",
+        "localhost:{port}",
+        "evil.example:{port}",
+        "evil.example",
+        "127.0.0.1",
+        "127.0.0.1:1",
+    ],
 )
-def test_a_name_that_was_made_to_lead_here_leads_nowhere(bench: Workbench, path: str, host: str | None) -> None:
+def test_a_name_that_was_made_to_lead_here_leads_nowhere(
+    bench: Workbench, path: str, host: str | None
+) -> None:
     """DNS rebinding: the browser takes the other page for one of this host, and sends its name."""
     answer = ask(bench, path.format(token=bench.token), Host=host and host.format(port=bench.port))
     assert answer.status in (400, 403)
@@ -94,7 +122,15 @@ def test_a_name_that_was_made_to_lead_here_leads_nowhere(bench: Workbench, path:
 
 
 @pytest.mark.parametrize(
-    "origin", ["null", "http://evil.example", "http://localhost:{port}", "https://127.0.0.1:{port}", "http://127.0.0.1:1", ""]
+    "origin",
+    [
+        "null",
+        "http://evil.example",
+        "http://localhost:{port}",
+        "https://127.0.0.1:{port}",
+        "http://127.0.0.1:1",
+        "",
+    ],
 )
 def test_no_other_page_may_send_anything(bench: Workbench, origin: str) -> None:
     for method, path in (("GET", "/"), ("POST", SOCKET + "polling"), ("OPTIONS", "/")):
@@ -102,7 +138,9 @@ def test_no_other_page_may_send_anything(bench: Workbench, origin: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_what_could_change_something_says_where_it_comes_from(bench: Workbench, method: str) -> None:
+def test_what_could_change_something_says_where_it_comes_from(
+    bench: Workbench, method: str
+) -> None:
     assert ask(bench, SOCKET + "polling", method, Origin=None).status == 403
 
 
@@ -139,7 +177,11 @@ def test_a_socket_opens_for_nobody_else(bench: Workbench, wrong: dict[str, str |
 
 
 def open_socket(bench: Workbench, **given: str | None) -> ClientConnection:
-    fields = {"origin": bench.origin, "cookie": cookie(bench), "host": f"127.0.0.1:{bench.port}"} | given
+    fields = {
+        "origin": bench.origin,
+        "cookie": cookie(bench),
+        "host": f"127.0.0.1:{bench.port}",
+    } | given
     return connect(
         f"ws://{fields['host']}{SOCKET}websocket",
         origin=Origin(fields["origin"]) if fields["origin"] else None,
@@ -152,7 +194,10 @@ def open_socket(bench: Workbench, **given: str | None) -> ClientConnection:
 
 def test_the_page_may_load_and_send_nothing_elsewhere(bench: Workbench) -> None:
     answer = ask(bench, "/")
-    policy = dict(part.strip().partition(" ")[::2] for part in answer.headers["Content-Security-Policy"].split(";"))
+    policy = dict(
+        part.strip().partition(" ")[::2]
+        for part in answer.headers["Content-Security-Policy"].split(";")
+    )
     assert (
         policy["default-src"]
         == policy["frame-src"]
@@ -166,15 +211,31 @@ def test_the_page_may_load_and_send_nothing_elsewhere(bench: Workbench) -> None:
 
 
 def test_it_listens_on_this_machine_only(bench: Workbench) -> None:
-    tables = (Path(path).read_text().splitlines()[1:] for path in ("/proc/net/tcp", "/proc/net/tcp6"))
-    listening = [line.split()[1] for table in tables for line in table if line.split()[3] == "0A"]  # the state LISTEN
-    assert [address for address in listening if address.endswith(f":{bench.port:04X}")] == [f"0100007F:{bench.port:04X}"]
+    tables = (
+        Path(path).read_text().splitlines()[1:] for path in ("/proc/net/tcp", "/proc/net/tcp6")
+    )
+    listening = [
+        line.split()[1] for table in tables for line in table if line.split()[3] == "0A"
+    ]  # the state LISTEN
+    assert [address for address in listening if address.endswith(f":{bench.port:04X}")] == [
+        f"0100007F:{bench.port:04X}"
+    ]
 
 
 def test_a_port_that_is_taken_is_said(bench: Workbench, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "import sys; from comity.authoring.cli import main; sys.exit(main())", "workbench"]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from comity.authoring.cli import main; sys.exit(main())",
+        "workbench",
+    ]
     done = subprocess.run(
-        [*command, "--port", str(bench.port)], capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False
+        [*command, "--port", str(bench.port)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=300,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "write another one, or --port 0" in done.stderr
@@ -182,8 +243,16 @@ def test_a_port_that_is_taken_is_said(bench: Workbench, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["no-such-folder", "ftp://example.com/"])
 def test_what_cannot_be_opened_is_said(tmp_path: Path, target: str) -> None:
-    command = [sys.executable, "-c", "import sys; from comity.authoring.cli import main; sys.exit(main())", "workbench", target]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False)
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from comity.authoring.cli import main; sys.exit(main())",
+        "workbench",
+        target,
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False
+    )
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done.stderr
 
 
@@ -197,6 +266,15 @@ sys.exit(main(["workbench"]))
 
 @pytest.mark.usefixtures("new_processes")
 def test_without_the_library_its_extra_is_named(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=300,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "comity workbench: the page needs NiceGUI: pip install comity[workbench]\n"
+    assert (
+        done.stderr == "comity workbench: the page needs NiceGUI: pip install comity[workbench]\n"
+    )

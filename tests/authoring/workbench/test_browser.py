@@ -13,7 +13,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
-from tests.authoring.workbench.workbench_process import INSTALL, Workbench, chromium, launch_options, workbench
+from tests.authoring.workbench.workbench_process import (
+    INSTALL,
+    Workbench,
+    chromium,
+    launch_options,
+    workbench,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("IDE-1")]
 
@@ -44,7 +50,12 @@ def browser() -> Iterator[Browser]:
 def folder(tmp_path: Path) -> Path:
     site = tmp_path / "site"
     site.mkdir()
-    for name, content in {"robots.txt": ROBOTS, "ai.txt": AI_TXT, "a.html": PAGE, "hostile.html": HOSTILE}.items():
+    for name, content in {
+        "robots.txt": ROBOTS,
+        "ai.txt": AI_TXT,
+        "a.html": PAGE,
+        "hostile.html": HOSTILE,
+    }.items():
         (site / name).write_text(content, "utf-8")
     return site
 
@@ -76,7 +87,9 @@ class Tab:
             self.wrong.append(f"{message.type}: {message.text}")
 
     def _request(self, request: Request) -> None:
-        if not request.url.startswith((self._origin, self._origin.replace("http", "ws"), "data:", "about:", "blob:")):
+        if not request.url.startswith(
+            (self._origin, self._origin.replace("http", "ws"), "data:", "about:", "blob:")
+        ):
             self.wrong.append(f"request: {request.url}")
 
     def opened(self, url: str) -> Page:
@@ -113,10 +126,14 @@ def ask_about(page: Page, *paths: str) -> None:
 def test_typing_changes_findings_and_decisions(tab: Tab) -> None:
     page = tab.page
     ask_about(page, "/new/1", "/private/x")
-    expect(page.locator(".pages li")).to_have_text([re.compile("/new/1 Allowed"), re.compile("/private/x Refused")])
+    expect(page.locator(".pages li")).to_have_text(
+        [re.compile("/new/1 Allowed"), re.compile("/private/x Refused")]
+    )
     write(page, "Disallow: /new/\nDisallow: other")
     expect(page.locator(".pages li").first).to_have_text(re.compile("/new/1 Refused"))
-    expect(page.locator(".problems li", has_text="begins with neither")).to_contain_text("Line 5, column 11")
+    expect(page.locator(".problems li", has_text="begins with neither")).to_contain_text(
+        "Line 5, column 11"
+    )
     expect(page.locator(".cm-line").nth(3)).to_have_class(re.compile("decides-deny"))
     expect(page.locator("nav button").first).to_contain_text(re.compile("finding.*, not saved"))
 
@@ -252,7 +269,9 @@ def test_hidden_characters_are_seen(tab: Tab) -> None:
     page.locator(".cm-content").click()
     page.keyboard.press("Control+End")
     page.keyboard.insert_text("# a\u202eb\U000e0041\n")
-    expect(page.locator(".cm-specialChar")).to_have_attribute("aria-label", re.compile("right-to-left override|202e"))
+    expect(page.locator(".cm-specialChar")).to_have_attribute(
+        "aria-label", re.compile("right-to-left override|202e")
+    )
     expect(page.locator(".hidden-character")).to_have_text(["U+E0041"])
 
 
@@ -331,7 +350,9 @@ def test_nobody_is_left_out(browser: Browser, bench: Workbench, scheme: Any, wid
         summary.click()
     found = Axe().run(page, options={"iframes": False}).response["violations"]
     serious = [
-        (violation["id"], violation["nodes"][0]["html"]) for violation in found if violation["impact"] in ("serious", "critical")
+        (violation["id"], violation["nodes"][0]["html"])
+        for violation in found
+        if violation["impact"] in ("serious", "critical")
     ]
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     wide = page.evaluate("document.documentElement.scrollWidth")
@@ -404,7 +425,9 @@ def test_what_may_not_be_opened_is_told_and_not_asked(tab: Tab, folder: Path, se
     assert server.seen == []
 
 
-def test_another_site_is_opened(browser: Browser, folder: Path, serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_site_is_opened(
+    browser: Browser, folder: Path, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     first = serve({"/robots.txt": ROBOTS, "/": PAGE})
     second = serve({"/robots.txt": "User-agent: *\nDisallow: /second/\n", "/": PAGE})

@@ -38,7 +38,10 @@ def test_a_file_is_saved_where_it_was_read(folder: Path) -> None:
 
 def test_a_new_file_is_made_with_its_folder(folder: Path) -> None:
     desk = desk_of(str(folder))
-    desk.save(desk.state().edited(ORIGIN + "/.well-known/tdmrep.json", b"[]"), ORIGIN + "/.well-known/tdmrep.json")
+    desk.save(
+        desk.state().edited(ORIGIN + "/.well-known/tdmrep.json", b"[]"),
+        ORIGIN + "/.well-known/tdmrep.json",
+    )
     assert (folder / ".well-known" / "tdmrep.json").read_bytes() == b"[]"
 
 
@@ -66,7 +69,9 @@ def test_a_file_that_was_made_or_removed_meanwhile_has_changed(folder: Path, cha
         desk.save(desk.state().edited(url, b"mine"), url)
 
 
-@pytest.mark.parametrize("path", ["/../secret", "/news/../../secret", "/link/secret", "/to-file", "/", "", "/a\0b"])
+@pytest.mark.parametrize(
+    "path", ["/../secret", "/news/../../secret", "/link/secret", "/to-file", "/", "", "/a\0b"]
+)
 def test_nothing_outside_the_folder_is_read_or_written(folder: Path, path: str) -> None:
     outside = folder.parent / "secret"
     outside.write_bytes(b"secret")

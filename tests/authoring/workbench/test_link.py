@@ -22,19 +22,30 @@ SAVED = State(ORIGIN, FILES, PAGES, Choices())
 
 
 def packed(content: object) -> str:
-    return "1." + base64.urlsafe_b64encode(zlib.compress(json.dumps(content).encode())).decode().rstrip("=")
+    return "1." + base64.urlsafe_b64encode(
+        zlib.compress(json.dumps(content).encode())
+    ).decode().rstrip("=")
 
 
 @given(
     st.binary(max_size=200),
-    st.dictionaries(st.sampled_from(["agent", "purposes", "uses", "urls", "action", "lang"]), st.text(max_size=50)),
+    st.dictionaries(
+        st.sampled_from(["agent", "purposes", "uses", "urls", "action", "lang"]),
+        st.text(max_size=50),
+    ),
 )
 def test_a_link_brings_back_what_was_shared(body: bytes, choices: dict[str, str]) -> None:
-    shared = SAVED.edited(ORIGIN + "/robots.txt", body).edited(ORIGIN + "/ai.txt", b"x").chosen(**choices, page=PAGE)
+    shared = (
+        SAVED.edited(ORIGIN + "/robots.txt", body)
+        .edited(ORIGIN + "/ai.txt", b"x")
+        .chosen(**choices, page=PAGE)
+    )
     state, changed = restored(SAVED, "#" + fragment_of(shared, SAVED.documents))
     assert (state.files, state.pages, state.choices) == (shared.files, shared.pages, shared.choices)
     assert set(changed) == {
-        url for url in shared.documents if shared.documents[url].body != getattr(SAVED.documents.get(url), "body", 0)
+        url
+        for url in shared.documents
+        if shared.documents[url].body != getattr(SAVED.documents.get(url), "body", 0)
     }
 
 
@@ -45,14 +56,21 @@ def test_only_what_is_not_saved_is_in_it() -> None:
 def test_a_link_of_another_origin_is_about_the_same_paths() -> None:
     shared = SAVED.edited(PAGE, b"new").chosen(page=PAGE, detail=ORIGIN + "/x")
     other = "http://other.example"
-    mine = State(other, {other + "/robots.txt": FILES[ORIGIN + "/robots.txt"]}, {other + "/a.html": PAGES[PAGE]}, Choices())
+    mine = State(
+        other,
+        {other + "/robots.txt": FILES[ORIGIN + "/robots.txt"]},
+        {other + "/a.html": PAGES[PAGE]},
+        Choices(),
+    )
     state, changed = restored(mine, fragment_of(shared, SAVED.documents))
     assert changed == (other + "/a.html",)
     assert (state.choices.page, state.choices.detail) == (other + "/a.html", other + "/x")
 
 
 def test_what_is_too_long_is_not_shared() -> None:
-    noise = base64.b85encode(b"".join(zlib.crc32(b"%d" % number).to_bytes(4, "big") for number in range(20_000)))
+    noise = base64.b85encode(
+        b"".join(zlib.crc32(b"%d" % number).to_bytes(4, "big") for number in range(20_000))
+    )
     with pytest.raises(PolicyError, match="too long for a link"):
         fragment_of(SAVED.edited(PAGE, noise), SAVED.documents)
 
@@ -86,5 +104,9 @@ def test_a_link_that_is_none_of_this_site_changes_nothing(fragment: str) -> None
 
 
 def test_what_is_no_choice_is_left_out() -> None:
-    content = {"choices": {"agent": 7, "unknown": "x", "page": "/none.html", "uses": "search"}, "files": [], "more": 1}
+    content = {
+        "choices": {"agent": 7, "unknown": "x", "page": "/none.html", "uses": "search"},
+        "files": [],
+        "more": 1,
+    }
     assert restored(SAVED, packed(content)) == (SAVED.chosen(uses="search"), ())

@@ -43,10 +43,15 @@ def test_a_folder_below_the_one_of_the_start_is_opened_and_saved_to(sites: Path)
 
 
 @pytest.mark.requirement("SEC-2")
-@pytest.mark.parametrize("target", ["../beside", "{beside}", "link", "/", "~", "..", "second/../../beside", "file:///etc"])
+@pytest.mark.parametrize(
+    "target",
+    ["../beside", "{beside}", "link", "/", "~", "..", "second/../../beside", "file:///etc"],
+)
 def test_no_other_folder_is_opened(sites: Path, target: str) -> None:
     with pytest.raises(PolicyError, match=r"is not below|is no folder"):
-        Workbench(desk_of(str(sites / "first")), sites).open(target.format(beside=sites.parent / "beside"))
+        Workbench(desk_of(str(sites / "first")), sites).open(
+            target.format(beside=sites.parent / "beside")
+        )
 
 
 def test_a_folder_that_was_named_at_the_start_may_be_anywhere(sites: Path) -> None:
@@ -58,7 +63,9 @@ def test_a_folder_that_was_named_at_the_start_may_be_anywhere(sites: Path) -> No
 
 @pytest.mark.requirement("SEC-2")
 @pytest.mark.parametrize("target", ["first", None])
-def test_no_server_at_an_inner_address_is_asked(sites: Path, serve: Serve, target: str | None) -> None:
+def test_no_server_at_an_inner_address_is_asked(
+    sites: Path, serve: Serve, target: str | None
+) -> None:
     server = serve({"/robots.txt": ROBOTS, "/": "<p>inside"})
     workbench = Workbench(desk_of(target and str(sites / target)), sites)
     for host in ("127.0.0.1", "localhost", "127.1"):
@@ -68,14 +75,22 @@ def test_no_server_at_an_inner_address_is_asked(sites: Path, serve: Serve, targe
 
 
 def test_who_was_started_with_a_site_at_such_an_address_stays_with_its_kind(serve: Serve) -> None:
-    first, second = serve({"/robots.txt": ROBOTS, "/": ""}), serve({"/robots.txt": ROBOTS, "/": "<p>second"}, host="127.0.0.2")
+    first, second = (
+        serve({"/robots.txt": ROBOTS, "/": ""}),
+        serve({"/robots.txt": ROBOTS, "/": "<p>second"}, host="127.0.0.2"),
+    )
     desk = Workbench(desk_of(first.url("/"))).open(second.url("/"))
     assert [file.body for file in desk.start.pages.values()] == [b"<p>second"]
-    with pytest.raises(PolicyError, match=r"may not be asked: led to 10\.0\.0\.1, which is a private address"):
+    with pytest.raises(
+        PolicyError, match=r"may not be asked: led to 10\.0\.0\.1, which is a private address"
+    ):
         Workbench(desk_of(first.url("/"))).open("http://10.0.0.1/")
 
 
-@pytest.mark.parametrize("target", ["\ud800", "\0", "http://\ud800/", "http://[", "https://", "http://user@/", "x" * 5000])
+@pytest.mark.parametrize(
+    "target",
+    ["\ud800", "\0", "http://\ud800/", "http://[", "https://", "http://user@/", "x" * 5000],
+)
 def test_what_is_neither_is_told(sites: Path, target: str) -> None:
     with pytest.raises(PolicyError):
         Workbench(desk_of(None), sites).open(target)

@@ -24,7 +24,13 @@ AI_TXT = b"""User-agent: *
 """
 
 
-def preview(body: str | bytes, action: str = "Train", *, ai_txt: bytes = AI_TXT, media_type: str = "text/html") -> Preview:
+def preview(
+    body: str | bytes,
+    action: str = "Train",
+    *,
+    ai_txt: bytes = AI_TXT,
+    media_type: str = "text/html",
+) -> Preview:
     octets = body.encode() if isinstance(body, str) else body
     fetched = Fetched(status=200, headers=((b"Content-Type", media_type.encode()),), body=octets)
     site = Site.from_files(ORIGIN, {"/ai.txt": ai_txt})
@@ -42,14 +48,20 @@ PAGE = "<p>free<blockquote>quoted <b>text</b></blockquote><div class=note>noted 
 
 
 def test_what_is_covered_is_outlined_by_action() -> None:
-    assert outlined(preview(PAGE)) == [("deny", "quoted text"), ("guide", "noted all"), ("deny", "all")]
+    assert outlined(preview(PAGE)) == [
+        ("deny", "quoted text"),
+        ("guide", "noted all"),
+        ("deny", "all"),
+    ]
     assert outlined(preview(PAGE, "Cite")) == [("guide", "noted all"), ("deny", "all")]
     assert outlined(preview(PAGE, "Index")) == [("deny", "all")]
 
 
 def test_the_parts_say_what_holds_in_words_too() -> None:
     parts = preview(PAGE).parts
-    assert [(part.selector, part.verdict, part.denied, part.guidelines, part.covered) for part in parts] == [
+    assert [
+        (part.selector, part.verdict, part.denied, part.guidelines, part.covered) for part in parts
+    ] == [
         ("blockquote", "deny", ("Train",), (), 1),
         (".note", "guide", (), ("Ask first.",), 1),
         (".note em", "deny", ("*",), (), 1),
@@ -58,7 +70,9 @@ def test_the_parts_say_what_holds_in_words_too() -> None:
 
 
 def test_the_whole_page_is_outlined_where_a_rule_is_about_all_of_it() -> None:
-    shown = preview(PAGE, ai_txt=b"User-agent: *\n  Path: / html\n    Element: *\n      Disallow: Train\n")
+    shown = preview(
+        PAGE, ai_txt=b"User-agent: *\n  Path: / html\n    Element: *\n      Disallow: Train\n"
+    )
     assert [verdict for verdict, _ in outlined(shown)] == ["deny"]
     assert shown.parts[0].is_whole
 
@@ -86,7 +100,17 @@ def test_nothing_of_a_hostile_page_does_anything() -> None:
     names = {str(node.tag) for node in tree.iter("*")}
     attributes = {name for node in tree.body.iter("*") for name in node.keys()}  # noqa: SIM118  # of lxml
     assert names <= ALLOWED | {"html", "head", "body", "meta", "title", "style"}
-    assert attributes <= {"lang", "dir", "colspan", "rowspan", "start", "span", "class", "data-part", "data-label"}
+    assert attributes <= {
+        "lang",
+        "dir",
+        "colspan",
+        "rowspan",
+        "start",
+        "span",
+        "class",
+        "data-part",
+        "data-label",
+    }
     assert len(tree.xpath("//style")) == len(tree.xpath("//meta[@http-equiv]")) == 1
     assert not re.search(r"<[^>]*evil\.example", shown.html)
     assert "\u202e" not in shown.html
@@ -94,7 +118,9 @@ def test_nothing_of_a_hostile_page_does_anything() -> None:
 
 
 def test_a_page_cannot_forge_an_outline() -> None:
-    shown = preview("<p data-part=deny data-label='No Train' class=replaced>x</p><blockquote hidden>y</blockquote>")
+    shown = preview(
+        "<p data-part=deny data-label='No Train' class=replaced>x</p><blockquote hidden>y</blockquote>"
+    )
     assert outlined(shown) == [("deny", "y")]
 
 

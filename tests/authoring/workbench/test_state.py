@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from comity.authoring.problems import LineSpan
 from comity.authoring.workbench import markup
 from comity.authoring.workbench.desk import DEMO, desk_of
-from comity.authoring.workbench.state import MAX_FIELD, MAX_FILE, MAX_URLS, Choices, State, hidden_in, text_of, view_of
+from comity.authoring.workbench.state import (
+    MAX_FIELD,
+    MAX_FILE,
+    MAX_URLS,
+    Choices,
+    State,
+    hidden_in,
+    text_of,
+    view_of,
+)
 from comity.policies import Fetched, PolicyError
 from comity.policies.formats.authoring import Draft, Fix
 
@@ -22,7 +31,9 @@ AI = ORIGIN + "/ai.txt"
 
 def state(files: dict[str, bytes], pages: dict[str, bytes] | None = None, **choices: str) -> State:
     fetched = {ORIGIN + path: Fetched(status=200, body=body) for path, body in files.items()}
-    of_pages = {ORIGIN + path: Fetched(status=200, body=body) for path, body in (pages or {}).items()}
+    of_pages = {
+        ORIGIN + path: Fetched(status=200, body=body) for path, body in (pages or {}).items()
+    }
     return State(ORIGIN, fetched, of_pages, Choices()).chosen(**choices)
 
 
@@ -34,17 +45,29 @@ def test_an_edit_changes_what_is_decided() -> None:
 
 
 def test_the_reasons_name_the_lines_of_the_files() -> None:
-    (answer,) = view_of(state({"/robots.txt": b"User-agent: *\nAllow: /\nDisallow: /a\n"}, urls="/a")).answers
+    (answer,) = view_of(
+        state({"/robots.txt": b"User-agent: *\nAllow: /\nDisallow: /a\n"}, urls="/a")
+    ).answers
     assert [(reason["url"], reason["line"]) for reason in answer["reasons"]] == [(ROBOTS, 3)]
 
 
 def test_the_agent_and_its_uses_are_those_that_are_chosen() -> None:
-    files = {"/robots.txt": b"User-agent: other\nDisallow: /\n\nUser-agent: *\nContent-Signal: ai-train=no\n"}
-    assert [a["verdict"] for a in view_of(state(files, urls="/", agent="other")).answers] == ["deny"]
+    files = {
+        "/robots.txt": b"User-agent: other\nDisallow: /\n\nUser-agent: *\nContent-Signal: ai-train=no\n"
+    }
+    assert [a["verdict"] for a in view_of(state(files, urls="/", agent="other")).answers] == [
+        "deny"
+    ]
     (answer,) = view_of(state(files, urls="/", agent="comitybot", uses="ai-train, summary")).answers
     assert answer["verdict"] == "allow"
-    assert {use: answer["uses"][use]["verdict"] for use in ("ai-train", "summary")} == {"ai-train": "deny", "summary": "deny"}
-    assert (answer["uses"]["ai-train"]["stated"], answer["uses"]["summary"]["stated"]) == (True, False)
+    assert {use: answer["uses"][use]["verdict"] for use in ("ai-train", "summary")} == {
+        "ai-train": "deny",
+        "summary": "deny",
+    }
+    assert (answer["uses"]["ai-train"]["stated"], answer["uses"]["summary"]["stated"]) == (
+        True,
+        False,
+    )
 
 
 @pytest.mark.requirement("AUTX-14")
@@ -54,7 +77,9 @@ def test_a_limit_that_cannot_be_read_is_shown_with_its_line_and_the_right_way() 
     shown = markup.answers(site, view_of(site))
     remark = "`request-limit: 1/5s` cannot be read, so the strictest value applies: "
     advice = "write N/second, N/minute, N/hour or N/day, here `12/minute`"
-    assert f"<p>Pace: 1 requests in 300 s (line 3) {remark}{advice}; 2 at a time (line 4)</p>" in shown
+    assert (
+        f"<p>Pace: 1 requests in 300 s (line 3) {remark}{advice}; 2 at a time (line 4)</p>" in shown
+    )
 
 
 def test_the_page_itself_decides_too() -> None:
@@ -70,7 +95,10 @@ def test_the_page_itself_decides_too() -> None:
         ({"agent": ""}, "product token"),
         ({"urls": "https://other.example/"}, "is not of https://example.com"),
         ({"urls": "http://[/"}, "["),
-        ({"urls": "\n".join(f"/{number}" for number in range(MAX_URLS + 1))}, f"write {MAX_URLS} at most"),
+        (
+            {"urls": "\n".join(f"/{number}" for number in range(MAX_URLS + 1))},
+            f"write {MAX_URLS} at most",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_said(choices: dict[str, str], error: str) -> None:
@@ -86,19 +114,26 @@ def test_an_unknown_language_is_said() -> None:
 @pytest.mark.requirement("IDE-4")
 def test_problems_have_their_places() -> None:
     problems = state({"/robots.txt": b"User-agent: *\nDisallow: a\n"}).problems()[ROBOTS]
-    assert [problem.span for problem in problems if problem.rule == "robots.path"] == [LineSpan(2, 11, 12)]
+    assert [problem.span for problem in problems if problem.rule == "robots.path"] == [
+        LineSpan(2, 11, 12)
+    ]
 
 
 def test_a_fix_is_made_in_the_file_and_offered_where_it_can_be() -> None:
     site = state({"/robots.txt": b"User-agent: *\nDisallow: a\n"})
     problem = site.problems()[ROBOTS][0]
-    mended = site.mended(ROBOTS, Fix("Write `/a`", (Draft(ROBOTS, site.files[ROBOTS].body).replaced(2, 11, 0, b"/"),)))
+    mended = site.mended(
+        ROBOTS,
+        Fix("Write `/a`", (Draft(ROBOTS, site.files[ROBOTS].body).replaced(2, 11, 0, b"/"),)),
+    )
     assert mended.files[ROBOTS].body == b"User-agent: *\nDisallow: /a\n"
     assert "robots.path" not in [other.rule for other in mended.problems()[ROBOTS]]
     fixable = problem._replace(fix=Fix("Write `/a`", ()))
     assert "Fix: Write /a" in markup.problems([fixable], is_editable=True)
     unmended = problem._replace(fix=None)
-    assert "Fix:" not in markup.problems([fixable], is_editable=False) + markup.problems([unmended], is_editable=True)
+    assert "Fix:" not in markup.problems([fixable], is_editable=False) + markup.problems(
+        [unmended], is_editable=True
+    )
 
 
 def test_a_file_that_is_no_policy_by_itself_has_no_problems() -> None:
@@ -115,8 +150,14 @@ def test_files_that_are_not_there_can_be_added() -> None:
 # ---- texts
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())
-def test_a_text_that_was_not_changed_has_the_same_octets(text: str, end: str, has_bom: bool) -> None:
+@given(
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.booleans(),
+)
+def test_a_text_that_was_not_changed_has_the_same_octets(
+    text: str, end: str, has_bom: bool
+) -> None:
     body = (("\ufeff" if has_bom else "") + text.replace("\r", "").replace("\n", end)).encode()
     shown = text_of(body)
     assert shown.is_editable
@@ -137,7 +178,11 @@ def test_what_would_not_come_back_as_it_was_is_not_edited(body: bytes) -> None:
 
 
 def test_hidden_characters_are_named() -> None:
-    assert [*hidden_in("a\u202eb\U000e0041\tc\n\x00")] == [(1, "U+202E"), (3, "U+E0041"), (7, "U+0000")]
+    assert [*hidden_in("a\u202eb\U000e0041\tc\n\x00")] == [
+        (1, "U+202E"),
+        (3, "U+E0041"),
+        (7, "U+0000"),
+    ]
     assert hidden_in("plain\tand\n") == []
 
 
@@ -158,12 +203,17 @@ def test_ai_txt_is_shown_as_xml_and_the_xml_as_text() -> None:
 
 
 def test_no_other_form_says_why() -> None:
-    assert view_of(state({})).form_notes == ("there is no ai.txt: status 404",) or "no ai.txt" in view_of(state({})).form_notes[0]
+    assert (
+        view_of(state({})).form_notes == ("there is no ai.txt: status 404",)
+        or "no ai.txt" in view_of(state({})).form_notes[0]
+    )
     assert view_of(state({"/ai.txt": b"<no>"})).form_notes != ()
 
 
 def test_the_prompt_is_of_the_action_and_the_sample_page() -> None:
-    site = state({"/ai.txt": AI_TXT}, {"/a.html": b"<q>x</q>"}, page=ORIGIN + "/a.html", action="Train")
+    site = state(
+        {"/ai.txt": AI_TXT}, {"/a.html": b"<q>x</q>"}, page=ORIGIN + "/a.html", action="Train"
+    )
     assert '"q"' in view_of(site).prompt
     assert '"q"' not in view_of(site.chosen(action="Cite")).prompt
 
@@ -173,16 +223,33 @@ def test_the_prompt_is_of_the_action_and_the_sample_page() -> None:
 
 @given(st.dictionaries(st.sampled_from(Choices._fields), st.text(max_size=50)))
 def test_nothing_that_is_chosen_raises(choices: dict[str, str]) -> None:
-    site = state({"/robots.txt": b"User-agent: *\nDisallow: /a\n", "/ai.txt": AI_TXT}, {"/a.html": b"<q>x</q>"}).chosen(**choices)
+    site = state(
+        {"/robots.txt": b"User-agent: *\nDisallow: /a\n", "/ai.txt": AI_TXT},
+        {"/a.html": b"<q>x</q>"},
+    ).chosen(**choices)
     _everything(site)
 
 
 @example("/automation-preferences.txt", b"\0")  # by itself it says nothing of access
 @given(
-    st.sampled_from(["/robots.txt", "/ai.txt", "/automation-preferences.txt", "/.well-known/tdmrep.json", "/a.html"]), st.binary()
+    st.sampled_from(
+        [
+            "/robots.txt",
+            "/ai.txt",
+            "/automation-preferences.txt",
+            "/.well-known/tdmrep.json",
+            "/a.html",
+        ]
+    ),
+    st.binary(),
 )
 def test_nothing_that_is_written_raises(path: str, body: bytes) -> None:
-    site = state({"/robots.txt": b"", "/ai.txt": AI_TXT}, {"/a.html": b"<q>x</q>"}, page=ORIGIN + "/a.html", urls="/\n/a.html")
+    site = state(
+        {"/robots.txt": b"", "/ai.txt": AI_TXT},
+        {"/a.html": b"<q>x</q>"},
+        page=ORIGIN + "/a.html",
+        urls="/\n/a.html",
+    )
     _everything(site.edited(ORIGIN + path, body))
 
 
@@ -212,7 +279,13 @@ def test_what_a_site_says_is_text_in_every_part_of_the_page() -> None:
         "/ai.txt": f"User-agent: *\n  Path: / html\n    Element: {HOSTILE}\n      Disallow: Train\n".encode(),
     }
     page = f'<p title="{HOSTILE}">{HOSTILE}</p>'.encode()
-    choices = {"agent": "x", "uses": HOSTILE, "purposes": HOSTILE, "urls": f"/a{HOSTILE}", "lang": HOSTILE}
+    choices = {
+        "agent": "x",
+        "uses": HOSTILE,
+        "purposes": HOSTILE,
+        "urls": f"/a{HOSTILE}",
+        "lang": HOSTILE,
+    }
     site = state(files, {f"/{HOSTILE}": page}, page=f"{ORIGIN}/{HOSTILE}").chosen(**choices)
     view = view_of(site)
     parts = [

@@ -21,7 +21,9 @@ _COMMAND = "import sys; from comity.authoring.cli import main; sys.exit(main())"
 
 def chromium() -> str | None:
     """Return the browser of this machine; None: it has none."""
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
 
 
 def launch_options() -> dict[str, Any]:
@@ -42,9 +44,26 @@ class Workbench(NamedTuple):
 @contextmanager
 def workbench(*arguments: str, folder: Path) -> Iterator[Workbench]:
     """Start one in a folder, and end it as Ctrl-C does."""
-    command = [sys.executable, "-W", "error", "-c", _COMMAND, "workbench", "--no-browser", "--port", "0", *arguments]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "NICEGUI_"))}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env=environment) as process:
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        _COMMAND,
+        "workbench",
+        "--no-browser",
+        "--port",
+        "0",
+        *arguments,
+    ]
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTEST_", "NICEGUI_"))
+    }
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=folder, env=environment
+    ) as process:
         assert process.stdout is not None
         try:
             line = process.stdout.readline()
@@ -52,7 +71,12 @@ def workbench(*arguments: str, folder: Path) -> Iterator[Workbench]:
             assert url, line
             parts = urlsplit(url[0])
             assert parts.port
-            yield Workbench(url[0], f"{parts.scheme}://{parts.netloc}", parts.port, parts.query.partition("=")[2])
+            yield Workbench(
+                url[0],
+                f"{parts.scheme}://{parts.netloc}",
+                parts.port,
+                parts.query.partition("=")[2],
+            )
         finally:
             process.send_signal(signal.SIGINT)
             try:

@@ -17,8 +17,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from comity.crawler.fetching.store import PolicyStore
 from comity.dataset.sidecar import row
+from comity.gate.fetching.store import PolicyStore
 from comity.policies import Agent, Fetched, Site, Verdict
 from tests.selection import one_in
 
@@ -72,14 +72,26 @@ def dataset(*words: str, folder: Path, **environment: str) -> subprocess.Complet
 
 
 def record(path: str, fetched_at: datetime) -> dict[str, Any]:
-    site = Site.from_files("https://example.com", {"/robots.txt": Fetched(status=200, body=ROBOTS, fetched_at=fetched_at)})
+    site = Site.from_files(
+        "https://example.com",
+        {"/robots.txt": Fetched(status=200, body=ROBOTS, fetched_at=fetched_at)},
+    )
     url = f"https://example.com{path}"
     tag = site.page(AGENT, url, now=fetched_at).permissions
-    return {"url": url, "final_url": url, "fetched_at": fetched_at.isoformat(), "text": f"marker{path}", "permissions": tag}
+    return {
+        "url": url,
+        "final_url": url,
+        "fetched_at": fetched_at.isoformat(),
+        "text": f"marker{path}",
+        "permissions": tag,
+    }
 
 
 def urls(path: Path) -> list[str]:
-    return [json.loads(line)["url"].removeprefix("https://example.com") for line in path.read_bytes().splitlines()]
+    return [
+        json.loads(line)["url"].removeprefix("https://example.com")
+        for line in path.read_bytes().splitlines()
+    ]
 
 
 @pytest.fixture
@@ -95,7 +107,9 @@ def crawled(tmp_path: Path) -> Path:
 def test_export(tmp_path: Path, crawled: Path) -> None:
     with crawled.open("a") as file:
         file.write("no record\n")
-    done = dataset("export", "crawled.jsonl", "--for", "train-ai,index,", "-o", "out.jsonl", folder=tmp_path)
+    done = dataset(
+        "export", "crawled.jsonl", "--for", "train-ai,index,", "-o", "out.jsonl", folder=tmp_path
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert urls(tmp_path / "out.jsonl") == ["/news/1", "/news/2"]
     assert "marker/premium" not in (tmp_path / "out.jsonl").read_text()
@@ -113,29 +127,79 @@ def test_export(tmp_path: Path, crawled: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> None:
-    for source, output in (("crawled.jsonl", "a.parquet"), ("a.parquet", "b.parquet"), ("b.parquet", "out.jsonl.gz")):
-        done = dataset("export", source, "--for", "train-ai", "-o", output, "--workers", workers, folder=tmp_path)
+    for source, output in (
+        ("crawled.jsonl", "a.parquet"),
+        ("a.parquet", "b.parquet"),
+        ("b.parquet", "out.jsonl.gz"),
+    ):
+        done = dataset(
+            "export",
+            source,
+            "--for",
+            "train-ai",
+            "-o",
+            output,
+            "--workers",
+            workers,
+            folder=tmp_path,
+        )
         assert (done.returncode, done.stderr) == (0, "")
-    done = dataset("export", "out.jsonl.gz", "b.parquet", "--for", "train-ai", "-o", "out.jsonl", folder=tmp_path)
+    done = dataset(
+        "export",
+        "out.jsonl.gz",
+        "b.parquet",
+        "--for",
+        "train-ai",
+        "-o",
+        "out.jsonl",
+        folder=tmp_path,
+    )
     assert done.returncode == 0
     assert urls(tmp_path / "out.jsonl") == ["/brief/1", "/news/1", "/news/2"] * 2
 
 
 @pytest.mark.requirement("STATE-2")
 @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
-def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(tmp_path: Path, ending: str) -> None:
+def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
+    tmp_path: Path, ending: str
+) -> None:
     """The killed process has left one of two items of a page; the next process fetched the page again."""
     at = datetime.now(UTC) - timedelta(hours=1)
     later = at + timedelta(milliseconds=1500)
-    found = [record("/news/1", at), record("/news/2", at), record("/news/1", later), record("/news/1", later) | {"text": "more"}]
+    found = [
+        record("/news/1", at),
+        record("/news/2", at),
+        record("/news/1", later),
+        record("/news/1", later) | {"text": "more"},
+    ]
     (tmp_path / "crawled.jsonl").write_text("".join(json.dumps(one) + "\n" for one in found))
-    all_of_them = dataset("export", "crawled.jsonl", "--for", "train-ai", "-o", f"all{ending}", folder=tmp_path)
+    all_of_them = dataset(
+        "export", "crawled.jsonl", "--for", "train-ai", "-o", f"all{ending}", folder=tmp_path
+    )
     assert "4 of 4 records may be used" in all_of_them.stdout
-    done = dataset("export", f"all{ending}", "--for", "train-ai", "--last-fetch", "-o", "out.jsonl", folder=tmp_path)
+    done = dataset(
+        "export",
+        f"all{ending}",
+        "--for",
+        "train-ai",
+        "--last-fetch",
+        "-o",
+        "out.jsonl",
+        folder=tmp_path,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert urls(tmp_path / "out.jsonl") == ["/news/2", "/news/1", "/news/1"]
     assert "superseded 1" in " ".join(done.stdout.split())
-    done = dataset("export", f"all{ending}", "--for", "train-ai", "--last-fetch", "-o", f"out{ending}", folder=tmp_path)
+    done = dataset(
+        "export",
+        f"all{ending}",
+        "--for",
+        "train-ai",
+        "--last-fetch",
+        "-o",
+        f"out{ending}",
+        folder=tmp_path,
+    )
     assert "3 of 4 records may be used" in done.stdout
 
 
@@ -150,30 +214,69 @@ def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(tmp_path: Pat
             (["export", "crawled.jsonl", "--for", "index"], "required: -o"),
             (["export", "--for", "index", "-o", "out.jsonl"], "required: IN"),
             (["export", "crawled.jsonl", "--for", "", "-o", "out.jsonl"], "no name of a use"),
-            (["export", "crawled.jsonl", "--for", "index,,", "-o", "out.jsonl"], "no name of a use"),
+            (
+                ["export", "crawled.jsonl", "--for", "index,,", "-o", "out.jsonl"],
+                "no name of a use",
+            ),
             (["export", "crawled.jsonl", "--for", " , ", "-o", "out.jsonl"], "no name of a use"),
-            (["export", "crawled.jsonl", "--for", "index", "-o", ""], "an empty name is that of no dataset"),
-            (["export", "crawled.jsonl", "--for", "index", "-o", "out"], "its name says no format of records: use .jsonl"),
+            (
+                ["export", "crawled.jsonl", "--for", "index", "-o", ""],
+                "an empty name is that of no dataset",
+            ),
+            (
+                ["export", "crawled.jsonl", "--for", "index", "-o", "out"],
+                "its name says no format of records: use .jsonl",
+            ),
             (["expire", ""], "an empty name is that of no dataset"),
-            (["export", "crawled.jsonl", "./crawled.jsonl", "--for", "index", "-o", "out.jsonl"], "crawled.jsonl is given twice"),
-            (["export", "crawled.jsonl", "--for", "in dex", "-o", "out.jsonl"], "`in dex` is no name of a use"),
-            (["export", "crawled.jsonl", "--for", "index", "-o", "out.json"], "out.json: its name says no format"),
-            (["export", "crawled.jsonl", "--for", "index", "-o", "out.warc"], "choose .jsonl or .parquet"),
-            (["export", "crawled.jsonl", "--for", "index", "-o", "no/out.jsonl"], "out.jsonl cannot be written: No such file"),
+            (
+                ["export", "crawled.jsonl", "./crawled.jsonl", "--for", "index", "-o", "out.jsonl"],
+                "crawled.jsonl is given twice",
+            ),
+            (
+                ["export", "crawled.jsonl", "--for", "in dex", "-o", "out.jsonl"],
+                "`in dex` is no name of a use",
+            ),
+            (
+                ["export", "crawled.jsonl", "--for", "index", "-o", "out.json"],
+                "out.json: its name says no format",
+            ),
+            (
+                ["export", "crawled.jsonl", "--for", "index", "-o", "out.warc"],
+                "choose .jsonl or .parquet",
+            ),
+            (
+                ["export", "crawled.jsonl", "--for", "index", "-o", "no/out.jsonl"],
+                "out.jsonl cannot be written: No such file",
+            ),
             (["export", "crawled.jsonl", "--for", "index", "-o", "crawled.jsonl"], "is read from"),
-            (["export", "no.jsonl", "--for", "index", "-o", "out.jsonl"], "no.jsonl cannot be read: No such file"),
-            (["export", ".", "--for", "index", "-o", "out.jsonl"], "several forms: broken.parquet and crawled.jsonl"),
+            (
+                ["export", "no.jsonl", "--for", "index", "-o", "out.jsonl"],
+                "no.jsonl cannot be read: No such file",
+            ),
+            (
+                ["export", ".", "--for", "index", "-o", "out.jsonl"],
+                "several forms: broken.parquet and crawled.jsonl",
+            ),
             (
                 ["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--workers", "0"],
                 "no number of processes: write 1",
             ),
-            (["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--fast"], "dataset export knows no `--fast`"),
+            (
+                ["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--fast"],
+                "dataset export knows no `--fast`",
+            ),
             (["export", "broken.parquet", "--for", "index", "-o", "out.jsonl"], "broken.parquet"),
-            (["expire", "crawled.jsonl", "--store", "no.sqlite"], "no.sqlite: there is no such file"),
+            (
+                ["expire", "crawled.jsonl", "--store", "no.sqlite"],
+                "no.sqlite: there is no such file",
+            ),
             (["expire", "crawled.jsonl", "--store", "crawled.jsonl"], "crawled.jsonl` "),
             (["stats"], "required: DATASET"),
             (["verify", "crawled.jsonl", "--for", ","], "is no use"),
-            (["verify", "crawled.jsonl", "other.jsonl"], "knows no `other.jsonl`: there is one too many"),
+            (
+                ["verify", "crawled.jsonl", "other.jsonl"],
+                "knows no `other.jsonl`: there is one too many",
+            ),
             (["verify", "crawled.jsonl", "--list", "crawled.jsonl"], "crawled.jsonl is read from"),
         ],
     ),
@@ -188,7 +291,9 @@ def test_wrong_usage(tmp_path: Path, crawled: Path, words: list[str], said: str)
     assert {path.name for path in tmp_path.iterdir()} - before <= {"scrapy"}
 
 
-@pytest.mark.parametrize(("use", "hint"), [("trian-ai", "did you mean `train-ai`?"), ("zzz", "COMITY_USES")])
+@pytest.mark.parametrize(
+    ("use", "hint"), [("trian-ai", "did you mean `train-ai`?"), ("zzz", "COMITY_USES")]
+)
 def test_a_use_that_no_vocabulary_has(tmp_path: Path, crawled: Path, use: str, hint: str) -> None:
     done = dataset("export", "crawled.jsonl", "--for", use, "-o", "out.jsonl", folder=tmp_path)
     assert done.returncode == 0
@@ -198,15 +303,30 @@ def test_a_use_that_no_vocabulary_has(tmp_path: Path, crawled: Path, use: str, h
 
 
 def test_a_use_of_the_operators_own_vocabulary(tmp_path: Path, crawled: Path) -> None:
-    (tmp_path / "own.toml").write_text('[[relation]]\nuses = ["zzz"]\nterms = ["aipref:train-ai"]\nkind = "within"\n')
-    done = dataset("export", "-s", "COMITY_VOCABULARY=own.toml", "crawled.jsonl", "--for", "zzz", "-o", "o.jl", folder=tmp_path)
+    (tmp_path / "own.toml").write_text(
+        '[[relation]]\nuses = ["zzz"]\nterms = ["aipref:train-ai"]\nkind = "within"\n'
+    )
+    done = dataset(
+        "export",
+        "-s",
+        "COMITY_VOCABULARY=own.toml",
+        "crawled.jsonl",
+        "--for",
+        "zzz",
+        "-o",
+        "o.jl",
+        folder=tmp_path,
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_expire(tmp_path: Path, crawled: Path) -> None:
     before = crawled.read_bytes()
     done = dataset("expire", "crawled.jsonl", "--dry-run", folder=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "")  # what may not be indexed may still be trained on
+    assert (done.returncode, done.stdout) == (
+        0,
+        "",
+    )  # what may not be indexed may still be trained on
     assert "0 of 4 records would go, 4 stay" in done.stderr
     without: list[dict[str, Any]] = [json.loads(line) for line in before.splitlines()]
     for one in without:
@@ -224,7 +344,9 @@ def test_expire(tmp_path: Path, crawled: Path) -> None:
 
 
 @pytest.mark.requirement("ACAP-43")
-def test_take_downs_are_done_when_they_are_gone_from_all_that_is_given(tmp_path: Path, crawled: Path) -> None:
+def test_take_downs_are_done_when_they_are_gone_from_all_that_is_given(
+    tmp_path: Path, crawled: Path
+) -> None:
     other = tmp_path / "other.jsonl"
     other.write_bytes(crawled.read_bytes())
     path = tmp_path / "policies.sqlite"
@@ -255,10 +377,16 @@ def test_take_downs_of_the_store_of_the_crawls(tmp_path: Path, crawled: Path) ->
     store, at = PolicyStore(path), datetime.now(UTC) - timedelta(hours=1)
     store.requests_action("https://example.com/news/1", "take-down", "aa", at)
     (tmp_path / "other.jsonl").write_bytes(crawled.read_bytes())
-    for name in ("crawled.jsonl", "other.jsonl"):  # the second one is known of by nobody when the first one is done
+    for name in (
+        "crawled.jsonl",
+        "other.jsonl",
+    ):  # the second one is known of by nobody when the first one is done
         done = dataset("expire", name, folder=tmp_path)
         assert (done.returncode, done.stdout) == (0, "taken-down\thttps://example.com/news/1\n")
-        assert done.stderr.splitlines()[0] == "Take-downs that sites asked for: 1, by .scrapy/comity/policies.sqlite"
+        assert (
+            done.stderr.splitlines()[0]
+            == "Take-downs that sites asked for: 1, by .scrapy/comity/policies.sqlite"
+        )
         assert "/news/1" not in urls(tmp_path / name)
     PolicyStore(tmp_path / "empty.sqlite").close()
     for words in (["--store", "empty.sqlite"], ["-s", "COMITY_STORE=empty.sqlite"]):
@@ -326,7 +454,9 @@ def test_stats_of_many_origins_are_short(tmp_path: Path) -> None:
         "31 records of 30 origins, 0 that cannot be read",
     ]
     for by, first in (("rule", "acap.allow"), ("month", f"{at:%Y-%m}")):
-        lines = dataset("stats", "crawled.jsonl", "--for", "index", "--by", by, folder=tmp_path).stdout.splitlines()
+        lines = dataset(
+            "stats", "crawled.jsonl", "--for", "index", "--by", by, folder=tmp_path
+        ).stdout.splitlines()
         assert lines[2].split() == [first, "index", "31", "0", "31"]
 
 
@@ -340,19 +470,37 @@ def test_stats_into_a_file(tmp_path: Path, crawled: Path, name: str) -> None:
         rows = pq.read_table(out).to_pylist()
     elif name.endswith(".csv"):
         with out.open(newline="") as file:
-            rows = [{key: int(value) if value.isdigit() else value for key, value in row.items()} for row in csv.DictReader(file)]
+            rows = [
+                {key: int(value) if value.isdigit() else value for key, value in row.items()}
+                for row in csv.DictReader(file)
+            ]
     else:
         rows = json.loads(out.read_bytes())["rows"]
     assert rows == [
-        {"origin": "https://example.com", "use": "index", "allowed": 2, "refused": 2, "expiring": 2},
-        {"origin": "https://example.com", "use": "train-ai", "allowed": 3, "refused": 1, "expiring": 0},
+        {
+            "origin": "https://example.com",
+            "use": "index",
+            "allowed": 2,
+            "refused": 2,
+            "expiring": 2,
+        },
+        {
+            "origin": "https://example.com",
+            "use": "train-ai",
+            "allowed": 3,
+            "refused": 1,
+            "expiring": 0,
+        },
     ]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-o", "out.txt"], "out.txt: its name says no format: write a name that ends in .parquet, .csv, .json"),
+        (
+            ["-o", "out.txt"],
+            "out.txt: its name says no format: write a name that ends in .parquet, .csv, .json",
+        ),
         (["-o", "crawled.json"], "crawled.json is read from: give the counts another name"),
         (["-o", "gone/out.csv"], "gone/out.csv cannot be written: No such file or directory"),
         (["--by", "host"], "invalid choice: 'host'"),
@@ -372,7 +520,9 @@ def test_mistakes_in_stats(tmp_path: Path, crawled: Path, words: list[str], mess
 def test_what_is_hostile_is_shown_as_text(tmp_path: Path) -> None:
     one = record("/news/1", datetime.now(UTC))
     one["url"] = one["final_url"] = "https://[red]evil\x1b[2J.test/"
-    (tmp_path / "a.jsonl").write_text(json.dumps(one) + "\n" + json.dumps({"url": one["url"]}) + "\n")
+    (tmp_path / "a.jsonl").write_text(
+        json.dumps(one) + "\n" + json.dumps({"url": one["url"]}) + "\n"
+    )
     for words in (["stats", "a.jsonl"], ["expire", "a.jsonl"]):
         done = dataset(*words, folder=tmp_path)
         assert done.returncode == 0
@@ -383,11 +533,15 @@ def test_what_is_hostile_is_shown_as_text(tmp_path: Path) -> None:
 def test_ctrl_c(tmp_path: Path, crawled: Path, workers: str) -> None:
     out, big = tmp_path / "out.jsonl", tmp_path / "big.jsonl.gz"
     out.write_text("old\n")
-    big.write_bytes(gzip.compress(crawled.read_bytes() * 1000) * 30)  # what takes long to read takes no time to write
+    big.write_bytes(
+        gzip.compress(crawled.read_bytes() * 1000) * 30
+    )  # what takes long to read takes no time to write
     words = ("export", "big.jsonl.gz", "--for", "train-ai", "-o", "out.jsonl", "--workers", workers)
     command = arguments(tmp_path, *words)
     (tmp_path / "scrapy").write_text(f"{NEW_SESSION}{RUN}")
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     give_up = time.monotonic() + 60
     part = tmp_path / ".out.jsonl.part"
     while not (part.exists() and part.stat().st_size):
@@ -396,7 +550,11 @@ def test_ctrl_c(tmp_path: Path, crawled: Path, workers: str) -> None:
         time.sleep(0.01)  # between two looks at another process
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of it
     stdout, stderr = process.communicate(timeout=300)  # which ends when all of them have
-    assert (process.returncode, stdout, stderr) == (130, "", "Interrupted: what was to be written is as it was.\n")
+    assert (process.returncode, stdout, stderr) == (
+        130,
+        "",
+        "Interrupted: what was to be written is as it was.\n",
+    )
     assert out.read_text() == "old\n"
     assert not part.exists()
 
@@ -418,29 +576,46 @@ def moved(crawled: Path, field: str) -> None:
     crawled.write_text("\n".join(lines))
 
 
-ACTIONS = (["stats"], ["export", "--for", "train-ai", "-o", "out.jsonl"], ["expire", "--dry-run"], ["verify"])
+ACTIONS = (
+    ["stats"],
+    ["export", "--for", "train-ai", "-o", "out.jsonl"],
+    ["expire", "--dry-run"],
+    ["verify"],
+)
 
 
 @pytest.mark.requirement("MEET-3")
 @pytest.mark.parametrize("words", one_in(3, [["--tag", "rights"], ["-s", "COMITY_TAG=rights"], []]))
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action[0])
-def test_tags_in_another_field(tmp_path: Path, crawled: Path, words: list[str], action: list[str]) -> None:
+def test_tags_in_another_field(
+    tmp_path: Path, crawled: Path, words: list[str], action: list[str]
+) -> None:
     moved(crawled, "rights")
     done = dataset(*action[:1], "crawled.jsonl", *action[1:], *words, folder=tmp_path)
     assert done.returncode in (0, 1), done.stderr
     assert "no-tag" not in done.stdout + done.stderr
-    wrong = dataset(*action[:1], "crawled.jsonl", *action[1:], "--tag", "elsewhere", folder=tmp_path)
+    wrong = dataset(
+        *action[:1], "crawled.jsonl", *action[1:], "--tag", "elsewhere", folder=tmp_path
+    )
     assert "no-tag" in wrong.stdout + wrong.stderr
 
 
 @pytest.mark.parametrize("how", ["option", "setting"])
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action[0])
-def test_tags_in_a_file_of_their_own(tmp_path: Path, crawled: Path, how: str, action: list[str]) -> None:
+def test_tags_in_a_file_of_their_own(
+    tmp_path: Path, crawled: Path, how: str, action: list[str]
+) -> None:
     records = [json.loads(line) for line in crawled.read_text().splitlines()]
     tags = [(record.pop("permissions"), record) for record in records]
-    (tmp_path / "tags.jsonl").write_bytes(b"".join(row(record, record["url"], tag) for tag, record in tags))
+    (tmp_path / "tags.jsonl").write_bytes(
+        b"".join(row(record, record["url"], tag) for tag, record in tags)
+    )
     crawled.write_text("\n".join(map(json.dumps, records)))
-    words = ["--tag", "sidecar:tags.jsonl"] if how == "option" else ["-s", "COMITY_TAG=sidecar:tags.jsonl"]
+    words = (
+        ["--tag", "sidecar:tags.jsonl"]
+        if how == "option"
+        else ["-s", "COMITY_TAG=sidecar:tags.jsonl"]
+    )
     done = dataset(*action[:1], "crawled.jsonl", *action[1:], *words, folder=tmp_path)
     assert done.returncode in (0, 1), done.stderr
     assert "no-tag" not in done.stdout + done.stderr
@@ -458,7 +633,9 @@ def test_tags_in_a_file_of_their_own(tmp_path: Path, crawled: Path, how: str, ac
         ["verify", "crawled.jsonl", "--list", "link.jsonl"],
     ],
 )
-def test_tags_in_a_file_of_their_own_are_not_written_over(tmp_path: Path, crawled: Path, words: list[str]) -> None:
+def test_tags_in_a_file_of_their_own_are_not_written_over(
+    tmp_path: Path, crawled: Path, words: list[str]
+) -> None:
     record = json.loads(crawled.read_text().splitlines()[0])
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.jsonl").write_bytes(crawled.read_bytes())
@@ -485,7 +662,9 @@ def test_tags_in_a_file_of_their_own_are_not_written_over(tmp_path: Path, crawle
     ],
 )
 @pytest.mark.parametrize("action", [ACTIONS[0], ACTIONS[3]], ids=lambda action: action[0])
-def test_tags_nowhere(tmp_path: Path, crawled: Path, tag: str, said: str, action: list[str]) -> None:
+def test_tags_nowhere(
+    tmp_path: Path, crawled: Path, tag: str, said: str, action: list[str]
+) -> None:
     done = dataset(*action, "crawled.jsonl", "--tag", tag, folder=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
@@ -496,13 +675,20 @@ def test_a_dataset_that_something_else_has_changed(tmp_path: Path, crawled: Path
     dataset("export", "crawled.jsonl", "--for", "train", "-o", "out.jsonl", folder=tmp_path)
     with (tmp_path / "out.jsonl").open("ab") as file:
         file.write(b"\n")
-    message = "out.jsonl is not what its manifest describes: something else than comity has changed it"
-    for words in (["export", "out.jsonl", "--for", "train", "-o", "again.jsonl"], ["expire", "out.jsonl", "--dry-run"]):
+    message = (
+        "out.jsonl is not what its manifest describes: something else than comity has changed it"
+    )
+    for words in (
+        ["export", "out.jsonl", "--for", "train", "-o", "again.jsonl"],
+        ["expire", "out.jsonl", "--dry-run"],
+    ):
         assert message in dataset(*words, folder=tmp_path).stderr
     verified = dataset("verify", "out.jsonl", folder=tmp_path)
     assert verified.returncode == 1
     assert message in " ".join(verified.stdout.split())
-    assert json.loads(dataset("verify", "out.jsonl", "--json", folder=tmp_path).stdout)["altered"] == ["out.jsonl"]
+    assert json.loads(dataset("verify", "out.jsonl", "--json", folder=tmp_path).stdout)[
+        "altered"
+    ] == ["out.jsonl"]
 
 
 def test_a_dataset_without_tags_is_left_as_it_is(tmp_path: Path, crawled: Path) -> None:
@@ -511,41 +697,95 @@ def test_a_dataset_without_tags_is_left_as_it_is(tmp_path: Path, crawled: Path) 
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     done = dataset("expire", "crawled.jsonl", "--tag", "elsewhere", folder=tmp_path)
     assert done.returncode == 2
-    assert "no record has a tag, and all would go; say where the tags are. Nothing has changed" in done.stderr
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name in before} == before
+    assert (
+        "no record has a tag, and all would go; say where the tags are. Nothing has changed"
+        in done.stderr
+    )
+    assert {
+        path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name in before
+    } == before
     assert {path.name for path in tmp_path.iterdir()} - {"scrapy"} == before.keys()
 
 
 @pytest.mark.requirement("MEET-3")
 def test_silence_is_judged_anew(tmp_path: Path, crawled: Path) -> None:
     """/premium/ and the others say nothing of `preserve`; of `train` no tag speaks, which is another thing."""
-    refused = dataset("export", "crawled.jsonl", "--for", "preserve,train-ai", "-o", "out.jsonl", folder=tmp_path)
+    refused = dataset(
+        "export", "crawled.jsonl", "--for", "preserve,train-ai", "-o", "out.jsonl", folder=tmp_path
+    )
     words = " ".join(refused.stdout.split())
     assert "0 of 4 records" in words
     assert "--default preserve:allow,train-ai:allow permits it now" in words
     done = dataset(
-        *("export", "crawled.jsonl", "--for", "preserve,train-ai", "-o", "out.jsonl", "--default", "preserve:allow"),
+        *(
+            "export",
+            "crawled.jsonl",
+            "--for",
+            "preserve,train-ai",
+            "-o",
+            "out.jsonl",
+            "--default",
+            "preserve:allow",
+        ),
         folder=tmp_path,
     )
-    assert urls(tmp_path / "out.jsonl") == ["/brief/1", "/news/1", "/news/2"]  # the refusal of /premium/ stands
+    assert urls(tmp_path / "out.jsonl") == [
+        "/brief/1",
+        "/news/1",
+        "/news/2",
+    ]  # the refusal of /premium/ stands
     described = json.loads((tmp_path / "out.jsonl.croissant.json").read_bytes())
     assert described["comity:defaults"] == {"preserve": "allow"}
     assert "permits it now" not in done.stdout
-    [tag, *_] = (json.loads(line)["permissions"] for line in (tmp_path / "out.jsonl").read_text().splitlines())
-    assert tag["uses"]["preserve"] == {"verdict": "allow", "stated": False, "because": [len(tag["reasons"]) - 1]}
-    assert (tag["reasons"][-1]["url"], tag["reasons"][-1]["text"]) == ("--default", "preserve: allow")
+    [tag, *_] = (
+        json.loads(line)["permissions"]
+        for line in (tmp_path / "out.jsonl").read_text().splitlines()
+    )
+    assert tag["uses"]["preserve"] == {
+        "verdict": "allow",
+        "stated": False,
+        "because": [len(tag["reasons"]) - 1],
+    }
+    assert (tag["reasons"][-1]["url"], tag["reasons"][-1]["text"]) == (
+        "--default",
+        "preserve: allow",
+    )
     for default in ("train:allow", "other:allow"):
         other = dataset(
-            *("export", "crawled.jsonl", "--for", default.partition(":")[0], "-o", "out.jsonl", "--default", default),
+            *(
+                "export",
+                "crawled.jsonl",
+                "--for",
+                default.partition(":")[0],
+                "-o",
+                "out.jsonl",
+                "--default",
+                default,
+            ),
             folder=tmp_path,
         )
         assert "0 of 4 records" in other.stdout
-        assert f'no tag speaks of it; crawl with COMITY_USES = "{default.partition(":")[0]}"' in other.stdout
+        assert (
+            f'no tag speaks of it; crawl with COMITY_USES = "{default.partition(":")[0]}"'
+            in other.stdout
+        )
 
 
-@pytest.mark.parametrize("default", ["index", "index:perhaps", "index:allow,index:deny", "in dex:allow"])
+@pytest.mark.parametrize(
+    "default", ["index", "index:perhaps", "index:allow,index:deny", "in dex:allow"]
+)
 def test_defaults_that_make_no_sense(tmp_path: Path, crawled: Path, default: str) -> None:
-    done = dataset("export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--default", default, folder=tmp_path)
+    done = dataset(
+        "export",
+        "crawled.jsonl",
+        "--for",
+        "index",
+        "-o",
+        "out.jsonl",
+        "--default",
+        default,
+        folder=tmp_path,
+    )
     assert done.returncode == 2
     assert "--default `" in done.stderr
 
@@ -559,11 +799,15 @@ def test_a_row_of_a_table_is_a_line_for_programs(tmp_path: Path) -> None:
     words = ("stats", "crawled.jsonl", "--by", "origin")
     done = dataset(*words, folder=tmp_path, COLUMNS="40", FORCE_COLOR="1", TERM="xterm-256color")
     lines = done.stdout.splitlines()
-    assert [line.split() for line in lines if host in line] == [[f"https://{host}", "crawl", "1", "0", "0"]]
+    assert [line.split() for line in lines if host in line] == [
+        [f"https://{host}", "crawl", "1", "0", "0"]
+    ]
     assert all(line == line.rstrip() for line in lines)
     assert "\x1b" not in done.stdout
     output = f"{'b' * 150}.jsonl"
-    done = dataset("export", "crawled.jsonl", "--for", "train-ai", "-o", output, folder=tmp_path, COLUMNS="40")
+    done = dataset(
+        "export", "crawled.jsonl", "--for", "train-ai", "-o", output, folder=tmp_path, COLUMNS="40"
+    )
     assert f"1 of 1 records may be used for train-ai: {output}" in done.stdout.splitlines()
 
 
@@ -593,9 +837,15 @@ def test_folders(tmp_path: Path, crawled: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["export", "crawled.jsonl", "--for", "index", "-o", "o.jsonl", "--ending", ".parquet"], "o.jsonl is one file"),
+        (
+            ["export", "crawled.jsonl", "--for", "index", "-o", "o.jsonl", "--ending", ".parquet"],
+            "o.jsonl is one file",
+        ),
         (["export", "empty", "--for", "index", "-o", "o/"], "no file of records is in this folder"),
-        (["export", "crawled.jsonl", "--for", "index", "-o", "."], "is read from: give the output another name"),
+        (
+            ["export", "crawled.jsonl", "--for", "index", "-o", "."],
+            "is read from: give the output another name",
+        ),
         (["stats", "nonsense://bucket/in"], "nonsense://bucket/in cannot be opened"),
         (["stats", "crawled.jsonl", "--executor", "hadoop"], "invalid choice"),
     ],

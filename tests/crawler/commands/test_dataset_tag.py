@@ -18,10 +18,19 @@ if TYPE_CHECKING:
 
 OPEN, CLOSED = "User-agent: *\nAllow: /\n", "User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n"
 PLAIN = (b"Content-Type", b"text/plain")
-SETTINGS = ("-s", "COMITY_DEFAULTS=train:allow", "-s", "COMITY_MIN_DELAY=0", "-s", "COMITY_STORE=policies.sqlite")
+SETTINGS = (
+    "-s",
+    "COMITY_DEFAULTS=train:allow",
+    "-s",
+    "COMITY_MIN_DELAY=0",
+    "-s",
+    "COMITY_STORE=policies.sqlite",
+)
 
 
-def tag(folder: Path, *words: str, settings: tuple[str, ...] = SETTINGS) -> subprocess.CompletedProcess[str]:
+def tag(
+    folder: Path, *words: str, settings: tuple[str, ...] = SETTINGS
+) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "scrapy", "dataset", "tag", *settings, *words],
         cwd=folder,
@@ -36,7 +45,10 @@ def tag(folder: Path, *words: str, settings: tuple[str, ...] = SETTINGS) -> subp
 
 
 def verdicts(path: Path) -> dict[str, str]:
-    return {one["url"].rpartition("/")[2]: one["permissions"]["uses"]["train"]["verdict"] for one in lines(path)}
+    return {
+        one["url"].rpartition("/")[2]: one["permissions"]["uses"]["train"]["verdict"]
+        for one in lines(path)
+    }
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -45,16 +57,29 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 def captured(folder: Path, site: Loopback, robots: str, **others: str) -> None:
     """Pages of the site, and what it said when they were captured."""
-    files = {"/robots.txt": robots, "/ai.txt": "", "/.well-known/tdmrep.json": "", "/automation-preferences.txt": "", **others}
+    files = {
+        "/robots.txt": robots,
+        "/ai.txt": "",
+        "/.well-known/tdmrep.json": "",
+        "/automation-preferences.txt": "",
+        **others,
+    }
     write(
         folder / "robots.warc.gz",
         *(
-            record("response", http(text.encode(), PLAIN, status="200 OK" if text else "404 Not Found"), site.url(path))
+            record(
+                "response",
+                http(text.encode(), PLAIN, status="200 OK" if text else "404 Not Found"),
+                site.url(path),
+            )
             for path, text in files.items()
         ),
     )
     dates = {"WARC_Date": "2024-05-18T02:00:00Z"}
-    write(folder / "pages.warc.gz", *(page(b"<p>Hello", url=site.url(f"/{name}"), **dates) for name in ("a", "b")))
+    write(
+        folder / "pages.warc.gz",
+        *(page(b"<p>Hello", url=site.url(f"/{name}"), **dates) for name in ("a", "b")),
+    )
 
 
 @pytest.fixture
@@ -68,11 +93,17 @@ def test_a_site_that_refuses_since(site: Loopback, tmp_path: Path) -> None:
     captured(tmp_path, site, OPEN)
     common = ("pages.warc.gz", "--for", "train", "--policies", "robots.warc.gz")
     done = tag(tmp_path, *common, "-o", "then.jsonl")
-    assert (done.returncode, verdicts(tmp_path / "then.jsonl")) == (0, {"a": "allow", "b": "allow"}), done.stderr
+    assert (done.returncode, verdicts(tmp_path / "then.jsonl")) == (
+        0,
+        {"a": "allow", "b": "allow"},
+    ), done.stderr
     assert "2 of 2 records are tagged for comitybot: then.jsonl" in done.stdout
     assert site.seen == []
     done = tag(tmp_path, *common, "-o", "both.jsonl", "--refresh", "--agent", "otherbot")
-    assert (done.returncode, verdicts(tmp_path / "both.jsonl")) == (0, {"a": "deny", "b": "deny"}), done.stderr
+    assert (done.returncode, verdicts(tmp_path / "both.jsonl")) == (
+        0,
+        {"a": "deny", "b": "deny"},
+    ), done.stderr
     assert [seen.path for seen in site.seen] == ["/robots.txt"]
     described = json.loads((tmp_path / "both.jsonl.croissant.json").read_bytes())
     copies = described["comity:policies"][site.url("/robots.txt")]
@@ -88,7 +119,10 @@ def test_a_site_that_refuses_since(site: Loopback, tmp_path: Path) -> None:
 @pytest.mark.requirement("TAG-3")
 def test_sites_without_captures(site: Loopback, tmp_path: Path) -> None:
     captured(tmp_path, site, OPEN)
-    write(tmp_path / "robots.warc.gz", record("response", http(OPEN.encode(), PLAIN), "https://other.test/robots.txt"))
+    write(
+        tmp_path / "robots.warc.gz",
+        record("response", http(OPEN.encode(), PLAIN), "https://other.test/robots.txt"),
+    )
     common = ("pages.warc.gz", "--for", "train", "--policies", "robots.warc.gz", "-o", "out.jsonl")
     assert "train: deny: comity.no-policies" in tag(tmp_path, *common).stdout
     assert set(verdicts(tmp_path / "out.jsonl").values()) == {"deny"}
@@ -96,7 +130,10 @@ def test_sites_without_captures(site: Loopback, tmp_path: Path) -> None:
     assert set(verdicts(tmp_path / "out.jsonl").values()) == {"allow"}
     done = tag(tmp_path, *common, "--missing", "keep-apart")
     assert "2 of sites without policies are kept in out.jsonl.no-policies.jsonl" in done.stdout
-    assert (verdicts(tmp_path / "out.jsonl"), len(lines(tmp_path / "out.jsonl.no-policies.jsonl"))) == ({}, 2)
+    assert (
+        verdicts(tmp_path / "out.jsonl"),
+        len(lines(tmp_path / "out.jsonl.no-policies.jsonl")),
+    ) == ({}, 2)
 
 
 @pytest.mark.requirement("TAG-3")
@@ -107,14 +144,18 @@ def test_records_without_dates(site: Loopback, tmp_path: Path) -> None:
     common = ("in.jsonl", "--for", "train", "--policies", "robots.warc.gz", "-o", "out.jsonl")
     done = tag(tmp_path, *common)
     [told] = [text for text in done.stdout.splitlines() if "--date-field" in text]
-    assert told.startswith("None has a date that can be read, so every use is refused (comity.no-date): ")
+    assert told.startswith(
+        "None has a date that can be read, so every use is refused (comity.no-date): "
+    )
     assert "--captured-at 2024-05-18" in told
     assert set(verdicts(tmp_path / "out.jsonl").values()) == {"deny"}
     for remedy in (("--date-field", "seen"), ("--captured-at", "2024-05-20")):
         done = tag(tmp_path, *common, *remedy)
         assert "--date-field" not in done.stdout
         assert set(verdicts(tmp_path / "out.jsonl").values()) == {"allow"}
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"URL": site.url("/c")}]))
+    (tmp_path / "in.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in [*rows, {"URL": site.url("/c")}])
+    )
     done = tag(tmp_path, *common, "--date-field", "seen")
     assert "1 have no date" in done.stdout
 
@@ -123,8 +164,19 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
     """As Common Crawl publishes it: other files are such that could not be had, as in a crawl."""
     captured(tmp_path, site, CLOSED)
     for robots, allowed in ((CLOSED, "deny"), (OPEN, "allow")):
-        write(tmp_path / "robots.warc.gz", record("response", http(robots.encode(), PLAIN), site.url("/robots.txt")))
-        common = ("pages.warc.gz", "--for", "train", "--policies", "robots.warc.gz", "-o", "out.jsonl")
+        write(
+            tmp_path / "robots.warc.gz",
+            record("response", http(robots.encode(), PLAIN), site.url("/robots.txt")),
+        )
+        common = (
+            "pages.warc.gz",
+            "--for",
+            "train",
+            "--policies",
+            "robots.warc.gz",
+            "-o",
+            "out.jsonl",
+        )
         assert tag(tmp_path, *common).returncode == 0
         assert set(verdicts(tmp_path / "out.jsonl").values()) == {allowed}
     copies = lines(tmp_path / "out.jsonl")[0]["permissions"]["policies"]
@@ -140,9 +192,18 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("in.jsonl", "-o", "out.jsonl", "--for", "train ai"), "--for `train ai` is no use"),
-        (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--also", "GPT Bot"), "`GPT Bot` is no product token"),
-        (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--captured-at", "May"), "`May` is no date: write the day"),
-        (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--agent", "a b"), "agent `a b` is not a product token"),
+        (
+            ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--also", "GPT Bot"),
+            "`GPT Bot` is no product token",
+        ),
+        (
+            ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--captured-at", "May"),
+            "`May` is no date: write the day",
+        ),
+        (
+            ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--agent", "a b"),
+            "agent `a b` is not a product token",
+        ),
         (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--policies", "gone.warc"), "gone.warc"),
         (("in.jsonl", "-o", "out.warc", "--for", "train"), "records cannot be written as WARC"),
         (("in.jsonl", "-o", "in.jsonl", "--for", "train"), "is read from"),
@@ -158,4 +219,9 @@ def test_mistakes(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     done = tag(tmp_path, *words)
     assert done.returncode == 2
     assert message in done.stderr
-    assert {path.name for path in tmp_path.iterdir()} <= {"in.jsonl", "in.txt", "home", "policies.sqlite"}
+    assert {path.name for path in tmp_path.iterdir()} <= {
+        "in.jsonl",
+        "in.txt",
+        "home",
+        "policies.sqlite",
+    }

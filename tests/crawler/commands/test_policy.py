@@ -55,7 +55,16 @@ def offline(tmp_path: Path) -> Path:
 
 @pytest.mark.requirement("WHY-1", "WHY-2")
 def test_json_has_everything(offline: Path, tmp_path: Path) -> None:
-    done = scrapy("policy", "https://example.com/a/b", "--offline", str(offline), "--json", "--use", "index", folder=tmp_path)
+    done = scrapy(
+        "policy",
+        "https://example.com/a/b",
+        "--offline",
+        str(offline),
+        "--json",
+        "--use",
+        "index",
+        folder=tmp_path,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert told["verdict"] == "allow"
@@ -72,7 +81,9 @@ def test_json_has_everything(offline: Path, tmp_path: Path) -> None:
         {"requests": 9, "seconds": 9, "hours": "08:00-12:30"},
     ]
     assert told["sitemaps"] == ["https://example.com/s.xml"]
-    assert [(finding["rule"], finding["line"]) for finding in told["findings"]] == [("robots.misspelled", 8)]
+    assert [(finding["rule"], finding["line"]) for finding in told["findings"]] == [
+        ("robots.misspelled", 8)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -82,12 +93,25 @@ def test_json_has_everything(offline: Path, tmp_path: Path) -> None:
         (
             ["example.com/a/b"],
             0,
-            ["ALLOW", "Allow: /a/b", "Disallow: /a", "2 s between requests", "1 requests in 4 s", "08:00-12:30 UTC"],
+            [
+                "ALLOW",
+                "Allow: /a/b",
+                "Disallow: /a",
+                "2 s between requests",
+                "1 requests in 4 s",
+                "08:00-12:30 UTC",
+            ],
         ),
-        (["https://example.com/a/b", "--agent", "otherbot"], 1, ["DENY", "Disallow: /", "otherbot"]),
+        (
+            ["https://example.com/a/b", "--agent", "otherbot"],
+            1,
+            ["DENY", "Disallow: /", "otherbot"],
+        ),
     ],
 )
-def test_people_read_a_table(offline: Path, tmp_path: Path, arguments: list[str], status: int, words: list[str]) -> None:
+def test_people_read_a_table(
+    offline: Path, tmp_path: Path, arguments: list[str], status: int, words: list[str]
+) -> None:
     done = scrapy("policy", *arguments, "--offline", str(offline), folder=tmp_path)
     assert done.returncode == status
     assert [word for word in words if word not in done.stdout] == []
@@ -96,7 +120,9 @@ def test_people_read_a_table(offline: Path, tmp_path: Path, arguments: list[str]
 
 @pytest.mark.requirement("WHY-1")
 def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path) -> None:
-    (offline / "robots.txt").write_bytes(b"User-agent: mybot\nContent-Usage: train-ai=n\nUser-agent: q\nDisallow: /a\n")
+    (offline / "robots.txt").write_bytes(
+        b"User-agent: mybot\nContent-Usage: train-ai=n\nUser-agent: q\nDisallow: /a\n"
+    )
     command = ("policy", "--agent", "mybot", "--offline", str(offline))
     differing = scrapy(*command, "https://example.com/a", folder=tmp_path)
     assert differing.stdout.splitlines()[3] == (
@@ -114,18 +140,30 @@ def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path
         (["https://example.com/", "--agent", "two words"], "is not a product token"),
         (["mailto:x@y.z"], "`mailto:x@y.z` is not an http or https URL: write `https://y.z`"),
         (["http//typo"], "`http//typo` is not an http or https URL: write `http://typo`"),
-        (["history", "http//typo", "--policies", "."], "`http//typo` is not an http or https URL: write `http://typo`"),
+        (
+            ["history", "http//typo", "--policies", "."],
+            "`http//typo` is not an http or https URL: write `http://typo`",
+        ),
         (["https://example.com/", "--method", "FETCH"], "is no HTTP method"),
         (["https://example.com/", "--offline", "nowhere"], "--offline `nowhere` is no folder"),
         (["https://example.com/", "--offline", ""], "--offline `` is no folder"),
         (["https://example.com/", "--offline", "x" * 5000], "is no folder"),
         (["--xml", "x" * 5000 + ".txt"], ".txt cannot be read: File name too long"),
         (["https://example.com/", "--ofline=x"], "policy knows no option `--ofline=x`"),
-        (["https://example.com:99999/"], "`https://example.com:99999` is no origin: Port out of range 0-65535"),
+        (
+            ["https://example.com:99999/"],
+            "`https://example.com:99999` is no origin: Port out of range 0-65535",
+        ),
         (["https://[::1/"], "`https://[::1/` is not an http or https URL: Invalid IPv6 URL"),
         (["history"], "policy history takes one URL, and --policies for each place of captures"),
-        (["history", "https://example.com/", "--policies", ".", "--lang", "en"], "--lang are not of the word history"),
-        (["https://example.com/", "-s", "COMITY_MAX_DELAY=soon"], "COMITY_MAX_DELAY `soon` is not a number of seconds"),
+        (
+            ["history", "https://example.com/", "--policies", ".", "--lang", "en"],
+            "--lang are not of the word history",
+        ),
+        (
+            ["https://example.com/", "-s", "COMITY_MAX_DELAY=soon"],
+            "COMITY_MAX_DELAY `soon` is not a number of seconds",
+        ),
     ],
 )
 def test_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -137,27 +175,36 @@ def test_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None
 
 @pytest.mark.requirement("ACAP-12", "ACAP-14")
 @pytest.mark.parametrize(("number", "status"), [(5, 0), (6, 2)])
-def test_as_many_referenced_files_are_read_as_a_crawl_would_read(offline: Path, tmp_path: Path, number: int, status: int) -> None:
+def test_as_many_referenced_files_are_read_as_a_crawl_would_read(
+    offline: Path, tmp_path: Path, number: int, status: int
+) -> None:
     """It would refuse the site, so does the command, and both say why."""
     names = [f"{place}.txt" for place in range(number)]
     for name in names:
         (offline / name).write_bytes(b"ACAP-allow-crawl: /\n")
     text = "".join(f"ACAP-crawler: *\nACAP-permissions-reference: /{name}\n" for name in names)
     (offline / "robots.txt").write_text(text)
-    done = scrapy("policy", "https://example.com/a", "--offline", str(offline), "--json", folder=tmp_path)
+    done = scrapy(
+        "policy", "https://example.com/a", "--offline", str(offline), "--json", folder=tmp_path
+    )
     assert done.returncode == status
     told = json.loads(done.stdout)
     assert told["verdict"] == ("allow" if number == 5 else "deny")
     says = "https://example.com refers to 6 policy files, of which only 5 are read: everything is refused\n"
     assert done.stderr == (says if number == 6 else "")
     if number == 6:
-        assert [(reason["rule"], reason["line"]) for reason in told["reasons"]] == [("acap.reference-unreachable", 12)]
+        assert [(reason["rule"], reason["line"]) for reason in told["reasons"]] == [
+            ("acap.reference-unreachable", 12)
+        ]
 
 
 def test_a_file_that_is_not_at_its_place_is_told(offline: Path, tmp_path: Path) -> None:
     (offline / "tdmrep.json").write_text('[{"location": "/", "tdm-reservation": 1}]')
     done = scrapy("policy", "https://example.com/a", "--offline", str(offline), folder=tmp_path)
-    assert done.stderr == f"{offline / 'tdmrep.json'} is not read: crawlers ask for it at .well-known/tdmrep.json\n"
+    assert (
+        done.stderr
+        == f"{offline / 'tdmrep.json'} is not read: crawlers ask for it at .well-known/tdmrep.json\n"
+    )
 
 
 def test_an_offline_site_without_files_restricts_nothing(tmp_path: Path) -> None:
@@ -183,39 +230,73 @@ def test_usages_have_their_qualifiers_lines_and_files(offline: Path, tmp_path: P
     (offline / "robots.txt").write_bytes(ACAP)
     (offline / "more.txt").write_bytes(b"ACAP-disallow-preserve: /a/\n")
     (offline / "example.org").mkdir()
-    (offline / "example.org" / "else.txt").write_bytes(b"ACAP-allow-present-snippet: / max-length=9-words\n")
-    command = ("policy", "https://example.com/a/b", "--offline", str(offline), "--use", "present-snippet")
+    (offline / "example.org" / "else.txt").write_bytes(
+        b"ACAP-allow-present-snippet: / max-length=9-words\n"
+    )
+    command = (
+        "policy",
+        "https://example.com/a/b",
+        "--offline",
+        str(offline),
+        "--use",
+        "present-snippet",
+    )
     arranged = ("-s", "COMITY_ARRANGEMENTS=example.com:take-down")
     done = scrapy(*command, *arranged, "--json", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     uses = told["uses"]
-    assert (uses["index"]["until"], uses["index"]["reasons"][0]["line"]) == ("2999-12-31T23:59:59Z", 2)
+    assert (uses["index"]["until"], uses["index"]["reasons"][0]["line"]) == (
+        "2999-12-31T23:59:59Z",
+        2,
+    )
     assert uses["present"]["prohibited_modifications"] == ["format", "style"]
-    assert (uses["preserve"]["verdict"], uses["preserve"]["reasons"][0]["url"]) == ("deny", "https://example.com/more.txt")
+    assert (uses["preserve"]["verdict"], uses["preserve"]["reasons"][0]["url"]) == (
+        "deny",
+        "https://example.com/more.txt",
+    )
     assert (uses["present-snippet"]["max_words"], uses["present-snippet"]["reasons"][0]["url"]) == (
         9,
         "https://example.org/else.txt",
     )
     [request] = told["requests"]
-    assert (request["action"], request["url"], request["arranged"]) == ("take-down", "https://example.com/gone", True)
+    assert (request["action"], request["url"], request["arranged"]) == (
+        "take-down",
+        "https://example.com/gone",
+        True,
+    )
     assert set(told["policies"]) == {
         *("https://example.com" + path for path in WELL_KNOWN),
         "https://example.com/more.txt",
         "https://example.org/else.txt",
     }
     shown = scrapy(*command, folder=tmp_path, COLUMNS="200").stdout
-    for words in ("until 2999-12-31T23:59:59Z", "/robots.txt:2", "format style", "/more.txt:1", "max_words 9", "take-down"):
+    for words in (
+        "until 2999-12-31T23:59:59Z",
+        "/robots.txt:2",
+        "format style",
+        "/more.txt:1",
+        "max_words 9",
+        "take-down",
+    ):
         assert words in shown
 
 
 @pytest.mark.requirement("ACAP-14")
-@pytest.mark.parametrize("locator", ["/missing.txt", "/%2e%2e/outside.txt", "/sub", "/a%00b", "gopher://example.org/x"])
-def test_a_referenced_file_that_is_not_in_the_folder_cannot_be_had(offline: Path, tmp_path: Path, locator: str) -> None:
+@pytest.mark.parametrize(
+    "locator", ["/missing.txt", "/%2e%2e/outside.txt", "/sub", "/a%00b", "gopher://example.org/x"]
+)
+def test_a_referenced_file_that_is_not_in_the_folder_cannot_be_had(
+    offline: Path, tmp_path: Path, locator: str
+) -> None:
     (tmp_path / "outside.txt").write_bytes(b"ACAP-allow-crawl: /\n")
     (offline / "sub").mkdir()
-    (offline / "robots.txt").write_bytes(b"ACAP-crawler: *\nACAP-permissions-reference: " + locator.encode() + b"\n")
-    done = scrapy("policy", "https://example.com/a", "--offline", str(offline), "--json", folder=tmp_path)
+    (offline / "robots.txt").write_bytes(
+        b"ACAP-crawler: *\nACAP-permissions-reference: " + locator.encode() + b"\n"
+    )
+    done = scrapy(
+        "policy", "https://example.com/a", "--offline", str(offline), "--json", folder=tmp_path
+    )
     assert (done.returncode, done.stderr) == (2, "")
     assert json.loads(done.stdout)["reasons"][0]["rule"] == "acap.reference-unreachable"
 
@@ -223,7 +304,14 @@ def test_a_referenced_file_that_is_not_in_the_folder_cannot_be_had(offline: Path
 @pytest.mark.parametrize("reactor", ["True", "False"])
 def test_only_policy_files_are_fetched(serve: Serve, tmp_path: Path, reactor: str) -> None:
     site = serve({"/robots.txt": ROBOTS, "/a": "never"})
-    done = scrapy("policy", site.url("/a"), "--json", "-s", f"TWISTED_REACTOR_ENABLED={reactor}", folder=tmp_path)
+    done = scrapy(
+        "policy",
+        site.url("/a"),
+        "--json",
+        "-s",
+        f"TWISTED_REACTOR_ENABLED={reactor}",
+        folder=tmp_path,
+    )
     assert done.returncode == 1, done.stderr
     assert json.loads(done.stdout)["reasons"][0]["url"] == site.url("/robots.txt")
     assert site.paths == ["/robots.txt"]
@@ -252,10 +340,19 @@ def test_a_host_that_does_not_exist_is_no_refusal(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(NO_NAMES)
     store = ("-s", f"COMITY_STORE={tmp_path / 'policies.sqlite'}")
     for options in ([], ["--prompt", "Train"]):
-        done = scrapy("policy", "nosuch.invalid/a", *options, *store, folder=tmp_path, PYTHONPATH=str(tmp_path))
+        done = scrapy(
+            "policy",
+            "nosuch.invalid/a",
+            *options,
+            *store,
+            folder=tmp_path,
+            PYTHONPATH=str(tmp_path),
+        )
         expected = "NOT KNOWN: there is no host nosuch.invalid (check the spelling).\n"
         assert (done.returncode, done.stdout, done.stderr) == (2, expected, "")
-    done = scrapy("policy", "nosuch.invalid", "--json", *store, folder=tmp_path, PYTHONPATH=str(tmp_path))
+    done = scrapy(
+        "policy", "nosuch.invalid", "--json", *store, folder=tmp_path, PYTHONPATH=str(tmp_path)
+    )
     [reason] = json.loads(done.stdout)["reasons"]
     assert (done.returncode, reason["rule"]) == (2, "robots.unreachable")
     assert reason["text"] == "there is no host nosuch.invalid (check the spelling)"
@@ -264,7 +361,9 @@ def test_a_host_that_does_not_exist_is_no_refusal(tmp_path: Path) -> None:
 @pytest.mark.requirement("SEC-4")
 def test_what_a_site_says_is_shown_and_not_done(offline: Path, tmp_path: Path) -> None:
     """Neither terminal escapes nor the table's own markup."""
-    (offline / "robots.txt").write_bytes(b"User-agent: *\nDisallow: /a # \x1b[31m[bold]x[/bold]\xe2\x80\xae\n")
+    (offline / "robots.txt").write_bytes(
+        b"User-agent: *\nDisallow: /a # \x1b[31m[bold]x[/bold]\xe2\x80\xae\n"
+    )
     done = scrapy("policy", "https://example.com/a", "--offline", str(offline), folder=tmp_path)
     assert "\x1b[31m" not in done.stdout
     assert "\u202e" not in done.stdout
@@ -276,7 +375,9 @@ def test_no_text_of_an_option_is_laid_out_as_a_heading(width: str, tmp_path: Pat
     """Each of them is broken behind `(default:` at one of these widths."""
     for command in ("demo", "lint", "policy", "report"):
         lines = scrapy(command, "--help", folder=tmp_path, COLUMNS=width).stdout.splitlines()
-        headings = {heading for heading, below in pairwise(lines) if below and not below.strip("=-")}
+        headings = {
+            heading for heading, below in pairwise(lines) if below and not below.strip("=-")
+        }
         assert headings <= {"Usage", "Options", "Positional Arguments", "Global Options"}, command
 
 
@@ -317,7 +418,16 @@ def test_demo_crawl_ends_with_items_and_a_summary(tmp_path: Path) -> None:
 
 
 def test_demo_crawl_has_the_settings_of_the_command(tmp_path: Path) -> None:
-    options = ["-O", "pages.jsonl", "-s", "COMITY_REPORT=report.json", "-s", "CLOSESPIDER_PAGECOUNT=1", "-L", "WARNING"]
+    options = [
+        "-O",
+        "pages.jsonl",
+        "-s",
+        "COMITY_REPORT=report.json",
+        "-s",
+        "CLOSESPIDER_PAGECOUNT=1",
+        "-L",
+        "WARNING",
+    ]
     done = scrapy("demo", "--crawl", *options, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "report.json").read_text("utf-8"))
@@ -350,11 +460,23 @@ def test_demo_says_when_its_port_is_taken(tmp_path: Path) -> None:
     [
         ("site", [], "scrapy crawl site: which site? Add -a url=https://example.com"),
         ("site", ["-a", "url=ftp://x"], "is not an http or https URL"),
-        ("site", ["-a", "url=example.com", "-a", "depth=x"], "depth `x` is not a whole number of at least 0"),
+        (
+            "site",
+            ["-a", "url=example.com", "-a", "depth=x"],
+            "depth `x` is not a whole number of at least 0",
+        ),
         ("site", ["-a", "url=example.com", "-a", "deep=1"], "there is no argument `deep`"),
         ("urls", [], "which URLs? Add -a file=urls.txt"),
-        ("site", ["-a", "url=example.com", "-a", "text=all"], "text `all` is neither main nor trafilatura"),
-        ("urls", ["-a", "file=missing.txt"], "file `missing.txt` cannot be read: No such file or directory"),
+        (
+            "site",
+            ["-a", "url=example.com", "-a", "text=all"],
+            "text `all` is neither main nor trafilatura",
+        ),
+        (
+            "urls",
+            ["-a", "file=missing.txt"],
+            "file `missing.txt` cannot be read: No such file or directory",
+        ),
     ],
 )
 @pytest.mark.parametrize("reactor", ["True", pytest.param("False", marks=pytest.mark.slow)])
@@ -362,7 +484,14 @@ def test_spiders_say_what_is_wrong_in_one_line(
     tmp_path: Path, spider: str, arguments: list[str], message: str, reactor: str
 ) -> None:
     settings = ["-s", "LOG_ENABLED=False", "-s", f"TWISTED_REACTOR_ENABLED={reactor}"]
-    done = scrapy("crawl", spider, *arguments, *settings, folder=tmp_path, SCRAPY_SETTINGS_MODULE="comity.crawler.settings")
+    done = scrapy(
+        "crawl",
+        spider,
+        *arguments,
+        *settings,
+        folder=tmp_path,
+        SCRAPY_SETTINGS_MODULE="comity.crawler.settings",
+    )
     assert done.returncode == 1
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -390,7 +519,12 @@ request-limit: soon
         (["/service/x", "--kind", "api"], 1, ["automation.key"], 8),
         (["/service/x", "--kind", "api", "--key"], 0, ["automation.allow"], 6),
         (["/service/x", "--automation", "headless"], 0, ["automation.allow"], 6),
-        (["/service/x", "--automation", "headless", "--automation", "cdp"], 1, ["automation.mechanism"], 7),
+        (
+            ["/service/x", "--automation", "headless", "--automation", "cdp"],
+            1,
+            ["automation.mechanism"],
+            7,
+        ),
         (["/a", "--method", "POST"], 1, ["robots.disallow", "automation.method"], 2),
     ],
 )
@@ -399,7 +533,13 @@ def test_every_file_that_speaks_is_named(
     offline: Path, tmp_path: Path, options: list[str], code: int, rules: list[str], line: int
 ) -> None:
     (offline / "automation-preferences.txt").write_bytes(AUTOMATION)
-    command = ["policy", f"https://example.com{options[0]}", "--offline", str(offline), *options[1:]]
+    command = [
+        "policy",
+        f"https://example.com{options[0]}",
+        "--offline",
+        str(offline),
+        *options[1:],
+    ]
     done = scrapy(*command, "--json", folder=tmp_path)
     assert (done.returncode, done.stderr) == (code, "")
     told = json.loads(done.stdout)
@@ -412,9 +552,20 @@ def test_limits_of_the_scope_are_shown(offline: Path, tmp_path: Path) -> None:
     told = scrapy("policy", "https://example.com/", "--offline", str(offline), folder=tmp_path)
     assert "60 requests in 60 s" in told.stdout
     assert "automation-preferences.txt:10" in told.stdout  # the finding has its file
-    scoped = scrapy("policy", "https://example.com/service/", "--offline", str(offline), "--json", folder=tmp_path)
+    scoped = scrapy(
+        "policy",
+        "https://example.com/service/",
+        "--offline",
+        str(offline),
+        "--json",
+        folder=tmp_path,
+    )
     rates = json.loads(scoped.stdout)["rates"]
-    slowest = {"requests": 1, "seconds": 300.0, "hours": None}  # by COMITY_MAX_DELAY: `soon` cannot be read
+    slowest = {
+        "requests": 1,
+        "seconds": 300.0,
+        "hours": None,
+    }  # by COMITY_MAX_DELAY: `soon` cannot be read
     assert (rates["request_limits"], rates["concurrent_limit"]) == ([slowest], 2)
     url = "https://example.com/automation-preferences.txt"
     assert rates["limits"] == [
@@ -426,7 +577,14 @@ def test_limits_of_the_scope_are_shown(offline: Path, tmp_path: Path) -> None:
             "text": "request-limit: soon",
             "advice": "write N/second, N/minute, N/hour or N/day",
         },
-        {"name": "concurrent-limit", "value": 2, "url": url, "line": 9, "text": "concurrent-limit: 2", "advice": ""},
+        {
+            "name": "concurrent-limit",
+            "value": 2,
+            "url": url,
+            "line": 9,
+            "text": "concurrent-limit: 2",
+            "advice": "",
+        },
     ]
 
 
@@ -436,10 +594,24 @@ def test_limits_of_the_scope_are_shown(offline: Path, tmp_path: Path) -> None:
     [
         (
             "request-limit: 1/5s",
-            ["1 requests in 20.0 s", ":3 ", "`request-limit: 1/5s` cannot be read", "or N/day, here `12/minute`"],
+            [
+                "1 requests in 20.0 s",
+                ":3 ",
+                "`request-limit: 1/5s` cannot be read",
+                "or N/day, here `12/minute`",
+            ],
         ),
-        ("concurrent-limit: 2 requests", ["concurrent-limit 1 ", ":3 ", "cannot be read", "write a whole number, such as `2`"]),
-        ("request-limit 60/minute", ["1 requests in 20.0 s", "write `request-limit:` and its value, with nothing but a space"]),
+        (
+            "concurrent-limit: 2 requests",
+            ["concurrent-limit 1 ", ":3 ", "cannot be read", "write a whole number, such as `2`"],
+        ),
+        (
+            "request-limit 60/minute",
+            [
+                "1 requests in 20.0 s",
+                "write `request-limit:` and its value, with nothing but a space",
+            ],
+        ),
         ("request-limit: 60/minute", ["60 requests in 60 s", ":3"]),
     ],
 )
@@ -448,7 +620,14 @@ def test_a_limit_that_cannot_be_read_is_shown_with_the_pace_that_applies(
 ) -> None:
     (offline / "automation-preferences.txt").write_text(f"scope: /\nallowed-methods: GET\n{line}\n")
     (tmp_path / "scrapy.cfg").write_text("[settings]\n")
-    command = ["policy", "https://example.com/", "--offline", str(offline), "-s", "COMITY_MAX_DELAY=20"]
+    command = [
+        "policy",
+        "https://example.com/",
+        "--offline",
+        str(offline),
+        "-s",
+        "COMITY_MAX_DELAY=20",
+    ]
     told = " ".join(scrapy(*command, folder=tmp_path, COLUMNS="300").stdout.split())
     how_often = told.partition("How often")[2]
     for row in rows:
@@ -457,10 +636,21 @@ def test_a_limit_that_cannot_be_read_is_shown_with_the_pace_that_applies(
 
 def test_a_row_of_a_table_is_a_line_for_programs(offline: Path, tmp_path: Path) -> None:
     path = f"/a/{'long/' * 25}"
-    (offline / "robots.txt").write_text(f"User-agent: *\nAllow: {path}\nDisallow: /\nContent-Signal: search=yes\n")
-    done = scrapy("policy", f"https://example.com{path}", "--offline", str(offline), folder=tmp_path, COLUMNS="40")
+    (offline / "robots.txt").write_text(
+        f"User-agent: *\nAllow: {path}\nDisallow: /\nContent-Signal: search=yes\n"
+    )
+    done = scrapy(
+        "policy",
+        f"https://example.com{path}",
+        "--offline",
+        str(offline),
+        folder=tmp_path,
+        COLUMNS="40",
+    )
     lines = done.stdout.splitlines()
     assert lines[0] == f"ALLOW  https://example.com{path}  for comitybot"
-    assert [line.split()[:3] for line in lines if line.startswith("index ")] == [["index", "allow", "/robots.txt:4"]]
+    assert [line.split()[:3] for line in lines if line.startswith("index ")] == [
+        ["index", "allow", "/robots.txt:4"]
+    ]
     assert all(line == line.rstrip() for line in lines)
     assert "\x1b" not in done.stdout

@@ -71,16 +71,26 @@ def schema() -> Any:
 @pytest.mark.requirement("AIT-10", "WHY-1")
 def test_json_has_the_elements_with_their_lines(folder: Path) -> None:
     told = json.loads(scrapy(PAGE, "--offline", ".", "--json", folder=folder).stdout)
-    elements = [(one["selector"], one["type"], one.get("whole", False), one["deny"]) for one in told["elements"]]
+    elements = [
+        (one["selector"], one["type"], one.get("whole", False), one["deny"])
+        for one in told["elements"]
+    ]
     assert elements == [
         ("article > p", "html", False, ["train"]),
         ("p[", "html", True, ["cite"]),
         ("author.email", "json", False, ["*"]),
     ]
-    assert [[reason["line"] for reason in one["reasons"]] for one in told["elements"]] == [[4, 5], [11], [14]]
+    assert [[reason["line"] for reason in one["reasons"]] for one in told["elements"]] == [
+        [4, 5],
+        [11],
+        [14],
+    ]
     (guide,) = told["elements"][0]["guide"]
     assert (guide["actions"], len(guide["guidelines"])) == (["summarize"], 2)
-    assert (told["uses"]["cite"]["verdict"], "train" in told["uses"]) == ("deny", False)  # of an HTML page the JSON says nothing
+    assert (told["uses"]["cite"]["verdict"], "train" in told["uses"]) == (
+        "deny",
+        False,
+    )  # of an HTML page the JSON says nothing
 
 
 @pytest.mark.requirement("AIT-10", "SEC-4")
@@ -89,13 +99,21 @@ def test_people_read_a_table_of_elements(folder: Path) -> None:
     done = scrapy(PAGE, "--offline", ".", folder=folder)
     shown = done.stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
-    rows = [line.split() for line in shown.partition("What may be done with parts of it")[2].partition("Files")[0].splitlines()]
+    rows = [
+        line.split()
+        for line in shown.partition("What may be done with parts of it")[2]
+        .partition("Files")[0]
+        .splitlines()
+    ]
     assert rows[2:] == [
         ["[bold]", "a\ufffd", "html", "Train", "Summarize", "/ai.txt:4,5"],
         ["p[", "(whole", "document)", "html", "Cite", "/ai.txt:11"],
         ["author.email", "json", "*", "/ai.txt:14"],
     ]
-    assert "of elements" not in scrapy("https://example.com/", "--offline", ".", folder=folder).stdout.decode()
+    assert (
+        "of elements"
+        not in scrapy("https://example.com/", "--offline", ".", folder=folder).stdout.decode()
+    )
 
 
 # Prompts
@@ -110,8 +128,13 @@ def test_the_prompt_is_printed_and_nothing_else(folder: Path) -> None:
         "What a website asks of an AI agent whose next action is Summarize",
         "End of what the website asks.",
     )
-    assert '- What the CSS selector "article > p" selects: Guideline "Keep the \\u0022first\\u0022 line."' in lines
-    in_german = scrapy(PAGE, "--offline", ".", "--prompt", "Summarize", "--lang", "de-AT", folder=folder).stdout.decode()
+    assert (
+        '- What the CSS selector "article > p" selects: Guideline "Keep the \\u0022first\\u0022 line."'
+        in lines
+    )
+    in_german = scrapy(
+        PAGE, "--offline", ".", "--prompt", "Summarize", "--lang", "de-AT", folder=folder
+    ).stdout.decode()
     assert 'Guideline "Behalte die erste Zeile."' in in_german
     (folder / "robots.txt").write_bytes(b"User-agent: *\nDisallow: /news/\n")
     refused = scrapy(PAGE, "--offline", ".", "--prompt", "Train", folder=folder)
@@ -122,7 +145,13 @@ def test_the_prompt_is_printed_and_nothing_else(folder: Path) -> None:
 
 @pytest.mark.requirement("AIT-11")
 def test_a_prompt_takes_the_policy_files_and_no_page(serve: Serve, tmp_path: Path) -> None:
-    site = serve({"/robots.txt": "User-agent: *\nDisallow:\n", "/ai.txt": TEXT.decode(), "/news/1": "<article><p>never"})
+    site = serve(
+        {
+            "/robots.txt": "User-agent: *\nDisallow:\n",
+            "/ai.txt": TEXT.decode(),
+            "/news/1": "<article><p>never",
+        }
+    )
     done = scrapy(site.url("/news/1"), "--prompt", "Train", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert f'(By "{site.url("/ai.txt")}" line 4: "Disallow: Train")'.encode() in done.stdout
@@ -138,7 +167,9 @@ def test_a_file_becomes_xml_and_text_again(folder: Path) -> None:
     assert done.returncode == 0
     assert schema().validate(etree.fromstring(done.stdout))
     assert done.stdout == ai_txt_to_xml(TEXT)
-    (folder / "rules").write_bytes(b"\xef\xbb\xbf\n" + done.stdout.partition(b"\n")[2])  # told by what is in it
+    (folder / "rules").write_bytes(
+        b"\xef\xbb\xbf\n" + done.stdout.partition(b"\n")[2]
+    )  # told by what is in it
     back = scrapy("--xml", "rules", folder=folder)
     assert (back.returncode, back.stdout, back.stderr) == (0, TEXT, b"")
 
@@ -149,17 +180,25 @@ def test_the_ai_txt_of_a_site_becomes_xml(serve: Serve, folder: Path) -> None:
     site = serve({"/robots.txt": "User-agent: *\nDisallow:\n", "/ai.txt": text.decode()})
     done = scrapy(site.url("/any"), "--xml", folder=folder)
     assert (done.returncode, done.stdout) == (0, ai_txt_to_xml(text))
-    assert done.stderr.decode() == f"{site.url('/ai.txt')}:14:17: ait.action: nobody knows the action `Crop`\n"
+    assert (
+        done.stderr.decode()
+        == f"{site.url('/ai.txt')}:14:17: ait.action: nobody knows the action `Crop`\n"
+    )
     offline = scrapy("example.com", "--offline", ".", "--xml", folder=folder)
     assert (offline.returncode, offline.stdout) == (0, ai_txt_to_xml(TEXT))
 
 
 @pytest.mark.requirement("AIT-10")
-def test_an_ai_txt_that_was_not_asked_for_is_not_said_to_be_missing(serve: Serve, folder: Path) -> None:
+def test_an_ai_txt_that_was_not_asked_for_is_not_said_to_be_missing(
+    serve: Serve, folder: Path
+) -> None:
     site = serve({"/robots.txt": serve.Answer(status=503), "/ai.txt": TEXT.decode()})
     done = scrapy(site.url("/any"), "--xml", folder=folder)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == f"{site.url('/ai.txt')}: it was not asked for: robots.txt cannot be had: HTTP status 503\n"
+    assert (
+        done.stderr.decode()
+        == f"{site.url('/ai.txt')}: it was not asked for: robots.txt cannot be had: HTTP status 503\n"
+    )
     assert site.paths == ["/robots.txt"]
 
 
@@ -195,7 +234,9 @@ def test_a_terminal_is_shown_nothing_hidden(folder: Path) -> None:
     (folder / "ai.xml").write_bytes(ai_txt_to_xml(hidden))
     assert scrapy("--xml", "ai.xml", folder=folder).stdout == hidden
     ours, theirs = pty.openpty()
-    with subprocess.Popen([sys.executable, "-m", "scrapy", "policy", "--xml", "ai.xml"], cwd=folder, stdout=theirs) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "policy", "--xml", "ai.xml"], cwd=folder, stdout=theirs
+    ) as process:
         os.close(theirs)
         shown = b""
         while b"/other/" not in shown:
@@ -211,9 +252,15 @@ def test_a_terminal_is_shown_nothing_hidden(folder: Path) -> None:
         (["--xml", "missing.txt"], "missing.txt cannot be read: No such file or directory"),
         (["--xml"], "policy takes one URL"),
         (["--xml", "--json", "x"], "not allowed with argument"),
-        (["--lang", "en", "--offline", ".", PAGE], "--lang is the language of --prompt: write both"),
+        (
+            ["--lang", "en", "--offline", ".", PAGE],
+            "--lang is the language of --prompt: write both",
+        ),
         (["--prompt", "to cite", "--offline", ".", PAGE], "action `to cite` is no word"),
-        (["--prompt", "Cite", "--lang", "e n", "--offline", ".", PAGE], "language `e n` is no language tag"),
+        (
+            ["--prompt", "Cite", "--lang", "e n", "--offline", ".", PAGE],
+            "language `e n` is no language tag",
+        ),
     ],
 )
 def test_wrong_usage(folder: Path, arguments: list[str], message: str) -> None:
@@ -253,10 +300,20 @@ def test_comments_and_writing_are_left_out() -> None:
 @pytest.mark.requirement("AIT-10", "SEC-1")
 def test_what_is_left_out_of_a_long_file_is_prohibited_in_its_xml() -> None:
     prohibited = "    Element: *\n      Disallow: *\n"
-    assert prohibited not in ai_txt_from_xml(ai_txt_to_xml(TEXT.replace(b"Disallow: *", b"Disallow: Train"))).decode()
+    assert (
+        prohibited
+        not in ai_txt_from_xml(
+            ai_txt_to_xml(TEXT.replace(b"Disallow: *", b"Disallow: Train"))
+        ).decode()
+    )
     for document in (ai_txt_to_xml(TEXT, cut=True), ai_txt_to_xml(TEXT + b"# \n" * MAX_BYTES)):
         rules = parse(ai_txt_from_xml(document)).rules
-        assert (rules[-1].agents, rules[-1].path, rules[-1].element, rules[-1].actions) == (("*",), "/", "*", frozenset("*"))
+        assert (rules[-1].agents, rules[-1].path, rules[-1].element, rules[-1].actions) == (
+            ("*",),
+            "/",
+            "*",
+            frozenset("*"),
+        )
 
 
 @pytest.mark.requirement("AIT-10", "AIT-15")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from comity.crawler.report.value import read_report
-from comity.crawler.report.writing import write
-from tests.crawler.report.made_reports import crawled, tag
+from comity.report.value import read_report
+from comity.report.writing import write
+from tests.report.made_reports import crawled, tag
 
 # The command as it is found by its entry point, whether the package was installed with it or before it had one.
 RUN = """
@@ -43,7 +43,10 @@ def report(*words: str, folder: Path, missing: str = "") -> subprocess.Completed
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(crawled(6, 30, patch=monkeypatch), tmp_path / "old.json")
     write(crawled(6, 60, patch=monkeypatch), tmp_path / "new.html")
-    records = [{"url": "https://a.example/", "permissions": tag("https://a.example", number)} for number in range(4)]
+    records = [
+        {"url": "https://a.example/", "permissions": tag("https://a.example", number)}
+        for number in range(4)
+    ]
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     return tmp_path
 
@@ -85,7 +88,10 @@ def test_a_difference_is_printed_or_a_page(folder: Path) -> None:
         (["--diff", "old.json"], "--diff takes two saved reports: OLD NEW"),
         (["--diff", "old.json", "items.jsonl"], "items.jsonl: it is no JSON"),
         (["items.jsonl", "-o", "report.pdf"], "write a name that ends in .html, or in .json"),
-        (["items.jsonl", "--workers", "0"], "--workers: `0` is no number of processes: write 1 or more"),
+        (
+            ["items.jsonl", "--workers", "0"],
+            "--workers: `0` is no number of processes: write 1 or more",
+        ),
         (["items.jsonl", "--diffs"], "report knows no option `--diffs`"),
         (["--diff", "old.json", "none.html"], "none.html: there is no such file"),
         (["--diff", "old.json", "."], ". cannot be read: Is a directory"),

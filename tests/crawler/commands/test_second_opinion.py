@@ -14,7 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.commands.second_opinion import READERS, REWRITINGS, Question, second_opinions, sentences, unread_uses
+from comity.crawler.commands.second_opinion import (
+    READERS,
+    REWRITINGS,
+    Question,
+    second_opinions,
+    sentences,
+    unread_uses,
+)
 from comity.policies import Agent, Fetched, Site, Verdict
 from comity.policies.answers.request import Facts
 from comity.policies.formats.robots import grammar as robots
@@ -53,13 +60,19 @@ def differing(
     """Reader -> its answer, of those that do not agree."""
     decision = site.judge(agent, ORIGIN + target, facts or Facts(), now)
     opinions = second_opinions(site, agent, ORIGIN + target, decision)
-    assert [opinion.reader for opinion in opinions] == list(ALL)  # the tests have them all installed
+    assert [opinion.reader for opinion in opinions] == list(
+        ALL
+    )  # the tests have them all installed
     for opinion in opinions:
         if opinion.agrees:
             assert (opinion.verdict is Verdict.ALLOW) is (decision.verdict is Verdict.ALLOW)
             assert (opinion.cause, opinion.line, opinion.text) == ("", 0, "")
     return {
-        opinion.reader: (opinion.verdict.value if opinion.verdict else None, opinion.cause, opinion.line)
+        opinion.reader: (
+            opinion.verdict.value if opinion.verdict else None,
+            opinion.cause,
+            opinion.line,
+        )
         for opinion in opinions
         if not opinion.agrees
     }
@@ -67,7 +80,9 @@ def differing(
 
 def of_robots(body: bytes | Fetched, **files: bytes) -> Site:
     return Site.from_files(
-        ORIGIN, {"/robots.txt": body} | {f"/{name.replace('_', '-')}.txt": text for name, text in files.items()}
+        ORIGIN,
+        {"/robots.txt": body}
+        | {f"/{name.replace('_', '-')}.txt": text for name, text in files.items()},
     )
 
 
@@ -93,8 +108,20 @@ CASES = [
     # section-2.2: EOL
     Case("CR", b"User-agent: *\rDisallow: /a\r", "/a", "deny", {}),
     Case("CRLF", b"User-agent: *\r\nDisallow: /a\r\n", "/a", "deny", {}),
-    Case("form feed, then a permission", STAR + b"Disallow: /a\x0cAllow: /a\n", "/a", "allow", deny(ENDS, PYTHON, line=2)),
-    Case("U+2028 in a path", STAR + b"Disallow: /\nAllow: /a\xe2\x80\xa8/b\n", "/a", "deny", allow(ENDS, PROTEGO, line=3)),
+    Case(
+        "form feed, then a permission",
+        STAR + b"Disallow: /a\x0cAllow: /a\n",
+        "/a",
+        "allow",
+        deny(ENDS, PYTHON, line=2),
+    ),
+    Case(
+        "U+2028 in a path",
+        STAR + b"Disallow: /\nAllow: /a\xe2\x80\xa8/b\n",
+        "/a",
+        "deny",
+        allow(ENDS, PROTEGO, line=3),
+    ),
     # RFC-13: encodings
     Case("BOM", b"\xef\xbb\xbf" + STAR + b"Disallow: /a\n", "/a", "deny", allow(MARK, PYTHON)),
     Case(
@@ -118,12 +145,30 @@ CASES = [
         "allow",
         deny(NOT_ASCII, PROTEGO, line=2) | {PYTHON: (None, RAISES, 0)},
     ),
-    Case("Latin-1 in a comment", b"# \xff\n" + STAR + b"Disallow: /a\n", "/a", "deny", {PYTHON: (None, RAISES, 0)}),
+    Case(
+        "Latin-1 in a comment",
+        b"# \xff\n" + STAR + b"Disallow: /a\n",
+        "/a",
+        "deny",
+        {PYTHON: (None, RAISES, 0)},
+    ),
     # section-2.2.2: the longest rule, Allow on a tie
     Case("one rule", STAR + b"Disallow: /a\n", "/a", "deny", {}),
     Case("tie", STAR + b"Disallow: /a\nAllow: /a\n", "/a", "allow", deny(FIRST, PYTHON, line=2)),
-    Case("a longer Allow", STAR + b"Disallow: /a\nAllow: /a/b\n", "/a/b", "allow", deny(FIRST, PYTHON, line=2)),
-    Case("a longer Disallow", STAR + b"Allow: /a\nDisallow: /a/b\n", "/a/b", "deny", allow(FIRST, PYTHON, line=2)),
+    Case(
+        "a longer Allow",
+        STAR + b"Disallow: /a\nAllow: /a/b\n",
+        "/a/b",
+        "allow",
+        deny(FIRST, PYTHON, line=2),
+    ),
+    Case(
+        "a longer Disallow",
+        STAR + b"Allow: /a\nDisallow: /a/b\n",
+        "/a/b",
+        "deny",
+        allow(FIRST, PYTHON, line=2),
+    ),
     Case(
         "one of many lines",
         STAR + b"Disallow: /x\n" * 3 + b"Disallow: /a\n" + b"Disallow: /y\n" * 9 + b"Allow: /a/b\n",
@@ -131,12 +176,30 @@ CASES = [
         "allow",
         deny(FIRST, PYTHON, line=5),
     ),
-    Case("index.html", STAR + b"Disallow: /\nAllow: /index.html\n", "/", "deny", allow(ANOTHER, PROTEGO, GOOGLE, line=3)),
+    Case(
+        "index.html",
+        STAR + b"Disallow: /\nAllow: /index.html\n",
+        "/",
+        "deny",
+        allow(ANOTHER, PROTEGO, GOOGLE, line=3),
+    ),
     Case("no slash", STAR + b"Disallow: a\n", "/a", "allow", {}),
-    Case("itself", STAR + b"Disallow: /\n", "/robots.txt", "allow", deny(ITSELF, PYTHON, GOOGLE, line=2)),
+    Case(
+        "itself",
+        STAR + b"Disallow: /\n",
+        "/robots.txt",
+        "allow",
+        deny(ITSELF, PYTHON, GOOGLE, line=2),
+    ),
     # section-2.2.3
     Case("* and $", STAR + b"Disallow: /*.pdf$\n", "/x.pdf", "deny", allow(SPECIAL, PYTHON)),
-    Case("a permission with *", STAR + b"Allow: /a*\nDisallow: /\n", "/a", "allow", deny(SPECIAL, PYTHON, line=3)),
+    Case(
+        "a permission with *",
+        STAR + b"Allow: /a*\nDisallow: /\n",
+        "/a",
+        "allow",
+        deny(SPECIAL, PYTHON, line=3),
+    ),
     Case(
         "a literal $",
         STAR + b"Allow: /a$\nDisallow: /\n",
@@ -147,8 +210,20 @@ CASES = [
     Case("$ within", STAR + b"Disallow: /a$b\n", "/a$b", "deny", {}),
     # section-2.2.2: escapes
     Case("case of escapes", STAR + b"Disallow: /a%2fb\n", "/a%2Fb", "deny", {}),
-    Case("an escaped slash", STAR + b"Disallow: /a%2Fb\n", "/a/b", "allow", deny(ANOTHER, PYTHON, line=2)),
-    Case("an escape without need", STAR + b"Disallow: /%7Eme\n", "/~me", "deny", allow(ESCAPES, GOOGLE)),
+    Case(
+        "an escaped slash",
+        STAR + b"Disallow: /a%2Fb\n",
+        "/a/b",
+        "allow",
+        deny(ANOTHER, PYTHON, line=2),
+    ),
+    Case(
+        "an escape without need",
+        STAR + b"Disallow: /%7Eme\n",
+        "/~me",
+        "deny",
+        allow(ESCAPES, GOOGLE),
+    ),
     # section-2.2.1: groups
     Case("no group", b"Disallow: /a\n", "/a", "allow", {}),
     Case(
@@ -193,18 +268,62 @@ CASES = [
         "allow",
         deny(NAMES, PROTEGO, PYTHON, line=2),
     ),
-    Case("a part of the token", b"User-agent: bot\nDisallow: /a\n", "/a", "allow", deny(NAMES, PYTHON, line=1)),
-    Case("a token with *", b"User-agent: example*\nDisallow: /a\n", "/a", "allow", deny(NAMES, PROTEGO, line=1)),
-    Case("a token with digits", b"User-agent: MJ12bot\nDisallow: /a\n", "/a", "deny", allow(NAMES, GOOGLE), "MJ12bot"),
-    Case("up to the digits", b"User-agent: MJ12bot\nDisallow: /a\n", "/a", "allow", deny(NAMES, GOOGLE, line=1), "MJ"),
+    Case(
+        "a part of the token",
+        b"User-agent: bot\nDisallow: /a\n",
+        "/a",
+        "allow",
+        deny(NAMES, PYTHON, line=1),
+    ),
+    Case(
+        "a token with *",
+        b"User-agent: example*\nDisallow: /a\n",
+        "/a",
+        "allow",
+        deny(NAMES, PROTEGO, line=1),
+    ),
+    Case(
+        "a token with digits",
+        b"User-agent: MJ12bot\nDisallow: /a\n",
+        "/a",
+        "deny",
+        allow(NAMES, GOOGLE),
+        "MJ12bot",
+    ),
+    Case(
+        "up to the digits",
+        b"User-agent: MJ12bot\nDisallow: /a\n",
+        "/a",
+        "allow",
+        deny(NAMES, GOOGLE, line=1),
+        "MJ",
+    ),
     # RFC-12: leniency
     Case("misspelled", STAR + b"Disalow: /a\n", "/a", "deny", allow(SPELLED, PYTHON)),
     Case("no colon", STAR + b"Disallow /a\n", "/a", "deny", allow(SPELLED, PYTHON)),
     # section-2.5
-    Case("after the limit", STAR + b"#" * MAX_BYTES + b"\nDisallow: /a\n", "/a", "allow", deny(LIMIT, *ALL, line=3)),
-    Case("a large file", STAR + b"#" * MAX_BYTES + b"\nDisallow: /a\n", "/a" * 20, "allow", deny("", *ALL)),
+    Case(
+        "after the limit",
+        STAR + b"#" * MAX_BYTES + b"\nDisallow: /a\n",
+        "/a",
+        "allow",
+        deny(LIMIT, *ALL, line=3),
+    ),
+    Case(
+        "a large file",
+        STAR + b"#" * MAX_BYTES + b"\nDisallow: /a\n",
+        "/a" * 20,
+        "allow",
+        deny("", *ALL),
+    ),
     # RFC-10
-    Case("an HTML page", b"<html>\nUser-agent *\nDisallow: /\n", "/a", "allow", deny(HTML, PROTEGO, GOOGLE, line=3)),
+    Case(
+        "an HTML page",
+        b"<html>\nUser-agent *\nDisallow: /\n",
+        "/a",
+        "allow",
+        deny(HTML, PROTEGO, GOOGLE, line=3),
+    ),
     Case("records in HTML", b"<pre>\nUser-agent: *\nDisallow: /a\n", "/a", "deny", {}),
     Case(
         "a permission in HTML",
@@ -214,7 +333,13 @@ CASES = [
         allow(MARKUP, *ALL, line=3),
     ),
     # What none of them reads
-    Case("an ACAP refusal", STAR + b"ACAP-crawler: *\nACAP-disallow-crawl: /a\n", "/a", "deny", allow(NO_ACAP, *ALL)),
+    Case(
+        "an ACAP refusal",
+        STAR + b"ACAP-crawler: *\nACAP-disallow-crawl: /a\n",
+        "/a",
+        "deny",
+        allow(NO_ACAP, *ALL),
+    ),
     Case(
         "an ACAP permission",
         STAR + b"Disallow: /a\nACAP-crawler: *\nACAP-allow-crawl: /a\n",
@@ -230,7 +355,13 @@ CASES = [
         allow(NO_ACAP, *ALL),
     ),
     # MEET-6: what servers take a path for
-    Case("dot segments", STAR + b"Disallow: /closed/\n", "/open/../closed/a", "deny", allow(SENT, *ALL)),
+    Case(
+        "dot segments",
+        STAR + b"Disallow: /closed/\n",
+        "/open/../closed/a",
+        "deny",
+        allow(SENT, *ALL),
+    ),
     Case("parameters", STAR + b"Disallow: /closed/\n", "/closed;x/a", "deny", allow(SENT, *ALL)),
 ]
 
@@ -244,7 +375,9 @@ def test_bodies(case: Case) -> None:
     assert differing(site, case.target, agent) == case.answers
 
 
-COPY = Fetched(status=200, body=STAR + b"Disallow: /a\n", unreachable_since=datetime(2026, 1, 1, tzinfo=UTC))
+COPY = Fetched(
+    status=200, body=STAR + b"Disallow: /a\n", unreachable_since=datetime(2026, 1, 1, tzinfo=UTC)
+)
 MOVED = "follows redirects by rules of its own: what they lead to is not known"
 CUT = "reads a part of a robots.txt as the whole of it"
 
@@ -255,8 +388,16 @@ CUT = "reads a part of a robots.txt as the whole of it"
     [
         (Fetched(status=404), "allow", {}),
         (Fetched(status=410), "allow", {}),
-        (Fetched(status=401), "allow", deny("takes status 401 of robots.txt for a refusal of everything", PYTHON)),
-        (Fetched(status=403), "allow", deny("takes status 403 of robots.txt for a refusal of everything", PYTHON)),
+        (
+            Fetched(status=401),
+            "allow",
+            deny("takes status 401 of robots.txt for a refusal of everything", PYTHON),
+        ),
+        (
+            Fetched(status=403),
+            "allow",
+            deny("takes status 403 of robots.txt for a refusal of everything", PYTHON),
+        ),
         (
             Fetched(status=404, body=STAR + b"Disallow: /a\n"),
             "allow",
@@ -265,13 +406,19 @@ CUT = "reads a part of a robots.txt as the whole of it"
         (
             Fetched(status=429),
             "deny",
-            allow("reads the answer with status 429 as a robots.txt, and finds no rules there", PROTEGO)
+            allow(
+                "reads the answer with status 429 as a robots.txt, and finds no rules there",
+                PROTEGO,
+            )
             | allow("takes status 429 for no robots.txt", PYTHON),
         ),
         (
             Fetched(status=503),
             "deny",
-            allow("reads the answer with status 503 as a robots.txt, and finds no rules there", PROTEGO),
+            allow(
+                "reads the answer with status 503 as a robots.txt, and finds no rules there",
+                PROTEGO,
+            ),
         ),
         (
             Fetched(status=0, error="no answer within 20 seconds"),
@@ -281,7 +428,13 @@ CUT = "reads a part of a robots.txt as the whole of it"
         ),
         (Fetched(status=302), "allow", dict.fromkeys((PROTEGO, PYTHON), (None, MOVED, 0))),
         (Fetched(status=206, body=STAR + b"Disallow: /b\n"), "deny", allow(CUT, *ALL)),
-        (Fetched(status=200, url="https://www.example.com/robots.txt", body=STAR + b"Disallow: /a\n"), "deny", {}),
+        (
+            Fetched(
+                status=200, url="https://www.example.com/robots.txt", body=STAR + b"Disallow: /a\n"
+            ),
+            "deny",
+            {},
+        ),
         (
             COPY,
             "deny",
@@ -289,7 +442,20 @@ CUT = "reads a part of a robots.txt as the whole of it"
             | dict.fromkeys((PYTHON,), (None, "what the server answers now is not known", 0)),
         ),
     ],
-    ids=["404", "410", "401", "403", "404 with rules", "429", "503", "no answer", "302", "206", "redirected", "copy"],
+    ids=[
+        "404",
+        "410",
+        "401",
+        "403",
+        "404 with rules",
+        "429",
+        "503",
+        "no answer",
+        "302",
+        "206",
+        "redirected",
+        "copy",
+    ],
 )
 def test_what_came_back(fetched: Fetched, verdict: str, answers: dict[str, Answer]) -> None:
     site = of_robots(fetched)
@@ -299,7 +465,9 @@ def test_what_came_back(fetched: Fetched, verdict: str, answers: dict[str, Answe
 
 @pytest.mark.requirement("WHY-1", "MEET-1")
 def test_other_files_are_not_read() -> None:
-    site = of_robots(STAR + b"Disallow: /b\n", automation_preferences=b"scope: /\nallowed-methods: GET\n")
+    site = of_robots(
+        STAR + b"Disallow: /b\n", automation_preferences=b"scope: /\nallowed-methods: GET\n"
+    )
     answers = differing(site, "/a", Agent("examplebot"), Facts(method="POST"))
     assert answers == allow("reads robots.txt alone, and not /automation-preferences.txt", *ALL)
     assert differing(site, "/a", Agent("examplebot")) == {}
@@ -309,7 +477,9 @@ def test_other_files_are_not_read() -> None:
 def test_visit_time_is_not_heeded() -> None:
     site = of_robots(STAR + b"Visit-time: 0100-0200\n")
     agent = Agent("examplebot")
-    assert differing(site, "/a", agent, now=datetime(2026, 1, 1, 12, tzinfo=UTC)) == allow("heeds no Visit-time", *ALL)
+    assert differing(site, "/a", agent, now=datetime(2026, 1, 1, 12, tzinfo=UTC)) == allow(
+        "heeds no Visit-time", *ALL
+    )
     assert differing(site, "/a", agent, now=datetime(2026, 1, 1, 1, 30, tzinfo=UTC)) == {}
 
 
@@ -348,7 +518,10 @@ def said(case: str, uses: list[str]) -> list[str]:
     site, agent = of_robots(body), Agent("examplebot")
     opinions = second_opinions(site, agent, ORIGIN + target, site.access(agent, ORIGIN + target))
     as_json = json.loads(json.dumps([opinion.as_json for opinion in opinions]))
-    assert all(list(opinion) == ["reader", "verdict", "agrees", "why", "line", "text"] for opinion in as_json)
+    assert all(
+        list(opinion) == ["reader", "verdict", "agrees", "why", "line", "text"]
+        for opinion in as_json
+    )
     return sentences(as_json, uses)
 
 
@@ -356,11 +529,17 @@ def said(case: str, uses: list[str]) -> list[str]:
     ("case", "uses", "lines"),
     [
         ("one rule", [], []),
-        ("one rule", ["train", "ai"], ["Readers of robots.txt alone know nothing of this refusal: train, ai"]),
+        (
+            "one rule",
+            ["train", "ai"],
+            ["Readers of robots.txt alone know nothing of this refusal: train, ai"],
+        ),
         (
             "an unknown line between agents",
             [],
-            ["Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are no rules"],
+            [
+                "Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are no rules"
+            ],
         ),
         (
             "dot segments",
@@ -390,7 +569,9 @@ def said(case: str, uses: list[str]) -> list[str]:
         (
             "Latin-1 in a comment",
             [],
-            ["urllib.robotparser may or may not fetch this: it raises UnicodeDecodeError when it reads robots.txt"],
+            [
+                "urllib.robotparser may or may not fetch this: it raises UnicodeDecodeError when it reads robots.txt"
+            ],
         ),
         (
             "a large file",
@@ -406,7 +587,10 @@ def test_sentences(case: str, uses: list[str], lines: list[str]) -> None:
 # Pieces of robots.txt, of which files are put together.
 PIECES = st.sampled_from(
     [
-        *(b"User-agent: " + name for name in (b"*", b"examplebot", b"Examplebot/2", b"example", b"other", b"*bot", b"")),
+        *(
+            b"User-agent: " + name
+            for name in (b"*", b"examplebot", b"Examplebot/2", b"example", b"other", b"*bot", b"")
+        ),
         *(
             rule + path
             for rule in (b"Allow: ", b"Disallow: ", b"Disalow /")
@@ -426,7 +610,9 @@ PIECES = st.sampled_from(
     ]
 )
 BODIES = st.lists(PIECES, max_size=30).map(b"".join) | st.binary(max_size=60)
-TARGETS = st.sampled_from(["/", "/a", "/a/b", "/aXb", "/a%2Fb", "/%C3%A9", "/a?b=$", "/*", "/open/../a", "/a%2fb$"])
+TARGETS = st.sampled_from(
+    ["/", "/a", "/a/b", "/aXb", "/a%2Fb", "/%C3%A9", "/a?b=$", "/*", "/open/../a", "/a%2fb$"]
+)
 
 
 @given(body=BODIES, target=TARGETS)
@@ -447,7 +633,9 @@ def stated(question: Question) -> bool:
 
 
 @given(
-    body=BODIES, target=TARGETS | st.text(max_size=20).map("/".__add__), status=st.sampled_from([200, 200, 200, 206, 404, 503])
+    body=BODIES,
+    target=TARGETS | st.text(max_size=20).map("/".__add__),
+    status=st.sampled_from([200, 200, 200, 206, 404, 503]),
 )
 def test_never_raises(body: bytes, target: str, status: int) -> None:
     site, agent = of_robots(Fetched(status=status, body=body)), Agent("examplebot")
@@ -467,7 +655,10 @@ def test_real_files() -> None:
         tokens = re.findall(rb"(?im)^user-agent:[ \t]*([a-z0-9_-]+)[ \t]*\r?$", body)
         paths = re.findall(rb"(?im)^(?:dis)?allow:[ \t]*(/[!-~]*)", body)
         own = [path.decode().replace("*", "x").rstrip("$") for path in paths[-1:]]
-        for token, target in [("examplebot", "/"), *((token.decode(), path) for token in tokens[-1:] for path in own)]:
+        for token, target in [
+            ("examplebot", "/"),
+            *((token.decode(), path) for token in tokens[-1:] for path in own),
+        ]:
             agent = Agent(token)
             decision = site.access(agent, ORIGIN + target, now=datetime(2026, 1, 1, 12, tzinfo=UTC))
             for opinion in second_opinions(site, agent, ORIGIN + target, decision):

@@ -20,10 +20,15 @@ AGENT = Agent("examplebot")
 
 def site(number: int) -> Site:
     robots = Fetched(
-        status=200, body=b"User-agent: *\nDisallow: /x\n", fetched_at=NOON, headers=((b"Content-Type", b"text/plain"),)
+        status=200,
+        body=b"User-agent: *\nDisallow: /x\n",
+        fetched_at=NOON,
+        headers=((b"Content-Type", b"text/plain"),),
     )
     gone = Fetched(status=404, fetched_at=NOON)
-    others = dict.fromkeys(WELL_KNOWN[1:], gone) | {"/automation-preferences.txt": Fetched(status=0, error="no answer")}
+    others = dict.fromkeys(WELL_KNOWN[1:], gone) | {
+        "/automation-preferences.txt": Fetched(status=0, error="no answer")
+    }
     return Site.from_files(f"https://{number}.example", {"/robots.txt": robots, **others})
 
 
@@ -32,7 +37,8 @@ def origins(path: Path) -> list[str]:
         return [
             record.rec_headers["WARC-Target-URI"].removesuffix("/robots.txt")
             for record in ArchiveIterator(file)
-            if record.rec_type == "response" and record.rec_headers["WARC-Target-URI"].endswith("/robots.txt")
+            if record.rec_type == "response"
+            and record.rec_headers["WARC-Target-URI"].endswith("/robots.txt")
         ]
 
 
@@ -49,7 +55,9 @@ def test_what_was_had_is_read_as_captures(tmp_path: Path, name: str) -> None:
         captured = captures.at("https://1.example", NOON)
         assert captured is not None
         assert captured.site.access(AGENT, "https://1.example/x").verdict is Verdict.DENY
-        assert captured.absent == ("https://1.example/automation-preferences.txt",)  # there was no answer
+        assert captured.absent == (
+            "https://1.example/automation-preferences.txt",
+        )  # there was no answer
         assert captures.unreadable == (0, [])
 
 

@@ -25,10 +25,10 @@ from comity.crawler.feeds.parquet import ParquetExporter
 from comity.crawler.feeds.storage import ENDS, FileStorage
 from comity.crawler.feeds.warc_records import RecordWriter
 from comity.crawler.frontier.item_barrier import PARTS, STORED
-from comity.crawler.options import Options, SettingsError
 from comity.dataset.files.arrow_schema import EXTRA
 from comity.dataset.files.formats import open_reader
 from comity.dataset.files.warc.records import WarcRecord, records
+from comity.gate.options import Options, SettingsError
 
 
 class Own(BaseItemExporter):
@@ -54,8 +54,12 @@ MOMENT = datetime(2026, 11, 21, tzinfo=UTC)
 PLUGIN = {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}
 
 
-def registered(feeds: dict[Any, dict[str, Any]], place: str = "JOBDIR", **settings: Any) -> Settings:
-    filled = Settings({"FEEDS": feeds, "FEED_EXPORTERS": {"own": Own, "own-lines": OwnLines}, **settings})
+def registered(
+    feeds: dict[Any, dict[str, Any]], place: str = "JOBDIR", **settings: Any
+) -> Settings:
+    filled = Settings(
+        {"FEEDS": feeds, "FEED_EXPORTERS": {"own": Own, "own-lines": OwnLines}, **settings}
+    )
     register(filled, Options.from_settings(filled), place=place)
     return filled
 
@@ -85,13 +89,21 @@ def registered(feeds: dict[Any, dict[str, Any]], place: str = "JOBDIR", **settin
         ("own://items/%(batch_time)s.jsonl", {}, PARTS),
     ],
 )
-def test_feeds_are_added_to_where_every_whole_record_can_be_read(uri: str, feed: dict[str, Any], way: str) -> None:
+def test_feeds_are_added_to_where_every_whole_record_can_be_read(
+    uri: str, feed: dict[str, Any], way: str
+) -> None:
     settings = registered({uri: feed}, FEED_STORAGES={"own": Uploads})
     [(name, kept)] = settings.getdict("FEEDS").items()
-    told: dict[str, Any] = {"item_export_kwargs": {"columns": {}}} if uri.endswith("parquet") else {}
+    told: dict[str, Any] = (
+        {"item_export_kwargs": {"columns": {}}} if uri.endswith("parquet") else {}
+    )
     assert kept == {**feed, **told, STORED: way}
     assert (name == uri) is (way != PARTS)
-    assert settings.getdict("FEED_STORAGES") == {"": FileStorage, "file": FileStorage, "own": Uploads}
+    assert settings.getdict("FEED_STORAGES") == {
+        "": FileStorage,
+        "file": FileStorage,
+        "own": Uploads,
+    }
 
 
 @pytest.mark.requirement("STATE-2")
@@ -102,7 +114,11 @@ def test_tags_in_a_file_of_their_own_are_stored_too() -> None:
 
 @pytest.mark.requirement("STATE-2")
 def test_parts_of_two_workers_have_two_names() -> None:
-    names = {name for _ in range(2) for name in registered({"a/%(batch_time)s.parquet": {}}).getdict("FEEDS")}
+    names = {
+        name
+        for _ in range(2)
+        for name in registered({"a/%(batch_time)s.parquet": {}}).getdict("FEEDS")
+    }
     assert len(names) == 2
     assert all(name.startswith("a/%(batch_time)s-") and name.endswith(".parquet") for name in names)
 
@@ -117,16 +133,38 @@ def test_parts_of_two_workers_have_two_names() -> None:
             {},
             "write `items/%(batch_time)s.parquet` to get files that are complete, or",
         ),
-        ("out/items-%(batch_id)d.json", {"batch_item_count": 10}, {}, "write `out/items-%(batch_id)d/%(batch_time)s.json`"),
+        (
+            "out/items-%(batch_id)d.json",
+            {"batch_item_count": 10},
+            {},
+            "write `out/items-%(batch_id)d/%(batch_time)s.json`",
+        ),
         ("out/items-%(time)s.xml", {}, {}, "write `out/items-%(time)s/%(batch_time)s.xml`"),
-        ("items.jsonl.gz", {"format": "jsonl", **PLUGIN}, {}, "write `items/%(batch_time)s.jsonl.gz`"),
-        ("ftp://127.0.0.1/items.jsonl", {}, {}, "write `ftp://127.0.0.1/items/%(batch_time)s.jsonl`"),
+        (
+            "items.jsonl.gz",
+            {"format": "jsonl", **PLUGIN},
+            {},
+            "write `items/%(batch_time)s.jsonl.gz`",
+        ),
+        (
+            "ftp://127.0.0.1/items.jsonl",
+            {},
+            {},
+            "write `ftp://127.0.0.1/items/%(batch_time)s.jsonl`",
+        ),
         ("items.jsonl", {}, {"FEED_STORAGES": {"": Uploads}}, "write `items/%(batch_time)s.jsonl`"),
         ("stdout:", {"format": "json"}, {}, "write JSON Lines to standard output (-o -:jsonl)"),
-        ("items.jsonl", {}, {"FEED_URI": "items.json"}, "FEED_URI is not for JOBDIR: write FEEDS = "),
+        (
+            "items.jsonl",
+            {},
+            {"FEED_URI": "items.json"},
+            "FEED_URI is not for JOBDIR: write FEEDS = ",
+        ),
     ],
 )
-def test_feeds_that_a_kill_would_break_are_refused(uri: str, feed: dict[str, Any], settings: dict[str, Any], told: str) -> None:
+def test_feeds_that_a_kill_would_break_are_refused(
+    uri: str, feed: dict[str, Any], settings: dict[str, Any], told: str
+) -> None:
     with pytest.raises(SettingsError) as raised:
         registered({uri: feed}, **settings)
     assert told in str(raised.value)
@@ -164,7 +202,9 @@ def test_lines_end_with_the_last_line_end(octets: bytes, end: int, tmp_path: Pat
     assert end_of("lines", octets, tmp_path) == end
 
 
-rows = st.lists(st.lists(st.text(st.sampled_from('a",\n\r'), max_size=6), min_size=2, max_size=2), max_size=6)
+rows = st.lists(
+    st.lists(st.text(st.sampled_from('a",\n\r'), max_size=6), min_size=2, max_size=2), max_size=6
+)
 
 
 @pytest.mark.requirement("STATE-2")
@@ -198,13 +238,19 @@ def archive(*, compressed: bool) -> tuple[bytes, list[int]]:
 def test_records_that_are_whole_stay(compressed: bool, tmp_path: Path, in_full: bool) -> None:
     octets, ends = archive(compressed=compressed)
     name = "pages.warc.gz" if compressed else "pages.warc"
-    cuts = {cut for end in ends for cut in range(end - 12, end + 90)} | set(range(0, len(octets), 1 if in_full else 371))
+    cuts = {cut for end in ends for cut in range(end - 12, end + 90)} | set(
+        range(0, len(octets), 1 if in_full else 371)
+    )
     for cut in sorted(cut for cut in cuts if 0 <= cut <= len(octets)):
-        assert end_of("records", octets[:cut], tmp_path, name) == max(end for end in ends if end <= cut), cut
+        assert end_of("records", octets[:cut], tmp_path, name) == max(
+            end for end in ends if end <= cut
+        ), cut
 
 
 @pytest.mark.requirement("STATE-2")
-@pytest.mark.parametrize("octets", [gzip.compress(archive(compressed=False)[0]), b"no archive at all"])
+@pytest.mark.parametrize(
+    "octets", [gzip.compress(archive(compressed=False)[0]), b"no archive at all"]
+)
 def test_file_of_another_kind_stays_as_it_is(octets: bytes, tmp_path: Path) -> None:
     assert end_of("records", octets, tmp_path, "pages.warc.gz") == len(octets)
 
@@ -224,8 +270,14 @@ def test_what_follows_the_cut_is_read(tmp_path: Path) -> None:
 def test_parts_of_a_parquet_feed_are_one_table(tmp_path: Path) -> None:
     """A column keeps the type of the first part, later columns come behind, and nothing is lost."""
     [feed] = registered({"a/%(batch_time)s.parquet": {}}).getdict("FEEDS").values()
-    crawler = get_crawler(Spider, {"COMITY_STORE": str(tmp_path / "policies.sqlite"), "COMITY_TAG": "off"})
-    items: list[dict[str, Any]] = [{"url": "a", "price": 1}, {"url": "b", "price": 1.5, "seen": "today"}, {"url": "c"}]
+    crawler = get_crawler(
+        Spider, {"COMITY_STORE": str(tmp_path / "policies.sqlite"), "COMITY_TAG": "off"}
+    )
+    items: list[dict[str, Any]] = [
+        {"url": "a", "price": 1},
+        {"url": "b", "price": 1.5, "seen": "today"},
+        {"url": "c"},
+    ]
     paths = [tmp_path / f"{number}.parquet" for number in range(len(items))]
     for path, item in zip(paths, items, strict=True):
         with path.open("wb") as file:
@@ -234,9 +286,18 @@ def test_parts_of_a_parquet_feed_are_one_table(tmp_path: Path) -> None:
             exporter.export_item(item)
             exporter.finish_exporting()
     schemas = [pq.read_schema(path) for path in paths]
-    assert [schema.names for schema in schemas] == [["url", "price", EXTRA], *[["url", "price", "seen", EXTRA]] * 2]
+    assert [schema.names for schema in schemas] == [
+        ["url", "price", EXTRA],
+        *[["url", "price", "seen", EXTRA]] * 2,
+    ]
     assert {schema.field("price").type for schema in schemas} == {pa.int64()}
     assert pq.ParquetDataset(paths, schema=schemas[-1]).read().num_rows == 3
     readers = [open_reader(path) for path in paths]
-    found = [record for reader in readers for part in reader.parts() for batch in reader.read(part) for record in batch]
+    found = [
+        record
+        for reader in readers
+        for part in reader.parts()
+        for batch in reader.read(part)
+        for record in batch
+    ]
     assert found == items

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scrapy.http import Request
 
 from comity.crawler.frontier.host_queues import HostQueue, HostQueues
-from comity.crawler.pace.ledger import Limit
-from comity.crawler.pace.limiter import Limiter, windows_for
+from comity.gate.pace.ledger import Limit
+from comity.gate.pace.limiter import Limiter, windows_for
 from comity.policies import Agent, Site
 from comity.policies.syntax.windows import Window
 
@@ -60,7 +60,10 @@ def test_what_was_out_goes_first_within_its_priority() -> None:
 
 def test_a_queue_keeps_the_pace_of_its_host_and_of_its_scopes() -> None:
     alone, scope = host(), Limiter(f"{ORIGIN} 1", (), 8)
-    assert [HostQueue(ORIGIN, alone).limiters, HostQueue(ORIGIN, alone, (scope,)).limiters] == [(alone,), (alone, scope)]
+    assert [HostQueue(ORIGIN, alone).limiters, HostQueue(ORIGIN, alone, (scope,)).limiters] == [
+        (alone,),
+        (alone, scope),
+    ]
     assert [HostQueue("", None).limiters, HostQueue("", None, (scope,)).limiters] == [(), (scope,)]
     assert HostQueue(ORIGIN, alone, (scope,)).scopes == (scope,)
     assert (HostQueue(ORIGIN, alone).aside, HostQueue(ORIGIN, alone).fetched) == ("", None)
@@ -111,7 +114,11 @@ def test_key_of_the_queue_on_disk_is_replaced_by_its_request() -> None:
 def test_queues_of_one_origin_have_a_scope_each() -> None:
     queues = HostQueues()
     scope, other = Limiter(f"{ORIGIN} 1", (), 8), Limiter(f"{ORIGIN} 2", (), 8)
-    made = [HostQueue(ORIGIN, host()), HostQueue(ORIGIN, host(), (scope,)), HostQueue(ORIGIN, host(), (scope, other))]
+    made = [
+        HostQueue(ORIGIN, host()),
+        HostQueue(ORIGIN, host(), (scope,)),
+        HostQueue(ORIGIN, host(), (scope, other)),
+    ]
     for queue in made:
         queues.add(queue)
     asked = [(), (scope,), (scope, other), (other,), (other, scope)]
@@ -212,9 +219,17 @@ def test_a_host_keeps_the_limits_of_all_its_origins_and_of_the_operator() -> Non
 @pytest.mark.requirement("RATE-1")
 @pytest.mark.parametrize(
     ("windows", "full_at"),
-    [((), 8), ((Window(1, 0.1),), 1), ((Window(5, 1),), 5), ((Window(50, 1),), 8), ((Window(1, 9, time(8), time(9)),), 8)],
+    [
+        ((), 8),
+        ((Window(1, 0.1),), 1),
+        ((Window(5, 1),), 5),
+        ((Window(50, 1),), 8),
+        ((Window(1, 9, time(8), time(9)),), 8),
+    ],
 )
-def test_as_many_are_in_flight_as_its_windows_hold(windows: tuple[Window, ...], full_at: int) -> None:
+def test_as_many_are_in_flight_as_its_windows_hold(
+    windows: tuple[Window, ...], full_at: int
+) -> None:
     limited = host()
     limited.restrict(ORIGIN, windows)
     limited.in_flight = full_at - 1
@@ -224,8 +239,13 @@ def test_as_many_are_in_flight_as_its_windows_hold(windows: tuple[Window, ...], 
 
 
 @pytest.mark.requirement("AUTX-3")
-@pytest.mark.parametrize(("windows", "concurrent", "full_at"), [((), 2, 2), ((Window(1, 9),), 2, 1), ((Window(5, 9),), 20, 5)])
-def test_as_many_are_in_flight_as_the_scope_lets(windows: tuple[Window, ...], concurrent: int, full_at: int) -> None:
+@pytest.mark.parametrize(
+    ("windows", "concurrent", "full_at"),
+    [((), 2, 2), ((Window(1, 9),), 2, 1), ((Window(5, 9),), 20, 5)],
+)
+def test_as_many_are_in_flight_as_the_scope_lets(
+    windows: tuple[Window, ...], concurrent: int, full_at: int
+) -> None:
     scope = Limiter(f"{ORIGIN} 1", (), 8)
     scope.restrict("", windows, concurrent)
     assert scope.most == full_at

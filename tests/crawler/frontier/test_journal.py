@@ -151,7 +151,10 @@ def test_higher_priority_comes_first_then_order_of_arrival(folder: Path) -> None
         for origin, priority in ((A, 0), (B, 5), (A, 5), (B, -far), (A, far)):
             journal.put(origin, page(priority=priority), None)
         journal.flush()
-        assert len({key for key, _, _ in journal.stored()}) in (0, 5)  # of the crawl before, not of this one
+        assert len({key for key, _, _ in journal.stored()}) in (
+            0,
+            5,
+        )  # of the crawl before, not of this one
         journal.close()
     journal = job_in(folder)
     waiting = list(journal.stored())
@@ -178,14 +181,21 @@ def test_a_fingerprint_is_written_once(folder: Path) -> None:
 
 
 # What a crawl does: puts a request (origin, priority, fingerprint, whether it can be stored), is done with one, flushes.
-puts = st.tuples(st.sampled_from([A, B]), st.integers(-2, 2), st.none() | st.binary(min_size=1, max_size=2), st.booleans())
+puts = st.tuples(
+    st.sampled_from([A, B]),
+    st.integers(-2, 2),
+    st.none() | st.binary(min_size=1, max_size=2),
+    st.booleans(),
+)
 steps = st.one_of(puts, st.integers(0, 30), st.just("flush"))
 crawls = st.lists(st.tuples(st.lists(steps, max_size=20), st.booleans()), max_size=4)
 
 
 @pytest.mark.requirement("SEC-6")
 @given(crawls)
-def test_every_crawl_finds_what_the_one_before_flushed(crawls: list[tuple[list[Any], bool]]) -> None:
+def test_every_crawl_finds_what_the_one_before_flushed(
+    crawls: list[tuple[list[Any], bool]],
+) -> None:
     """Nothing more and nothing less, whether it was closed or killed; and has it at hand as long as it runs."""
     flushed: tuple[dict[int, tuple[str, int]], set[bytes]] = ({}, set())
     with tempfile.TemporaryDirectory() as temporary:
@@ -194,7 +204,9 @@ def test_every_crawl_finds_what_the_one_before_flushed(crawls: list[tuple[list[A
             journal = job_in(folder)
             live, seen = dict(flushed[0]), set(flushed[1])
             assert journal.seen == seen
-            assert list(journal.stored()) == [(key, *live[key]) for key in sorted(live, key=lambda key: (-live[key][1], key))]
+            assert list(journal.stored()) == [
+                (key, *live[key]) for key in sorted(live, key=lambda key: (-live[key][1], key))
+            ]
             for step in did:
                 if step == "flush":
                     journal.flush()
@@ -206,7 +218,9 @@ def test_every_crawl_finds_what_the_one_before_flushed(crawls: list[tuple[list[A
                         del live[key]
                 else:
                     origin, priority, fingerprint, can_be_stored = step
-                    request = Request(origin, priority=priority, callback=None if can_be_stored else print)
+                    request = Request(
+                        origin, priority=priority, callback=None if can_be_stored else print
+                    )
                     put = journal.put(origin, request, fingerprint)
                     assert (put is not None) is can_be_stored
                     assert fingerprint is None or fingerprint in journal.seen
@@ -259,7 +273,9 @@ for number in range(first, first + 100_000):
 def test_kill_9_loses_no_request(folder: Path) -> None:
     """Again and again in one crawl: a page is done where what it leads to is stored, and else it is there again."""
     for killed_after in (1, 30, 3, 400):
-        process = subprocess.Popen([sys.executable, "-c", CRAWL, str(folder)], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", CRAWL, str(folder)], stdout=subprocess.PIPE, text=True
+        )
         assert process.stdout
         reported = [int(line) for line in itertools.islice(process.stdout, killed_after)][-1]
         process.kill()
@@ -373,9 +389,19 @@ def change(folder: Path, statement: str) -> None:
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize(
-    "happens", [without_callback, with_other_origin, with_damaged_body, with_cut_body, with_foreign_body, without_row]
+    "happens",
+    [
+        without_callback,
+        with_other_origin,
+        with_damaged_body,
+        with_cut_body,
+        with_foreign_body,
+        without_row,
+    ],
 )
-def test_a_request_that_cannot_be_read_any_more_is_said_and_stays(folder: Path, happens: Callable[[Path], Spider]) -> None:
+def test_a_request_that_cannot_be_read_any_more_is_said_and_stays(
+    folder: Path, happens: Callable[[Path], Spider]
+) -> None:
     journal = job_in(folder)
     assert journal.put(A, page(callback=SPIDER.parse_page), None) == 1
     assert journal.put(A, page(2), None) == 2
@@ -421,7 +447,10 @@ def test_a_full_disk_costs_nothing_but_memory(folder: Path, tmp_path: Path) -> N
     assert keys[0]
     journal.flush()
     with full_disk(100_000):
-        more = [journal.put(B, page(number, body=b"#" * 5000), b"%d" % number) for number in range(200, 300)]
+        more = [
+            journal.put(B, page(number, body=b"#" * 5000), b"%d" % number)
+            for number in range(200, 300)
+        ]
         assert more[0]
         assert more[1]
         journal.done(keys[0])
@@ -437,7 +466,9 @@ def test_a_full_disk_costs_nothing_but_memory(folder: Path, tmp_path: Path) -> N
     journal.flush()
     journal.close()
     journal = job_in(folder)
-    assert list(journal.stored()) == [(key, A, 0) for key in keys[1:]] + [(key, B, 0) for key in more[1:]]
+    assert list(journal.stored()) == [(key, A, 0) for key in keys[1:]] + [
+        (key, B, 0) for key in more[1:]
+    ]
     assert len(journal.seen) == 300
     journal.close()
 

@@ -47,15 +47,30 @@ class Shelf(Pages):
 
 SPIDER = Pages()
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text() | st.binary(),
-    lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text() | st.integers(-5, 5), inner),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary(),
+    lambda inner: (
+        st.lists(inner)
+        | st.lists(inner).map(tuple)
+        | st.dictionaries(st.text() | st.integers(-5, 5), inner)
+    ),
     max_leaves=20,
 )
 
 
 @pytest.mark.requirement("REACH-4")
-@given(meta=st.dictionaries(st.text(), plain), values=st.dictionaries(st.text(), plain), body=st.binary())
-def test_what_is_unpacked_is_what_was_packed(meta: dict[str, Any], values: dict[str, Any], body: bytes) -> None:
+@given(
+    meta=st.dictionaries(st.text(), plain),
+    values=st.dictionaries(st.text(), plain),
+    body=st.binary(),
+)
+def test_what_is_unpacked_is_what_was_packed(
+    meta: dict[str, Any], values: dict[str, Any], body: bytes
+) -> None:
     request = Request(
         "https://example.com/a?b=c",
         method="POST",
@@ -95,7 +110,9 @@ class Word(StrEnum):
 @pytest.mark.requirement("REACH-4")
 @pytest.mark.parametrize("value", [Own(), datetime.now(UTC), {1, 2}, 2**64, Word.A, [(Own(),)]])
 def test_what_is_no_plain_value_is_an_error_that_says_what_to_do(value: object) -> None:
-    with pytest.raises(ValueError, match=r"its `meta` cannot be sent to other workers .*: use numbers, texts"):
+    with pytest.raises(
+        ValueError, match=r"its `meta` cannot be sent to other workers .*: use numbers, texts"
+    ):
         packed(Request("https://example.com/", meta={"a": value}), SPIDER)
 
 
@@ -161,7 +178,9 @@ CALLBACKS = [
 @pytest.mark.parametrize(("spider", "name"), CALLBACKS)
 def test_the_callbacks_of_scrapys_own_spiders_can_be_sent(spider: Spider, name: str) -> None:
     method = getattr(spider, name)
-    again = unpacked(packed(Request("https://example.com/", callback=method, errback=method), spider), spider)
+    again = unpacked(
+        packed(Request("https://example.com/", callback=method, errback=method), spider), spider
+    )
     assert (again.callback, again.errback) == (method, method)
 
 
@@ -170,7 +189,16 @@ def test_the_callbacks_of_scrapys_own_spiders_can_be_sent(spider: Spider, name: 
 @pytest.mark.parametrize(
     "name",
     [
-        *("__init__", "__class__", "__repr__", "update_settings", "from_crawler", "_set_crawler", "handles_request", "log"),
+        *(
+            "__init__",
+            "__class__",
+            "__repr__",
+            "update_settings",
+            "from_crawler",
+            "_set_crawler",
+            "handles_request",
+            "log",
+        ),
         *("start", "close", "closed", "logger", "shelf", "helper", "build", "name", "_clean"),
     ],
 )
@@ -180,7 +208,9 @@ def test_a_body_names_no_method_but_a_callback(place: str, name: str) -> None:
 
 
 def test_a_callback_with_a_private_name_is_refused_with_the_remedy() -> None:
-    with pytest.raises(ValueError, match="`_clean` is not a public method of the spider: name it `clean`"):
+    with pytest.raises(
+        ValueError, match="`_clean` is not a public method of the spider: name it `clean`"
+    ):
         packed(Request("https://example.com/", callback=SPIDER._clean), SPIDER)
 
 
@@ -189,7 +219,10 @@ def test_a_body_imports_no_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Nor is a class of requests found that this process has not loaded."""
     (tmp_path / "not_loaded_yet.py").write_text("import scrapy\nclass Own(scrapy.Request): pass\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match=r"`not_loaded_yet\.Own` is not a class of requests that is loaded here: import it"):
+    with pytest.raises(
+        ValueError,
+        match=r"`not_loaded_yet\.Own` is not a class of requests that is loaded here: import it",
+    ):
         unpacked(msgpack.packb(MEMBERS | {"_class": "not_loaded_yet.Own"}), SPIDER)
     assert "not_loaded_yet" not in sys.modules
 
@@ -218,7 +251,9 @@ def test_a_class_that_no_name_leads_to_is_an_error() -> None:
     class OwnRequest(Request):  # type: ignore[no-redef]
         pass
 
-    with pytest.raises(ValueError, match="is not its class: define the class at the top of its module"):
+    with pytest.raises(
+        ValueError, match="is not its class: define the class at the top of its module"
+    ):
         packed(first("https://example.com/"), SPIDER)
     assert packed(OwnRequest("https://example.com/"), SPIDER)
 
@@ -226,10 +261,15 @@ def test_a_class_that_no_name_leads_to_is_an_error() -> None:
 @pytest.mark.requirement("REACH-4")
 @pytest.mark.parametrize(
     "meta",
-    [{"playwright_page_init_callback": "os.system"}, {"playwright_page_event_handlers": {"dialog": "update_settings"}}],
+    [
+        {"playwright_page_init_callback": "os.system"},
+        {"playwright_page_event_handlers": {"dialog": "update_settings"}},
+    ],
 )
 def test_a_body_names_no_function_for_a_browser(meta: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="of its `meta` names a function, which the state does not hold"):
+    with pytest.raises(
+        ValueError, match="of its `meta` names a function, which the state does not hold"
+    ):
         packed(Request("https://example.com/", meta=meta), SPIDER)
     with pytest.raises(ValueError, match="names a function"):
         unpacked(msgpack.packb(MEMBERS | {"meta": meta}), SPIDER)
@@ -249,7 +289,10 @@ def test_what_is_nested_too_deep_is_refused_when_it_is_packed(kind: str) -> None
     request = Request("https://example.com/", cb_kwargs={"a": nested(kind, MAX_DEPTH - 1)})
     assert unpacked(packed(request, SPIDER), SPIDER).cb_kwargs == request.cb_kwargs
     for depth in (MAX_DEPTH, 200, 100_000):
-        with pytest.raises(ValueError, match=r"its `cb_kwargs` cannot be sent .*more than 32 containers in each other"):
+        with pytest.raises(
+            ValueError,
+            match=r"its `cb_kwargs` cannot be sent .*more than 32 containers in each other",
+        ):
             packed(Request("https://example.com/", cb_kwargs={"a": nested(kind, depth)}), SPIDER)
 
 
@@ -276,7 +319,9 @@ def test_what_is_nested_too_deep_is_refused_when_it_is_read(depth: int) -> None:
 @pytest.mark.requirement("REACH-4")
 def test_tuples_are_read_as_they_were_written_before() -> None:
     """By the packer that called itself for each tuple."""
-    octets = bytes.fromhex("82a375726cb1687474703a2f2f612e6578616d706c652fa46d65746181a161c7060192d501910102")
+    octets = bytes.fromhex(
+        "82a375726cb1687474703a2f2f612e6578616d706c652fa46d65746181a161c7060192d501910102"
+    )
     assert unpacked(octets, SPIDER).meta == {"a": ((1,), 2)}
     assert url_of(octets) == "http://a.example/"
     assert unpacked(extended(MAX_DEPTH), SPIDER).flags

@@ -28,18 +28,18 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.request import RequestFingerprinter
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.fetching.fetcher import Policies
-from comity.crawler.fetching.files import Obtained, PolicyQuery
-from comity.crawler.fetching.freshness import DAY
-from comity.crawler.fetching.network import BarredError
-from comity.crawler.fetching.policy_copy import PolicyFile
-from comity.crawler.fetching.reach import Reach, reach_of
 from comity.crawler.frontier import scheduler as module
 from comity.crawler.frontier.journal import NAME, Journal
 from comity.crawler.frontier.scheduler import Scheduler
-from comity.crawler.options import SettingsError
-from comity.crawler.request.referrals import KEY, set_referrer_reach
 from comity.crawler.scrapy_internals import WAKE
+from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.files import Obtained, PolicyQuery
+from comity.gate.fetching.freshness import DAY
+from comity.gate.fetching.network import BarredError
+from comity.gate.fetching.policy_copy import PolicyFile
+from comity.gate.fetching.reach import Reach, reach_of
+from comity.gate.options import SettingsError
+from comity.gate.request.referrals import KEY, set_referrer_reach
 from comity.policies import Fetched, PolicyError
 from tests.crawler.clock import EPOCH, Clock, Loop
 
@@ -91,7 +91,10 @@ class Files:
         if isinstance(site, Exception):
             raise site
         texts = {"/robots.txt": site} if not isinstance(site, Mapping) else site
-        return Obtained({path: self._file(texts.get(path, ABSENT)) for path in query.paths}, frozenset(query.paths))
+        return Obtained(
+            {path: self._file(texts.get(path, ABSENT)) for path in query.paths},
+            frozenset(query.paths),
+        )
 
     def _file(self, text: str | Fetched | PolicyFile) -> PolicyFile:
         if isinstance(text, PolicyFile):
@@ -121,7 +124,9 @@ class Out(NamedTuple):
 class Crawl:
     """What of a crawl the scheduler sees: Scrapy's engine with its downloader, where each page takes some seconds."""
 
-    def __init__(self, clock: Clock, folder: Path, files: Files, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self, clock: Clock, folder: Path, files: Files, settings: Mapping[str, Any]
+    ) -> None:
         self.clock = clock
         self.began = clock.now
         self.files = files
@@ -130,19 +135,28 @@ class Crawl:
         self.turns = 0  # how often the engine asked
         self.out: list[Out] = []
         self.most: dict[str, int] = {}  # requests at once, by host
-        self.holds: dict[str, list[float]] = {}  # URL -> for how many seconds the middleware puts it off, each time
+        self.holds: dict[
+            str, list[float]
+        ] = {}  # URL -> for how many seconds the middleware puts it off, each time
         self.from_cache: set[str] = set()  # URLs that another middleware answers
         self.active: set[Request] = set()
         self.in_progress: set[Request] = set()
         self._woken = asyncio.Event()
         self.woken = 0
-        defaults = {"COMITY_AGENT": "testbot", "COMITY_STORE": str(folder / "store.sqlite"), "COMITY_MIN_DELAY": 0}
+        defaults = {
+            "COMITY_AGENT": "testbot",
+            "COMITY_STORE": str(folder / "store.sqlite"),
+            "COMITY_MIN_DELAY": 0,
+        }
         self.crawler = Crawler(Pages, {**defaults, **settings})
         self.crawler.stats = MemoryStatsCollector(self.crawler)
         self.crawler.request_fingerprinter = RequestFingerprinter.from_crawler(self.crawler)
         self.spider = self.crawler.spider = Pages.from_crawler(self.crawler)
         self.slot = SimpleNamespace(
-            closing=None, nextcall=SimpleNamespace(schedule=self._wake), inprogress=self.in_progress, scheduler=None
+            closing=None,
+            nextcall=SimpleNamespace(schedule=self._wake),
+            inprogress=self.in_progress,
+            scheduler=None,
         )
         downloader = SimpleNamespace(active=self.active, total_concurrency=self.places)
         self.engine = SimpleNamespace(spider=self.spider, _slot=self.slot, downloader=downloader)
@@ -180,7 +194,9 @@ class Crawl:
         taken = []
         for url in urls:
             request = Request(url) if isinstance(url, str) else url
-            self.crawler.signals.send_catch_log(signals.request_scheduled, request=request, spider=self.spider)
+            self.crawler.signals.send_catch_log(
+                signals.request_scheduled, request=request, spider=self.spider
+            )
             taken.append(self.scheduler.enqueue_request(request))
         self._woken.set()
         return taken
@@ -283,11 +299,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
         def now(cls, tz: tzinfo | None = None) -> Moved:
             return cls.fromtimestamp(EPOCH + clock.now, tz)
 
-    for name in ("frontier.scheduler", "pace.pace"):
-        monkeypatch.setattr(f"comity.crawler.{name}.monotonic", lambda: clock.now)
-        monkeypatch.setattr(f"comity.crawler.{name}.time", lambda: EPOCH + clock.now)
-    monkeypatch.setattr("comity.crawler.pace.ledger.time", lambda: EPOCH + clock.now)
-    monkeypatch.setattr("comity.crawler.pace.pace.call_later", clock.call_later)
+    for name in ("crawler.frontier.scheduler", "gate.pace.pace"):
+        monkeypatch.setattr(f"comity.{name}.monotonic", lambda: clock.now)
+        monkeypatch.setattr(f"comity.{name}.time", lambda: EPOCH + clock.now)
+    monkeypatch.setattr("comity.gate.pace.ledger.time", lambda: EPOCH + clock.now)
+    monkeypatch.setattr("comity.gate.pace.pace.call_later", clock.call_later)
     for name in ("crawler.frontier.scheduler", "policies.formats.robots.reading"):
         monkeypatch.setattr(f"comity.{name}.datetime", Moved)
     return clock
@@ -299,7 +315,11 @@ def make(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     the policy files of an origin take."""
     made: list[Crawl] = []
 
-    def make(sites: Mapping[str, Any] | None = None, takes: Mapping[str, float] | None = None, **settings: Any) -> Crawl:
+    def make(
+        sites: Mapping[str, Any] | None = None,
+        takes: Mapping[str, float] | None = None,
+        **settings: Any,
+    ) -> Crawl:
         files = Files(clock, sites or {}, takes or {})
         monkeypatch.setattr("comity.crawler.crawl._files", lambda crawler, options, state: files)
         made.append(Crawl(clock, tmp_path, files, settings))
@@ -314,7 +334,9 @@ def make(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 def test_nothing_of_an_origin_goes_out_before_its_policies_are_known(make: Make) -> None:
     """They are asked for once; what they refuse costs the host nothing."""
     crawl = make({A: delay(10), B: PRIVATE}, {A: 5})
-    urls = [f"{origin}/{path}" for path in ("private/1", "1", "2", "private/2") for origin in (A, B)]
+    urls = [
+        f"{origin}/{path}" for path in ("private/1", "1", "2", "private/2") for origin in (A, B)
+    ]
     crawl.run(*urls)
     assert crawl.times == [
         (0, f"{B}/private/1"),
@@ -392,13 +414,18 @@ def test_who_is_judged_by_stale_policies_no_more(make: Make) -> None:
 
 @pytest.mark.requirement("RFC-8")
 @pytest.mark.parametrize("wait", ["pace", "full", "visit-time", "retry-after"])
-def test_nothing_goes_out_by_policies_that_became_stale_while_it_waited(make: Make, wait: str) -> None:
+def test_nothing_goes_out_by_policies_that_became_stale_while_it_waited(
+    make: Make, wait: str
+) -> None:
     """Also not the first request for which they were asked for."""
-    hours = "User-agent: *\nVisit-time: 0820-0900\n" if wait == "visit-time" else OPEN  # it is 08:16:40 UTC
+    hours = (
+        "User-agent: *\nVisit-time: 0820-0900\n" if wait == "visit-time" else OPEN
+    )  # it is 08:16:40 UTC
     crawl = make(COMITY_MIN_DELAY=200 if wait == "pace" else 0, CONCURRENT_REQUESTS_PER_DOMAIN=1)
     crawl.page_takes = 200 if wait == "full" else 1
     crawl.files.sites[A] = lambda: PolicyFile(
-        due=crawl.files.clock() + 60, copy=Fetched(status=200, body=(hours if crawl.now < 50 else PRIVATE).encode())
+        due=crawl.files.clock() + 60,
+        copy=Fetched(status=200, body=(hours if crawl.now < 50 else PRIVATE).encode()),
     )
 
     async def work() -> None:
@@ -422,10 +449,16 @@ def test_nothing_goes_out_by_stale_policies_where_its_scope_was_waited_for(make:
     preferences = {"/automation-preferences.txt": PREFERENCES}
 
     def files() -> dict[str, Any]:
-        return {path: PolicyFile(due=crawl.files.clock() + 20, copy=copy) for path, copy in texts.items()}
+        return {
+            path: PolicyFile(due=crawl.files.clock() + 20, copy=copy)
+            for path, copy in texts.items()
+        }
 
     crawl = make()
-    texts = {path: Fetched(status=200, body=text.encode()) for path, text in ({"/robots.txt": OPEN} | preferences).items()}
+    texts = {
+        path: Fetched(status=200, body=text.encode())
+        for path, text in ({"/robots.txt": OPEN} | preferences).items()
+    }
     crawl.files.sites[A] = files
 
     async def work() -> None:
@@ -444,7 +477,8 @@ def test_policies_go_with_a_request_to_the_lane_of_its_scope(make: Make) -> None
     crawl = make()
     texts = {"/robots.txt": OPEN, "/automation-preferences.txt": PREFERENCES}
     crawl.files.sites[A] = lambda: {
-        path: PolicyFile(due=crawl.files.clock(), copy=Fetched(status=200, body=text.encode())) for path, text in texts.items()
+        path: PolicyFile(due=crawl.files.clock(), copy=Fetched(status=200, body=text.encode()))
+        for path, text in texts.items()
     }
     crawl.run(f"{A}/slow/1")
     assert (crawl.urls, len(crawl.files.asked)) == ([f"{A}/slow/1"], 1)
@@ -452,7 +486,12 @@ def test_policies_go_with_a_request_to_the_lane_of_its_scope(make: Make) -> None
 
 def test_higher_priority_goes_first_and_then_who_came_first(make: Make) -> None:
     crawl = make(takes={A: 1}, COMITY_MIN_DELAY=1)
-    crawl.run(*(Request(f"{A}/{number}", priority=priority) for number, priority in enumerate((0, 5, 0, 5, -1))))
+    crawl.run(
+        *(
+            Request(f"{A}/{number}", priority=priority)
+            for number, priority in enumerate((0, 5, 0, 5, -1))
+        )
+    )
     assert crawl.urls == [f"{A}/{number}" for number in (1, 3, 0, 2, 4)]
 
 
@@ -464,7 +503,16 @@ def test_origins_take_turns_whatever_their_priorities(make: Make) -> None:
         *(f"{B}/{number}" for number in range(3)),
         f"{C}/0",
     )
-    assert crawl.urls == [f"{A}/0", f"{B}/0", f"{C}/0", f"{A}/1", f"{B}/1", f"{A}/2", f"{B}/2", f"{A}/3"]
+    assert crawl.urls == [
+        f"{A}/0",
+        f"{B}/0",
+        f"{C}/0",
+        f"{A}/1",
+        f"{B}/1",
+        f"{A}/2",
+        f"{B}/2",
+        f"{A}/3",
+    ]
 
 
 @pytest.mark.requirement("RATE-1")
@@ -473,7 +521,9 @@ def test_a_host_is_asked_at_its_pace_and_the_engine_only_when_it_is_due(make: Ma
     crawl.page_takes = 0.5
     crawl.run(*(f"{origin}/{number}" for number in range(3) for origin in (A, B, "http://a.test")))
     on_a = [out.at for out in crawl.out if "a.test" in out.url]
-    assert [after - before for before, after in pairwise(on_a)] == pytest.approx([7.5] * 5, abs=0.01)
+    assert [after - before for before, after in pairwise(on_a)] == pytest.approx(
+        [7.5] * 5, abs=0.01
+    )
     on_b = [out.at for out in crawl.out if "b.test" in out.url]
     assert on_b == pytest.approx([0, 2.5, 5], abs=0.01)
     assert crawl.turns < 60
@@ -485,9 +535,22 @@ def test_requests_at_once_to_a_host(make: Make) -> None:
     crawl.page_takes = 1
     crawl.run(*(f"{origin}/{number}" for number in range(5) for origin in (A, B, "http://a.test")))
     assert crawl.most == {"a.test": 2, "b.test": 2}
-    assert [round(out.at) for out in crawl.out if "a.test" in out.url] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert [round(out.at) for out in crawl.out if "a.test" in out.url] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+        3,
+        3,
+        4,
+        4,
+    ]
     assert [round(out.at) for out in crawl.out if "b.test" in out.url] == [0, 0, 1, 1, 2]
-    assert not any(limiter.queues or limiter.in_flight for limiter in crawl.own.pace._limiters.values())
+    assert not any(
+        limiter.queues or limiter.in_flight for limiter in crawl.own.pace._limiters.values()
+    )
 
 
 def test_what_never_reaches_the_network_takes_no_place(make: Make) -> None:
@@ -541,7 +604,9 @@ def test_what_is_made_while_a_request_is_handled_is_led_there_by_its_site(make: 
 
 @pytest.mark.requirement("SEC-7")
 @pytest.mark.parametrize(("reach", "may"), [(Reach.PRIVATE, True), (Reach.PUBLIC, False)])
-def test_where_the_server_is_that_the_operator_asked_for(make: Make, reach: Reach, may: bool) -> None:
+def test_where_the_server_is_that_the_operator_asked_for(
+    make: Make, reach: Reach, may: bool
+) -> None:
     """A site may lead to an inner server that the operator has asked for, not to one that turns out to be inside."""
     crawl = make()
     crawl.files.sites[A] = PolicyFile(
@@ -578,7 +643,11 @@ PREFERENCES = "scope: /slow\nrequest-limit: 1/minute\nallowed-methods: GET\n"
 @pytest.mark.requirement("AUTX-2")
 def test_a_slow_scope_does_not_hold_up_the_rest_of_its_site(make: Make) -> None:
     """Requests that waited before it was known are moved, and keep their place."""
-    crawl = make({A: {"/robots.txt": OPEN, "/automation-preferences.txt": PREFERENCES}}, {A: 1}, COMITY_MIN_DELAY=10)
+    crawl = make(
+        {A: {"/robots.txt": OPEN, "/automation-preferences.txt": PREFERENCES}},
+        {A: 1},
+        COMITY_MIN_DELAY=10,
+    )
     urls = [f"{A}/{path}" for path in ("slow/1", "1", "slow/2", "2", "slow/3")]
 
     async def work() -> None:
@@ -606,7 +675,9 @@ def test_a_slow_scope_does_not_hold_up_the_rest_of_its_site(make: Make) -> None:
 def test_who_waits_in_the_lane_of_the_origin_came_before(make: Make) -> None:
     """Whatever scope it is in, and though its scope was known when the other came."""
     preferences = PREFERENCES.replace("1/minute", "60/minute")
-    crawl = make({A: {"/robots.txt": OPEN, "/automation-preferences.txt": preferences}}, COMITY_MIN_DELAY=10)
+    crawl = make(
+        {A: {"/robots.txt": OPEN, "/automation-preferences.txt": preferences}}, COMITY_MIN_DELAY=10
+    )
 
     async def work() -> None:
         crawl.add(f"{A}/1", f"{A}/2", f"{A}/3", f"{A}/slow/1")
@@ -623,13 +694,17 @@ def test_requests_at_once_in_a_scope(make: Make) -> None:
     preferences = "scope: /few\nconcurrent-limit: 1\nallowed-methods: GET\n"
     crawl = make({A: {"/robots.txt": OPEN, "/automation-preferences.txt": preferences}})
     crawl.page_takes = 1
-    crawl.run(*(f"{A}/few/{number}" for number in range(3)), *(f"{A}/{number}" for number in range(3)))
+    crawl.run(
+        *(f"{A}/few/{number}" for number in range(3)), *(f"{A}/{number}" for number in range(3))
+    )
     assert [round(out.at) for out in crawl.out if "few" in out.url] == [0, 1, 2]
     assert [round(out.at) for out in crawl.out if "few" not in out.url] == [0, 0, 0]
 
 
 @pytest.mark.requirement("AUTX-2")
-def test_nobody_waits_until_all_of_a_scope_are_moved(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits_until_all_of_a_scope_are_moved(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MOVES", 3)
     crawl = make({A: {"/robots.txt": OPEN, "/automation-preferences.txt": PREFERENCES}})
 
@@ -664,7 +739,9 @@ def test_a_host_that_is_too_slow_is_set_aside(make: Make, caplog: pytest.LogCapt
 
 @pytest.mark.requirement("RATE-4")
 @pytest.mark.parametrize(("hours", "goes_out"), [("0800-0900", False), ("1000-1100", True)])
-def test_a_host_that_is_too_slow_at_other_hours_is_asked(make: Make, hours: str, goes_out: bool) -> None:
+def test_a_host_that_is_too_slow_at_other_hours_is_asked(
+    make: Make, hours: str, goes_out: bool
+) -> None:
     crawl = make({A: f"User-agent: *\nRequest-rate: 1/3600 {hours}\nDisallow: /private\n"})
     crawl.run(f"{A}/1")
     assert crawl.urls == [f"{A}/1"] * goes_out
@@ -675,7 +752,8 @@ def test_a_host_that_was_too_slow_is_seen_again(make: Make) -> None:
     """Once its policies are stale, what they say now counts."""
     crawl = make({B: delay(299)})
     crawl.files.sites[A] = lambda: PolicyFile(
-        due=crawl.files.clock() + 400, copy=Fetched(status=200, body=(delay(3600) if crawl.now < 300 else OPEN).encode())
+        due=crawl.files.clock() + 400,
+        copy=Fetched(status=200, body=(delay(3600) if crawl.now < 300 else OPEN).encode()),
     )
 
     async def work() -> None:
@@ -684,15 +762,23 @@ def test_a_host_that_was_too_slow_is_seen_again(make: Make) -> None:
         assert not crawl.scheduler.has_pending_requests()
 
     crawl.does(work)
-    assert [(round(at), url) for at, url in crawl.times if A in url] == [(600, f"{A}/1"), (600, f"{A}/2")]
+    assert [(round(at), url) for at, url in crawl.times if A in url] == [
+        (600, f"{A}/1"),
+        (600, f"{A}/2"),
+    ]
     assert "comity/scheduler/set-aside" not in crawl.stats
 
 
 @pytest.mark.requirement("RATE-4")
-def test_the_hours_of_a_site_are_waited_for_when_they_are_near(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_hours_of_a_site_are_waited_for_when_they_are_near(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
     """It is 08:16:40 UTC, and others are crawled until 08:28."""
     hours = "User-agent: *\nVisit-time: {}\nDisallow: /private\n"
-    crawl = make({A: hours.format("0820-0900"), B: hours.format("0830-0900"), C: delay(110)}, COMITY_MAX_DELAY=240)
+    crawl = make(
+        {A: hours.format("0820-0900"), B: hours.format("0830-0900"), C: delay(110)},
+        COMITY_MAX_DELAY=240,
+    )
 
     async def work() -> None:
         crawl.add(f"{A}/1", f"{A}/2", f"{B}/1", *(f"{C}/{number}" for number in range(7)))
@@ -701,7 +787,11 @@ def test_the_hours_of_a_site_are_waited_for_when_they_are_near(make: Make, caplo
         await crawl.go()
 
     crawl.does(work)
-    assert [(round(at), url) for at, url in crawl.times if C not in url] == [(200, f"{A}/1"), (200, f"{A}/2"), (800, f"{B}/1")]
+    assert [(round(at), url) for at, url in crawl.times if C not in url] == [
+        (200, f"{A}/1"),
+        (200, f"{A}/2"),
+        (800, f"{B}/1"),
+    ]
     late = make({A: hours.format("0920-0930"), B: hours.format("0830-0900")}, COMITY_MAX_DELAY=1200)
     late.run(f"{A}/private", f"{A}/1", f"{B}/1")
     assert late.refused == {f"{A}/private": "robots.disallow"}
@@ -710,7 +800,9 @@ def test_the_hours_of_a_site_are_waited_for_when_they_are_near(make: Make, caplo
 
 
 @pytest.mark.requirement("RATE-4")
-def test_a_host_that_wants_to_be_left_alone_for_long_is_set_aside(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_host_that_wants_to_be_left_alone_for_long_is_set_aside(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
     """And one that is asked again in time is not."""
     for seconds, urls in ((299, [f"{A}/1", f"{A}/2"]), (400, [f"{A}/1"])):
         crawl = make(takes={A: 1})
@@ -724,19 +816,26 @@ def test_a_host_that_wants_to_be_left_alone_for_long_is_set_aside(make: Make, ca
 
         crawl.does(work)
         assert crawl.urls == urls
-    assert f"1 requests to {A} were set aside: its host is to be left alone for 400 s" in caplog.text
+    assert (
+        f"1 requests to {A} were set aside: its host is to be left alone for 400 s" in caplog.text
+    )
 
 
 @pytest.mark.requirement("RFC-7")
 @pytest.mark.parametrize(
-    ("settings", "times"), [({"RETRY_TIMES": 2}, 3), ({"RETRY_ENABLED": False}, 1), ({"RETRY_TIMES": 0}, 1), ({}, 3)]
+    ("settings", "times"),
+    [({"RETRY_TIMES": 2}, 3), ({"RETRY_ENABLED": False}, 1), ({"RETRY_TIMES": 0}, 1), ({}, 3)],
 )
-def test_what_cannot_be_had_is_asked_for_again(make: Make, settings: dict[str, Any], times: int) -> None:
+def test_what_cannot_be_had_is_asked_for_again(
+    make: Make, settings: dict[str, Any], times: int
+) -> None:
     """Then its requests are refused. Meanwhile nothing is asked of the host, and others go on."""
     crawl = make(**settings)
     crawl.files.sites[A] = lambda: crawl.files.fails(100)
     crawl.run(f"{A}/1", f"{B}/1", f"{A}/2")
-    assert [(round(at), url) for at, url in crawl.files.asked if url == A] == [(100 * number, A) for number in range(times)]
+    assert [(round(at), url) for at, url in crawl.files.asked if url == A] == [
+        (100 * number, A) for number in range(times)
+    ]
     at = {url: round(at) for at, url in crawl.times}
     assert at == {f"{B}/1": 0, f"{A}/1": 100 * (times - 1), f"{A}/2": 100 * (times - 1)}
     assert crawl.refused == dict.fromkeys((f"{A}/1", f"{A}/2"), "robots.unreachable")
@@ -768,7 +867,11 @@ def test_a_site_that_recovers_is_asked_as_often_the_next_time(make: Make) -> Non
 def test_lanes_of_one_origin_ask_for_its_policies_together(make: Make) -> None:
     """Two that wait for them count as one failure."""
     preferences = PREFERENCES.replace("1/minute", "60/minute")
-    crawl = make({A: {"/robots.txt": OPEN, "/automation-preferences.txt": preferences}}, RETRY_TIMES=1, COMITY_MIN_DELAY=1)
+    crawl = make(
+        {A: {"/robots.txt": OPEN, "/automation-preferences.txt": preferences}},
+        RETRY_TIMES=1,
+        COMITY_MIN_DELAY=1,
+    )
 
     async def work() -> None:
         crawl.add(f"{A}/slow/1", f"{A}/1")
@@ -786,16 +889,23 @@ def test_lanes_of_one_origin_ask_for_its_policies_together(make: Make) -> None:
 
 
 @pytest.mark.requirement("RFC-7", "RATE-4")
-def test_policies_that_are_not_to_be_asked_for_are_waited_for_within_bounds(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+def test_policies_that_are_not_to_be_asked_for_are_waited_for_within_bounds(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
     crawl = make(COMITY_MAX_DELAY=200)
     crawl.files.sites[A] = lambda: crawl.files.fails(1000)
     crawl.run(f"{A}/1", f"{A}/2")
     assert (crawl.out, len(crawl.files.asked)) == ([], 1)
     assert crawl.stats["comity/scheduler/set-aside"] == 2
-    assert f"2 requests to {A} were set aside: its policies (HTTP status 503) are not to be asked for for 1000 s" in caplog.text
+    assert (
+        f"2 requests to {A} were set aside: its policies (HTTP status 503) are not to be asked for for 1000 s"
+        in caplog.text
+    )
 
 
-def test_no_more_origins_are_asked_for_policies_at_a_time(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_origins_are_asked_for_policies_at_a_time(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In the order in which they were wanted; others go on meanwhile."""
     monkeypatch.setattr(module, "ORIGINS_AT_ONCE", 2)
     origins = [f"https://{number}.test" for number in range(6)]
@@ -816,7 +926,9 @@ def test_no_more_origins_are_asked_for_policies_at_a_time(make: Make, monkeypatc
     ]
 
 
-def test_policies_are_asked_for_while_no_request_can_go_out(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_policies_are_asked_for_while_no_request_can_go_out(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "ORIGINS_AT_ONCE", 1)
     crawl = make()
     crawl.places, crawl.page_takes = 1, 1000
@@ -852,9 +964,11 @@ def test_a_request_that_is_held_comes_back_first_and_its_origin_waits(make: Make
     assert "dupefilter/filtered" not in crawl.stats
 
 
-def test_answers_of_hosts_that_are_gone_are_not_kept(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_of_hosts_that_are_gone_are_not_kept(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Beyond those of the hosts that were asked last."""
-    monkeypatch.setattr("comity.crawler.fetching.fetcher.MAX_SITES", 10)
+    monkeypatch.setattr("comity.gate.fetching.fetcher.MAX_SITES", 10)
     crawl = make(RETRY_TIMES=1)
     hosts = [f"http://gone{number}.test" for number in range(100)]
     crawl.files.sites |= dict.fromkeys(hosts, lambda: crawl.files.fails(5))
@@ -902,7 +1016,9 @@ def test_only_what_was_handed_out_can_be_held(make: Make) -> None:
 
 
 @pytest.mark.requirement("RATE-4")
-def test_a_request_that_is_held_for_long_is_set_aside(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_request_that_is_held_for_long_is_set_aside(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
     crawl = make()
     crawl.holds = {f"{A}/1": [1000.0]}
     crawl.run(f"{A}/1", f"{A}/2")
@@ -917,8 +1033,17 @@ def test_urls_without_an_origin(make: Make) -> None:
     crawl = make()
     by_site = set_referrer_reach(Request("file:///etc/passwd"), Reach.PUBLIC)
     crawl.run("data:,1", "ftp://a.test/1", "file:///dev/null", by_site, f"{A}/1")
-    assert crawl.refused == {"ftp://a.test/1": "comity.scheme", "file:///etc/passwd": "comity.inner-address"}
-    assert sorted(crawl.urls) == ["data:,1", "file:///dev/null", "file:///etc/passwd", "ftp://a.test/1", f"{A}/1"]
+    assert crawl.refused == {
+        "ftp://a.test/1": "comity.scheme",
+        "file:///etc/passwd": "comity.inner-address",
+    }
+    assert sorted(crawl.urls) == [
+        "data:,1",
+        "file:///dev/null",
+        "file:///etc/passwd",
+        "ftp://a.test/1",
+        f"{A}/1",
+    ]
     assert [origin for _, origin in crawl.files.asked] == [A]
 
 
@@ -931,19 +1056,30 @@ def test_an_inner_site_may_be_asked_for_by_the_operator_only(make: Make) -> None
 
     async def work() -> None:
         crawl.add(
-            set_referrer_reach(Request(f"{inner}/1"), Reach.PUBLIC), set_referrer_reach(Request(f"{inner}/2"), Reach.PUBLIC)
+            set_referrer_reach(Request(f"{inner}/1"), Reach.PUBLIC),
+            set_referrer_reach(Request(f"{inner}/2"), Reach.PUBLIC),
         )
         await crawl.go()
         assert crawl.refused == dict.fromkeys((f"{inner}/1", f"{inner}/2"), "comity.inner-address")
         assert len(crawl.files.asked) == 1
         crawl.files.sites[inner] = lambda: PolicyFile(
-            due=crawl.files.clock() + DAY, copy=Fetched(status=200, body=PRIVATE.encode()), reach=Reach.PRIVATE
+            due=crawl.files.clock() + DAY,
+            copy=Fetched(status=200, body=PRIVATE.encode()),
+            reach=Reach.PRIVATE,
         )
-        crawl.add(f"{inner}/3", set_referrer_reach(Request(f"{inner}/4"), Reach.PUBLIC), f"{inner}/private")
+        crawl.add(
+            f"{inner}/3",
+            set_referrer_reach(Request(f"{inner}/4"), Reach.PUBLIC),
+            f"{inner}/private",
+        )
         await crawl.go()
 
     crawl.does(work)
-    assert [crawl.refused.get(f"{inner}/{path}", "") for path in (3, 4, "private")] == ["", "", "robots.disallow"]
+    assert [crawl.refused.get(f"{inner}/{path}", "") for path in (3, 4, "private")] == [
+        "",
+        "",
+        "robots.disallow",
+    ]
 
 
 @pytest.mark.requirement("SEC-7")
@@ -951,9 +1087,14 @@ def test_policies_of_an_inner_site_are_not_for_who_may_not_lead_there(make: Make
     """They are known in the crawl, as it asked for them as long as nobody knew where the server is."""
     crawl = make(takes={A: 1})
     crawl.files.sites[A] = PolicyFile(
-        due=EPOCH + crawl.clock.now + 100, copy=Fetched(status=200, body=PRIVATE.encode()), reach=Reach.PRIVATE
+        due=EPOCH + crawl.clock.now + 100,
+        copy=Fetched(status=200, body=PRIVATE.encode()),
+        reach=Reach.PRIVATE,
     )
-    crawl.run(set_referrer_reach(Request(f"{A}/1"), Reach.PUBLIC), set_referrer_reach(Request(f"{A}/2"), Reach.PRIVATE))
+    crawl.run(
+        set_referrer_reach(Request(f"{A}/1"), Reach.PUBLIC),
+        set_referrer_reach(Request(f"{A}/2"), Reach.PRIVATE),
+    )
     assert crawl.refused == {f"{A}/1": "comity.inner-address"}
 
 
@@ -997,7 +1138,14 @@ def test_duplicates_are_filtered_unless_the_request_says_otherwise(make: Make) -
     taken: list[bool] = []
 
     async def work() -> None:
-        taken.extend(crawl.add(f"{A}/1", f"{A}/1", Request(f"{A}/1", dont_filter=True), Request(f"{A}/1", dont_filter=True)))
+        taken.extend(
+            crawl.add(
+                f"{A}/1",
+                f"{A}/1",
+                Request(f"{A}/1", dont_filter=True),
+                Request(f"{A}/1", dont_filter=True),
+            )
+        )
         await crawl.go()
         taken.extend(crawl.add(f"{A}/1"))
 
@@ -1010,7 +1158,11 @@ def test_duplicates_are_filtered_unless_the_request_says_otherwise(make: Make) -
 
 @pytest.mark.parametrize(("settings", "number"), [({}, 1), ({"DUPEFILTER_DEBUG": True}, 3)])
 def test_duplicates_are_logged_as_scrapy_does(
-    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: dict[str, Any], number: int
+    make: Make,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    settings: dict[str, Any],
+    number: int,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     crawl = make(JOBDIR=str(tmp_path / "job"), **settings)
@@ -1074,7 +1226,9 @@ class Filter(BaseDupeFilter):
 
 
 @pytest.mark.parametrize("folder", ["", "job"])
-def test_the_filter_of_a_project_is_asked(make: Make, folder: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_filter_of_a_project_is_asked(
+    make: Make, folder: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     crawl = make(DUPEFILTER_CLASS=Filter, JOBDIR=str(tmp_path / folder) if folder else "")
     crawl.run(f"{A}/1", f"{A}/seen", f"{A}/1", Request(f"{A}/seen", dont_filter=True))
     assert crawl.urls == [f"{A}/1", f"{A}/1", f"{A}/seen"]
@@ -1092,7 +1246,9 @@ def killed(folder: Path) -> Path:
 
 
 @pytest.mark.requirement("SEC-6")
-def test_a_killed_crawl_goes_on_with_all_that_was_not_done(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_killed_crawl_goes_on_with_all_that_was_not_done(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """What was out is asked for again, what is done is not. The order stays."""
     caplog.set_level(logging.INFO)
     crawl = make({A: delay(10)}, JOBDIR=str(tmp_path / "job"))
@@ -1100,7 +1256,12 @@ def test_a_killed_crawl_goes_on_with_all_that_was_not_done(make: Make, tmp_path:
 
     async def work() -> None:
         crawl.page_takes = 3
-        crawl.add(*(Request(f"{A}/{number}", priority=priority) for number, priority in enumerate((0, 5, 0, 0))))
+        crawl.add(
+            *(
+                Request(f"{A}/{number}", priority=priority)
+                for number, priority in enumerate((0, 5, 0, 0))
+            )
+        )
         crawl.add(f"{A}/private")
         await crawl.go(15)
         assert crawl.urls == [f"{A}/1", f"{A}/0"]
@@ -1129,7 +1290,9 @@ def test_a_killed_crawl_goes_on_with_all_that_was_not_done(make: Make, tmp_path:
 
 
 @pytest.mark.requirement("SEC-6")
-def test_a_crawl_that_ends_keeps_what_waits(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_crawl_that_ends_keeps_what_waits(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """What is set aside too; what was refused is done."""
     crawl = make({A: delay(100), B: delay(1000)}, JOBDIR=str(tmp_path / "job"))
 
@@ -1141,7 +1304,10 @@ def test_a_crawl_that_ends_keeps_what_waits(make: Make, tmp_path: Path, caplog: 
 
     crawl.does(work)
     assert crawl.stats["scheduler/enqueued/disk"] == 6
-    assert "2 requests were still waiting when the crawl ended (finished); JOBDIR keeps them" in caplog.text
+    assert (
+        "2 requests were still waiting when the crawl ended (finished); JOBDIR keeps them"
+        in caplog.text
+    )
     assert "at most 300 s (COMITY_MAX_DELAY); JOBDIR keeps them" in caplog.text
     again = make(JOBDIR=str(tmp_path / "job"))
     again.run()
@@ -1171,7 +1337,12 @@ def test_what_cannot_be_stored_waits_in_memory(make: Make, tmp_path: Path) -> No
 
     async def rest() -> None:
         assert len(again.scheduler) == 2
-        assert again.add(*(f"{A}/{name}" for name in (0, 1, 2, "private"))) == [False, False, True, True]
+        assert again.add(*(f"{A}/{name}" for name in (0, 1, 2, "private"))) == [
+            False,
+            False,
+            True,
+            True,
+        ]
         await again.go()
 
     again.does(rest)
@@ -1179,7 +1350,9 @@ def test_what_cannot_be_stored_waits_in_memory(make: Make, tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("SEC-6", "STATE-3")
-def test_a_request_that_is_stored_nowhere_stays_when_its_host_is_given_back(make: Make, tmp_path: Path) -> None:
+def test_a_request_that_is_stored_nowhere_stays_when_its_host_is_given_back(
+    make: Make, tmp_path: Path
+) -> None:
     """Others go on with the requests that they can read."""
     crawl = make({A: delay(10)}, JOBDIR=str(tmp_path / "job"))
 
@@ -1345,7 +1518,9 @@ def test_a_request_that_is_held_survives(make: Make, tmp_path: Path) -> None:
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("dupefilter", ["scrapy.dupefilters.RFPDupeFilter", Filter])
-def test_what_scrapys_own_scheduler_has_left_is_taken_over(make: Make, tmp_path: Path, dupefilter: Any) -> None:
+def test_what_scrapys_own_scheduler_has_left_is_taken_over(
+    make: Make, tmp_path: Path, dupefilter: Any
+) -> None:
     """With what was seen, where that filter is Scrapy's own."""
     settings = {
         "JOBDIR": str(tmp_path / "job"),

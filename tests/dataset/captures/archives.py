@@ -30,16 +30,26 @@ def write_warc(path: Path, answers: Iterable[Answered]) -> Path:
     """As Common Crawl writes robots.txt captures: a request and a response, each a gzip member."""
     with path.open("wb") as file:
         writer = WARCWriter(file, gzip=path.suffix == ".gz")
-        writer.write_record(writer.create_warcinfo_record(path.name, {"software": "Nutch 1.6 (CC)"}))
+        writer.write_record(
+            writer.create_warcinfo_record(path.name, {"software": "Nutch 1.6 (CC)"})
+        )
         for answer in answers:
             date = {"WARC-Date": answer.at.strftime("%Y-%m-%dT%H:%M:%SZ")}
-            asked = StatusAndHeaders("GET /robots.txt HTTP/1.1", [("Host", "x")], is_http_request=True)
-            writer.write_record(writer.create_warc_record(answer.url, "request", http_headers=asked, warc_headers_dict=date))
+            asked = StatusAndHeaders(
+                "GET /robots.txt HTTP/1.1", [("Host", "x")], is_http_request=True
+            )
+            writer.write_record(
+                writer.create_warc_record(
+                    answer.url, "request", http_headers=asked, warc_headers_dict=date
+                )
+            )
             head = None
             if answer.kind != "resource":
                 length = {"Content-Length": str(len(answer.body))} if answer.body else {}
                 head = StatusAndHeaders(
-                    answer.status, list({"Content-Type": "text/plain", **length, **answer.headers}.items()), "HTTP/1.1"
+                    answer.status,
+                    list({"Content-Type": "text/plain", **length, **answer.headers}.items()),
+                    "HTTP/1.1",
                 )
             writer.write_record(
                 writer.create_warc_record(

@@ -33,7 +33,12 @@ DAY = timedelta(days=1)
 
 
 def captured(
-    folder: Path, answers: Iterable[Answered], *, agent: Agent = AGENT, name: str = "a.warc.gz", max_age: timedelta = 30 * DAY
+    folder: Path,
+    answers: Iterable[Answered],
+    *,
+    agent: Agent = AGENT,
+    name: str = "a.warc.gz",
+    max_age: timedelta = 30 * DAY,
 ) -> PolicyCaptures:
     path = write_warc(folder / name, answers)
     return PolicyCaptures.open(sources_in(path), agent=agent, max_age=max_age)
@@ -51,7 +56,11 @@ def why(site: CapturedSite | None) -> str:
 
 @pytest.mark.requirement("TAG-2")
 def test_the_nearest_copy_before_the_moment_counts_and_is_named(tmp_path: Path) -> None:
-    answers = [Answered(ROBOTS, OPEN, at=NOON - 2 * DAY), Answered(ROBOTS, CLOSED), Answered(ROBOTS, OPEN, at=NOON + 2 * DAY)]
+    answers = [
+        Answered(ROBOTS, OPEN, at=NOON - 2 * DAY),
+        Answered(ROBOTS, CLOSED),
+        Answered(ROBOTS, OPEN, at=NOON + 2 * DAY),
+    ]
     with captured(tmp_path, answers) as captures:
         assert captures.at(SITE, NOON - 3 * DAY) is None
         assert verdict(captures.at(SITE, NOON - DAY)) is Verdict.ALLOW
@@ -61,7 +70,11 @@ def test_the_nearest_copy_before_the_moment_counts_and_is_named(tmp_path: Path) 
         assert captures.at("http://example.com", NOON) is None  # RFC 9309: of one scheme
         site = captures.at(SITE, NOON + DAY)
         assert site is not None
-        assert (site.copies[0].url, site.copies[0].fetched_at, site.copies[0].status) == (ROBOTS, NOON, 200)
+        assert (site.copies[0].url, site.copies[0].fetched_at, site.copies[0].status) == (
+            ROBOTS,
+            NOON,
+            200,
+        )
         assert site.copies[0].sha256 == site.site.policies[ROBOTS]["sha256"]
         with Path(site.copies[0].source).open("rb") as file:
             file.seek(site.copies[0].offset)
@@ -77,7 +90,9 @@ def test_a_copy_counts_for_thirty_days_or_as_long_as_the_operator_says(tmp_path:
 
 
 def test_the_newest_copies_are_todays(tmp_path: Path) -> None:
-    path = write_warc(tmp_path / "a.warc", [Answered(ROBOTS, OPEN, at=NOON - DAY), Answered(ROBOTS, CLOSED)])
+    path = write_warc(
+        tmp_path / "a.warc", [Answered(ROBOTS, OPEN, at=NOON - DAY), Answered(ROBOTS, CLOSED)]
+    )
     with PolicyCaptures.open(sources_in(path), agent=AGENT, now=NOON + DAY) as captures:
         assert verdict(captures.today(SITE)) is Verdict.DENY
     with PolicyCaptures.open(sources_in(path), agent=AGENT) as captures:  # years later
@@ -99,13 +114,19 @@ FAILED = [
 def test_a_failing_site_is_read_as_by_a_crawl(
     tmp_path: Path, before: list[bytes], status: str, days: int, expected: Verdict
 ) -> None:
-    answers = [*(Answered(ROBOTS, body, at=NOON - days * DAY) for body in before), Answered(ROBOTS, b"busy", status)]
+    answers = [
+        *(Answered(ROBOTS, body, at=NOON - days * DAY) for body in before),
+        Answered(ROBOTS, b"busy", status),
+    ]
     with captured(tmp_path, answers, max_age=90 * DAY) as captures:
         assert verdict(captures.at(SITE, NOON)) is expected
 
 
 def test_that_there_was_no_file_stands_in_for_nothing(tmp_path: Path) -> None:
-    answers = [Answered(ROBOTS, b"", "404 Not Found", at=NOON - DAY), Answered(ROBOTS, b"", "500 Error")]
+    answers = [
+        Answered(ROBOTS, b"", "404 Not Found", at=NOON - DAY),
+        Answered(ROBOTS, b"", "500 Error"),
+    ]
     with captured(tmp_path, answers) as captures:
         assert verdict(captures.at(SITE, NOON - DAY)) is Verdict.ALLOW
         assert verdict(captures.at(SITE, NOON)) is Verdict.DENY
@@ -135,7 +156,13 @@ NOWHERE = [
     ([leads(ROBOTS, "https://other.example/robots.txt")], "of which there is no copy"),
     ([leads(ROBOTS, ROBOTS)], "leads on and on"),
     ([leads(ROBOTS, f"{SITE}/a"), leads(f"{SITE}/a", ROBOTS)], "leads on and on"),
-    ([leads(f"{SITE}/{a}", f"/{b}") for a, b in zip(["robots.txt", *"12345"], "123456", strict=True)], "leads on and on"),
+    (
+        [
+            leads(f"{SITE}/{a}", f"/{b}")
+            for a, b in zip(["robots.txt", *"12345"], "123456", strict=True)
+        ],
+        "leads on and on",
+    ),
     ([leads(ROBOTS, "ftp://other.example/robots.txt")], "no http or https URL"),
     ([Answered(ROBOTS, b"", "301 Moved")], "without a Location"),
 ]
@@ -143,7 +170,9 @@ NOWHERE = [
 
 @pytest.mark.requirement("RFC-5", "TAG-3")
 @pytest.mark.parametrize(("answers", "reason"), NOWHERE)
-def test_a_redirect_that_ends_nowhere_refuses(tmp_path: Path, answers: list[Answered], reason: str) -> None:
+def test_a_redirect_that_ends_nowhere_refuses(
+    tmp_path: Path, answers: list[Answered], reason: str
+) -> None:
     with captured(tmp_path, answers) as captures:
         site = captures.at(SITE, NOON)
         assert verdict(site) is Verdict.DENY
@@ -152,20 +181,31 @@ def test_a_redirect_that_ends_nowhere_refuses(tmp_path: Path, answers: list[Answ
 
 def test_the_target_of_a_redirect_stands_in_for_itself(tmp_path: Path) -> None:
     target = "https://www.example.com/robots.txt"
-    answers = [leads(ROBOTS, target), Answered(target, OPEN, at=NOON - DAY), Answered(target, b"", "503 Busy")]
+    answers = [
+        leads(ROBOTS, target),
+        Answered(target, OPEN, at=NOON - DAY),
+        Answered(target, b"", "503 Busy"),
+    ]
     with captured(tmp_path, answers) as captures:
         assert verdict(captures.at(SITE, NOON)) is Verdict.ALLOW
 
 
 @pytest.mark.requirement("TAG-3")
-def test_files_that_were_never_captured_count_as_files_that_could_not_be_had(tmp_path: Path) -> None:
+def test_files_that_were_never_captured_count_as_files_that_could_not_be_had(
+    tmp_path: Path,
+) -> None:
     with captured(tmp_path, [Answered(ROBOTS, OPEN)]) as captures:
         site = captures.at(SITE, NOON)
         assert site is not None
         assert site.absent == tuple(SITE + path for path in WELL_KNOWN if path != "/robots.txt")
         assert verdict(site) is Verdict.ALLOW
-        assert site.site.access(AGENT, f"{SITE}/x", method="POST").verdict is Verdict.DENY  # AUTO-20
-        assert all(site.site.policies[url] == {"status": 0, "sha256": None, "fetched_at": None} for url in site.absent)
+        assert (
+            site.site.access(AGENT, f"{SITE}/x", method="POST").verdict is Verdict.DENY
+        )  # AUTO-20
+        assert all(
+            site.site.policies[url] == {"status": 0, "sha256": None, "fetched_at": None}
+            for url in site.absent
+        )
     strict = Agent("examplebot", automation_required=True)
     with captured(tmp_path, [Answered(ROBOTS, OPEN)], agent=strict) as captures:
         assert verdict(captures.at(SITE, NOON), agent=strict) is Verdict.DENY
@@ -200,21 +240,33 @@ def test_files_that_robots_txt_refers_to_are_had_from_captures_or_refuse(tmp_pat
 
 def test_no_more_references_are_read_than_by_a_crawl(tmp_path: Path) -> None:
     lines = b"".join(b"ACAP-permissions-reference: /%d.txt\n" % number for number in range(6))
-    files = [Answered(f"{SITE}/{number}.txt", b"ACAP-crawler: *\nACAP-allow-crawl: /\n") for number in range(6)]
+    files = [
+        Answered(f"{SITE}/{number}.txt", b"ACAP-crawler: *\nACAP-allow-crawl: /\n")
+        for number in range(6)
+    ]
     with captured(tmp_path, [*files, Answered(ROBOTS, b"ACAP-crawler: *\n" + lines)]) as captures:
         assert verdict(captures.at(SITE, NOON)) is Verdict.DENY
 
 
 CHUNKED = {"Transfer-Encoding": "chunked", "Content-Length": ""}
 READ = [
-    pytest.param(Answered(ROBOTS, gzip.compress(CLOSED), headers={"Content-Encoding": "gzip"}), id="gzip"),
+    pytest.param(
+        Answered(ROBOTS, gzip.compress(CLOSED), headers={"Content-Encoding": "gzip"}), id="gzip"
+    ),
     pytest.param(Answered(ROBOTS, gzip.compress(CLOSED)), id="gzip without its field"),
     pytest.param(Answered(ROBOTS, b"1b\r\n%s\r\n0\r\n\r\n" % CLOSED, headers=CHUNKED), id="chunks"),
-    pytest.param(Answered(ROBOTS, b"00000001b\n%s\n0\n\n" % CLOSED, headers=CHUNKED), id="chunks with line feeds"),
-    pytest.param(Answered(ROBOTS, CLOSED, headers=CHUNKED), id="chunks that were taken away"),
-    pytest.param(Answered(ROBOTS, CLOSED, kind="resource", fields={"Content-Type": "text/plain"}), id="resource"),
     pytest.param(
-        Answered(ROBOTS, CLOSED + b"#" * MAX_BYTES, fields={"WARC-Truncated": "length"}), id="cut behind what a crawl reads"
+        Answered(ROBOTS, b"00000001b\n%s\n0\n\n" % CLOSED, headers=CHUNKED),
+        id="chunks with line feeds",
+    ),
+    pytest.param(Answered(ROBOTS, CLOSED, headers=CHUNKED), id="chunks that were taken away"),
+    pytest.param(
+        Answered(ROBOTS, CLOSED, kind="resource", fields={"Content-Type": "text/plain"}),
+        id="resource",
+    ),
+    pytest.param(
+        Answered(ROBOTS, CLOSED + b"#" * MAX_BYTES, fields={"WARC-Truncated": "length"}),
+        id="cut behind what a crawl reads",
     ),
 ]
 
@@ -229,23 +281,55 @@ def test_bodies_are_read_as_archives_keep_them(tmp_path: Path, answer: Answered)
 
 SAME = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 UNREAD = [
-    pytest.param(Answered(ROBOTS, OPEN, fields={"WARC-Truncated": "length"}), "was cut after", id="truncated"),
-    pytest.param(Answered(ROBOTS, gzip.compress(OPEN)[:-9], headers={"Content-Encoding": "gzip"}), "breaks off", id="gzip"),
-    pytest.param(Answered(ROBOTS, OPEN, headers={"Content-Encoding": "br"}), "Content-Encoding br", id="br"),
-    pytest.param(Answered(ROBOTS, b"1b\r\nUser", headers=CHUNKED), "breaks off", id="chunks"),
-    pytest.param(Answered(ROBOTS, OPEN, headers={"Content-Length": "900"}), "breaks off", id="short"),
-    pytest.param(Answered(ROBOTS, OPEN, headers={"Content-Length": "900, 900"}), "breaks off", id="short, twice"),
-    pytest.param(Answered(ROBOTS, OPEN, headers={"Transfer-Encoding": "x"}), "Transfer-Encoding x", id="coding"),
-    pytest.param(Answered(ROBOTS, OPEN, kind="revisit"), "of another profile", id="revisit"),
-    pytest.param(Answered(ROBOTS, kind="revisit", fields={"WARC-Profile": SAME}), "not say of what", id="revisit of nothing"),
     pytest.param(
-        Answered(ROBOTS, kind="revisit", fields={"WARC-Profile": SAME, "WARC-Refers-To-Date": "2024-01-01T00:00:00Z"}),
+        Answered(ROBOTS, OPEN, fields={"WARC-Truncated": "length"}), "was cut after", id="truncated"
+    ),
+    pytest.param(
+        Answered(ROBOTS, gzip.compress(OPEN)[:-9], headers={"Content-Encoding": "gzip"}),
+        "breaks off",
+        id="gzip",
+    ),
+    pytest.param(
+        Answered(ROBOTS, OPEN, headers={"Content-Encoding": "br"}), "Content-Encoding br", id="br"
+    ),
+    pytest.param(Answered(ROBOTS, b"1b\r\nUser", headers=CHUNKED), "breaks off", id="chunks"),
+    pytest.param(
+        Answered(ROBOTS, OPEN, headers={"Content-Length": "900"}), "breaks off", id="short"
+    ),
+    pytest.param(
+        Answered(ROBOTS, OPEN, headers={"Content-Length": "900, 900"}),
+        "breaks off",
+        id="short, twice",
+    ),
+    pytest.param(
+        Answered(ROBOTS, OPEN, headers={"Transfer-Encoding": "x"}),
+        "Transfer-Encoding x",
+        id="coding",
+    ),
+    pytest.param(Answered(ROBOTS, OPEN, kind="revisit"), "of another profile", id="revisit"),
+    pytest.param(
+        Answered(ROBOTS, kind="revisit", fields={"WARC-Profile": SAME}),
+        "not say of what",
+        id="revisit of nothing",
+    ),
+    pytest.param(
+        Answered(
+            ROBOTS,
+            kind="revisit",
+            fields={"WARC-Profile": SAME, "WARC-Refers-To-Date": "2024-01-01T00:00:00Z"},
+        ),
         "there is no copy",
         id="revisit of what is not there",
     ),
-    pytest.param(Answered(ROBOTS, OPEN, fields={"WARC-Segment-Number": "1"}), "segment", id="segment"),
     pytest.param(
-        Answered(ROBOTS, OPEN + b"\r\n\r\nWARC/1.0\r\n\r\n" + OPEN, headers={"Content-Length": str(len(OPEN))}),
+        Answered(ROBOTS, OPEN, fields={"WARC-Segment-Number": "1"}), "segment", id="segment"
+    ),
+    pytest.param(
+        Answered(
+            ROBOTS,
+            OPEN + b"\r\n\r\nWARC/1.0\r\n\r\n" + OPEN,
+            headers={"Content-Length": str(len(OPEN))},
+        ),
         "covers another",
         id="another record",
     ),
@@ -266,7 +350,9 @@ def test_what_cannot_be_understood_refuses(tmp_path: Path, answer: Answered, rea
 
 @pytest.mark.requirement("RFC-7", "TAG-3")
 @pytest.mark.parametrize(("answer", "reason"), UNREAD)
-def test_nothing_stands_in_for_an_answer_that_nobody_has_read(tmp_path: Path, answer: Answered, reason: str) -> None:
+def test_nothing_stands_in_for_an_answer_that_nobody_has_read(
+    tmp_path: Path, answer: Answered, reason: str
+) -> None:
     """A server that fails has not said anything new; this one has."""
     earlier = Answered(ROBOTS, OPEN, at=NOON - DAY)
     later = Answered(ROBOTS, b"busy", "503 Busy", at=NOON + DAY)
@@ -274,16 +360,23 @@ def test_nothing_stands_in_for_an_answer_that_nobody_has_read(tmp_path: Path, an
         assert verdict(captures.at(SITE, NOON - DAY)) is Verdict.ALLOW
         assert verdict(captures.at(SITE, NOON)) is Verdict.DENY
         assert verdict(captures.at(SITE, NOON + DAY)) is Verdict.DENY
-    with captured(tmp_path, [earlier, leads(ROBOTS, "https://other.example/robots.txt")]) as captures:
+    with captured(
+        tmp_path, [earlier, leads(ROBOTS, "https://other.example/robots.txt")]
+    ) as captures:
         assert verdict(captures.at(SITE, NOON)) is Verdict.DENY
 
 
 @pytest.mark.parametrize("target", [None, "https://www.example.com/robots.txt"])
-def test_a_revisit_has_the_content_of_the_capture_that_it_repeats(tmp_path: Path, target: str | None) -> None:
+def test_a_revisit_has_the_content_of_the_capture_that_it_repeats(
+    tmp_path: Path, target: str | None
+) -> None:
     then = NOON - 100 * DAY
     fields = {"WARC-Profile": SAME, "WARC-Refers-To-Date": then.strftime("%Y-%m-%dT%H:%M:%SZ")}
     fields |= {"WARC-Refers-To-Target-URI": target} if target else {}
-    answers = [Answered(target or ROBOTS, CLOSED, at=then), Answered(ROBOTS, kind="revisit", fields=fields)]
+    answers = [
+        Answered(target or ROBOTS, CLOSED, at=then),
+        Answered(ROBOTS, kind="revisit", fields=fields),
+    ]
     with captured(tmp_path, answers) as captures:
         site = captures.at(SITE, NOON + DAY)
         assert verdict(site, "/x") is Verdict.DENY
@@ -302,7 +395,9 @@ def test_a_revisit_has_the_content_of_the_capture_that_it_repeats(tmp_path: Path
     ],
 )
 @pytest.mark.parametrize("media_type", ["text/html; charset=utf-8", "text/plain"])
-def test_a_robots_txt_is_known_by_its_content(tmp_path: Path, body: bytes, want: Verdict, media_type: str) -> None:
+def test_a_robots_txt_is_known_by_its_content(
+    tmp_path: Path, body: bytes, want: Verdict, media_type: str
+) -> None:
     answered = Answered(ROBOTS, body, headers={"Content-Type": media_type})
     with captured(tmp_path, [answered]) as captures:
         assert verdict(captures.at(SITE, NOON)) is want
@@ -317,7 +412,10 @@ MINING = Agent("examplebot", uses=("tdm",), defaults={"tdm": Verdict.ALLOW})
     ("answers", "want"),
     [
         ([Answered(TDMREP, status="503 Unavailable")], ("deny", "tdmrep.unreachable")),
-        ([Answered(TDMREP, b"[]", fields={"WARC-Truncated": "length"})], ("deny", "tdmrep.unreachable")),
+        (
+            [Answered(TDMREP, b"[]", fields={"WARC-Truncated": "length"})],
+            ("deny", "tdmrep.unreachable"),
+        ),
         ([Answered(TDMREP, status="404 Not Found")], ("allow", "comity.default")),
         # A file that was not captured is no server that failed.
         ([], ("allow", "comity.default")),
@@ -335,7 +433,9 @@ MINING = Agent("examplebot", uses=("tdm",), defaults={"tdm": Verdict.ALLOW})
 def test_uses_under_a_captured_file_that_could_not_be_fetched(
     tmp_path: Path, answers: list[Answered], want: tuple[str, str]
 ) -> None:
-    with captured(tmp_path, [Answered(ROBOTS, b"User-agent: *\nAllow: /\n"), *answers], agent=MINING) as captures:
+    with captured(
+        tmp_path, [Answered(ROBOTS, b"User-agent: *\nAllow: /\n"), *answers], agent=MINING
+    ) as captures:
         found = captures.at(SITE, NOON)
         assert found is not None
         use = found.site.page(MINING, f"{SITE}/x").uses["tdm"]
@@ -344,7 +444,9 @@ def test_uses_under_a_captured_file_that_could_not_be_fetched(
 
 def test_damaged_records_are_counted_and_named_and_the_others_read(tmp_path: Path) -> None:
     other = "https://other.example"
-    path = write_warc(tmp_path / "a.warc.gz", [Answered(ROBOTS, CLOSED), Answered(f"{other}/robots.txt", CLOSED)])
+    path = write_warc(
+        tmp_path / "a.warc.gz", [Answered(ROBOTS, CLOSED), Answered(f"{other}/robots.txt", CLOSED)]
+    )
     octets = bytearray(path.read_bytes())
     with PolicyCaptures.open(sources_in(path), agent=AGENT) as captures:
         whole = captures.at(SITE, NOON)
@@ -360,7 +462,10 @@ def test_damaged_records_are_counted_and_named_and_the_others_read(tmp_path: Pat
 
 
 def test_a_record_without_a_date_is_named(tmp_path: Path) -> None:
-    answers = [Answered(ROBOTS, OPEN, fields={"WARC-Date": "yesterday"}), Answered("http:///robots.txt", OPEN)]
+    answers = [
+        Answered(ROBOTS, OPEN, fields={"WARC-Date": "yesterday"}),
+        Answered("http:///robots.txt", OPEN),
+    ]
     with captured(tmp_path, answers) as captures:
         count, unreadable = captures.unreadable
         assert count == 2
@@ -372,7 +477,11 @@ def test_a_record_without_a_date_is_named(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    answers = [Answered(ROBOTS, CLOSED), leads("https://a.example/robots.txt", ROBOTS), Answered(f"{SITE}/ai.txt", OPEN)]
+    answers = [
+        Answered(ROBOTS, CLOSED),
+        leads("https://a.example/robots.txt", ROBOTS),
+        Answered(f"{SITE}/ai.txt", OPEN),
+    ]
     return write_warc(tmp_path_factory.mktemp("captures") / "a.warc", answers)
 
 
@@ -408,7 +517,9 @@ def test_what_cannot_be_read_at_all_is_an_error_that_says_what_to_do(
     if name.endswith("/"):
         path.mkdir()
     elif content == "packed":
-        path.write_bytes(gzip.compress(write_warc(tmp_path / "a.warc", [Answered(ROBOTS, OPEN)]).read_bytes()))
+        path.write_bytes(
+            gzip.compress(write_warc(tmp_path / "a.warc", [Answered(ROBOTS, OPEN)]).read_bytes())
+        )
     elif isinstance(content, bytes):
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(content)
@@ -429,7 +540,9 @@ def test_folders_that_are_called_by_hosts_have_their_policy_files(tmp_path: Path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(body)
         os.utime(path, (NOON.timestamp(),) * 2)
-    write_warc(tmp_path / "sub" / "more.warc.gz", [Answered("https://more.example/robots.txt", CLOSED)])
+    write_warc(
+        tmp_path / "sub" / "more.warc.gz", [Answered("https://more.example/robots.txt", CLOSED)]
+    )
     with PolicyCaptures.open(sources_in(tmp_path), agent=AGENT) as captures:
         assert captures.at(SITE, NOON - DAY) is None
         for origin in (SITE, "http://example.com"):
@@ -450,7 +563,9 @@ def test_a_link_in_the_folder_of_another_host_is_a_file_of_that(tmp_path: Path) 
     (tmp_path / "a.example" / "robots.txt").write_bytes(CLOSED)
     (tmp_path / "b.example" / "robots.txt").symlink_to(tmp_path / "a.example" / "robots.txt")
     with PolicyCaptures.open(sources_in(tmp_path), agent=AGENT) as captures:
-        assert [verdict(captures.today(f"https://{host}.example")) for host in "ab"] == [Verdict.DENY] * 2
+        assert [verdict(captures.today(f"https://{host}.example")) for host in "ab"] == [
+            Verdict.DENY
+        ] * 2
 
 
 class Counted:
@@ -478,7 +593,9 @@ class Counted:
 def test_an_index_is_read_again_and_knows_what_has_changed(tmp_path: Path) -> None:
     index = tmp_path / "index.sqlite"
     first = Counted(write_warc(tmp_path / "a.warc", [Answered(ROBOTS, CLOSED)]))
-    second = Counted(write_warc(tmp_path / "b.warc", [Answered("https://b.example/robots.txt", CLOSED)]))
+    second = Counted(
+        write_warc(tmp_path / "b.warc", [Answered("https://b.example/robots.txt", CLOSED)])
+    )
     for _ in range(2):
         with PolicyCaptures.open([first, second], agent=AGENT, index=index) as captures:
             assert verdict(captures.at(SITE, NOON)) is Verdict.DENY
@@ -490,7 +607,9 @@ def test_an_index_is_read_again_and_knows_what_has_changed(tmp_path: Path) -> No
     assert first.starts == [0, 0]
 
 
-def test_an_index_goes_on_where_it_was_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_goes_on_where_it_was_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("comity.dataset.captures.index.SAVE_AFTER", -1.0)
     answers = [Answered(f"https://{number}.example/robots.txt", CLOSED) for number in range(10)]
     source, index = Counted(write_warc(tmp_path / "a.warc", answers)), tmp_path / "index.sqlite"
@@ -507,13 +626,19 @@ def test_an_index_goes_on_where_it_was_left(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_damaged_index_refuses(tmp_path: Path) -> None:
-    path, index = write_warc(tmp_path / "a.warc", [Answered(ROBOTS, CLOSED)]), tmp_path / "index.sqlite"
+    path, index = (
+        write_warc(tmp_path / "a.warc", [Answered(ROBOTS, CLOSED)]),
+        tmp_path / "index.sqlite",
+    )
     PolicyCaptures.open(sources_in(path), agent=AGENT, index=index).close()
     with closing(sqlite3.connect(index, isolation_level=None)) as db:
         db.execute("UPDATE capture SET body = NULL")
     with PolicyCaptures(index, AGENT) as captures:
         site = captures.at(SITE, NOON)
-        assert (verdict(site, "/y"), why(site)) == (Verdict.DENY, "the index of captures is damaged")
+        assert (verdict(site, "/y"), why(site)) == (
+            Verdict.DENY,
+            "the index of captures is damaged",
+        )
 
 
 def test_a_file_that_is_no_index_is_left_alone(tmp_path: Path) -> None:
@@ -532,7 +657,9 @@ def test_other_processes_read_the_same_index(tmp_path: Path) -> None:
         there = pickle.loads(pickle.dumps(captures))
         assert there.at(SITE, NOON).copies == captures.at(SITE, NOON).copies  # type: ignore[union-attr]
         assert there.now == captures.now
-        assert captures.at(SITE, NOON) is captures.at(SITE, NOON + timedelta(hours=1))  # the same copies: the same site
+        assert captures.at(SITE, NOON) is captures.at(
+            SITE, NOON + timedelta(hours=1)
+        )  # the same copies: the same site
         index = captures.index
     assert not index.exists()
 
@@ -548,7 +675,10 @@ def test_a_forked_process_opens_the_index_for_itself(tmp_path: Path) -> None:
 
 
 def test_moments_are_of_the_origin_alone(tmp_path: Path) -> None:
-    answers = [Answered(ROBOTS, OPEN), Answered("https://example.com.other/robots.txt", OPEN, at=NOON + DAY)]
+    answers = [
+        Answered(ROBOTS, OPEN),
+        Answered("https://example.com.other/robots.txt", OPEN, at=NOON + DAY),
+    ]
     with captured(tmp_path, answers) as captures:
         assert captures.moments(SITE) == [NOON]
         assert captures.at(SITE, datetime.max.replace(tzinfo=UTC)) is None
@@ -558,7 +688,9 @@ def test_moments_are_of_the_origin_alone(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.requirement("REACH-5")
 def test_captures_in_a_store(tmp_path: Path, store: Path) -> None:
-    path = write_warc(tmp_path / "a.warc.gz", [leads(ROBOTS, "/rules"), Answered(f"{SITE}/rules", CLOSED)])
+    path = write_warc(
+        tmp_path / "a.warc.gz", [leads(ROBOTS, "/rules"), Answered(f"{SITE}/rules", CLOSED)]
+    )
     (store / "archive" / "a.warc.gz").write_bytes(path.read_bytes())
     (store / "example.com" / "robots.txt").write_bytes(CLOSED)
     (store / "example.com" / "ai.txt").write_bytes(b"")
@@ -566,16 +698,24 @@ def test_captures_in_a_store(tmp_path: Path, store: Path) -> None:
     for argument in arguments:
         now = datetime.now(UTC) if "example" in argument else NOON
         for _ in range(2):
-            with open_captures([argument], agent=AGENT, index=tmp_path / "index.sqlite", now=now + DAY) as captures:
+            with open_captures(
+                [argument], agent=AGENT, index=tmp_path / "index.sqlite", now=now + DAY
+            ) as captures:
                 site = captures.today(SITE)
                 assert verdict(site) is Verdict.DENY
                 assert site is not None
                 assert site.copies[0].source.startswith("s3://bucket/data/")
     read: list[int] = []
-    open_captures([arguments[1]], agent=AGENT, index=tmp_path / "index.sqlite", progress=read.append).close()
+    open_captures(
+        [arguments[1]], agent=AGENT, index=tmp_path / "index.sqlite", progress=read.append
+    ).close()
     assert sum(read) == path.stat().st_size
-    (store / "archive" / "a.warc.gz").write_bytes(write_warc(tmp_path / "b.warc.gz", [Answered(ROBOTS, OPEN)]).read_bytes())
-    with open_captures([arguments[1]], agent=AGENT, index=tmp_path / "index.sqlite", now=NOON) as captures:
+    (store / "archive" / "a.warc.gz").write_bytes(
+        write_warc(tmp_path / "b.warc.gz", [Answered(ROBOTS, OPEN)]).read_bytes()
+    )
+    with open_captures(
+        [arguments[1]], agent=AGENT, index=tmp_path / "index.sqlite", now=NOON
+    ) as captures:
         assert verdict(captures.today(SITE)) is Verdict.ALLOW  # it has changed, and is read anew
     for argument in (f"{store}/none.warc.gz", f"{store}/archive/a.txt"):
         with pytest.raises(PolicyError, match=r"--policies s3://bucket/data/"):

@@ -46,19 +46,48 @@ LIMITS: list[dict[str, Any]] = [
 ]
 RULES = ("robots.allow", "comity.default", "rsl.permits", "comity.arrangement")
 REASONS = [
-    {"rule": rule, "spec": "a", "url": URL, "part": "setting", "line": 1, "text": f"a.example: {rule}, b"} for rule in RULES
+    {
+        "rule": rule,
+        "spec": "a",
+        "url": URL,
+        "part": "setting",
+        "line": 1,
+        "text": f"a.example: {rule}, b",
+    }
+    for rule in RULES
 ]
-TEXTS = st.sampled_from(["", "a", 'a "quote"\\', "line\nline\x00\x1f\x7f", "é\u2028😀", "\ud800", "2026-12-01", "Some words"])
+TEXTS = st.sampled_from(
+    [
+        "",
+        "a",
+        'a "quote"\\',
+        "line\nline\x00\x1f\x7f",
+        "é\u2028😀",
+        "\ud800",
+        "2026-12-01",
+        "Some words",
+    ]
+)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.sampled_from([2**53, 2**63, 2**70, 0.0, -0.0]) | st.floats() | TEXTS,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([2**53, 2**63, 2**70, 0.0, -0.0])
+    | st.floats()
+    | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=6,
 )
 FIELDS = st.fixed_dictionaries(
-    {"text": st.just("Some words of it") | TEXTS, "links": st.lists(st.just("https://a.example/i.png"), max_size=2)},
+    {
+        "text": st.just("Some words of it") | TEXTS,
+        "links": st.lists(st.just("https://a.example/i.png"), max_size=2),
+    },
     optional={
         "html": st.none(),
-        "fetched_at": st.sampled_from(["2026-12-01T12:00:00+00:00", "2026-12-01", "yesterday", None]),
+        "fetched_at": st.sampled_from(
+            ["2026-12-01T12:00:00+00:00", "2026-12-01", "yesterday", None]
+        ),
         "license": st.sampled_from(["MIT", ["MIT"], [1, None], [["a"]], {"a": 1}, None]),
         "attribution": JSON,
         "a": JSON,
@@ -72,9 +101,15 @@ ELEMENT = st.fixed_dictionaries(
     {
         "selector": st.just("p"),
         "type": st.sampled_from(["", "html"]),
-        "deny": st.lists(st.sampled_from(["train", "index", "show", "clip", "*"]), max_size=2, unique=True),
-        "guide": st.sampled_from([[], [{"actions": ["show"], "guidelines": [{"lang": "en", "text": "a"}]}]]),
-        "spans": st.lists(st.sampled_from([["text", 0, 4], ["text"], ["links", 0], ["other"]]), max_size=2),
+        "deny": st.lists(
+            st.sampled_from(["train", "index", "show", "clip", "*"]), max_size=2, unique=True
+        ),
+        "guide": st.sampled_from(
+            [[], [{"actions": ["show"], "guidelines": [{"lang": "en", "text": "a"}]}]]
+        ),
+        "spans": st.lists(
+            st.sampled_from([["text", 0, 4], ["text"], ["links", 0], ["other"]]), max_size=2
+        ),
         "because": st.sampled_from([[0], [1, 0]]),
     },
     optional={
@@ -85,7 +120,11 @@ ELEMENT = st.fixed_dictionaries(
     },
 )
 POLICY = st.builds(
-    lambda sha256, fetched_at: {"status": 200 if sha256 else 0, "sha256": sha256, "fetched_at": fetched_at},
+    lambda sha256, fetched_at: {
+        "status": 200 if sha256 else 0,
+        "sha256": sha256,
+        "fetched_at": fetched_at,
+    },
     st.sampled_from([None, "0" * 64, "1" * 64]),
     st.sampled_from([None, "2026-11-21T03:00:00+00:00", "2026-11-22T03:00:00.500000+00:00"]),
 )
@@ -114,15 +153,24 @@ ODD: list[Any] = [
 def tags(draw: st.DrawFn, most_damaged: int = 4) -> dict[str, Any]:
     """Tags of which up to so many of ten are damaged."""
     uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "train"), ALLOW)
-    for name in draw(st.sets(st.sampled_from(["index", "train", "preserve", "search"]), max_size=2)):
-        uses[name] = draw(st.sampled_from([ALLOW, DENY]) | st.sampled_from(LIMITS).map(lambda limit: ALLOW | limit))
+    for name in draw(
+        st.sets(st.sampled_from(["index", "train", "preserve", "search"]), max_size=2)
+    ):
+        uses[name] = draw(
+            st.sampled_from([ALLOW, DENY])
+            | st.sampled_from(LIMITS).map(lambda limit: ALLOW | limit)
+        )
     tag = {
         "schema": 1,
         "agent": draw(st.sampled_from(["testbot", "otherbot"])),
         "uses": uses,
         "elements": draw(st.just([]) | st.lists(ELEMENT, max_size=2)),
-        "reasons": REASONS if any(max(use["because"]) > 1 for use in uses.values()) else REASONS[:2],
-        "policies": draw(st.dictionaries(st.sampled_from([URL, "https://b.example/"]), POLICY, max_size=2)),
+        "reasons": REASONS
+        if any(max(use["because"]) > 1 for use in uses.values())
+        else REASONS[:2],
+        "policies": draw(
+            st.dictionaries(st.sampled_from([URL, "https://b.example/"]), POLICY, max_size=2)
+        ),
     }
     if draw(st.integers(0, 4)) == 0:
         tag["embedded"] = {"train": draw(st.sampled_from([ALLOW, DENY]))}
@@ -135,7 +183,9 @@ def tags(draw: st.DrawFn, most_damaged: int = 4) -> dict[str, Any]:
 def damage(draw: st.DrawFn, value: Any) -> None:
     """Put something odd somewhere into a tag, or take something away."""
     while True:
-        place = draw(st.sampled_from(sorted(value) if isinstance(value, dict) else range(len(value))))
+        place = draw(
+            st.sampled_from(sorted(value) if isinstance(value, dict) else range(len(value)))
+        )
         if isinstance(value[place], dict | list) and value[place] and draw(st.booleans()):
             value = value[place]
             continue
@@ -152,17 +202,25 @@ def damage(draw: st.DrawFn, value: Any) -> None:
 
 
 ALIKE = st.fixed_dictionaries(
-    {"text": st.sampled_from(["Some words of it", 'a "quote"\\', "\x00é\u2028😀"]), "a": st.integers(0, 2**63 - 1)},
+    {
+        "text": st.sampled_from(["Some words of it", 'a "quote"\\', "\x00é\u2028😀"]),
+        "a": st.integers(0, 2**63 - 1),
+    },
     optional={
         "html": st.none(),
         "fetched_at": st.sampled_from(["2026-12-01T12:00:00+00:00", "yesterday"]),
         "license": st.lists(st.just("MIT"), max_size=1),
         "b": st.lists(st.floats(), max_size=2),
-        "c": st.fixed_dictionaries({}, optional={"d": st.booleans(), "e": st.lists(st.lists(st.integers(0, 5), max_size=2))}),
+        "c": st.fixed_dictionaries(
+            {},
+            optional={"d": st.booleans(), "e": st.lists(st.lists(st.integers(0, 5), max_size=2))},
+        ),
     },
 )
 # Most of them are judged by columns.
-RECORDS_ALIKE = st.builds(lambda fields, tag: fields | {"permissions": tag}, ALIKE, tags(most_damaged=1))
+RECORDS_ALIKE = st.builds(
+    lambda fields, tag: fields | {"permissions": tag}, ALIKE, tags(most_damaged=1)
+)
 
 
 @st.composite
@@ -172,7 +230,9 @@ def records(draw: st.DrawFn) -> Record:
     kind = draw(st.integers(0, 11))
     if kind:
         tag = draw(tags())
-        record["comity_permissions" if kind == 1 else "permissions"] = json.dumps(tag) if kind == 2 else tag
+        record["comity_permissions" if kind == 1 else "permissions"] = (
+            json.dumps(tag) if kind == 2 else tag
+        )
         if kind == 3:
             record["other"] = tag
     return record
@@ -180,7 +240,11 @@ def records(draw: st.DrawFn) -> Record:
 
 TERMS = st.builds(
     lambda uses, source, defaults: Terms.of(uses, now=NOW, tags=source, defaults=defaults),
-    st.lists(st.sampled_from(["train", "index", "present", "search", "present-currentcopy"]), min_size=1, max_size=2),
+    st.lists(
+        st.sampled_from(["train", "index", "present", "search", "present-currentcopy"]),
+        min_size=1,
+        max_size=2,
+    ),
     st.sampled_from([GUESSED, InField("permissions"), GUESSED, GUESSED, InField("other")]),
     st.sampled_from([{}, {}, {}, {}, {}, {"index": Verdict.ALLOW}]),
 )
@@ -201,8 +265,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     st.integers(1, 9),
     TERMS,
 )
-def test_of_records(path: Path, first: list[Record], later: list[Record], size: int, terms: Terms) -> None:
-    batch = encode([*first, *later], schema_of(first))  # what does not fit the first ones is in EXTRA
+def test_of_records(
+    path: Path, first: list[Record], later: list[Record], size: int, terms: Terms
+) -> None:
+    batch = encode(
+        [*first, *later], schema_of(first)
+    )  # what does not fit the first ones is in EXTRA
     batches = [batch.slice(start, size) for start in range(0, batch.num_rows, size)]
     agree(path, batches, terms)
 
@@ -235,11 +303,20 @@ def test_of_records(path: Path, first: list[Record], later: list[Record], size: 
     ),
     ids=lambda array: str(array.type),
 )
-@pytest.mark.parametrize("name", one_in(5, ["license", "fetched_at", "attribution", "comity_permissions", "a"]))
+@pytest.mark.parametrize(
+    "name", one_in(5, ["license", "fetched_at", "attribution", "comity_permissions", "a"])
+)
 def test_of_columns_of_other_programs(path: Path, array: pa.Array, name: str) -> None:
     """Of the rows all but the last one, which gets a licence, stay as they are."""
     uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "train"), ALLOW)
-    tag = {"schema": 1, "agent": "a", "uses": uses, "elements": [], "reasons": REASONS[:1], "policies": {}}
+    tag = {
+        "schema": 1,
+        "agent": "a",
+        "uses": uses,
+        "elements": [],
+        "reasons": REASONS[:1],
+        "policies": {},
+    }
     licensed = {"uses": uses | {"train": ALLOW | {"because": [2]}}, "reasons": REASONS}
     tagged = encode([{"permissions": tag}, {"permissions": tag}, {"permissions": tag | licensed}])
     batch = pa.record_batch([array, *tagged.columns], [name, *tagged.schema.names])
@@ -251,7 +328,14 @@ def test_of_columns_of_other_programs(path: Path, array: pa.Array, name: str) ->
 def test_of_modifications_that_are_prohibited_of_what_is_shown(path: Path) -> None:
     uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "translate"), ALLOW)
     tags = [
-        {"schema": 1, "agent": "a", "uses": uses | more, "elements": [], "reasons": REASONS[:1], "policies": {}}
+        {
+            "schema": 1,
+            "agent": "a",
+            "uses": uses | more,
+            "elements": [],
+            "reasons": REASONS[:1],
+            "policies": {},
+        }
         for more in (
             {},
             {"present": ALLOW | {"prohibited_modifications": ["translation"]}},
@@ -267,9 +351,21 @@ def test_of_modifications_that_are_prohibited_of_what_is_shown(path: Path) -> No
 
 def test_of_fields_without_values(path: Path) -> None:
     uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "train"), ALLOW)
-    tag = {"schema": 1, "agent": "a", "uses": uses, "elements": [], "reasons": REASONS[:1], "policies": {}}
-    made: list[Record] = [{"a": 1, "html": None, "permissions": tag}, {"a": None, "modified": "today", "permissions": tag}]
-    agree(path, [encode([*made, made[1] | {"modified": "2026-12-01"}])], Terms.of(["train"], now=NOW))
+    tag = {
+        "schema": 1,
+        "agent": "a",
+        "uses": uses,
+        "elements": [],
+        "reasons": REASONS[:1],
+        "policies": {},
+    }
+    made: list[Record] = [
+        {"a": 1, "html": None, "permissions": tag},
+        {"a": None, "modified": "today", "permissions": tag},
+    ]
+    agree(
+        path, [encode([*made, made[1] | {"modified": "2026-12-01"}])], Terms.of(["train"], now=NOW)
+    )
 
 
 def agree(path: Path, batches: list[pa.RecordBatch], terms: Terms) -> None:
@@ -278,14 +374,21 @@ def agree(path: Path, batches: list[pa.RecordBatch], terms: Terms) -> None:
     by_records = [_by_records(work, decode(batch)) for batch in batches]
     lines = _lines(jsonl.encode(one.records) for one in by_records)
     assert _lines(jsonl.encode_columns(one.records) for one in by_columns) == lines
-    assert _lines(jsonl.encode(_decoded(parquet.encode_columns(one.records))) for one in by_columns) == lines
-    assert [sorted(one.unreadable) for one in by_columns] == [sorted(one.unreadable) for one in by_records]
+    assert (
+        _lines(jsonl.encode(_decoded(parquet.encode_columns(one.records))) for one in by_columns)
+        == lines
+    )
+    assert [sorted(one.unreadable) for one in by_columns] == [
+        sorted(one.unreadable) for one in by_records
+    ]
     assert _told(path, by_columns) == _told(path, by_records)
 
 
 def _by_records(work: ExportPass, batch: list[Record | Unreadable]) -> Outcome:
     readable = [record for record in batch if not isinstance(record, Unreadable)]
-    return work(readable)._replace(unreadable=[record for record in batch if isinstance(record, Unreadable)])
+    return work(readable)._replace(
+        unreadable=[record for record in batch if isinstance(record, Unreadable)]
+    )
 
 
 def _decoded(batch: pa.RecordBatch) -> list[Record]:

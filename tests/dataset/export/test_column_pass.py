@@ -42,11 +42,21 @@ def crawled(request: pytest.FixtureRequest, tmp_path: Path, make_record: MakeRec
         for number in range(200):
             url = f"https://example.com/{chance.randrange(150)}"
             at = f"2026-11-21T{chance.randrange(10, 20)}:00:00+00:00"
-            fields: dict[str, Any] = {"url": url, "final_url": url, "fetched_at": at, "number": number}
+            fields: dict[str, Any] = {
+                "url": url,
+                "final_url": url,
+                "fetched_at": at,
+                "number": number,
+            }
             if chance.random() < 0.1:
                 fields["only some"] = chance.choice([1, "text", None])
             elements = [{"spans": [["text", 0, 4]]}] if chance.random() < 0.1 else []
-            record = make_record(train=chance.choice(LIMITS), index=chance.choice(LIMITS), elements=elements, fields=fields)
+            record = make_record(
+                train=chance.choice(LIMITS),
+                index=chance.choice(LIMITS),
+                elements=elements,
+                fields=fields,
+            )
             tag = record["permissions"]
             tag["agent"] = chance.choice(["testbot", "otherbot"])
             [policy] = tag["policies"].values()
@@ -66,10 +76,14 @@ def records(path: Path) -> list[Record | Unreadable]:
 
 
 @pytest.mark.requirement("MEET-3", "MEET-5")
-@pytest.mark.parametrize("uses", one_in(2, [["train"], ["train", "index"], ["present-snippet"], ["nobody"]]))
+@pytest.mark.parametrize(
+    "uses", one_in(2, [["train"], ["train", "index"], ["present-snippet"], ["nobody"]])
+)
 def test_it_is_the_same(tmp_path: Path, crawled: Path, uses: list[str]) -> None:
     terms = Terms.of(uses, now=NOW)
-    columns, by_records, by_columns = (tmp_path / name for name in ("crawled.parquet", "records.jsonl", "columns.jsonl"))
+    columns, by_records, by_columns = (
+        tmp_path / name for name in ("crawled.parquet", "records.jsonl", "columns.jsonl")
+    )
     _as_parquet(crawled, columns)
     one = export([crawled], by_records, terms)
     other = export([columns], by_columns, terms)
@@ -83,14 +97,20 @@ def test_it_is_the_same(tmp_path: Path, crawled: Path, uses: list[str]) -> None:
         for path in (by_records, by_columns)
     ]
     # A column that has another value in one record has it in no column.
-    assert {name: kind for name, kind in fields[0].items() if name not in ("html", "only some")}.items() <= fields[1].items()
+    assert {
+        name: kind for name, kind in fields[0].items() if name not in ("html", "only some")
+    }.items() <= fields[1].items()
 
 
 def _as_parquet(source: Path, path: Path) -> None:
     from comity.dataset.files.formats import open_writer
 
     with open_writer(path) as writer:
-        writer.write(writer.encode([record for record in records(source) if not isinstance(record, Unreadable)]))
+        writer.write(
+            writer.encode(
+                [record for record in records(source) if not isinstance(record, Unreadable)]
+            )
+        )
 
 
 def _told(path: Path) -> dict[str, Any]:
@@ -115,10 +135,14 @@ def test_whether_a_key_is_anywhere(tmp_path: Path, make_record: MakeRecord, name
     assert not may_mention(make_record(train={"until": "2027-11-21T23:59:59Z"}))
     assert may_mention(make_record(train={"until_recrawled": True}))
     assert may_mention(odd)
-    assert may_mention(*[make_record(train={})] * 3_000, make_record(train={"until_recrawled": True}))
+    assert may_mention(
+        *[make_record(train={})] * 3_000, make_record(train={"until_recrawled": True})
+    )
 
 
 def test_a_key_that_is_escaped(tmp_path: Path, make_record: MakeRecord) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_text(json.dumps(make_record(train={"until_recrawled": True})).replace("until_", "\\u0075ntil_"))
+    path.write_text(
+        json.dumps(make_record(train={"until_recrawled": True})).replace("until_", "\\u0075ntil_")
+    )
     assert open_reader(path).may_mention("until_recrawled")

@@ -55,7 +55,19 @@ SPOILT: list[tuple[str, Any]] = [
     ("policies", {ROBOTS: {"status": -1, "sha256": None, "fetched_at": None}}),
     ("policies", {ROBOTS: {"status": 200, "sha256": "ab" * 32 + "\n", "fetched_at": None}}),
     ("policies", {}),
-    ("elements", [{"selector": "p", "type": "", "deny": ["train"], "guide": [], "spans": [["text", 0, 3]], "because": [0]}]),
+    (
+        "elements",
+        [
+            {
+                "selector": "p",
+                "type": "",
+                "deny": ["train"],
+                "guide": [],
+                "spans": [["text", 0, 3]],
+                "because": [0],
+            }
+        ],
+    ),
     ("embedded", {"train": {"verdict": "deny", "stated": True, "because": [0]}}),
     ("embedded", {"index": {"verdict": "deny", "stated": True, "because": [0]}}),
     ("embedded", {}),
@@ -64,11 +76,23 @@ SPOILT: list[tuple[str, Any]] = [
 
 def plain() -> Record:
     uses = {
-        use: {"verdict": "allow", "stated": True, "because": [0]} for use in ("crawl", "follow", "index", "preserve", "present")
+        use: {"verdict": "allow", "stated": True, "because": [0]}
+        for use in ("crawl", "follow", "index", "preserve", "present")
     }
-    reasons = [{"rule": rule, "spec": "a", "url": ROBOTS, "line": 1, "text": rule} for rule in RULES[:2]]
-    policies = {ROBOTS: {"status": 200, "sha256": "ab" * 32, "fetched_at": "2026-11-21T03:00:00+00:00"}}
-    tag: Record = {"schema": 1, "agent": "testbot", "uses": uses, "elements": [], "reasons": reasons, "policies": policies}
+    reasons = [
+        {"rule": rule, "spec": "a", "url": ROBOTS, "line": 1, "text": rule} for rule in RULES[:2]
+    ]
+    policies = {
+        ROBOTS: {"status": 200, "sha256": "ab" * 32, "fetched_at": "2026-11-21T03:00:00+00:00"}
+    }
+    tag: Record = {
+        "schema": 1,
+        "agent": "testbot",
+        "uses": uses,
+        "elements": [],
+        "reasons": reasons,
+        "policies": policies,
+    }
     return {
         "url": "https://a.example/",
         "fetched_at": "2026-11-21T03:00:00+00:00",
@@ -81,19 +105,31 @@ def plain() -> Record:
 def records(draw: st.DrawFn) -> Record:
     record = copy.deepcopy(plain())
     tag = record["permissions"]
-    for use in draw(st.sets(st.sampled_from(["train", "index", "preserve", "present-snippet", "present"]))):
+    for use in draw(
+        st.sets(st.sampled_from(["train", "index", "preserve", "present-snippet", "present"]))
+    ):
         decision = {"verdict": draw(st.sampled_from(["allow", "allow", "deny"])), "stated": True}
         decision |= {"because": draw(st.lists(st.integers(0, 1), min_size=1, max_size=3))}
         tag["uses"][use] = decision | dict(draw(st.lists(st.sampled_from(VALID), max_size=2)))
-    change = draw(st.sampled_from(["", "", "", "license", "use", "gone", "name", "tag", "no tag", "null", "other"]))
+    change = draw(
+        st.sampled_from(
+            ["", "", "", "license", "use", "gone", "name", "tag", "no tag", "null", "other"]
+        )
+    )
     if change == "license":
         tag["reasons"][0]["rule"] = draw(st.sampled_from(RULES))
     elif change == "use":
-        tag["uses"][draw(st.sampled_from(sorted(tag["uses"])))].update([draw(st.sampled_from(INVALID))])
+        tag["uses"][draw(st.sampled_from(sorted(tag["uses"])))].update(
+            [draw(st.sampled_from(INVALID))]
+        )
     elif change == "gone":
         del tag["uses"][draw(st.sampled_from(sorted(tag["uses"])))]
     elif change == "name":
-        tag["uses"][draw(st.sampled_from(["Train", "", "a b", "train\n"]))] = {"verdict": "allow", "stated": True, "because": [0]}
+        tag["uses"][draw(st.sampled_from(["Train", "", "a b", "train\n"]))] = {
+            "verdict": "allow",
+            "stated": True,
+            "because": [0],
+        }
     elif change == "tag":
         tag.update([draw(st.sampled_from(SPOILT))])
     elif change == "no tag":
@@ -107,7 +143,11 @@ def records(draw: st.DrawFn) -> Record:
 
 TERMS = st.builds(
     lambda uses, now, recrawled: Terms.of(uses, now=now, recrawled=recrawled),
-    st.lists(st.sampled_from(["train", "index", "present-snippet", "present", "search"]), min_size=1, max_size=3),
+    st.lists(
+        st.sampled_from(["train", "index", "present-snippet", "present", "search"]),
+        min_size=1,
+        max_size=3,
+    ),
     st.sampled_from([NOW, NOW - timedelta(microseconds=1), NOW + timedelta(seconds=1)]),
     st.sampled_from([Recrawled(), Recrawled({1: 2})]),
 )
@@ -159,7 +199,10 @@ def test_plain_records_need_no_second_look() -> None:
     said = Prefilter(Terms.of(["index"], now=NOW)).sort(batch)
     assert said.permitted.to_pylist() == [True, False, True]
     assert said.refusals.to_pylist() == [None, "deny:acap.disallow", None]
-    assert Prefilter(Terms.of(["train"], now=NOW)).sort(batch).refusals.to_pylist() == ["not-listed:train"] * 3
+    assert (
+        Prefilter(Terms.of(["train"], now=NOW)).sort(batch).refusals.to_pylist()
+        == ["not-listed:train"] * 3
+    )
     assert said.rest.true_count == 0
 
 
@@ -191,7 +234,11 @@ def test_one_record_is_judged_for_all_that_are_alike(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(prefilter, "apply_terms", watched)
     refused = plain()
     refused["permissions"]["uses"]["index"] |= {"verdict": "deny", "because": [1]}
-    records = [one | {"url": f"https://a.example/{number}"} for number in range(10) for one in (plain(), refused)]
+    records = [
+        one | {"url": f"https://a.example/{number}"}
+        for number in range(10)
+        for one in (plain(), refused)
+    ]
     terms = Terms.of(["index"], now=NOW)
     sieve = Prefilter(terms)
     for _ in range(2):
@@ -207,7 +254,11 @@ def columns_of(record: Record, **changed: Any) -> pa.RecordBatch:
     for name, value in changed.items():
         values = batch.column(name).to_pylist()
         values[1] = value
-        batch = batch.set_column(batch.schema.get_field_index(name), name, pa.array(values, batch.schema.field(name).type))
+        batch = batch.set_column(
+            batch.schema.get_field_index(name),
+            name,
+            pa.array(values, batch.schema.field(name).type),
+        )
     return batch
 
 
@@ -244,7 +295,9 @@ def without(part: str, member: str) -> Any:
         {EXTRA: '{"a\nb":null}'},
     ],
 )
-def test_columns_that_others_have_altered_are_judged_as_they_are_read(changed: dict[str, Any]) -> None:
+def test_columns_that_others_have_altered_are_judged_as_they_are_read(
+    changed: dict[str, Any],
+) -> None:
     batch = columns_of(plain(), **changed)
     assert decode(batch) != [plain()] * 3 or EXTRA in changed
     terms = Terms.of(["index"], now=NOW)

@@ -18,7 +18,10 @@ from comity.dataset.records import Record
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 ALLOW: dict[str, Any] = {"verdict": "allow", "stated": True, "because": [0]}
 RULES = ("robots.allow", "acap.disallow", "rsl.permits", "comity.arrangement")
-REASONS = [{"rule": rule, "spec": "a", "url": "https://a.example/robots.txt", "line": 1, "text": rule} for rule in RULES]
+REASONS = [
+    {"rule": rule, "spec": "a", "url": "https://a.example/robots.txt", "line": 1, "text": rule}
+    for rule in RULES
+]
 ACTIONS = ["train", "Train", "train-ai", "index", "clip", "show", "crawl", "*", "search"]
 SPANS = st.sampled_from(
     [
@@ -40,7 +43,12 @@ ELEMENT = st.fixed_dictionaries(
         "type": st.sampled_from(["", "html", "html", "pdf"]),
         "deny": st.lists(st.sampled_from(ACTIONS), max_size=3),
         "guide": st.sampled_from(
-            [[], [], [{"actions": ["show"], "guidelines": []}], [{"actions": ["a", "a"], "guidelines": []}]]
+            [
+                [],
+                [],
+                [{"actions": ["show"], "guidelines": []}],
+                [{"actions": ["a", "a"], "guidelines": []}],
+            ]
         ),
         "spans": st.lists(SPANS, max_size=2),
         "because": st.sampled_from([[0], [1, 0], [2], [4], [], [-1]]),
@@ -56,8 +64,12 @@ ELEMENT = st.fixed_dictionaries(
 
 @st.composite
 def records(draw: st.DrawFn) -> Record:
-    uses: dict[str, Any] = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "train"), ALLOW)
-    for name in draw(st.sets(st.sampled_from(["index", "train", "present", "preserve"]), max_size=2)):
+    uses: dict[str, Any] = dict.fromkeys(
+        ("crawl", "follow", "index", "preserve", "present", "train"), ALLOW
+    )
+    for name in draw(
+        st.sets(st.sampled_from(["index", "train", "present", "preserve"]), max_size=2)
+    ):
         uses[name] = ALLOW | draw(
             st.sampled_from(
                 [
@@ -71,7 +83,16 @@ def records(draw: st.DrawFn) -> Record:
                 ]
             )
         )
-    embedded = draw(st.sampled_from([{}, {}, {"embedded": {"train": ALLOW}}, {"embedded": {"train": ALLOW | {"because": [9]}}}]))
+    embedded = draw(
+        st.sampled_from(
+            [
+                {},
+                {},
+                {"embedded": {"train": ALLOW}},
+                {"embedded": {"train": ALLOW | {"because": [9]}}},
+            ]
+        )
+    )
     tag = {
         "schema": 1,
         "agent": "testbot",
@@ -81,12 +102,21 @@ def records(draw: st.DrawFn) -> Record:
         "reasons": REASONS,
         "policies": {},
     }
-    return copy.deepcopy({"text": "Some text to read", "links": ["https://a.example/i.png"], "title": "A", "permissions": tag})
+    return copy.deepcopy(
+        {
+            "text": "Some text to read",
+            "links": ["https://a.example/i.png"],
+            "title": "A",
+            "permissions": tag,
+        }
+    )
 
 
-TERMS = st.lists(st.sampled_from(["train", "index", "present", "present-clip", "crawl", "search"]), min_size=1, max_size=2).map(
-    lambda uses: Terms.of(uses, now=NOW)
-)
+TERMS = st.lists(
+    st.sampled_from(["train", "index", "present", "present-clip", "crawl", "search"]),
+    min_size=1,
+    max_size=2,
+).map(lambda uses: Terms.of(uses, now=NOW))
 
 
 def agreed(found: list[Record], terms: Terms) -> Sorted:
@@ -94,7 +124,9 @@ def agreed(found: list[Record], terms: Terms) -> Sorted:
     batch = encode(found)
     judged = Prefilter(terms).sort(batch)
     assert decode(batch) == found
-    for record, is_permitted, cause in zip(found, judged.permitted.to_pylist(), judged.refusals.to_pylist(), strict=True):
+    for record, is_permitted, cause in zip(
+        found, judged.permitted.to_pylist(), judged.refusals.to_pylist(), strict=True
+    ):
         answer = apply_terms(record, terms)
         if is_permitted:
             assert answer.record is record
@@ -112,10 +144,26 @@ def test_columns_decide_what_records_decide(found: list[Record], terms: Terms) -
 @pytest.mark.requirement("MEET-5")
 def test_only_elements_that_refuse_a_use_are_cut() -> None:
     def is_decided(use: str, **element: Any) -> bool:
-        plain = {"selector": "p", "type": "", "deny": ["train"], "guide": [], "spans": [["text", 0, 4]], "because": [0]}
-        tag = {"schema": 1, "agent": "testbot", "elements": [plain | element], "reasons": REASONS[:2], "policies": {}}
+        plain = {
+            "selector": "p",
+            "type": "",
+            "deny": ["train"],
+            "guide": [],
+            "spans": [["text", 0, 4]],
+            "because": [0],
+        }
+        tag = {
+            "schema": 1,
+            "agent": "testbot",
+            "elements": [plain | element],
+            "reasons": REASONS[:2],
+            "policies": {},
+        }
         uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "train"), ALLOW)
-        record = {"text": "Some text to read", "permissions": tag | {"uses": uses | {"train-ai": ALLOW | {"verdict": "deny"}}}}
+        record = {
+            "text": "Some text to read",
+            "permissions": tag | {"uses": uses | {"train-ai": ALLOW | {"verdict": "deny"}}},
+        }
         [is_left] = agreed([record], Terms.of([use], now=NOW)).rest.to_pylist()
         return not is_left
 

@@ -18,16 +18,31 @@ from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, decode, encode, 
 from comity.dataset.files.jsonl import encoded
 from comity.dataset.records import Record, Unreadable
 
-SPANS = st.lists(st.tuples(st.text(max_size=3)) | st.tuples(st.just("text"), st.integers(0, 9), st.integers(0, 9)), max_size=3)
-TEXTS = st.sampled_from(["", "a", 'a "quote"', "back\\slash", "line\nline", "\x00\x1f\x7f", "é\u2028😀", "a:b,{}[]"])
+SPANS = st.lists(
+    st.tuples(st.text(max_size=3))
+    | st.tuples(st.just("text"), st.integers(0, 9), st.integers(0, 9)),
+    max_size=3,
+)
+TEXTS = st.sampled_from(
+    ["", "a", 'a "quote"', "back\\slash", "line\nline", "\x00\x1f\x7f", "é\u2028😀", "a:b,{}[]"]
+)
 USE = st.fixed_dictionaries(
-    {"verdict": TEXTS, "stated": st.booleans(), "because": st.lists(st.integers(-1, 3), max_size=3)},
+    {
+        "verdict": TEXTS,
+        "stated": st.booleans(),
+        "because": st.lists(st.integers(-1, 3), max_size=3),
+    },
     optional={
-        "until": st.sampled_from(["2026-12-01T12:00:00Z", "2026-12-01T12:00:00.5Z", "1900-02-28T23:59:59Z", "later"]),
+        "until": st.sampled_from(
+            ["2026-12-01T12:00:00Z", "2026-12-01T12:00:00.5Z", "1900-02-28T23:59:59Z", "later"]
+        ),
         "until_recrawled": st.booleans(),
         "max_words": st.integers(-(2**63), 2**63 - 1),
         "required_contexts": st.lists(TEXTS, max_size=2),
-        "must_use": st.lists(st.fixed_dictionaries(dict.fromkeys(("role", "extract", "url", "content"), TEXTS)), max_size=2),
+        "must_use": st.lists(
+            st.fixed_dictionaries(dict.fromkeys(("role", "extract", "url", "content"), TEXTS)),
+            max_size=2,
+        ),
     },
 )
 ELEMENT = st.fixed_dictionaries(
@@ -35,14 +50,21 @@ ELEMENT = st.fixed_dictionaries(
         "selector": TEXTS,
         "type": st.just("html"),
         "deny": st.lists(TEXTS, max_size=2),
-        "guide": st.lists(st.just({"actions": ["show"], "guidelines": [{"lang": "und", "text": "a"}]}), max_size=1),
+        "guide": st.lists(
+            st.just({"actions": ["show"], "guidelines": [{"lang": "und", "text": "a"}]}), max_size=1
+        ),
         "spans": SPANS.map(lambda spans: [list(span) for span in spans]),
         "because": st.just([0]),
     },
-    optional={"whole": st.just(True), "urls": st.lists(TEXTS, max_size=2), "names": st.lists(TEXTS, max_size=1)},
+    optional={
+        "whole": st.just(True),
+        "urls": st.lists(TEXTS, max_size=2),
+        "names": st.lists(TEXTS, max_size=1),
+    },
 )
 REASON = st.fixed_dictionaries(
-    {"rule": TEXTS, "spec": TEXTS, "url": TEXTS, "line": st.integers(0, 9), "text": TEXTS}, optional={"part": TEXTS}
+    {"rule": TEXTS, "spec": TEXTS, "url": TEXTS, "line": st.integers(0, 9), "text": TEXTS},
+    optional={"part": TEXTS},
 )
 POLICY = st.fixed_dictionaries(
     {
@@ -63,13 +85,23 @@ TAGS = st.fixed_dictionaries(
     optional={"embedded": st.dictionaries(TEXTS, USE, max_size=2)},
 )
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)) | TEXTS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3) | TEXTS, inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(codec=None))
+    | TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=3) | TEXTS, inner, max_size=3)
+    ),
     max_leaves=8,
 )
 NAMES = st.sampled_from(["a", "b", 'c"\n', "permissions", EXTRA, ""])
 RECORDS = st.lists(
-    st.dictionaries(NAMES, JSON, max_size=4) | st.builds(lambda tag: {"a": "b", "permissions": tag}, TAGS), max_size=5
+    st.dictionaries(NAMES, JSON, max_size=4)
+    | st.builds(lambda tag: {"a": "b", "permissions": tag}, TAGS),
+    max_size=5,
 )
 
 
@@ -78,7 +110,9 @@ def agree(rows: Rows, records: list[Any]) -> None:
     octets = lines(rows)
     assert octets == b"" or octets.endswith(b"\n")
     found = [json.loads(line, object_pairs_hook=once) for line in octets.split(b"\n")[:-1]]
-    assert repr(list(map(ordered, found))) == repr([ordered(record) for record in records if not isinstance(record, Unreadable)])
+    assert repr(list(map(ordered, found))) == repr(
+        [ordered(record) for record in records if not isinstance(record, Unreadable)]
+    )
 
 
 def once(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -94,18 +128,25 @@ def ordered(value: Any) -> Any:
 
 @pytest.mark.requirement("MEET-3")
 @given(RECORDS, RECORDS, st.integers(0, 2), st.randoms(use_true_random=False))
-def test_lines_of_columns_are_those_of_records(first: list[Record], later: list[Record], start: int, chance: Any) -> None:
+def test_lines_of_columns_are_those_of_records(
+    first: list[Record], later: list[Record], start: int, chance: Any
+) -> None:
     schema = schema_of(first)
     batch = encode([*later, *first], schema).slice(start)
     agree(Rows(batch), decode(batch))
     numbers = list(range(batch.num_rows + len(first)))
     chance.shuffle(numbers)
     together = [*decode(batch), *first]
-    agree(Rows(batch, first, pa.array(numbers, pa.int64())), [together[number] for number in numbers])
+    agree(
+        Rows(batch, first, pa.array(numbers, pa.int64())), [together[number] for number in numbers]
+    )
 
 
 def test_they_are_spelled_as_those_of_records() -> None:
-    records: list[Record] = [{"a": 'é "\n', "number": 1e-7, "huge": 1e300}, {"a": "b", "number": -0.0, "huge": math.inf}]
+    records: list[Record] = [
+        {"a": 'é "\n', "number": 1e-7, "huge": 1e300},
+        {"a": "b", "number": -0.0, "huge": math.inf},
+    ]
     assert lines(Rows(encode(records))) == b"".join(map(encoded, records))
 
 
@@ -137,7 +178,14 @@ def test_objects_whose_keys_stand_twice() -> None:
     """They are no objects, and stay lists of structs."""
     use = {"use": "a", "verdict": "deny", "stated": True, "because": [0]}
     for uses in ([use, use], [use, None], [use | {"use": None}], [use, use | {"use": "b"}]):
-        tag = {"schema": 1, "agent": "a", "uses": uses, "elements": [], "reasons": [], "policies": []}
+        tag = {
+            "schema": 1,
+            "agent": "a",
+            "uses": uses,
+            "elements": [],
+            "reasons": [],
+            "policies": [],
+        }
         batch = pa.record_batch([pa.array([tag, None, tag], TAG.type)], ["permissions"])
         agree(Rows(batch), decode(batch))
 
@@ -145,7 +193,17 @@ def test_objects_whose_keys_stand_twice() -> None:
 @pytest.mark.parametrize("most", [100, 1])
 def test_further_fields(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_lines, "MAX_DISTINCT", most)
-    texts = ['{"a":null}', '{"x":null}', '{"x":null,"x":null}', '{"a":1}', '{"x":"\\ud800"}', "[]", "{", '{"\\u0061":null}', None]
+    texts = [
+        '{"a":null}',
+        '{"x":null}',
+        '{"x":null,"x":null}',
+        '{"a":1}',
+        '{"x":"\\ud800"}',
+        "[]",
+        "{",
+        '{"\\u0061":null}',
+        None,
+    ]
     texts += ['{"a\nb":null}', '{"\0":null}']  # no JSON
     for value in ("b", None):
         columns = [pa.array([value] * len(texts), pa.string()), pa.array(texts)]
@@ -157,4 +215,6 @@ def test_columns_that_are_too_large_to_be_joined(monkeypatch: pytest.MonkeyPatch
     batch = encode([{"a": "b", "c": None}, {"a": 'd"'}])
     expected = lines(Rows(batch))
     monkeypatch.setattr(arrow_lines, "MAX_OCTETS", 1)
-    assert list(map(json.loads, lines(Rows(batch)).splitlines())) == list(map(json.loads, expected.splitlines()))
+    assert list(map(json.loads, lines(Rows(batch)).splitlines())) == list(
+        map(json.loads, expected.splitlines())
+    )

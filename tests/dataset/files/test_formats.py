@@ -62,7 +62,10 @@ def test_what_a_killed_process_left_is_written_over(path: Path) -> None:
 def test_two_do_not_write_the_same_file(path: Path) -> None:
     with Replacement(path) as file:
         file.write(b"new")
-        with pytest.raises(DatasetError, match=r"a\.jsonl is being written by another process"), Replacement(path):
+        with (
+            pytest.raises(DatasetError, match=r"a\.jsonl is being written by another process"),
+            Replacement(path),
+        ):
             pass
     assert path.read_bytes() == b"new"
 
@@ -70,7 +73,10 @@ def test_two_do_not_write_the_same_file(path: Path) -> None:
 def test_whoever_comes_when_it_is_done_writes_a_file_of_its_own(path: Path) -> None:
     """And not the one that has the name by now, on which it may have waited."""
     for number in range(50):
-        threads = [threading.Thread(target=_replace, args=(path, f"{number} {name}" * 1000)) for name in "ab"]
+        threads = [
+            threading.Thread(target=_replace, args=(path, f"{number} {name}" * 1000))
+            for name in "ab"
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -120,7 +126,10 @@ def test_no_room_is_told_and_leaves_the_old_file(name: str, octets: int, tmp_pat
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.mkdir()
-    with pytest.raises(DatasetError, match=r"a\.jsonl cannot be written: Is a directory"), open_writer(path):
+    with (
+        pytest.raises(DatasetError, match=r"a\.jsonl cannot be written: Is a directory"),
+        open_writer(path),
+    ):
         pass
     assert [*tmp_path.iterdir()] == [path]
 
@@ -137,7 +146,13 @@ def test_a_link_stays_a_link_and_permissions_stay(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "format"),
-    [("a.jsonl", "jsonl"), ("A.JL.GZ", "jsonl"), ("a.b.parquet", "parquet"), ("a.warc.gz", "warc"), ("a.warc", "warc")],
+    [
+        ("a.jsonl", "jsonl"),
+        ("A.JL.GZ", "jsonl"),
+        ("a.b.parquet", "parquet"),
+        ("a.warc.gz", "warc"),
+        ("a.warc", "warc"),
+    ],
 )
 def test_the_name_says_the_format(name: str, format: str) -> None:  # noqa: A002
     assert format_of(Path(name)) == format
@@ -150,24 +165,37 @@ def test_a_name_that_says_none(name: str) -> None:
 
 
 def test_the_hint_for_a_file_to_write_is_what_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"use \.jsonl, \.jl, \.jsonl\.gz, \.jl\.gz, \.jsonl\.zst, \.jl\.zst, \.parquet$"):
+    with pytest.raises(
+        DatasetError,
+        match=r"use \.jsonl, \.jl, \.jsonl\.gz, \.jl\.gz, \.jsonl\.zst, \.jl\.zst, \.parquet$",
+    ):
         open_writer(tmp_path / "a.json")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"a\.jsonl cannot be read: No such file"):
         open_reader(tmp_path / "a.jsonl")
-    with pytest.raises(DatasetError, match=r"a\.jsonl cannot be written: No such file"), open_writer(tmp_path / "b" / "a.jsonl"):
+    with (
+        pytest.raises(DatasetError, match=r"a\.jsonl cannot be written: No such file"),
+        open_writer(tmp_path / "b" / "a.jsonl"),
+    ):
         pass
 
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("put", [Path.symlink_to, Path.hardlink_to, lambda at, _: os.mkfifo(at)])
-def test_what_somebody_put_where_the_new_file_is_written_is_left_alone(path: Path, put: Callable[[Path, Path], None]) -> None:
+def test_what_somebody_put_where_the_new_file_is_written_is_left_alone(
+    path: Path, put: Callable[[Path, Path], None]
+) -> None:
     victim = path.with_name("victim")
     victim.write_bytes(b"precious")
     put(path.with_name(f".{path.name}.part"), victim)
-    with pytest.raises(DatasetError, match=r"/\.[a-z.]+\.part is a link, or no plain file: remove it"), Replacement(path) as file:
+    with (
+        pytest.raises(
+            DatasetError, match=r"/\.[a-z.]+\.part is a link, or no plain file: remove it"
+        ),
+        Replacement(path) as file,
+    ):
         file.write(b"new")
     assert (victim.read_bytes(), path.read_bytes()) == (b"precious", b"old")
 
@@ -179,7 +207,11 @@ def test_a_link_that_nobody_has_named_is_replaced(path: Path) -> None:
     link.symlink_to(victim)
     with Replacement(link, is_named=False) as file:
         file.write(b"new")
-    assert (victim.read_bytes(), link.read_bytes(), link.is_symlink()) == (b"precious", b"new", False)
+    assert (victim.read_bytes(), link.read_bytes(), link.is_symlink()) == (
+        b"precious",
+        b"new",
+        False,
+    )
 
 
 SIDE_FILES = [
@@ -197,12 +229,18 @@ SIDE_FILES = [
 @pytest.mark.parametrize("name", SIDE_FILES)
 @pytest.mark.parametrize("job", ["export", "expire"])
 def test_links_under_the_names_of_side_files_lead_nowhere(
-    tmp_path: Path, make_record: Callable[..., dict[str, Any]], job: str, name: str, put: Callable[[Path, Path], None]
+    tmp_path: Path,
+    make_record: Callable[..., dict[str, Any]],
+    job: str,
+    name: str,
+    put: Callable[[Path, Path], None],
 ) -> None:
     """In a folder where others may write too."""
     crawled, data, victim = tmp_path / "crawled.jsonl", tmp_path / "data.jsonl", tmp_path / "victim"
     gone = {"until": "2020-01-01T00:00:00Z"}
-    lines = (json.dumps(make_record(train={}, preserve=gone if number else {})) for number in range(2))
+    lines = (
+        json.dumps(make_record(train={}, preserve=gone if number else {})) for number in range(2)
+    )
     (crawled if job == "export" else data).write_text("\n".join([*lines, "no JSON"]))
     victim.write_bytes(b"{}")
     put(tmp_path / name.format("data.jsonl"), victim)

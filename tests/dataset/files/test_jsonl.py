@@ -37,10 +37,14 @@ def write(path: Path, *batches: list[Record]) -> None:
             writer.write(writer.encode(batch))
 
 
-@pytest.mark.parametrize("name", one_in(2, ["a.jsonl", "A.JL", "a.jsonl.gz", "a.jl.gz", "a.jsonl.zst", "A.JL.ZST"]))
+@pytest.mark.parametrize(
+    "name", one_in(2, ["a.jsonl", "A.JL", "a.jsonl.gz", "a.jl.gz", "a.jsonl.zst", "A.JL.ZST"])
+)
 @settings(max_examples=min(40, settings().max_examples), deadline=None)  # each makes a file durable
 @given(records=RECORDS, part=st.sampled_from([1, 7, 100, 10_000]))
-def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, name: str, part: int, records: list[Record]) -> None:
+def test_what_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, name: str, part: int, records: list[Record]
+) -> None:
     path = tmp_path_factory.mktemp("dataset") / name
     write(path, records[:3], records[3:], [])
     with pytest.MonkeyPatch.context() as patch:
@@ -49,7 +53,9 @@ def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, name:
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst"])
-def test_parts_are_the_whole_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+def test_parts_are_the_whole_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
     path = tmp_path / name
     write(path, [{"number": number, "text": "x" * (number % 50)} for number in range(1000)])
     monkeypatch.setattr(jsonl, "PART", 1000)
@@ -57,9 +63,12 @@ def test_parts_are_the_whole_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     parts = list(reader.parts())
     assert len(parts) > 10
     assert sum(part.octets for part in parts) == reader.size == path.stat().st_size
-    assert [record for part in reversed(parts) for batch in reader.read(part) for record in reversed(batch)] == [
-        {"number": number, "text": "x" * (number % 50)} for number in reversed(range(1000))
-    ]
+    assert [
+        record
+        for part in reversed(parts)
+        for batch in reader.read(part)
+        for record in reversed(batch)
+    ] == [{"number": number, "text": "x" * (number % 50)} for number in reversed(range(1000))]
 
 
 UNREADABLE = [
@@ -71,14 +80,38 @@ UNREADABLE = [
     (b'{"a": 1}{"a": 2}', "is no JSON"),
     (b"[" * 100_000, "is no JSON"),
     (b'{"a": ' + b"1" * 5_000 + b"}", "is no JSON"),
-    (b'{"permissions": {"schema": 1, "uses": {}}, "permissions": {"schema": 1, "uses": {}}}', "is no JSON: `permissions` stands"),
-    (rb'{"a": "{\"schema\": 1, \"uses\": {}}", "a": "{\"schema\": 1, \"uses\": {}}"}', "is no JSON: `a` stands there twice"),
-    (b'{"permissions": {"schema": 1, "uses": {}, "uses": {"a": 1}}}', "is no JSON: `uses` stands there twice"),
-    (rb'{"permissions": {"schema": 1, "uses": {}, "\u0075ses": {"a": 1}}}', "is no JSON: `uses` stands there twice"),
-    (b'{"permissions": {"schema": 1, "uses": {"train": {}, "train": {}}}}', "is no JSON: `train` stands there twice"),
-    (b'{"rights": {"schema": 1, "uses": {"a": {"verdict": "deny", "verdict": "allow"}}}}', "is no JSON: `verdict` stands there"),
-    (b'{"permissions": {"schema": 1, "uses": {}, "elements": [{}], "elements": []}}', "is no JSON: `elements` stands there"),
-    (b'{"permissions": {"schema": 1, "uses": {}, "elements": [{"deny": 1, "deny": 2}]}}', "is no JSON: `deny` stands there"),
+    (
+        b'{"permissions": {"schema": 1, "uses": {}}, "permissions": {"schema": 1, "uses": {}}}',
+        "is no JSON: `permissions` stands",
+    ),
+    (
+        rb'{"a": "{\"schema\": 1, \"uses\": {}}", "a": "{\"schema\": 1, \"uses\": {}}"}',
+        "is no JSON: `a` stands there twice",
+    ),
+    (
+        b'{"permissions": {"schema": 1, "uses": {}, "uses": {"a": 1}}}',
+        "is no JSON: `uses` stands there twice",
+    ),
+    (
+        rb'{"permissions": {"schema": 1, "uses": {}, "\u0075ses": {"a": 1}}}',
+        "is no JSON: `uses` stands there twice",
+    ),
+    (
+        b'{"permissions": {"schema": 1, "uses": {"train": {}, "train": {}}}}',
+        "is no JSON: `train` stands there twice",
+    ),
+    (
+        b'{"rights": {"schema": 1, "uses": {"a": {"verdict": "deny", "verdict": "allow"}}}}',
+        "is no JSON: `verdict` stands there",
+    ),
+    (
+        b'{"permissions": {"schema": 1, "uses": {}, "elements": [{}], "elements": []}}',
+        "is no JSON: `elements` stands there",
+    ),
+    (
+        b'{"permissions": {"schema": 1, "uses": {}, "elements": [{"deny": 1, "deny": 2}]}}',
+        "is no JSON: `deny` stands there",
+    ),
     ('{"a": "é"}'.encode("utf-16-be"), "is no JSON"),
     ('{"a": "é"}'.encode("utf-32-le"), "is no JSON"),
 ]
@@ -107,15 +140,33 @@ def test_names_that_have_nothing_to_do_with_tags_may_stand_twice(tmp_path: Path)
 
 def test_names_of_a_tag_that_was_read_before_stand_there_once(tmp_path: Path) -> None:
     """What is remembered of a tag is true of all that stands before it too."""
-    tag = '{"schema": 1, "uses": {"train": {"verdict": "deny"}}, "policies": {"%s": {}}}' % ("u" * 100)
+    tag = '{"schema": 1, "uses": {"train": {"verdict": "deny"}}, "policies": {"%s": {}}}' % (
+        "u" * 100
+    )
     end = f'"permissions": {tag}}}'
     twice = tag.replace('"deny"', '"deny", "verdict": "allow"')
-    before = ["{", f'{{"a": {tag}, ', f'{{"a": {twice}, ', f'{{"permissions": {tag}, ', '{"a": 1, "a": 2, ', '{"a": "\\u00e9", ']
+    before = [
+        "{",
+        f'{{"a": {tag}, ',
+        f'{{"a": {twice}, ',
+        f'{{"permissions": {tag}, ',
+        '{"a": 1, "a": 2, ',
+        '{"a": "\\u00e9", ',
+    ]
     before += ['{"permissions" : "deny", ', '{"permissions" :null, ']
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f"{start}{end}\n" for start in (*before, *before)))
     records = everything(open_reader(path))
-    assert [isinstance(record, Unreadable) for record in records] == 2 * [False, False, True, True, False, False, True, True]
+    assert [isinstance(record, Unreadable) for record in records] == 2 * [
+        False,
+        False,
+        True,
+        True,
+        False,
+        False,
+        True,
+        True,
+    ]
     assert records[4]["a"] == records[12]["a"] == 2  # type: ignore[call-overload]  # the last value of what is no tag
 
 
@@ -138,16 +189,24 @@ def test_marks_that_text_can_have(tmp_path: Path) -> None:
     assert everything(open_reader(path))[0] == separators
 
 
-@pytest.mark.parametrize(("ending", "compress"), [("gz", gzip.compress), ("zst", jsonl.CODECS[".zst"].member)])
-def test_several_members_of_a_compressed_file(tmp_path: Path, ending: str, compress: Callable[[bytes], bytes]) -> None:
+@pytest.mark.parametrize(
+    ("ending", "compress"), [("gz", gzip.compress), ("zst", jsonl.CODECS[".zst"].member)]
+)
+def test_several_members_of_a_compressed_file(
+    tmp_path: Path, ending: str, compress: Callable[[bytes], bytes]
+) -> None:
     path = tmp_path / f"a.jsonl.{ending}"
-    path.write_bytes(b"".join(compress(json.dumps({"number": number}).encode() + b"\n") for number in range(5)))
+    path.write_bytes(
+        b"".join(compress(json.dumps({"number": number}).encode() + b"\n") for number in range(5))
+    )
     assert everything(open_reader(path)) == [{"number": number} for number in range(5)]
 
 
 @pytest.mark.parametrize("kept", [0, 20, -12, -1])
 @pytest.mark.parametrize("ending", ["gz", "zst"])
-def test_a_compressed_file_that_is_cut_off_is_no_dataset(tmp_path: Path, ending: str, kept: int) -> None:
+def test_a_compressed_file_that_is_cut_off_is_no_dataset(
+    tmp_path: Path, ending: str, kept: int
+) -> None:
     path = tmp_path / f"a.jsonl.{ending}"
     write(path, [{"text": os.urandom(50).hex()} for _ in range(50)])
     path.write_bytes(path.read_bytes()[:kept])

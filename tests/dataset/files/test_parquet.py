@@ -23,7 +23,16 @@ from comity.dataset.batches import UsableBatches
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.files import parquet
-from comity.dataset.files.arrow_schema import EXTRA, TAG, adapted, decode, encode, proper, readable, schema_of
+from comity.dataset.files.arrow_schema import (
+    EXTRA,
+    TAG,
+    adapted,
+    decode,
+    encode,
+    proper,
+    readable,
+    schema_of,
+)
 from comity.dataset.files.parquet import GROUP_ROWS, Reader, Writer
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError, Record, Unreadable
@@ -34,7 +43,13 @@ from comity.policies import Agent
 from comity.policies.tag import USE
 from tests.dataset.tagging.archives import Policies
 
-REASON = {"rule": "robots.allow", "spec": "RFC 9309", "url": "https://a.example/robots.txt", "line": 2, "text": "Allow: /"}
+REASON = {
+    "rule": "robots.allow",
+    "spec": "RFC 9309",
+    "url": "https://a.example/robots.txt",
+    "line": 2,
+    "text": "Allow: /",
+}
 ALLOW: Record = {"verdict": "allow", "stated": True, "because": [0]}
 RESOURCE = {"role": "credit", "extract": "", "url": "https://a.example/credit", "content": "By A"}
 FULL: Record = {
@@ -42,7 +57,13 @@ FULL: Record = {
     "agent": "testbot",
     "uses": {
         **dict.fromkeys(("crawl", "follow", "preserve", "present"), ALLOW),
-        "index": ALLOW | {"until": "2026-12-21T12:00:00Z", "until_recrawled": False, "max_chars": 0, "max_words": 9},
+        "index": ALLOW
+        | {
+            "until": "2026-12-21T12:00:00Z",
+            "until_recrawled": False,
+            "max_chars": 0,
+            "max_words": 9,
+        },
         "train": {"verdict": "deny", "stated": False, "because": [1, 0]},
         "present-snippet": ALLOW
         | {
@@ -64,11 +85,23 @@ FULL: Record = {
             "urls": ["https://a.example/i.png"],
             "because": [1],
         },
-        {"selector": "*", "type": "", "whole": True, "deny": [], "guide": [], "spans": [], "because": [0]},
+        {
+            "selector": "*",
+            "type": "",
+            "whole": True,
+            "deny": [],
+            "guide": [],
+            "spans": [],
+            "because": [0],
+        },
     ],
     "reasons": [REASON, REASON | {"part": "meta robots", "line": 0}],
     "policies": {
-        "https://a.example/robots.txt": {"status": 200, "sha256": "ab" * 32, "fetched_at": "2026-11-21T03:00:00.123456+00:00"},
+        "https://a.example/robots.txt": {
+            "status": 200,
+            "sha256": "ab" * 32,
+            "fetched_at": "2026-11-21T03:00:00.123456+00:00",
+        },
         "https://a.example/ai.txt": {"status": 0, "sha256": None, "fetched_at": None},
     },
 }
@@ -129,7 +162,16 @@ ALTERED: list[Any] = [
     FULL | {"elements": [FULL["elements"][0] | {"spans": [["text", 1, 2, 3]]}]},
     FULL | {"elements": [FULL["elements"][0] | {"spans": [[]]}]},
     FULL | {"policies": {"https://a.example/": {"status": 200, "sha256": None}}},
-    FULL | {"policies": {"https://a.example/": {"status": 200, "sha256": None, "fetched_at": "2026-11-21T03:00:00Z"}}},
+    FULL
+    | {
+        "policies": {
+            "https://a.example/": {
+                "status": 200,
+                "sha256": None,
+                "fetched_at": "2026-11-21T03:00:00Z",
+            }
+        }
+    },
     {},
     [],
     None,
@@ -139,7 +181,9 @@ ALTERED: list[Any] = [
 
 @pytest.mark.requirement("MEET-3")
 @pytest.mark.parametrize("tag", ALTERED, ids=range(len(ALTERED)))
-def test_a_tag_that_is_not_understood_is_kept_where_no_query_sees_a_permission(tag: Any, tmp_path: Path) -> None:
+def test_a_tag_that_is_not_understood_is_kept_where_no_query_sees_a_permission(
+    tag: Any, tmp_path: Path
+) -> None:
     records = [{"url": "a", "permissions": FULL}, {"url": "b", "permissions": tag}]
     path = written(tmp_path / "a.parquet", [records])
     assert normal(read(path)) == normal(records)
@@ -148,7 +192,9 @@ def test_a_tag_that_is_not_understood_is_kept_where_no_query_sees_a_permission(t
 
 
 @pytest.mark.requirement("MEET-3", "ACAP-32")
-@pytest.mark.parametrize(("zone", "until"), [(None, "2026-12-21T12:00:00"), ("Asia/Tokyo", "2026-12-21T12:00:00Z")])
+@pytest.mark.parametrize(
+    ("zone", "until"), [(None, "2026-12-21T12:00:00"), ("Asia/Tokyo", "2026-12-21T12:00:00Z")]
+)
 def test_a_moment_without_an_offset_is_none(tmp_path: Path, zone: str | None, until: str) -> None:
     """Of the time that clocks show somewhere nobody knows when it is: a permission that ends then permits nothing."""
     path = written(tmp_path / "a.parquet", [[{"url": "a", "permissions": FULL}]])
@@ -168,7 +214,9 @@ def test_moments_as_spark_writes_them_are_in_utc(tmp_path: Path, until: str) -> 
     index = FULL["uses"]["index"] | {"until": until}
     record = {"url": "a", "permissions": FULL | {"uses": FULL["uses"] | {"index": index}}}
     table = pq.read_table(written(tmp_path / "a.parquet", [[record]]))
-    pq.write_table(table, tmp_path / "b.parquet", use_deprecated_int96_timestamps=True, store_schema=False)
+    pq.write_table(
+        table, tmp_path / "b.parquet", use_deprecated_int96_timestamps=True, store_schema=False
+    )
     assert normal(read(tmp_path / "b.parquet")) == normal([record])
 
 
@@ -184,17 +232,43 @@ def in_zone(column: Any, zone: str | None) -> Any:
             mask=column.is_null(),
         )
     if pa.types.is_list(kind):
-        return pa.ListArray.from_arrays(column.offsets, in_zone(column.values, zone), mask=column.is_null())
+        return pa.ListArray.from_arrays(
+            column.offsets, in_zone(column.values, zone), mask=column.is_null()
+        )
     return column
 
 
 def test_what_does_not_fit_its_column_is_kept(tmp_path: Path) -> None:
     first = [
-        {"n": 1, "f": 0.5, "text": "a", "ok": True, "tags": ["a"], "price": {"amount": 1, "unit": "EUR"}, "deep": [[{"a": [1]}]]}
+        {
+            "n": 1,
+            "f": 0.5,
+            "text": "a",
+            "ok": True,
+            "tags": ["a"],
+            "price": {"amount": 1, "unit": "EUR"},
+            "deep": [[{"a": [1]}]],
+        }
     ]
     later = [
-        {"n": "one", "f": 3, "text": None, "ok": 1, "tags": [1], "price": {"amount": 1, "other": 2}, "deep": []},
-        {"n": 2**63, "f": 2**60 + 1, "text": "\ud800", "ok": None, "tags": [None], "price": {}, "new": {"a": 1}},
+        {
+            "n": "one",
+            "f": 3,
+            "text": None,
+            "ok": 1,
+            "tags": [1],
+            "price": {"amount": 1, "other": 2},
+            "deep": [],
+        },
+        {
+            "n": 2**63,
+            "f": 2**60 + 1,
+            "text": "\ud800",
+            "ok": None,
+            "tags": [None],
+            "price": {},
+            "new": {"a": 1},
+        },
         {
             "n": -(2**63),
             "f": -0.0,
@@ -210,12 +284,23 @@ def test_what_does_not_fit_its_column_is_kept(tmp_path: Path) -> None:
     ]
     path = written(tmp_path / "a.parquet", [first, later])
     assert read(path) == first + later
-    assert pq.read_schema(path).names == ["n", "f", "text", "ok", "tags", "price", "deep", "permissions", EXTRA]
+    assert pq.read_schema(path).names == [
+        "n",
+        "f",
+        "text",
+        "ok",
+        "tags",
+        "price",
+        "deep",
+        "permissions",
+        EXTRA,
+    ]
 
 
 def test_objects_whose_keys_are_data_become_no_columns() -> None:
     records: list[Record] = [
-        {"prices": {f"day {number}": 1.5 for number in range(1000)}, "same": {}, "mixed": number} for number in range(2)
+        {"prices": {f"day {number}": 1.5 for number in range(1000)}, "same": {}, "mixed": number}
+        for number in range(2)
     ]
     records[1]["mixed"] = "text"
     schema = schema_of(records)
@@ -224,8 +309,14 @@ def test_objects_whose_keys_are_data_become_no_columns() -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec=None)),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(codec=None)),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 NAMES = st.sampled_from(["a", "b", "permissions", EXTRA, ""])
@@ -235,12 +326,18 @@ RECORDS = st.lists(st.dictionaries(NAMES, JSON | st.just(FULL), max_size=4), max
 def same(one: Any, other: Any) -> bool:
     """Equal, and of equal types but for integers among floats."""
     if isinstance(one, dict):
-        return isinstance(other, dict) and one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+        return (
+            isinstance(other, dict)
+            and one.keys() == other.keys()
+            and all(same(one[key], other[key]) for key in one)
+        )
     if isinstance(one, list):
         return isinstance(other, list) and len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, float) and isinstance(other, float):
         return one == other and math.copysign(1, one) == math.copysign(1, other)
-    return bool(one == other) and (type(one) is type(other) or {type(one), type(other)} == {int, float})
+    return bool(one == other) and (
+        type(one) is type(other) or {type(one), type(other)} == {int, float}
+    )
 
 
 @given(RECORDS, RECORDS)
@@ -260,7 +357,10 @@ def test_any_records_come_back(first: list[Record], later: list[Record]) -> None
 def test_row_groups_are_the_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "ROWS", 400)
     records: list[Record] = [{"n": number} for number in range(2 * GROUP_ROWS + 1)]
-    path = written(tmp_path / "a.parquet", [records[start : start + 1000] for start in range(0, len(records), 1000)])
+    path = written(
+        tmp_path / "a.parquet",
+        [records[start : start + 1000] for start in range(0, len(records), 1000)],
+    )
     reader = Reader(path)
     parts = [*reader.parts()]
     assert len(parts) == 3
@@ -272,7 +372,9 @@ def test_row_groups_are_the_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_only_the_fields_that_are_asked_for_are_read(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.parquet", [[{"url": "a", "text": "long", "permissions": FULL}, {"url": None}]])
+    path = written(
+        tmp_path / "a.parquet", [[{"url": "a", "text": "long", "permissions": FULL}, {"url": None}]]
+    )
     reader = Reader(path)
     (part,) = reader.parts()
     assert [*reader.read(part, ("url", "fetched_at"))] == [[{"url": "a"}, {"url": None}]]
@@ -309,7 +411,9 @@ def test_what_was_read_is_free_before_garbage_is_collected(tmp_path: Path) -> No
     gc.disable()
     try:
         rows = [row for part in reader.parts() for batch in reader.read(part) for row in batch]
-        left = [one for one in gc.get_objects() if isinstance(one, (pq.ParquetSchema, pq.FileMetaData))]
+        left = [
+            one for one in gc.get_objects() if isinstance(one, (pq.ParquetSchema, pq.FileMetaData))
+        ]
     finally:
         gc.enable()
     assert len(rows) == 3
@@ -317,7 +421,9 @@ def test_what_was_read_is_free_before_garbage_is_collected(tmp_path: Path) -> No
 
 
 def test_a_damaged_row_group_loses_no_other(tmp_path: Path) -> None:
-    records: list[Record] = [{"n": number, "text": f"{number} " * 20} for number in range(2 * GROUP_ROWS)]
+    records: list[Record] = [
+        {"n": number, "text": f"{number} " * 20} for number in range(2 * GROUP_ROWS)
+    ]
     path = written(tmp_path / "a.parquet", [records[:GROUP_ROWS], records[GROUP_ROWS:]])
     column = pq.read_metadata(path).row_group(0).column(1)
     octets = bytearray(path.read_bytes())
@@ -329,14 +435,22 @@ def test_a_damaged_row_group_loses_no_other(tmp_path: Path) -> None:
     assert [one.position for one in unreadable] == ["row 1 and the rest of row group 0"]
     assert found[-GROUP_ROWS:] == records[GROUP_ROWS:]
     before = path.read_bytes()
-    with pytest.raises(DatasetError, match=r"row 1 and the rest of row group 0 cannot be read: .* Nothing has changed"):
+    with pytest.raises(
+        DatasetError,
+        match=r"row 1 and the rest of row group 0 cannot be read: .* Nothing has changed",
+    ):
         expire([path], dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("a.parquet", before)]
 
 
 def test_a_row_that_is_taken_out_as_unreadable_is_kept_whole(tmp_path: Path) -> None:
     octets = pa.array([b"a", b"\xff", b"b"])
-    table = pa.table({"text": pa.Array.from_buffers(pa.string(), 3, octets.buffers()), "permissions": [json.dumps(FULL)] * 3})
+    table = pa.table(
+        {
+            "text": pa.Array.from_buffers(pa.string(), 3, octets.buffers()),
+            "permissions": [json.dumps(FULL)] * 3,
+        }
+    )
     pq.write_table(table, tmp_path / "a.parquet")
     counts = expire([tmp_path / "a.parquet"], dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
     assert (counts.kept, counts.unreadable, len(read(tmp_path / "a.parquet"))) == (2, 1, 2)
@@ -360,7 +474,10 @@ def test_a_row_with_a_broken_column_of_others_is_unreadable_alone(tmp_path: Path
 @pytest.mark.requirement("MEET-3")
 def test_a_row_with_two_tags_under_one_name_is_unreadable(tmp_path: Path) -> None:
     tag = json.dumps(FULL)
-    pq.write_table(pa.table({"n": [1], EXTRA: [f'{{"permissions": {tag}, "permissions": {tag}}}']}), tmp_path / "a.parquet")
+    pq.write_table(
+        pa.table({"n": [1], EXTRA: [f'{{"permissions": {tag}, "permissions": {tag}}}']}),
+        tmp_path / "a.parquet",
+    )
     [unreadable] = read(tmp_path / "a.parquet")
     assert isinstance(unreadable, Unreadable)
     assert unreadable.error.endswith("`permissions` stands there twice")
@@ -369,7 +486,10 @@ def test_a_row_with_two_tags_under_one_name_is_unreadable(tmp_path: Path) -> Non
 FAR = 9 * 10**18
 OF_OTHERS = {
     "year-300000": (pa.array([FAR], pa.timestamp("us")), f"<value out of range: {FAR}>"),
-    "unknown-zone": (pa.array([1_000_000], pa.timestamp("us", "Foo/Bar")), "1970-01-01 00:00:01.000000Z"),
+    "unknown-zone": (
+        pa.array([1_000_000], pa.timestamp("us", "Foo/Bar")),
+        "1970-01-01 00:00:01.000000Z",
+    ),
     "far-day": (pa.array([2**31 - 1], pa.date32()), f"<value out of range: {2**31 - 1}>"),
     "long-time": (pa.array([2**60], pa.duration("s")), str(2**60)),
     "view": (pa.array(["a"], pa.string_view()), "a"),
@@ -384,7 +504,9 @@ if int(pa.__version__.partition(".")[0]) >= 25:  # others write none of them int
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_no_column_of_others_ends_a_command(tmp_path: Path, case: str, form: str) -> None:
     array, text = OF_OTHERS[case]
-    table = pa.Table.from_batches([encode([{"url": "a", "permissions": FULL}])]).append_column("date", array)
+    table = pa.Table.from_batches([encode([{"url": "a", "permissions": FULL}])]).append_column(
+        "date", array
+    )
     pq.write_table(table, tmp_path / "a.parquet")
     assert [record["date"] for record in read(tmp_path / "a.parquet")] == [text]  # type: ignore[call-overload]
     terms = Terms.of(["index"], now=dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
@@ -417,7 +539,9 @@ def test_views_within_others_are_read_as_what_they_show(type_: pa.DataType) -> N
         plain = readable(batch)
         plain.validate(full=True)
         assert plain.to_pylist() == batch.to_pylist()
-        assert plain.take(pa.array([2])).to_pylist() == batch.to_pylist()[2:3]  # of views Arrow can take none
+        assert (
+            plain.take(pa.array([2])).to_pylist() == batch.to_pylist()[2:3]
+        )  # of views Arrow can take none
         assert plain.schema == proper(batch.schema).remove(2).remove(1)
 
 
@@ -436,7 +560,9 @@ def test_further_fields_are_texts_of_any_kind(tmp_path: Path, array: Any) -> Non
     pq.write_table(pa.table({"n": [1], EXTRA: array}), tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet") == [{"n": 1} | ({"m": 1} if array[0].is_valid else {})]
     assert not Reader(tmp_path / "a.parquet").may_mention("until_recrawled")
-    assert export([tmp_path / "a.parquet"], tmp_path / "out.jsonl", Terms.of(["index"])).counts.causes == {"no-tag": 1}
+    assert export(
+        [tmp_path / "a.parquet"], tmp_path / "out.jsonl", Terms.of(["index"])
+    ).counts.causes == {"no-tag": 1}
 
 
 def with_repeated_members(name: str) -> pa.StructArray:
@@ -450,7 +576,10 @@ def with_repeated_members(name: str) -> pa.StructArray:
         (pa.table([[1], [2]], names=["n", "n"]), "two of its columns are called `n`"),
         (pa.table({"n": [1], EXTRA: [1]}), "its column extra_json is no text"),
         (pa.table({"n": with_repeated_members("uses")}), "two of its columns are called `n.uses`"),
-        (pa.table({"n": pa.ListArray.from_arrays([0, 1], with_repeated_members("verdict"))}), r".* called `n\.\w+\.verdict`"),
+        (
+            pa.table({"n": pa.ListArray.from_arrays([0, 1], with_repeated_members("verdict"))}),
+            r".* called `n\.\w+\.verdict`",
+        ),
     ],
 )
 def test_columns_that_no_record_can_have(tmp_path: Path, table: Any, why: str) -> None:
@@ -463,7 +592,10 @@ def test_columns_that_no_record_can_have(tmp_path: Path, table: Any, why: str) -
 
 @pytest.mark.requirement("MEET-3")
 def test_what_pandas_writes_again_is_read_as_before(tmp_path: Path) -> None:
-    records: list[Record] = [{"n": 1, "permissions": FULL}, {"n": 2, "permissions": FULL | {"elements": []}}]
+    records: list[Record] = [
+        {"n": 1, "permissions": FULL},
+        {"n": 2, "permissions": FULL | {"elements": []}},
+    ]
     path, other, third = (tmp_path / name for name in ("a.parquet", "b.parquet", "c.parquet"))
     import pandas as pd
 
@@ -480,7 +612,11 @@ def test_what_pandas_writes_again_is_read_as_before(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("MEET-3")
 def test_what_duckdb_writes_again_is_read_as_before(tmp_path: Path) -> None:
-    records: list[Record] = [{"n": 1, "permissions": FULL}, {"n": 2, "permissions": FULL | {"embedded": {}}}, {"n": 3}]
+    records: list[Record] = [
+        {"n": 1, "permissions": FULL},
+        {"n": 2, "permissions": FULL | {"embedded": {}}},
+        {"n": 3},
+    ]
     path, other = written(tmp_path / "a.parquet", [records]), tmp_path / "b.parquet"
     import duckdb
 
@@ -503,11 +639,21 @@ def test_tags_in_text_and_types_of_other_programs_are_read(tmp_path: Path) -> No
     pq.write_table(table, tmp_path / "a.parquet")
     first, second = read(tmp_path / "a.parquet")
     assert isinstance(first, dict)
-    assert json.loads(str(first.pop("permissions"))) == FULL  # as it stands: what is in it, is for whoever reads tags
-    assert first == {"day": "2026-11-21", "price": "1.50", "raw": "a\\xff", "small": 1, "label": "a"}
+    assert (
+        json.loads(str(first.pop("permissions"))) == FULL
+    )  # as it stands: what is in it, is for whoever reads tags
+    assert first == {
+        "day": "2026-11-21",
+        "price": "1.50",
+        "raw": "a\\xff",
+        "small": 1,
+        "label": "a",
+    }
     assert second == {"permissions": "no JSON"}
     again = written(
-        tmp_path / "b.parquet", [[{"small": 1, "permissions": FULL, "day": "2026-11-21"}]], Reader(tmp_path / "a.parquet").schema
+        tmp_path / "b.parquet",
+        [[{"small": 1, "permissions": FULL, "day": "2026-11-21"}]],
+        Reader(tmp_path / "a.parquet").schema,
     )
     assert read(again) == [{"small": 1, "permissions": FULL, "day": "2026-11-21"}]
 
@@ -519,7 +665,11 @@ def test_a_text_that_is_no_utf_8_is_one_row_that_cannot_be_read(tmp_path: Path) 
     pq.write_table(pa.table({"url": urls.view(pa.string())}), path)
     reader = Reader(path)
     records = [one for part in reader.parts() for batch in reader.read(part) for one in batch]
-    assert [one.position if isinstance(one, Unreadable) else one["url"] for one in records] == ["a", "row 2", "c"]
+    assert [one.position if isinstance(one, Unreadable) else one["url"] for one in records] == [
+        "a",
+        "row 2",
+        "c",
+    ]
 
 
 @pytest.mark.requirement("SEC-1", "SEC-6")
@@ -535,7 +685,11 @@ def test_what_a_damaged_file_says_of_itself_is_an_error(tmp_path: Path, *, in_fu
         with suppress(DatasetError):
             reader.may_mention("until_recrawled")
             for part in reader.parts():
-                assert all(isinstance(one, Unreadable | dict) for batch in reader.read(part) for one in batch)
+                assert all(
+                    isinstance(one, Unreadable | dict)
+                    for batch in reader.read(part)
+                    for one in batch
+                )
 
 
 def test_fields_come_in_the_order_of_the_columns() -> None:

@@ -33,7 +33,15 @@ DATE = "2026-11-21T12:00:00.123456Z"
 
 def tag(**more: Any) -> dict[str, Any]:
     uses = {"train": {"verdict": "allow", "stated": True, "because": [0]}}
-    return {"schema": 1, "agent": "testbot", "uses": uses, "elements": [], "reasons": [], "policies": {}, **more}
+    return {
+        "schema": 1,
+        "agent": "testbot",
+        "uses": uses,
+        "elements": [],
+        "reasons": [],
+        "policies": {},
+        **more,
+    }
 
 
 class Archive:
@@ -45,32 +53,60 @@ class Archive:
         self._file = path.open("wb")
         self._writer = WARCWriter(self._file, gzip=path.suffix == ".gz", warc_version="1.1")
 
-    def write(self, kind: str, url: str, body: bytes, name: str = "", head: Any = None, **fields: str) -> None:
-        named = {key.replace("_", "-"): value for key, value in fields.items()} | {"WARC-Date": DATE}
+    def write(
+        self, kind: str, url: str, body: bytes, name: str = "", head: Any = None, **fields: str
+    ) -> None:
+        named = {key.replace("_", "-"): value for key, value in fields.items()} | {
+            "WARC-Date": DATE
+        }
         content_type = named.pop("Content-Type", "")
         if name:
             named["WARC-Record-ID"] = name
         record = self._writer.create_warc_record(
-            url, kind, BytesIO(body), len(body), warc_content_type=content_type, warc_headers_dict=named, http_headers=head
+            url,
+            kind,
+            BytesIO(body),
+            len(body),
+            warc_content_type=content_type,
+            warc_headers_dict=named,
+            http_headers=head,
         )
         self._writer.write_record(record)
         self.ends.append(self._file.tell())
 
     def response(
-        self, url: str, body: bytes, name: str = "", content_type: str = "text/html; charset=utf-8", **more: str
+        self,
+        url: str,
+        body: bytes,
+        name: str = "",
+        content_type: str = "text/html; charset=utf-8",
+        **more: str,
     ) -> None:
-        fields = [*({"Content-Type": content_type, "Content-Length": str(len(body))} | more).items()]
-        self.write("response", url, body, name, StatusAndHeaders("200 OK", fields, protocol="HTTP/1.1"))
+        fields = [
+            *({"Content-Type": content_type, "Content-Length": str(len(body))} | more).items()
+        ]
+        self.write(
+            "response", url, body, name, StatusAndHeaders("200 OK", fields, protocol="HTTP/1.1")
+        )
 
     def item(self, item: Record, refers_to: str = "", url: str = "http://a.test/") -> None:
         fields = {"WARC_Refers_To": refers_to} if refers_to else {}
-        self.write("metadata", url, json.dumps(item).encode(), Content_Type="application/json", **fields)
+        self.write(
+            "metadata", url, json.dumps(item).encode(), Content_Type="application/json", **fields
+        )
 
     def page(self, number: int, body: bytes, item: Record | None = None) -> None:
         name = f"<urn:uuid:{number}>"
-        self.item(item or {"title": str(number), "permissions": tag()}, name, f"http://a.test/{number}")
+        self.item(
+            item or {"title": str(number), "permissions": tag()}, name, f"http://a.test/{number}"
+        )
         self.response(f"http://a.test/{number}", body, name)
-        self.write("request", f"http://a.test/{number}", b"", head=StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True))
+        self.write(
+            "request",
+            f"http://a.test/{number}",
+            b"",
+            head=StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True),
+        )
 
     def close(self) -> Path:
         self._file.close()
@@ -99,7 +135,11 @@ def titles(found: list[Record | Unreadable]) -> list[str]:
 def test_an_item_has_its_tag_and_what_its_response_says(archive: Archive) -> None:
     archive.write("warcinfo", "", b"software: comity\r\n")
     archive.write(
-        "resource", "http://a.test/robots.txt", b"User-agent: *\n", Comity_Policy_SHA256="ab", Content_Type="text/plain"
+        "resource",
+        "http://a.test/robots.txt",
+        b"User-agent: *\n",
+        Comity_Policy_SHA256="ab",
+        Content_Type="text/plain",
     )
     archive.page(1, "<p>Schön</p>".encode())
     (record,) = read(archive.close())
@@ -126,19 +166,32 @@ def test_what_the_item_says_itself_stays(archive: Archive) -> None:
 
 @pytest.mark.requirement("ACAP-43")
 @pytest.mark.parametrize("nothing", [None, ""])
-def test_a_field_with_nothing_in_it_does_not_tell_which_page_it_is(archive: Archive, nothing: Any) -> None:
+def test_a_field_with_nothing_in_it_does_not_tell_which_page_it_is(
+    archive: Archive, nothing: Any
+) -> None:
     """Those of a class have it where a callback does not set them."""
     names = ("url", "final_url", "fetched_at")
-    archive.page(1, b"<p>1</p>", {**dict.fromkeys(names, nothing), "status": nothing, "permissions": tag()})
+    archive.page(
+        1, b"<p>1</p>", {**dict.fromkeys(names, nothing), "status": nothing, "permissions": tag()}
+    )
     (record,) = read(archive.close())
     assert isinstance(record, dict)
-    assert [record[name] for name in (*names, "status")] == ["http://a.test/1", "http://a.test/1", DATE, nothing]
-    assert expire([archive.path], datetime.now(UTC), ["http://a.test/1"], dry_run=True).causes == {"taken-down": 1}
+    assert [record[name] for name in (*names, "status")] == [
+        "http://a.test/1",
+        "http://a.test/1",
+        DATE,
+        nothing,
+    ]
+    assert expire([archive.path], datetime.now(UTC), ["http://a.test/1"], dry_run=True).causes == {
+        "taken-down": 1
+    }
 
 
 @pytest.mark.requirement("MEET-5")
 @pytest.mark.parametrize("as_text", [False, True])
-def test_the_source_is_left_out_where_any_tag_prohibits_parts_of_it(archive: Archive, *, as_text: bool) -> None:
+def test_the_source_is_left_out_where_any_tag_prohibits_parts_of_it(
+    archive: Archive, *, as_text: bool
+) -> None:
     """Which of them counts `--tag` says later: the one that is found without it may permit all."""
     refusing: Any = tag(elements=[{"selector": "p", "deny": ["train"], "spans": [["text", 0, 3]]}])
     rights = json.dumps(refusing) if as_text else refusing
@@ -168,14 +221,21 @@ def test_several_items_of_a_response_and_items_of_none(archive: Archive) -> None
 def test_other_files_have_records_without_a_tag(archive: Archive) -> None:
     archive.write("warcinfo", "", b"software: another\r\n")
     archive.response("http://a.test/1", b"<p>one</p>")
-    archive.write("request", "http://a.test/1", b"", head=StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True))
+    archive.write(
+        "request",
+        "http://a.test/1",
+        b"",
+        head=StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True),
+    )
     archive.write("metadata", "http://a.test/1", b"fetchTimeMs: 12\r\n")
     archive.write("metadata", "http://a.test/1", b'{"pages": 1}', Content_Type="application/json")
     archive.write("resource", "file:///a.txt", b"text", Content_Type="text/plain")
     archive.write("conversion", "http://a.test/1", b"text", Content_Type="text/plain")
     archive.write("dns:a.test", "dns:a.test", b"...")
     found = read(archive.close())
-    assert [(record["url"], record["content_type"]) for record in found if isinstance(record, dict)] == [
+    assert [
+        (record["url"], record["content_type"]) for record in found if isinstance(record, dict)
+    ] == [
         ("http://a.test/1", "text/html; charset=utf-8"),
         ("file:///a.txt", "text/plain"),
         ("http://a.test/1", "text/plain"),
@@ -189,7 +249,10 @@ def test_other_files_have_records_without_a_tag(archive: Archive) -> None:
     [
         ([], True),
         ([{"selector": "p", "deny": [], "guide": [], "spans": [["text", 0, 3]]}], True),
-        ([{"selector": "*", "deny": ["train"], "whole": True, "spans": []}], True),  # `uses` says so too
+        (
+            [{"selector": "*", "deny": ["train"], "whole": True, "spans": []}],
+            True,
+        ),  # `uses` says so too
         ([{"selector": "p", "deny": ["train"], "spans": [["text", 0, 3]]}], False),
         ([{"selector": "img", "deny": ["*"], "spans": [], "urls": ["http://a.test/i.png"]}], False),
         ([{"selector": "p", "spans": []}], False),
@@ -197,7 +260,9 @@ def test_other_files_have_records_without_a_tag(archive: Archive) -> None:
         (None, False),
     ],
 )
-def test_the_source_is_left_out_where_parts_of_it_are_prohibited(elements: Any, has_html: bool, archive: Archive) -> None:
+def test_the_source_is_left_out_where_parts_of_it_are_prohibited(
+    elements: Any, has_html: bool, archive: Archive
+) -> None:
     archive.page(1, b"<p>MARK</p>", {"text": "...", "permissions": tag(elements=elements)})
     (record,) = read(archive.close())
     assert isinstance(record, dict)
@@ -245,7 +310,11 @@ def test_an_answer_of_http_is_one_by_its_beginning(archive: Archive) -> None:
     archive.write("response", "http://a.test/", block, "<urn:uuid:1>", Content_Type="text/html")
     (record,) = read(archive.close())
     assert isinstance(record, dict)
-    assert (record["status"], record["content_type"], record["html"]) == (201, "text/html", "<p>one</p>")
+    assert (record["status"], record["content_type"], record["html"]) == (
+        201,
+        "text/html",
+        "<p>one</p>",
+    )
 
 
 @pytest.mark.requirement("MEET-3")
@@ -258,7 +327,10 @@ def test_a_record_that_is_longer_than_any_file(digits: int, tmp_path: Path) -> N
     first, damaged, last = read(path)
     assert first == last
     assert isinstance(damaged, Unreadable)
-    assert (damaged.position, damaged.error) == (f"record at octet {len(whole)}", "the file ends within it")
+    assert (damaged.position, damaged.error) == (
+        f"record at octet {len(whole)}",
+        "the file ends within it",
+    )
 
 
 @pytest.mark.requirement("MEET-3", "MEET-5")
@@ -277,7 +349,12 @@ def test_types_of_records_in_any_case(kind: str, archive: Archive) -> None:
     plain = Archive(archive.path.with_name("lower.warc"))
     for each in (archive, plain):
         named = kind if each is archive else kind.lower()
-        each.write(named, "http://a.test/", json.dumps({"permissions": tag()}).encode(), Content_Type="application/json")
+        each.write(
+            named,
+            "http://a.test/",
+            json.dumps({"permissions": tag()}).encode(),
+            Content_Type="application/json",
+        )
     assert read(archive.close()) == read(plain.close()) != []
 
 
@@ -285,7 +362,9 @@ def test_types_of_records_in_any_case(kind: str, archive: Archive) -> None:
 def test_a_record_without_a_type_is_named(tmp_path: Path) -> None:
     """Nobody knows whether it is one that a use would be made of."""
     path = tmp_path / "pages.warc"
-    path.write_bytes(b"WARC/1.1\r\nWARC-Target-URI: http://a.test/\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n")
+    path.write_bytes(
+        b"WARC/1.1\r\nWARC-Target-URI: http://a.test/\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n"
+    )
     (damaged,) = read(path)
     assert isinstance(damaged, Unreadable)
     assert damaged.error == "it does not say what it is"
@@ -307,7 +386,9 @@ def test_every_tag_comes_through_to_json_lines(tags: list[Any], tmp_path: Path) 
         archive.page(number, b"<p>", {"permissions": said})
     archive.close()
     with open_writer(tmp_path / "out.jsonl") as writer:
-        writer.write(writer.encode([record for record in read(archive.path) if isinstance(record, dict)]))
+        writer.write(
+            writer.encode([record for record in read(archive.path) if isinstance(record, dict)])
+        )
     lines = (tmp_path / "out.jsonl").read_bytes().splitlines()
     written = [json.dumps(json.loads(line)["permissions"], sort_keys=True) for line in lines]
     assert written == [json.dumps(said, sort_keys=True) for said in tags]
@@ -323,7 +404,10 @@ class Written(NamedTuple):
     number: int
 
 
-LAYOUTS = st.lists(st.builds(Written, st.sampled_from(["page", "item", "other", "request"]), st.integers(0, 4)), max_size=25)
+LAYOUTS = st.lists(
+    st.builds(Written, st.sampled_from(["page", "item", "other", "request"]), st.integers(0, 4)),
+    max_size=25,
+)
 
 
 def lay_out(path: Path, layout: list[Written]) -> Path:
@@ -336,16 +420,25 @@ def lay_out(path: Path, layout: list[Written]) -> Path:
         elif kind == "item":
             archive.item({"title": f"item {place}", "permissions": tag()}, f"<urn:uuid:{number}>")
         elif kind == "other":
-            archive.response(f"http://other.test/{place}", b"<p>" * number, f"<urn:uuid:other-{place}>")
+            archive.response(
+                f"http://other.test/{place}", b"<p>" * number, f"<urn:uuid:other-{place}>"
+            )
         else:
-            archive.write("request", "http://a.test/", b"", head=StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True))
+            archive.write(
+                "request",
+                "http://a.test/",
+                b"",
+                head=StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True),
+            )
     return archive.close()
 
 
 @pytest.mark.requirement("MEET-3")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(layout=LAYOUTS, octets=st.integers(1, 2000), ending=st.sampled_from([".warc", ".warc.gz"]))
-def test_parts_have_the_records_of_the_whole(layout: list[Written], octets: int, ending: str, tmp_path: Path) -> None:
+def test_parts_have_the_records_of_the_whole(
+    layout: list[Written], octets: int, ending: str, tmp_path: Path
+) -> None:
     path = lay_out(tmp_path / f"pages{ending}", layout)
     whole = read(path)
     with pytest.MonkeyPatch.context() as patch:
@@ -363,11 +456,15 @@ def test_a_large_file_has_many_parts(monkeypatch: pytest.MonkeyPatch, archive: A
     assert len(list(open_reader(path).parts())) > 5
     found = read(path)
     assert titles(found) == [*map(str, range(50)), "late"]
-    assert all(isinstance(record, dict) and record["html"] == "<p>some text</p>" for record in found)
+    assert all(
+        isinstance(record, dict) and record["html"] == "<p>some text</p>" for record in found
+    )
 
 
 @pytest.mark.requirement("MEET-3")
-def test_of_a_response_long_past_the_item_alone_is_left(monkeypatch: pytest.MonkeyPatch, archive: Archive) -> None:
+def test_of_a_response_long_past_the_item_alone_is_left(
+    monkeypatch: pytest.MonkeyPatch, archive: Archive
+) -> None:
     monkeypatch.setattr(warc, "MAX_REMEMBERED", 2)
     monkeypatch.setattr(warc, "PART", 1)
     for number in range(4):
@@ -375,7 +472,11 @@ def test_of_a_response_long_past_the_item_alone_is_left(monkeypatch: pytest.Monk
     archive.item({"title": "late", "permissions": tag()}, "<urn:uuid:0>")
     archive.item({"title": "in time", "permissions": tag()}, "<urn:uuid:3>")
     late, in_time = read(archive.close())[-2:]
-    about = {"url": "http://a.test/", "final_url": "http://a.test/", "fetched_at": DATE}  # as its own record says
+    about = {
+        "url": "http://a.test/",
+        "final_url": "http://a.test/",
+        "fetched_at": DATE,
+    }  # as its own record says
     assert late == {**about, "title": "late", "permissions": tag()}
     assert isinstance(in_time, dict)
     assert in_time["html"] == "<p>some text</p>"
@@ -385,7 +486,9 @@ def test_of_a_response_long_past_the_item_alone_is_left(monkeypatch: pytest.Monk
 
 
 @pytest.mark.requirement("SEC-6")
-def test_a_file_that_was_cut_off_is_read_to_its_last_record(archive: Archive, tmp_path: Path, *, in_full: bool) -> None:
+def test_a_file_that_was_cut_off_is_read_to_its_last_record(
+    archive: Archive, tmp_path: Path, *, in_full: bool
+) -> None:
     for number in range(3):
         archive.page(number, b"<p>some text</p>")
     whole = archive.close().read_bytes()
@@ -394,7 +497,9 @@ def test_a_file_that_was_cut_off_is_read_to_its_last_record(archive: Archive, tm
         path = tmp_path / f"cut{archive.path.name}"
         path.write_bytes(whole[:end])
         found = read(path)
-        assert titles(found) == [str(number) for number, place in enumerate(items_end) if place <= end]
+        assert titles(found) == [
+            str(number) for number, place in enumerate(items_end) if place <= end
+        ]
         broken = b"".join(record.octets for record in found if isinstance(record, Unreadable))
         assert broken == whole[max(place for place in archive.ends if place <= end) : end]
 
@@ -409,7 +514,9 @@ def test_damage_at_the_end_of_a_record_costs_no_other_record(tmp_path: Path, end
     whole = archive.close().read_bytes()
     for end in archive.ends[1:]:
         for place in range(end - 6, end):
-            archive.path.write_bytes(whole[:place] + bytes((whole[place] ^ 1,)) + whole[place + 1 :])
+            archive.path.write_bytes(
+                whole[:place] + bytes((whole[place] ^ 1,)) + whole[place + 1 :]
+            )
             hit = next(number for number, other in enumerate(archive.ends[1:]) if place < other)
             expected = [str(number) for number in range(3) if number * 3 != hit]
             found = titles([record for record in read(archive.path) if "title" in record])
@@ -417,9 +524,18 @@ def test_damage_at_the_end_of_a_record_costs_no_other_record(tmp_path: Path, end
 
 
 @pytest.mark.requirement("SEC-6")
-@settings(max_examples=3 * settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(where=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255), ending=st.sampled_from([".warc", ".warc.gz"]))
-def test_what_is_damaged_costs_no_other_record(where: float, bits: int, ending: str, tmp_path: Path) -> None:
+@settings(
+    max_examples=3 * settings().max_examples // 2,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    where=st.floats(0, 1, exclude_max=True),
+    bits=st.integers(1, 255),
+    ending=st.sampled_from([".warc", ".warc.gz"]),
+)
+def test_what_is_damaged_costs_no_other_record(
+    where: float, bits: int, ending: str, tmp_path: Path
+) -> None:
     archive = Archive(tmp_path / f"pages{ending}")
     for number in range(4):
         archive.page(number, b"<p>some text</p>")
@@ -430,16 +546,27 @@ def test_what_is_damaged_costs_no_other_record(where: float, bits: int, ending: 
     found = read(archive.path)
     hit = next(number for number, end in enumerate(archive.ends[1:]) if place < end)
     whole = [str(number) for number in range(4) if number * 3 != hit]
-    assert [title for title in titles([record for record in found if "title" in record]) if title in whole] == whole
+    assert [
+        title
+        for title in titles([record for record in found if "title" in record])
+        if title in whole
+    ] == whole
 
 
 @pytest.mark.requirement("SEC-6")
-@settings(max_examples=3 * settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=3 * settings().max_examples // 2,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     octets=st.binary(max_size=200)
-    | st.binary(max_size=100).map(lambda rest: b"WARC/1.1\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n" + rest)
+    | st.binary(max_size=100).map(
+        lambda rest: b"WARC/1.1\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n" + rest
+    )
     | st.binary(max_size=100).map(lambda rest: b"WARC/1.1\r\n" + rest)
-    | st.binary(max_size=100).map(lambda rest: gzip.compress(b"WARC/1.1\r\nContent-Length: 0\r\n\r\n\r\n\r\n") + rest)
+    | st.binary(max_size=100).map(
+        lambda rest: gzip.compress(b"WARC/1.1\r\nContent-Length: 0\r\n\r\n\r\n\r\n") + rest
+    )
 )
 def test_whatever_stands_there_nothing_else_is_raised(octets: bytes, tmp_path: Path) -> None:
     path = tmp_path / "pages.warc"
@@ -455,7 +582,10 @@ def test_an_item_that_is_no_json_is_kept_as_unreadable(archive: Archive) -> None
     archive.page(1, b"<p>")
     broken, record = read(archive.close())
     assert isinstance(broken, Unreadable)
-    assert (broken.position, broken.octets) == ("record at octet 0", archive.path.read_bytes()[: archive.ends[1]])
+    assert (broken.position, broken.octets) == (
+        "record at octet 0",
+        archive.path.read_bytes()[: archive.ends[1]],
+    )
     assert titles([record]) == ["1"]
 
 
@@ -489,7 +619,9 @@ def test_what_others_have_is_not_held(tmp_path: Path) -> None:
 
 # Beside other readers
 
-BODIES = st.binary(max_size=300) | st.just(b"\r\n\r\nWARC/1.1\r\nContent-Length: 5\r\n\r\n12345\r\n\r\n" * 3)
+BODIES = st.binary(max_size=300) | st.just(
+    b"\r\n\r\nWARC/1.1\r\nContent-Length: 5\r\n\r\n12345\r\n\r\n" * 3
+)
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -501,20 +633,39 @@ def test_others_find_the_same_records(bodies: list[bytes], ending: str, tmp_path
     path = archive.close()
     with path.open("rb") as file:
         ours = list(records(file, 0, path.stat().st_size, lambda fields: 10**9))
-    found = [(record.offset, record.fields["warc-record-id"], record.block) for record in ours if isinstance(record, WarcRecord)]
+    found = [
+        (record.offset, record.fields["warc-record-id"], record.block)
+        for record in ours
+        if isinstance(record, WarcRecord)
+    ]
     assert len(found) == len(ours)
     with path.open("rb") as file:
-        assert found == [(one.stream_pos, one.record_id, one.reader.read()) for one in ArchiveIterator(file, parse_http=False)]
+        assert found == [
+            (one.stream_pos, one.record_id, one.reader.read())
+            for one in ArchiveIterator(file, parse_http=False)
+        ]
     with path.open("rb") as file:
         theirs = WarcioIterator(file, no_record_parse=True)
-        names = [(theirs.get_record_offset(), one.rec_headers.get_header("WARC-Record-ID")) for one in theirs]
+        names = [
+            (theirs.get_record_offset(), one.rec_headers.get_header("WARC-Record-ID"))
+            for one in theirs
+        ]
     assert [one[:2] for one in found] == names
 
 
 @pytest.mark.requirement("SEC-1")
 @pytest.mark.parametrize(
     "unit",
-    one_in(5, [b"WARC/1.0\r\nx\n", b"\nWARC/", b"a: b\r\n", b"WARC/1.0\r\n\r\n", b"WARC/1.0\r\nContent-Length: 9\r\n\r\n"]),
+    one_in(
+        5,
+        [
+            b"WARC/1.0\r\nx\n",
+            b"\nWARC/",
+            b"a: b\r\n",
+            b"WARC/1.0\r\n\r\n",
+            b"WARC/1.0\r\nContent-Length: 9\r\n\r\n",
+        ],
+    ),
 )
 def test_what_pretends_to_be_records_is_read_once(tmp_path: Path, unit: bytes) -> None:
     """Each beginning is looked at as far as the next one."""

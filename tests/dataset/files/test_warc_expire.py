@@ -42,14 +42,28 @@ class Archive:
         path.write_bytes(b"")
 
     def write(
-        self, name: str, kind: str, url: str, body: bytes, *, head: Any = None, media_type: str = "", **fields: str
+        self,
+        name: str,
+        kind: str,
+        url: str,
+        body: bytes,
+        *,
+        head: Any = None,
+        media_type: str = "",
+        **fields: str,
     ) -> None:
         file = BytesIO()
         writer = WARCWriter(file, gzip=self.path.suffix == ".gz", warc_version="1.1")
         named = {key.replace("_", "-"): value for key, value in fields.items()}
         named |= {"WARC-Date": DATE, "WARC-Record-ID": f"<urn:{name}>"}
         record = writer.create_warc_record(
-            url, kind, BytesIO(body), len(body), warc_content_type=media_type, warc_headers_dict=named, http_headers=head
+            url,
+            kind,
+            BytesIO(body),
+            len(body),
+            warc_content_type=media_type,
+            warc_headers_dict=named,
+            http_headers=head,
         )
         writer.write_record(record)
         self.octets[name] = file.getvalue()
@@ -60,22 +74,40 @@ class Archive:
             file.write(octets)
 
     def info(self) -> None:
-        self.write("info", "warcinfo", "", b"software: comity\r\n", media_type="application/warc-fields")
         self.write(
-            "policy", "resource", "http://a.test/robots.txt", b"User-agent: *\n", media_type="text/plain", **{POLICY: "ab"}
+            "info", "warcinfo", "", b"software: comity\r\n", media_type="application/warc-fields"
+        )
+        self.write(
+            "policy",
+            "resource",
+            "http://a.test/robots.txt",
+            b"User-agent: *\n",
+            media_type="text/plain",
+            **{POLICY: "ab"},
         )
 
-    def item(self, name: str, page: str = "", *, fields: dict[str, Any] | None = None, **uses: Any) -> None:
+    def item(
+        self, name: str, page: str = "", *, fields: dict[str, Any] | None = None, **uses: Any
+    ) -> None:
         made = self._make_record(**uses)
         item = {"title": name, **(fields or {}), "permissions": made["permissions"]}
         about = {"WARC_Refers_To": f"<urn:{page}>"} if page else {}
-        self.write(name, "metadata", _url(page), json.dumps(item).encode(), media_type="application/json", **about)
+        self.write(
+            name,
+            "metadata",
+            _url(page),
+            json.dumps(item).encode(),
+            media_type="application/json",
+            **about,
+        )
 
     def answer(self, page: str, body: bytes = b"<p>text</p>") -> None:
         head = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.1")
         self.write(page, "response", _url(page), body, head=head)
         asked = StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True)
-        self.write(f"{page}?", "request", _url(page), b"", head=asked, WARC_Concurrent_To=f"<urn:{page}>")
+        self.write(
+            f"{page}?", "request", _url(page), b"", head=asked, WARC_Concurrent_To=f"<urn:{page}>"
+        )
 
     def page(self, page: str, **uses: Any) -> None:
         self.item(f"item {page}", page, **uses)
@@ -95,7 +127,9 @@ class Archive:
 
     @property
     def aside(self) -> Path:
-        return self.path.with_name(f"{self.path.name}.unreadable.warc{'.gz' if self.path.suffix == '.gz' else ''}")
+        return self.path.with_name(
+            f"{self.path.name}.unreadable.warc{'.gz' if self.path.suffix == '.gz' else ''}"
+        )
 
     def has_aside(self, *names: str) -> bool:
         return self.aside.read_bytes() == self._of(names)
@@ -108,7 +142,9 @@ class Archive:
 
     def lines(self, what: str) -> list[dict[str, Any]]:
         path = self.path.with_name(f"{self.path.name}.{what}.jsonl")
-        return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+        return (
+            [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+        )
 
 
 def _url(page: str) -> str:
@@ -140,7 +176,11 @@ def test_what_has_expired_goes_with_its_answer_and_its_request(archive: Archive)
     assert archive.expire() == ["expired:train 2"]
     assert archive.is_of("info", "policy", "item 1", "1", "1?", "item 3", "3", "3?")
     gone, _ = archive.lines("expired")
-    assert (gone["url"], gone["why"], gone["when"]) == (_url("2"), "expired:train", "2026-11-22T00:00:00+00:00")
+    assert (gone["url"], gone["why"], gone["when"]) == (
+        _url("2"),
+        "expired:train",
+        "2026-11-22T00:00:00+00:00",
+    )
     assert set(gone) == {"url", "why", "because", "when"}
     assert archive.expire() == []
     assert not archive.aside.exists()
@@ -197,7 +237,9 @@ def test_what_was_fetched_again_goes(archive: Archive) -> None:
         ("bc", ["a", "1", "1?", "item 2", "2", "2?"]),
     ],
 )
-def test_an_answer_stays_with_the_items_that_stay(archive: Archive, gone: str, left: list[str]) -> None:
+def test_an_answer_stays_with_the_items_that_stay(
+    archive: Archive, gone: str, left: list[str]
+) -> None:
     """The first of them stands before it."""
     archive.item("a", "1", train={}, fields={"url": _url("a")})
     archive.answer("1")
@@ -218,7 +260,14 @@ def test_what_has_no_tag_is_set_aside_as_it_is(archive: Archive) -> None:
     archive.write("before", "request", _url("other"), b"", WARC_Concurrent_To="<urn:other>")
     archive.answer("other")
     archive.write("about", "metadata", _url("other"), b"a: b\r\n", WARC_Refers_To="<urn:other>")
-    archive.write("json", "metadata", _url("other"), b'{"a": 1}', media_type="application/json", WARC_Refers_To="<urn:other>")
+    archive.write(
+        "json",
+        "metadata",
+        _url("other"),
+        b'{"a": 1}',
+        media_type="application/json",
+        WARC_Refers_To="<urn:other>",
+    )
     archive.write("pages", "metadata", "", b'{"pages": 1}', media_type="application/json")
     archive.page("1", train={})
     archive.item("bad", "2", train={"until": "soon"})
@@ -233,7 +282,9 @@ def test_what_has_no_tag_is_set_aside_as_it_is(archive: Archive) -> None:
     assert archive.has_aside(*first, "more", "more?")
 
 
-def test_what_is_set_aside_is_there_before_it_is_gone(monkeypatch: pytest.MonkeyPatch, archive: Archive) -> None:
+def test_what_is_set_aside_is_there_before_it_is_gone(
+    monkeypatch: pytest.MonkeyPatch, archive: Archive
+) -> None:
     archive.answer("other")
     there: list[Path] = []
     replace = Path.replace
@@ -262,7 +313,14 @@ def test_what_is_aside_in_another_form_is_not_mixed_with_it(archive: Archive) ->
 @pytest.mark.requirement("SEC-6")
 def test_an_item_that_cannot_be_read_is_kept_as_it_is(archive: Archive) -> None:
     archive.page("1", train={})
-    archive.write("bad", "metadata", _url("1"), b'{"perm', media_type="application/json", WARC_Refers_To="<urn:1>")
+    archive.write(
+        "bad",
+        "metadata",
+        _url("1"),
+        b'{"perm',
+        media_type="application/json",
+        WARC_Refers_To="<urn:1>",
+    )
     archive.expire()
     assert archive.is_of("item 1", "1", "1?")
     assert b"".join(_kept(archive)) == archive.octets["bad"]
@@ -281,7 +339,10 @@ def test_of_a_file_that_was_cut_off_nothing_is_lost(archive: Archive, *, in_full
         archive.page(page, train=uses)
     whole = archive.path.read_bytes()
     places = list(archive.octets)
-    ends = [sum(len(archive.octets[name]) for name in places[: number + 1]) for number in range(len(places))]
+    ends = [
+        sum(len(archive.octets[name]) for name in places[: number + 1])
+        for number in range(len(places))
+    ]
     for end in range(1, len(whole), 37 if in_full else 149):
         for path in archive.path.parent.iterdir():
             path.unlink()
@@ -295,7 +356,11 @@ def test_of_a_file_that_was_cut_off_nothing_is_lost(archive: Archive, *, in_full
 
 @pytest.mark.requirement("SEC-6")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(where=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255), ending=st.sampled_from([".warc", ".warc.gz"]))
+@given(
+    where=st.floats(0, 1, exclude_max=True),
+    bits=st.integers(1, 255),
+    ending=st.sampled_from([".warc", ".warc.gz"]),
+)
 def test_whatever_is_damaged_what_does_not_go_is_somewhere(
     where: float, bits: int, ending: str, tmp_path: Path, make_record: MakeRecord
 ) -> None:
@@ -333,22 +398,30 @@ def test_in_many_parts(monkeypatch: pytest.MonkeyPatch, archive: Archive, worker
     archive.item("late", "1", train={})
     assert len(list(open_reader(archive.path).parts())) > 5
     assert archive.expire(options=JobOptions(workers)) == ["expired:train 26"]
-    left = [name for number in range(0, 40, 3) for name in (f"item {number}", f"{number}", f"{number}?")]
+    left = [
+        name for number in range(0, 40, 3) for name in (f"item {number}", f"{number}", f"{number}?")
+    ]
     assert archive.is_of(*left[:3], "late", "1", "1?", *left[3:])
 
 
 @pytest.mark.requirement("ACAP-43")
-def test_of_an_answer_long_past_the_item_has_its_url(monkeypatch: pytest.MonkeyPatch, archive: Archive) -> None:
+def test_of_an_answer_long_past_the_item_has_its_url(
+    monkeypatch: pytest.MonkeyPatch, archive: Archive
+) -> None:
     monkeypatch.setattr(warc, "MAX_REMEMBERED", 1)
     monkeypatch.setattr(warc, "PART", 1)
     for number in range(4):
         archive.page(str(number), train={})
     archive.item("late", "0", train={})
     assert archive.expire(_url("0")) == ["taken-down 2"]
-    assert archive.is_of(*(name for number in (1, 2, 3) for name in (f"item {number}", f"{number}", f"{number}?")))
+    assert archive.is_of(
+        *(name for number in (1, 2, 3) for name in (f"item {number}", f"{number}", f"{number}?"))
+    )
 
 
-def test_a_file_that_grows_meanwhile_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch, archive: Archive) -> None:
+def test_a_file_that_grows_meanwhile_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, archive: Archive
+) -> None:
     archive.page("1", train=OVER)
     copy = warc_rewriting.Rewriter.copy
 
@@ -363,7 +436,9 @@ def test_a_file_that_grows_meanwhile_is_left_as_it_is(monkeypatch: pytest.Monkey
     assert [path.name for path in archive.path.parent.iterdir()] == [archive.path.name]
 
 
-def test_where_there_is_no_room_the_file_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch, archive: Archive) -> None:
+def test_where_there_is_no_room_the_file_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, archive: Archive
+) -> None:
     archive.page("1", train=OVER)
     archive.answer("other")
 

@@ -76,7 +76,9 @@ def test_what_goes(make_record: MakeRecord, uses: dict[str, Any], why: str) -> N
 )
 def test_taken_down(make_record: MakeRecord, url: str, goes: bool) -> None:
     record = make_record(index={}, fields={"url": "https://example.com/asked"})
-    assert expired(record, ExpiryTerms.create(UNTIL, taken_down=[url])).cause == ("taken-down" if goes else "")
+    assert expired(record, ExpiryTerms.create(UNTIL, taken_down=[url])).cause == (
+        "taken-down" if goes else ""
+    )
     assert expired({"url": url}, ExpiryTerms.create(UNTIL, taken_down=[url])).cause == "taken-down"
 
 
@@ -93,15 +95,20 @@ def test_taken_down(make_record: MakeRecord, url: str, goes: bool) -> None:
 )
 def test_taken_down_by_any_spelling(make_record: MakeRecord, url: str, goes: bool) -> None:
     terms = ExpiryTerms.create(UNTIL, taken_down=["https://example.com/bad/a"])
-    assert expired(make_record(index={}, fields={"url": url}), terms).cause == ("taken-down" if goes else "")
-    assert expired({"url": "https://example.com/bad/a"}, ExpiryTerms.create(UNTIL, taken_down=[url])).cause == (
-        "taken-down" if goes else "no-tag"
+    assert expired(make_record(index={}, fields={"url": url}), terms).cause == (
+        "taken-down" if goes else ""
     )
+    assert expired(
+        {"url": "https://example.com/bad/a"}, ExpiryTerms.create(UNTIL, taken_down=[url])
+    ).cause == ("taken-down" if goes else "no-tag")
 
 
 def test_what_has_no_limits_that_are_known(make_record: MakeRecord) -> None:
     assert expired({}, ExpiryTerms.create(UNTIL)).cause == "no-tag"
-    assert expired(make_record(index={"until": "soon"}), ExpiryTerms.create(UNTIL)).cause == "invalid-tag:uses"
+    assert (
+        expired(make_record(index={"until": "soon"}), ExpiryTerms.create(UNTIL)).cause
+        == "invalid-tag:uses"
+    )
     nowhere = make_record(index=AGAIN, fields={"url": None, "final_url": None})
     assert expired(nowhere, ExpiryTerms.create(UNTIL)).cause == ""
 
@@ -114,7 +121,10 @@ def test_what_has_no_limits_that_are_known(make_record: MakeRecord) -> None:
         (fetched("https://example.com/a", "2026-11-21T12:00:00.5+00:00"), True),
         (fetched("https://example.com/a", "2026-11-21T12:00:01"), True),  # without a zone: UTC
         (fetched("https://example.com/a#b", "2026-11-21T12:00:01+00:00"), True),
-        (fetched("https://example.com/b", "2026-11-21T12:00:01+00:00", "https://example.com/a"), True),
+        (
+            fetched("https://example.com/b", "2026-11-21T12:00:01+00:00", "https://example.com/a"),
+            True,
+        ),
         (fetched("https://example.com/a", "2026-11-21T12:00:00+00:00"), False),
         (fetched("https://example.com/a", "2026-11-21T13:00:00+02:00"), False),
         (fetched("https://example.com/b", "2026-11-21T12:00:01+00:00"), False),
@@ -131,7 +141,9 @@ def test_a_later_record_of_the_same_page(other: dict[str, Any], is_later: bool) 
 @pytest.mark.requirement("ACAP-32")
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=20), st.integers(0, 20))
 def test_in_parts_or_at_once(seen: list[tuple[int, int]], middle: int) -> None:
-    records = [fetched(f"https://example.com/{page}", f"2026-11-21T12:00:0{at}Z") for page, at in seen]
+    records = [
+        fetched(f"https://example.com/{page}", f"2026-11-21T12:00:0{at}Z") for page, at in seen
+    ]
     whole, first, second = Fetches(), Fetches(), Fetches()
     for place, record in enumerate(records):
         whole.note(record)
@@ -150,10 +162,18 @@ def test_pages() -> None:
 
 
 @pytest.mark.requirement("REACH-5")
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3), st.booleans()), max_size=60), st.integers(1, 5))
-def test_more_fetches_than_are_held_say_the_same(fetches: list[tuple[int, int, bool]], held: int) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3), st.booleans()), max_size=60),
+    st.integers(1, 5),
+)
+def test_more_fetches_than_are_held_say_the_same(
+    fetches: list[tuple[int, int, bool]], held: int
+) -> None:
     """By way of temporary files, merged from parts that were pickled or not."""
-    records = [fetched(f"https://example.com/{page}", f"2026-11-2{day}T12:00:00+00:00") for page, day, _ in fetches]
+    records = [
+        fetched(f"https://example.com/{page}", f"2026-11-2{day}T12:00:00+00:00")
+        for page, day, _ in fetches
+    ]
     all_held = recrawled(*records)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(expiry, "MAX_HELD", held)

@@ -45,7 +45,11 @@ NOW = datetime(2026, 12, 1, tzinfo=UTC)
         ("json", ("json", "permissions"), "json:permissions"),
         ("json:rights", ("json", "rights"), "json:rights"),
         ("sidecar:tags.jsonl", ("sidecar", "tags.jsonl"), "sidecar:tags.jsonl"),
-        ("sidecar:s3://bucket/%(name)s.jsonl", ("sidecar", "s3://bucket/%(name)s.jsonl"), "sidecar:s3://bucket/%(name)s.jsonl"),
+        (
+            "sidecar:s3://bucket/%(name)s.jsonl",
+            ("sidecar", "s3://bucket/%(name)s.jsonl"),
+            "sidecar:s3://bucket/%(name)s.jsonl",
+        ),
         ("sidecar:C:\\tags.jsonl", ("sidecar", "C:\\tags.jsonl"), "sidecar:C:\\tags.jsonl"),
         ("off", ("off", ""), "off"),
     ],
@@ -58,10 +62,26 @@ def test_setting(text: str, expected: tuple[str, str], shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "sidecar", "sidecar:", "json:", "off:x", "field:", "a b", "1st", "class", "_own", "a:b", "é"]
+    "text",
+    [
+        "",
+        "sidecar",
+        "sidecar:",
+        "json:",
+        "off:x",
+        "field:",
+        "a b",
+        "1st",
+        "class",
+        "_own",
+        "a:b",
+        "é",
+    ],
 )
 def test_setting_that_makes_no_sense(text: str) -> None:
-    with pytest.raises(PolicyError, match=r"^COMITY_TAG `.*` (is no place|names no file).*: write "):
+    with pytest.raises(
+        PolicyError, match=r"^COMITY_TAG `.*` (is no place|names no file).*: write "
+    ):
         TagSetting.parse(text, subject="COMITY_TAG")
 
 
@@ -78,7 +98,9 @@ def test_the_only_tag_is_found(make_record: MakeRecord, field: str) -> None:
     assert InField(field).find(record).field == field
 
 
-@pytest.mark.parametrize(("field", "source"), [("permissions", GUESSED), ("rights", InField("rights"))])
+@pytest.mark.parametrize(
+    ("field", "source"), [("permissions", GUESSED), ("rights", InField("rights"))]
+)
 def test_a_tag_that_is_text(make_record: MakeRecord, field: str, source: TagSource) -> None:
     record = moved(make_record(train={}), field, as_text=True)
     assert read(record, source).uses["train"].is_allowed
@@ -93,11 +115,17 @@ def test_data_of_the_items_own_beside_the_tag(make_record: MakeRecord) -> None:
         assert read(record | {"permissions": own}).uses["train"].is_allowed
 
 
-@pytest.mark.parametrize(("start", "end"), [("", ""), (" \n", ""), ("", ', "uses": {}'), ("", ', "cut')])
-def test_a_text_that_is_meant_as_a_tag_is_one_of_two(make_record: MakeRecord, start: str, end: str) -> None:
+@pytest.mark.parametrize(
+    ("start", "end"), [("", ""), (" \n", ""), ("", ', "uses": {}'), ("", ', "cut')]
+)
+def test_a_text_that_is_meant_as_a_tag_is_one_of_two(
+    make_record: MakeRecord, start: str, end: str
+) -> None:
     refusal = json.dumps(make_record(train=None)["permissions"])
     text = start + refusal.removesuffix("}") + (end if "cut" in end else f"{end}}}")
-    record = moved(make_record(train={}), "comity_permissions", as_text=True) | {"permissions": text}
+    record = moved(make_record(train={}), "comity_permissions", as_text=True) | {
+        "permissions": text
+    }
     with pytest.raises(TagError, match="several-tags"):
         read(record)
 
@@ -118,7 +146,10 @@ def test_of_two_tags_nobody_knows_which_counts(make_record: MakeRecord) -> None:
     with pytest.raises(TagError, match="several-tags"):
         read(record)
     assert apply_terms(record, Terms.of(["train"], now=NOW)).cause == "several-tags"
-    assert apply_terms(record, Terms.of(["train"], now=NOW, tags=InField("rights"))).cause == "deny:acap.disallow"
+    assert (
+        apply_terms(record, Terms.of(["train"], now=NOW, tags=InField("rights"))).cause
+        == "deny:acap.disallow"
+    )
     with pytest.raises(TagError, match="no-tag"):
         read({"url": "a", "data": forged}, InField("rights"))
 
@@ -137,7 +168,9 @@ def apart(record: Record) -> tuple[Record, dict[str, Any]]:
 
 
 def test_rows_are_found_by_what_the_item_says(tmp_path: Path, make_record: MakeRecord) -> None:
-    pairs = [apart(make_record(fields={"text": str(n)}, train={} if n % 2 else None)) for n in range(100)]
+    pairs = [
+        apart(make_record(fields={"text": str(n)}, train={} if n % 2 else None)) for n in range(100)
+    ]
     source = sidecar(tmp_path / "tags.jsonl", *((record, "u", tag) for record, tag in pairs))
     source = pickle.loads(pickle.dumps(source))
     assert len(source) == 100
@@ -149,7 +182,9 @@ def test_rows_are_found_by_what_the_item_says(tmp_path: Path, make_record: MakeR
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -158,17 +193,34 @@ JSON = st.recursive(
 def test_the_id_outlasts_lines_and_columns(records: list[Record]) -> None:
     ids = [item_id(record) for record in records]
     assert [item_id(json.loads(json.dumps(record))) for record in records] == ids
-    assert [item_id(record) for record in decode(encode(records)) if not isinstance(record, Unreadable)] == ids
-    assert [item_id({key: value for key, value in record.items() if value is not None}) for record in records] == ids
+    assert [
+        item_id(record) for record in decode(encode(records)) if not isinstance(record, Unreadable)
+    ] == ids
+    assert [
+        item_id({key: value for key, value in record.items() if value is not None})
+        for record in records
+    ] == ids
 
 
 def test_other_contents_have_other_ids() -> None:
-    different: list[Record] = [{}, {"a": 1}, {"a": "1"}, {"a": True}, {"a": [1]}, {"a": {}}, {"b": 1}, {"a": 1.5}, {"a": ""}]
+    different: list[Record] = [
+        {},
+        {"a": 1},
+        {"a": "1"},
+        {"a": True},
+        {"a": [1]},
+        {"a": {}},
+        {"b": 1},
+        {"a": 1.5},
+        {"a": ""},
+    ]
     assert len({item_id(record) for record in different}) == len(different)
 
 
 @pytest.mark.requirement("MEET-3")
-def test_content_of_several_pages_is_bound_by_all_of_them(tmp_path: Path, make_record: MakeRecord) -> None:
+def test_content_of_several_pages_is_bound_by_all_of_them(
+    tmp_path: Path, make_record: MakeRecord
+) -> None:
     record, permits = apart(make_record(train={}, index={"until": "2027-01-01T00:00:00Z"}))
     _, refuses = apart(make_record(train=None, index={}))
     source = sidecar(tmp_path / "tags.jsonl", (record, "a", permits), (record, "b", refuses))
@@ -195,7 +247,9 @@ def test_of_one_page_the_last_row_counts(tmp_path: Path, make_record: MakeRecord
 
 
 @pytest.mark.requirement("MEET-3")
-def test_a_row_that_was_cut_off_permits_nothing(tmp_path: Path, make_record: MakeRecord, *, in_full: bool) -> None:
+def test_a_row_that_was_cut_off_permits_nothing(
+    tmp_path: Path, make_record: MakeRecord, *, in_full: bool
+) -> None:
     """Wherever a killed process has stopped writing, and whatever the next one writes behind it."""
     record, tag = apart(make_record(train={}))
     whole, other = row(record, "a", tag), row(record, "b", tag)
@@ -209,28 +263,44 @@ def test_a_row_that_was_cut_off_permits_nothing(tmp_path: Path, make_record: Mak
                 assert str(error).startswith("invalid-tag")  # noqa: PT017  # either may be
             else:
                 assert uses["train"].is_allowed
-                assert end < len('{"id":"') + 64 + 1  # nothing of it says that it is about this item
+                assert (
+                    end < len('{"id":"') + 64 + 1
+                )  # nothing of it says that it is about this item
     path.write_bytes(whole[:-20] + b"\n" + whole)  # the page was fetched again
     assert read(record, Sidecar(path)).uses["train"].is_allowed
 
 
 @pytest.mark.usefixtures("processes")
 def test_several_processes_read_it(tmp_path: Path, make_record: MakeRecord) -> None:
-    pairs = [apart(make_record(fields={"text": str(n)}, train={} if n % 2 else None)) for n in range(200)]
+    pairs = [
+        apart(make_record(fields={"text": str(n)}, train={} if n % 2 else None)) for n in range(200)
+    ]
     source = sidecar(tmp_path / "tags.jsonl", *((record, "u", tag) for record, tag in pairs))
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(record) + "\n" for record, _ in pairs))
     terms = Terms.of(["train"], now=NOW, tags=source)
-    assert export([tmp_path / "items.jsonl"], tmp_path / "out.jsonl", terms, JobOptions(workers=2)).counts.kept == 100
+    assert (
+        export(
+            [tmp_path / "items.jsonl"], tmp_path / "out.jsonl", terms, JobOptions(workers=2)
+        ).counts.kept
+        == 100
+    )
 
 
 @pytest.mark.requirement("SEC-1")
 @pytest.mark.parametrize("pages", [1, 9])
 @pytest.mark.parametrize("is_cut", [False, True])
 def test_rows_of_the_same_content_are_read_once(
-    tmp_path: Path, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch, pages: int, *, is_cut: bool
+    tmp_path: Path,
+    make_record: MakeRecord,
+    monkeypatch: pytest.MonkeyPatch,
+    pages: int,
+    *,
+    is_cut: bool,
 ) -> None:
     tag = make_record(train={})["permissions"]
-    source = sidecar(tmp_path / "tags.jsonl", *(({"a": 1}, str(number % pages), tag) for number in range(9)))
+    source = sidecar(
+        tmp_path / "tags.jsonl", *(({"a": 1}, str(number % pages), tag) for number in range(9))
+    )
     if is_cut:
         source.path.write_bytes(source.path.read_bytes()[:-9])
     reads: list[int] = []
@@ -263,13 +333,17 @@ def test_a_sidecar_that_is_not_there(tmp_path: Path) -> None:
 PLACES = ["permissions", "rights", "json:permissions", "json:rights", "sidecar"]
 
 
-def stored(tmp_path: Path, records: list[Record], setting: str, ending: str) -> tuple[Path, TagSource]:
+def stored(
+    tmp_path: Path, records: list[Record], setting: str, ending: str
+) -> tuple[Path, TagSource]:
     """The records as a crawl with this COMITY_TAG leaves them."""
     kind, _, name = setting.rpartition(":")
     source: TagSource = InField(name)
     if setting == "sidecar":
         pairs = [apart(record) for record in records]
-        source = sidecar(tmp_path / "tags.jsonl", *((record, str(record["url"]), tag) for record, tag in pairs))
+        source = sidecar(
+            tmp_path / "tags.jsonl", *((record, str(record["url"]), tag) for record, tag in pairs)
+        )
         records = [record for record, _ in pairs]
     else:
         records = [moved(record, name, as_text=kind == "json") for record in records]
@@ -281,7 +355,13 @@ def stored(tmp_path: Path, records: list[Record], setting: str, ending: str) -> 
 
 def load(path: Path) -> list[Record]:
     reader = open_reader(path)
-    return [one for part in reader.parts() for batch in reader.read(part) for one in batch if not isinstance(one, Unreadable)]
+    return [
+        one
+        for part in reader.parts()
+        for batch in reader.read(part)
+        for one in batch
+        if not isinstance(one, Unreadable)
+    ]
 
 
 def some(make_record: MakeRecord) -> list[Record]:
@@ -290,11 +370,18 @@ def some(make_record: MakeRecord) -> list[Record]:
         make_record(train={}, fields={"url": "https://example.com/1"}),
         make_record(train=None, fields={"url": "https://example.com/2"}),
         make_record(train={}, elements=[quote], fields={"url": "https://example.com/3"}),
-        make_record(train={"until": "2026-11-30T00:00:00Z"}, fields={"url": "https://example.com/4"}),
+        make_record(
+            train={"until": "2026-11-30T00:00:00Z"}, fields={"url": "https://example.com/4"}
+        ),
         make_record(train={"max_words": 2}, fields={"url": "https://example.com/5"}),
         make_record(train={"until_recrawled": True}, fields={"url": "https://example.com/6"}),
         make_record(
-            train={}, fields={"url": "https://example.com/6", "fetched_at": "2026-11-25T00:00:00+00:00", "text": "Later."}
+            train={},
+            fields={
+                "url": "https://example.com/6",
+                "fetched_at": "2026-11-25T00:00:00+00:00",
+                "text": "Later.",
+            },
         ),
     ]
 
@@ -302,7 +389,9 @@ def some(make_record: MakeRecord) -> list[Record]:
 @pytest.mark.requirement("MEET-3", "MEET-5")
 @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
 @pytest.mark.parametrize("setting", PLACES)
-def test_an_export_is_the_same_wherever_the_tags_are(tmp_path: Path, make_record: MakeRecord, setting: str, ending: str) -> None:
+def test_an_export_is_the_same_wherever_the_tags_are(
+    tmp_path: Path, make_record: MakeRecord, setting: str, ending: str
+) -> None:
     plain, _ = stored(tmp_path, some(make_record), "permissions", ".jsonl")
     terms = Terms.of(["train"], now=NOW)
     expected = export([plain], tmp_path / "expected.jsonl", terms)
@@ -311,13 +400,17 @@ def test_an_export_is_the_same_wherever_the_tags_are(tmp_path: Path, make_record
         exported = export([path], tmp_path / out, terms._replace(tags=source))
         assert vars(exported.counts) == vars(expected.counts)
         name = "permissions" if setting == "sidecar" else setting.rpartition(":")[2]
-        for record, other in zip(load(tmp_path / out), load(tmp_path / "expected.jsonl"), strict=True):
+        for record, other in zip(
+            load(tmp_path / out), load(tmp_path / "expected.jsonl"), strict=True
+        ):
             tag = record.pop(name)
             assert isinstance(tag, str) == setting.startswith("json")
             assert (json.loads(tag) if isinstance(tag, str) else tag) == other.pop("permissions")
-            assert record == {key: value for key, value in other.items() if value is not None or ending == ".jsonl"} | (
-                {"html": None} if "html" in record else {}
-            )
+            assert record == {
+                key: value
+                for key, value in other.items()
+                if value is not None or ending == ".jsonl"
+            } | ({"html": None} if "html" in record else {})
         described = croissant.read(tmp_path / out)
         assert described
         fields = {field["name"]: field for field in described["recordSet"][0]["field"]}
@@ -344,7 +437,9 @@ def test_what_expires_goes_and_the_tags_stay_where_they_are(
     assert load(path) == before[:1]
 
 
-def test_an_export_of_a_crawl_with_a_sidecar_expires_with_it(tmp_path: Path, make_record: MakeRecord) -> None:
+def test_an_export_of_a_crawl_with_a_sidecar_expires_with_it(
+    tmp_path: Path, make_record: MakeRecord
+) -> None:
     path, source = stored(tmp_path, [make_record(train={})], "sidecar", ".jsonl")
     out = tmp_path / "train.jsonl"
     export([path], out, Terms.of(["train"], now=NOW, tags=source))

@@ -26,17 +26,34 @@ class Said(NamedTuple):
 class Policies:
     """Copies of policies that are had, by origin: of before a date, and of today. It can be pickled."""
 
-    def __init__(self, then: Mapping[str, Any], now: Mapping[str, Any] | None = None, *, missing: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        then: Mapping[str, Any],
+        now: Mapping[str, Any] | None = None,
+        *,
+        missing: Sequence[str] = (),
+    ) -> None:
         """`then`, `now`: origin -> path -> text. `missing`: URLs of files of which there is no copy."""
-        self._then = {origin: self._said(origin, files, THEN, missing) for origin, files in then.items()}
-        self._now = {origin: self._said(origin, files, NOW, missing) for origin, files in (now or {}).items()}
+        self._then = {
+            origin: self._said(origin, files, THEN, missing) for origin, files in then.items()
+        }
+        self._now = {
+            origin: self._said(origin, files, NOW, missing) for origin, files in (now or {}).items()
+        }
 
-    def _said(self, origin: str, files: Mapping[str, Any], at: datetime, missing: Sequence[str]) -> Said:
+    def _said(
+        self, origin: str, files: Mapping[str, Any], at: datetime, missing: Sequence[str]
+    ) -> Said:
         fetched = {
-            path: text if isinstance(text, Fetched) else Fetched(status=200, body=text.encode(), fetched_at=at)
+            path: text
+            if isinstance(text, Fetched)
+            else Fetched(status=200, body=text.encode(), fetched_at=at)
             for path, text in files.items()
         }
-        return Said(Site.from_files(origin, fetched), tuple(url for url in missing if url.startswith(origin)))
+        return Said(
+            Site.from_files(origin, fetched),
+            tuple(url for url in missing if url.startswith(origin)),
+        )
 
     def at(self, origin: str, moment: datetime) -> Said | None:
         return self._then.get(origin) if moment >= THEN else None
@@ -52,7 +69,10 @@ def record(kind: str, block: bytes, url: str = "https://a.test/", **fields: str)
         "WARC-Target-URI": url,
         "WARC-Date": "2024-05-18T01:58:10Z",
         "WARC-Record-ID": "",
-        "Content-Type": {"response": "application/http; msgtype=response", "request": "application/http"}.get(kind, "text/plain"),
+        "Content-Type": {
+            "response": "application/http; msgtype=response",
+            "request": "application/http",
+        }.get(kind, "text/plain"),
         "Content-Length": str(len(block)),
         **{name.replace("_", "-"): value for name, value in fields.items()},
     }
@@ -60,16 +80,28 @@ def record(kind: str, block: bytes, url: str = "https://a.test/", **fields: str)
     return b"WARC/1.1\r\n" + head.encode() + b"\r\n" + block + b"\r\n\r\n"
 
 
-def http(body: bytes, *fields: tuple[bytes, bytes], status: str = "200 OK", end: bytes = b"\r\n") -> bytes:
-    lines = [b"HTTP/1.1 " + status.encode(), *(name + b": " + value for name, value in fields or (HTML,))]
+def http(
+    body: bytes, *fields: tuple[bytes, bytes], status: str = "200 OK", end: bytes = b"\r\n"
+) -> bytes:
+    lines = [
+        b"HTTP/1.1 " + status.encode(),
+        *(name + b": " + value for name, value in fields or (HTML,)),
+    ]
     return end.join((*lines, b"", b"")) + body
 
 
-def page(body: bytes = b"<p>Hello</p>", *fields: tuple[bytes, bytes], url: str = "https://a.test/", **more: str) -> bytes:
+def page(
+    body: bytes = b"<p>Hello</p>",
+    *fields: tuple[bytes, bytes],
+    url: str = "https://a.test/",
+    **more: str,
+) -> bytes:
     return record("response", http(body, *(fields or (HTML,))), url, **more)
 
 
 def write(path: Path, *records: bytes) -> Path:
     """A file of these records, each a member of its own where the name says that it is compressed."""
-    path.write_bytes(b"".join(gzip.compress(one, 1) if path.suffix == ".gz" else one for one in records))
+    path.write_bytes(
+        b"".join(gzip.compress(one, 1) if path.suffix == ".gz" else one for one in records)
+    )
     return path

@@ -28,7 +28,10 @@ def tag() -> TaggedBatches:
 def allowed(rows: list[dict[str, Any]]) -> list[str]:
     """Of rows as columns have them."""
     return [
-        row["url"] for row in rows for use in row["permissions"]["uses"] if (use["use"], use["verdict"]) == ("train", "allow")
+        row["url"]
+        for row in rows
+        for use in row["permissions"]["uses"]
+        if (use["use"], use["verdict"]) == ("train", "allow")
     ]
 
 

@@ -45,10 +45,20 @@ class Everywhere:
 def fetched(made: dict[str, Any]) -> Fetched:
     headers = tuple((octets(name), octets(value)) for name, value in made.get("headers", ()))
     moments: dict[str, Any] = {
-        name: datetime.fromisoformat(made[name]) for name in ("fetched_at", "unreachable_since") if made.get(name)
+        name: datetime.fromisoformat(made[name])
+        for name in ("fetched_at", "unreachable_since")
+        if made.get(name)
     }
-    given: dict[str, Any] = {name: made[name] for name in ("url", "error", "oversized") if name in made}
-    return Fetched(status=made["status"], headers=headers, body=octets(made.get("body", "")), **given, **moments)
+    given: dict[str, Any] = {
+        name: made[name] for name in ("url", "error", "oversized") if name in made
+    }
+    return Fetched(
+        status=made["status"],
+        headers=headers,
+        body=octets(made.get("body", "")),
+        **given,
+        **moments,
+    )
 
 
 def agent_of(made: dict[str, Any]) -> Agent:
@@ -61,7 +71,9 @@ def agent_of(made: dict[str, Any]) -> Agent:
         automation_required=made.get("automation_required", False),
     )
     arrangements = (
-        Arrangement(one["host"], frozenset(one["features"]), frozenset(one["uses"]), one["reference"])
+        Arrangement(
+            one["host"], frozenset(one["features"]), frozenset(one["uses"]), one["reference"]
+        )
         for one in made.get("arrangements", ())
     )
     return replace(agent, arrangements=tuple(arrangements))
@@ -83,7 +95,9 @@ def captured(made: dict[str, Any]) -> bytes:
 
 def crawled(page: Page, fields: dict[str, Any]) -> dict[str, Any]:
     """The tag that the item pipeline writes for an item of the ready spiders."""
-    return page.tag_of({name: value for name, value in fields.items() if name != "permissions"}, DECLARED)
+    return page.tag_of(
+        {name: value for name, value in fields.items() if name != "permissions"}, DECLARED
+    )
 
 
 @settings(max_examples=60)
@@ -105,26 +119,49 @@ def compare_all(number: int) -> None:
 
     for made in cases(7, number):
         origin, now = grammar.ORIGIN, datetime.fromisoformat(made["now"])
-        site = Site.from_files(origin, {path: fetched(file) for path, file in made["files"].items()})
+        site = Site.from_files(
+            origin, {path: fetched(file) for path, file in made["files"].items()}
+        )
         agent = agent_of(made["agent"])
         with tempfile.TemporaryDirectory() as folder:
             path = write(Path(folder) / "pages.warc", captured(made))
             judge = Judge(Question.of(agent, now=max(now, NOW)), Everywhere(site))
             [record] = outcomes(judge, path)
-        headers = [(octets(name), octets(value.strip(" \t"))) for name, value in made["response"]["headers"]] + [(b"X-Any", b"1")]
-        page = site.page(agent, made["url"], status=200, headers=headers, body=octets(made["response"]["body"]), now=now)
+        headers = [
+            (octets(name), octets(value.strip(" \t")))
+            for name, value in made["response"]["headers"]
+        ] + [(b"X-Any", b"1")]
+        page = site.page(
+            agent,
+            made["url"],
+            status=200,
+            headers=headers,
+            body=octets(made["response"]["body"]),
+            now=now,
+        )
         if page.dated:
             first_seen = dict.fromkeys(page.dated, now)
             page = site.page(
-                agent, made["url"], headers=headers, body=octets(made["response"]["body"]), now=now, first_seen=first_seen
+                agent,
+                made["url"],
+                headers=headers,
+                body=octets(made["response"]["body"]),
+                now=now,
+                first_seen=first_seen,
             )
         wanted, tag = crawled(page, record), dict(record["permissions"])
         assert tag.pop("as_of") == "capture"
         if wanted["uses"]["crawl"]["verdict"] == "allow":
             assert json.dumps(tag) == json.dumps(wanted), (number, made)
         else:  # no crawl of ours would have it
-            allowed = [use for use, decision in tag["uses"].items() if decision["verdict"] == "allow"]
-            arranged = [use for use in allowed if tag["reasons"][tag["uses"][use]["because"][0]]["rule"] == "comity.arrangement"]
+            allowed = [
+                use for use, decision in tag["uses"].items() if decision["verdict"] == "allow"
+            ]
+            arranged = [
+                use
+                for use in allowed
+                if tag["reasons"][tag["uses"][use]["because"][0]]["rule"] == "comity.arrangement"
+            ]
             assert allowed == arranged, (number, made)
 
 

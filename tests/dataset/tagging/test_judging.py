@@ -17,7 +17,9 @@ from comity.policies.vocabulary.known_crawlers import training_crawlers
 from tests.dataset.tagging.archives import HTML, NOW, THEN, Policies
 
 ORIGIN = "https://a.test"
-OWN = Agent("examplebot", uses=("train", "index"), defaults={"train": Verdict.ALLOW, "index": Verdict.ALLOW})
+OWN = Agent(
+    "examplebot", uses=("train", "index"), defaults={"train": Verdict.ALLOW, "index": Verdict.ALLOW}
+)
 OPEN = {"/robots.txt": "User-agent: *\nAllow: /\n"}
 CLOSED = {"/robots.txt": "User-agent: *\nDisallow: /\n"}
 NO_TRAINING = {"/robots.txt": "User-agent: *\nContent-Signal: ai-train=no\nAllow: /\n"}
@@ -25,7 +27,11 @@ PAGE = CapturedPage(f"{ORIGIN}/", THEN, (HTML,), b"<p>Hello</p>")
 
 
 def tag(
-    page: CapturedPage = PAGE, policies: Any = None, agent: Agent = OWN, fields: Any = None, **question: Any
+    page: CapturedPage = PAGE,
+    policies: Any = None,
+    agent: Agent = OWN,
+    fields: Any = None,
+    **question: Any,
 ) -> dict[str, Any]:
     judge = Judge(Question.of(agent, now=NOW, **question), policies or Policies({ORIGIN: OPEN}))
     judged = pickle.loads(pickle.dumps(judge)).judged(page)
@@ -58,7 +64,9 @@ def deciding(made: dict[str, Any], use: str = "train") -> dict[str, Any]:
         (CLOSED, NO_TRAINING, "deny", "deny"),
     ],
 )
-def test_any_refusal_of_several_dates_refuses(then: Any, now: Any, of_capture: str, of_today: str) -> None:
+def test_any_refusal_of_several_dates_refuses(
+    then: Any, now: Any, of_capture: str, of_today: str
+) -> None:
     policies = Policies({ORIGIN: then}, {ORIGIN: now})
     made = {as_of: tag(policies=policies, as_of=as_of) for as_of in ("capture", "today", "both")}
     assert {as_of: verdict(one) for as_of, one in made.items()} == {
@@ -71,15 +79,25 @@ def test_any_refusal_of_several_dates_refuses(then: Any, now: Any, of_capture: s
     [earlier] = copy["earlier"]
     assert (copy["fetched_at"], earlier["fetched_at"]) == (NOW.isoformat(), THEN.isoformat())
     if then is not now and made["both"]["uses"]["train"]["verdict"] == "deny":
-        assert deciding(made["both"])["fetched_at"] == (THEN if of_capture == "deny" and of_today == "allow" else NOW).isoformat()
+        assert (
+            deciding(made["both"])["fetched_at"]
+            == (THEN if of_capture == "deny" and of_today == "allow" else NOW).isoformat()
+        )
 
 
 def test_what_may_not_be_fetched_may_not_be_used() -> None:
     made = tag(policies=Policies({ORIGIN: CLOSED}))
     assert {verdict(made, use) for use in made["uses"]} == {"deny"}
     assert deciding(made)["rule"] == "robots.disallow"
-    arranged = Agent("examplebot", uses=("train",), arrangements=(Arrangement("a.test", uses=frozenset({"train"})),))
-    assert verdict(tag(policies=Policies({ORIGIN: CLOSED}), agent=arranged, captured_by="CCBot")) == "allow"
+    arranged = Agent(
+        "examplebot",
+        uses=("train",),
+        arrangements=(Arrangement("a.test", uses=frozenset({"train"})),),
+    )
+    assert (
+        verdict(tag(policies=Policies({ORIGIN: CLOSED}), agent=arranged, captured_by="CCBot"))
+        == "allow"
+    )
 
 
 NAMED = {
@@ -95,12 +113,23 @@ def test_the_crawler_that_captured_it_was_refused() -> None:
     for by in (
         tag(SECRET, policies, captured_by="CCBot"),
         tag(SECRET._replace(crawler="CCBot/2.0 (https://commoncrawl.org/faq/)"), policies),
-        tag(SECRET._replace(crawler="Mozilla/5.0 (compatible; CCBot/2.0; +https://commoncrawl.org)"), policies),
+        tag(
+            SECRET._replace(
+                crawler="Mozilla/5.0 (compatible; CCBot/2.0; +https://commoncrawl.org)"
+            ),
+            policies,
+        ),
     ):
         assert {verdict(by, use) for use in ("crawl", "train", "index")} == {"deny"}
-        assert (deciding(by, "crawl")["agent"], deciding(by, "crawl")["text"]) == ("CCBot", "Disallow: /secret")
+        assert (deciding(by, "crawl")["agent"], deciding(by, "crawl")["text"]) == (
+            "CCBot",
+            "Disallow: /secret",
+        )
         assert deciding(by)["agent"] == "CCBot"
-    assert verdict(tag(SECRET._replace(crawler="CCBot/2.0"), policies, captured_by="otherbot")) == "allow"
+    assert (
+        verdict(tag(SECRET._replace(crawler="CCBot/2.0"), policies, captured_by="otherbot"))
+        == "allow"
+    )
 
 
 @pytest.mark.requirement("TAG-1")
@@ -122,7 +151,9 @@ def test_a_site_that_names_the_members_of_a_class_is_heard_on_request() -> None:
 
 
 def test_what_others_are_permitted_permits_nothing() -> None:
-    said = {"/robots.txt": "User-agent: GPTBot\nContent-Signal: ai-train=yes\nAllow: /\n\nUser-agent: *\nDisallow: /\n"}
+    said = {
+        "/robots.txt": "User-agent: GPTBot\nContent-Signal: ai-train=yes\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
+    }
     assert verdict(tag(policies=Policies({ORIGIN: said}), also=["GPTBot"])) == "deny"
     silent = Agent("examplebot", uses=("train",))
     open_to_gptbot = {"/robots.txt": "User-agent: GPTBot\nContent-Signal: ai-train=yes\nAllow: /\n"}
@@ -149,7 +180,9 @@ def test_what_the_page_says_counts(field: str) -> None:
 
 def test_restrictions_of_other_crawlers_restrict() -> None:
     page = PAGE._replace(fields=(HTML, (b"X-Robots-Tag", b"gptbot: max-snippet:20")))
-    agent = Agent("examplebot", uses=("present-snippet",), defaults={"present-snippet": Verdict.ALLOW})
+    agent = Agent(
+        "examplebot", uses=("present-snippet",), defaults={"present-snippet": Verdict.ALLOW}
+    )
     made = tag(page, agent=agent, also=["GPTBot"])
     assert made["uses"]["present-snippet"]["verdict"] == "allow"
     assert made["uses"]["present-snippet"]["max_chars"] == 20
@@ -164,9 +197,17 @@ def test_without_policies_nothing_is_permitted() -> None:
     policies = Policies({})
     made = tag(policies=policies)
     assert {verdict(made, use) for use in made["uses"]} == {"deny"}
-    assert (deciding(made)["rule"], made["uses"]["train"]["stated"]) == ("comity.no-policies", False)
-    assert tag(policies=Policies({ORIGIN: OPEN}), as_of="both")["uses"]["train"]["verdict"] == "deny"
-    assert tag(PAGE._replace(captured_at=THEN - timedelta(days=1)))["uses"]["train"]["verdict"] == "deny"
+    assert (deciding(made)["rule"], made["uses"]["train"]["stated"]) == (
+        "comity.no-policies",
+        False,
+    )
+    assert (
+        tag(policies=Policies({ORIGIN: OPEN}), as_of="both")["uses"]["train"]["verdict"] == "deny"
+    )
+    assert (
+        tag(PAGE._replace(captured_at=THEN - timedelta(days=1)))["uses"]["train"]["verdict"]
+        == "deny"
+    )
 
 
 @pytest.mark.requirement("TAG-3")
@@ -179,7 +220,9 @@ def test_the_operator_may_take_an_unknown_site_for_a_silent_one() -> None:
     ]
     assert made["policies"] == {}
     silent = Agent("examplebot", uses=("train",))
-    assert verdict(tag(policies=Policies({}), agent=silent, missing="allow")) == "deny"  # by the default
+    assert (
+        verdict(tag(policies=Policies({}), agent=silent, missing="allow")) == "deny"
+    )  # by the default
     refusing = PAGE._replace(fields=(HTML, (b"X-Robots-Tag", b"noai")))
     assert verdict(tag(refusing, Policies({}), missing="allow")) == "deny"
 
@@ -188,7 +231,12 @@ def test_the_operator_may_take_an_unknown_site_for_a_silent_one() -> None:
 def test_the_operator_may_keep_unknown_sites_apart() -> None:
     for policies in (Policies({}), Policies({ORIGIN: OPEN}, missing=[f"{ORIGIN}/robots.txt"])):
         assert Judge(Question.of(OWN, now=NOW, missing="keep-apart"), policies).judged(PAGE) is None
-    assert Judge(Question.of(OWN, now=NOW, missing="keep-apart"), Policies({ORIGIN: OPEN})).judged(PAGE) is not None
+    assert (
+        Judge(Question.of(OWN, now=NOW, missing="keep-apart"), Policies({ORIGIN: OPEN})).judged(
+            PAGE
+        )
+        is not None
+    )
 
 
 @pytest.mark.requirement("MEET-8")
@@ -206,9 +254,14 @@ def test_a_site_of_which_robots_txt_alone_is_missing() -> None:
     """What its other files state counts, whatever the operator takes robots.txt for."""
     unknown = Fetched(status=0, error="there is no copy of it")
     for ai, allowed in (("", "allow"), ("User-agent: *\nDisallow: train\n", "deny")):
-        policies = Policies({ORIGIN: {"/robots.txt": unknown, "/ai.txt": ai}}, missing=[f"{ORIGIN}/robots.txt"])
+        policies = Policies(
+            {ORIGIN: {"/robots.txt": unknown, "/ai.txt": ai}}, missing=[f"{ORIGIN}/robots.txt"]
+        )
         made = tag(policies=policies)
-        assert (verdict(made), "robots.unreachable" in [reason["rule"] for reason in made["reasons"]]) == ("deny", True)
+        assert (
+            verdict(made),
+            "robots.unreachable" in [reason["rule"] for reason in made["reasons"]],
+        ) == ("deny", True)
         made = tag(policies=policies, missing="allow")
         assert verdict(made) == allowed
         assert f"{ORIGIN}/robots.txt" not in made["policies"]
@@ -256,7 +309,10 @@ def test_no_date_is_needed_for_policies_of_today() -> None:
     ],
 )
 def test_other_spellings_of_a_url_are_the_same_page(url: str) -> None:
-    assert verdict(tag(SECRET._replace(url=url), Policies({ORIGIN: NAMED}), captured_by="CCBot")) == "deny"
+    assert (
+        verdict(tag(SECRET._replace(url=url), Policies({ORIGIN: NAMED}), captured_by="CCBot"))
+        == "deny"
+    )
 
 
 @pytest.mark.parametrize(
@@ -276,31 +332,48 @@ def test_a_url_of_no_host_is_no_site_of_which_nothing_is_known(url: str) -> None
 
 # Parts of pages
 
-QUOTES = {"/ai.txt": "User-agent: *\n  Path: /\n    Element: p.quote\n      Disallow: train\n", **OPEN}
+QUOTES = {
+    "/ai.txt": "User-agent: *\n  Path: /\n    Element: p.quote\n      Disallow: train\n",
+    **OPEN,
+}
 
 
 def test_elements_are_found_in_records() -> None:
     body = b"<html><body><main><p>Free</p><p class=quote>Not to be used</p></main></body></html>"
-    made = tag(PAGE._replace(body=body), Policies({ORIGIN: QUOTES}), fields={"text": "Free\nNot to be used", "url": "x"})
+    made = tag(
+        PAGE._replace(body=body),
+        Policies({ORIGIN: QUOTES}),
+        fields={"text": "Free\nNot to be used", "url": "x"},
+    )
     [element] = made["elements"]
     assert (element["deny"], element["spans"]) == (["train"], [["text", 5, 19]])
 
 
 def test_elements_of_a_page_that_is_not_at_hand_may_be_anywhere() -> None:
-    made = tag(CapturedPage(f"{ORIGIN}/", THEN), Policies({ORIGIN: QUOTES}), fields={"text": "Free", "url": "x", "more": ["a"]})
+    made = tag(
+        CapturedPage(f"{ORIGIN}/", THEN),
+        Policies({ORIGIN: QUOTES}),
+        fields={"text": "Free", "url": "x", "more": ["a"]},
+    )
     [element] = made["elements"]
     assert element["spans"] == [["text"], ["more"]]
     assert made["is_unread"] is True
 
 
 def test_elements_of_both_dates_and_of_all_crawlers_count() -> None:
-    asides = {"/ai.txt": "User-agent: GPTBot\n  Path: /\n    Element: aside\n      Disallow: train\n", **OPEN}
+    asides = {
+        "/ai.txt": "User-agent: GPTBot\n  Path: /\n    Element: aside\n      Disallow: train\n",
+        **OPEN,
+    }
     body = b"<html><body><main><p>Free</p><p class=quote>Quoted</p><aside>Aside</aside></main></body></html>"
     page, policies = PAGE._replace(body=body), Policies({ORIGIN: QUOTES}, {ORIGIN: asides})
     fields = {"text": "Free\nQuoted", "html": body.decode()}
     made = tag(page, policies, fields=fields, as_of="both", also=["GPTBot"])
     assert {element["selector"] for element in made["elements"]} == {"p.quote", "aside"}
-    assert {element["selector"] for element in tag(page, policies, fields=fields, as_of="both")["elements"]} == {"p.quote"}
+    assert {
+        element["selector"]
+        for element in tag(page, policies, fields=fields, as_of="both")["elements"]
+    } == {"p.quote"}
 
 
 def test_elements_are_cut_out_where_that_is_asked() -> None:

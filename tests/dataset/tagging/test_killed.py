@@ -50,11 +50,15 @@ for line in sys.stdin:
 
 
 @contextmanager
-def starting(source: Path, output: Path) -> Iterator[tuple[Callable[[int], int], Callable[[], int]]]:
+def starting(
+    source: Path, output: Path
+) -> Iterator[tuple[Callable[[int], int], Callable[[], int]]]:
     """Gives what tags, to be killed at a step (0: at none), and tells the steps that it took or how it was killed; and what tells
     the status of one that was not killed."""
     command, root = [sys.executable, "-c", RUN], Path(__file__).parents[3]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root) as starter:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
+    ) as starter:
         assert starter.stdout
         told = starter.stdout
 
@@ -71,7 +75,11 @@ def starting(source: Path, output: Path) -> Iterator[tuple[Callable[[int], int],
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
 def test_the_old_file_or_the_new_one(tmp_path: Path, name: str) -> None:
-    source = write(tmp_path / "in.warc.gz", *(page(url=url) for url in ("https://a.test/", "https://b.test/")), page()[:-9])
+    source = write(
+        tmp_path / "in.warc.gz",
+        *(page(url=url) for url in ("https://a.test/", "https://b.test/")),
+        page()[:-9],
+    )
     output = tmp_path / name
     manifest = output.with_name(f"{name}.croissant.json")
     with starting(source, output) as (tagged, status):
@@ -95,14 +103,22 @@ def test_the_old_folder_or_the_new_one(tmp_path: Path) -> None:
     sources, output = tmp_path / "in", tmp_path / "out"
     sources.mkdir()
     for name in ("a", "b"):
-        write(sources / f"{name}.warc.gz", *(page(url=url) for url in ("https://a.test/", "https://b.test/")), page()[:-9])
+        write(
+            sources / f"{name}.warc.gz",
+            *(page(url=url) for url in ("https://a.test/", "https://b.test/")),
+            page()[:-9],
+        )
     manifest = tmp_path / "out.croissant.json"
     with starting(sources, output) as (tagged, status):
 
         def made() -> tuple[int, dict[str, bytes], bytes]:
             steps = tagged(0)
             assert status() == 0
-            return steps, {file.name: file.read_bytes() for file in output.iterdir()}, manifest.read_bytes()
+            return (
+                steps,
+                {file.name: file.read_bytes() for file in output.iterdir()},
+                manifest.read_bytes(),
+            )
 
         _, old, described_before = made()
         write(sources / "a.warc.gz", page(url="https://a.test/new"))
@@ -116,9 +132,15 @@ def test_the_old_folder_or_the_new_one(tmp_path: Path) -> None:
                 (output / name).write_bytes(octets)
             manifest.write_bytes(described_before)
             killed += (ended := tagged(last)) == -signal.SIGKILL
-            if ended != -signal.SIGKILL:  # with less that a killed one has left it takes fewer steps
+            if (
+                ended != -signal.SIGKILL
+            ):  # with less that a killed one has left it takes fewer steps
                 assert status() == 0
-            found = {file.name: file.read_bytes() for file in output.iterdir()} if output.exists() else None
+            found = (
+                {file.name: file.read_bytes() for file in output.iterdir()}
+                if output.exists()
+                else None
+            )
             assert found in (old, new, None), last
             if manifest.exists():
                 assert found == (new if manifest.read_bytes() == described else old), last

@@ -61,7 +61,9 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def test_a_capture(path: Path) -> None:
     write(path, record("warcinfo", b"software: x\r\n"), page(BODY))
-    assert only(path) == CapturedPage("https://a.test/", THEN, ((b"content-type", HTML[1]),), BODY, 200)
+    assert only(path) == CapturedPage(
+        "https://a.test/", THEN, ((b"content-type", HTML[1]),), BODY, 200
+    )
 
 
 def test_what_is_no_page_is_left_out_and_counted(path: Path) -> None:
@@ -78,12 +80,26 @@ def test_what_is_no_page_is_left_out_and_counted(path: Path) -> None:
         page(BODY),
     )
     left_out = Counter(one.left_out for one in read(path) if isinstance(one, CapturedRecord))
-    assert left_out == {"": 1, "policy file": 2, "status 404": 1, "status 301": 1, "scheme dns": 1, "scheme urn": 1}
+    assert left_out == {
+        "": 1,
+        "policy file": 2,
+        "status 404": 1,
+        "status 301": 1,
+        "scheme dns": 1,
+        "scheme urn": 1,
+    }
 
 
 @pytest.mark.requirement("TAG-1", "TAG-3")
 @pytest.mark.parametrize(
-    "url", ["https://[x/", "https://refusing.test\\@a.test/", "http:///", "https://a.test:x/", "https://a%2Fb/"]
+    "url",
+    [
+        "https://[x/",
+        "https://refusing.test\\@a.test/",
+        "http:///",
+        "https://a.test:x/",
+        "https://a%2Fb/",
+    ],
 )
 @pytest.mark.parametrize("kind", ["response", "conversion"])
 def test_pages_without_a_host_are_pages(path: Path, url: str, kind: str) -> None:
@@ -117,23 +133,40 @@ def test_codings_are_taken_off(path: Path, coding: str, coded: bytes) -> None:
 
 
 @pytest.mark.parametrize("piece", [1, 2, 19, 20, 21, 4096])
-def test_members_and_frames_wherever_they_are_cut(path: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+def test_members_and_frames_wherever_they_are_cut(
+    path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
     monkeypatch.setattr(warc, "PIECE", piece)
     members = b"".join(packed(BODY[number : number + 1]) for number in range(len(BODY)))
-    frames = b"".join(zstd.compress(BODY[number : number + 1]) + b"\x50\x2a\x4d\x18\1\0\0\0x" for number in range(len(BODY)))
+    frames = b"".join(
+        zstd.compress(BODY[number : number + 1]) + b"\x50\x2a\x4d\x18\1\0\0\0x"
+        for number in range(len(BODY))
+    )
     write(
         path,
-        *(page(members + more, HTML, (b"Content-Encoding", b"gzip")) for more in (b"", b"\0" * 9, packed(b"more")[:-1])),
-        *(page(frames + more, HTML, (b"Content-Encoding", b"zstd")) for more in (b"", b"\0" * 9, zstd.compress(b"more")[:-1])),
+        *(
+            page(members + more, HTML, (b"Content-Encoding", b"gzip"))
+            for more in (b"", b"\0" * 9, packed(b"more")[:-1])
+        ),
+        *(
+            page(frames + more, HTML, (b"Content-Encoding", b"zstd"))
+            for more in (b"", b"\0" * 9, zstd.compress(b"more")[:-1])
+        ),
     )
     cut = "the compressed body breaks off"
-    assert [(one.body[: len(BODY)], one.unread) for one in pages(path) if one.body] == [(BODY, ""), (BODY, ""), (BODY, cut)] * 2
+    assert [(one.body[: len(BODY)], one.unread) for one in pages(path) if one.body] == [
+        (BODY, ""),
+        (BODY, ""),
+        (BODY, cut),
+    ] * 2
 
 
 def test_chunks(path: Path) -> None:
     chunked = (b"Transfer-Encoding", b"chunked")
     body = b"5\r\n<html\r\n%x;x=y\r\n%s\r\n0\r\n\r\n" % (len(BODY) - 5, BODY[5:])
-    write(path, page(body, HTML, chunked), page(BODY, HTML, chunked), page(body[:20], HTML, chunked))
+    write(
+        path, page(body, HTML, chunked), page(BODY, HTML, chunked), page(body[:20], HTML, chunked)
+    )
     whole, taken_off, cut = pages(path)
     assert (whole.body, whole.unread, taken_off.body, taken_off.unread) == (BODY, "", BODY, "")
     assert cut.unread == "the body in chunks breaks off"
@@ -152,11 +185,16 @@ CHUNKS = b"5\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n" % (BODY[:5], len(BODY) - 5, BODY[5:
         ([CHUNKED], CHUNKS.replace(b"\r\n", b"\n")),
         ([CHUNKED], b"0" * 9 + CHUNKS),
         ([(b"Transfer-Encoding", b"binary")], BODY),
-        ([(b"Transfer-Encoding", b"gzip, chunked")], BODY),  # the archive has taken both off, and left the field
+        (
+            [(b"Transfer-Encoding", b"gzip, chunked")],
+            BODY,
+        ),  # the archive has taken both off, and left the field
         ([IDENTITY], BODY),
     ],
 )
-def test_transfer_codings_are_taken_off(path: Path, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
+def test_transfer_codings_are_taken_off(
+    path: Path, fields: list[tuple[bytes, bytes]], body: bytes
+) -> None:
     write(path, page(body, HTML, *fields))
     assert (only(path).body, only(path).unread) == (BODY, "")
 
@@ -165,12 +203,17 @@ def test_transfer_codings_are_taken_off(path: Path, fields: list[tuple[bytes, by
 @pytest.mark.parametrize(
     ("fields", "body"),
     [
-        ([(b"Transfer-Encoding", b"gzip, chunked")], b"%x\r\n%s\r\n0\r\n\r\n" % (len(packed(BODY)), packed(BODY))),
+        (
+            [(b"Transfer-Encoding", b"gzip, chunked")],
+            b"%x\r\n%s\r\n0\r\n\r\n" % (len(packed(BODY)), packed(BODY)),
+        ),
         ([(b"Transfer-Encoding", b"gzip"), CHUNKED], packed(BODY)),
         ([(b"Transfer-Encoding", b"gzip")], packed(BODY)),
     ],
 )
-def test_transfer_codings_that_cannot_be_taken_off(path: Path, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
+def test_transfer_codings_that_cannot_be_taken_off(
+    path: Path, fields: list[tuple[bytes, bytes]], body: bytes
+) -> None:
     write(path, page(body, HTML, *fields))
     assert only(path).unread == "Transfer-Encoding gzip cannot be taken off"
 
@@ -182,7 +225,11 @@ def test_a_part_of_a_page_is_unread(path: Path, kind: str) -> None:
     if kind == "response":
         write(path, record("response", part))
     elif kind == "original":
-        write(path, record("response", part, **ORIGINAL), record("revisit", b"", WARC_Refers_To="<urn:uuid:1>"))
+        write(
+            path,
+            record("response", part, **ORIGINAL),
+            record("revisit", b"", WARC_Refers_To="<urn:uuid:1>"),
+        )
     else:
         write(path, page(BODY, **ORIGINAL), record("revisit", part, WARC_Refers_To="<urn:uuid:1>"))
     assert pages(path)[-1].unread == "a part of the page (HTTP status 206)"
@@ -197,7 +244,14 @@ def test_a_part_of_a_page_is_unread(path: Path, kind: str) -> None:
         ({}, http(BODY, HTML, (b"Content-Length", b"100000, 100000"))),
         ({}, http(BODY, HTML, (b"Content-Length", b"5"), (b"Content-Length", b"100000"))),
         ({}, http(packed(BODY * 9)[:-12], HTML, (b"Content-Encoding", b"gzip"))),
-        ({}, http(zstd.compress(BODY * 9) + zstd.compress(BODY * 9)[:-3], HTML, (b"Content-Encoding", b"zstd"))),
+        (
+            {},
+            http(
+                zstd.compress(BODY * 9) + zstd.compress(BODY * 9)[:-3],
+                HTML,
+                (b"Content-Encoding", b"zstd"),
+            ),
+        ),
     ],
     ids=["truncated", "segment", "length", "length twice", "two lengths", "gzip", "zstd"],
 )
@@ -209,7 +263,11 @@ def test_what_is_cut_off_says_so(path: Path, fields: dict[str, str], block: byte
 def test_header_fields(path: Path) -> None:
     many = [(b"X-%d" % number, b"x") for number in range(10_000)]
     fields = [HTML, *many, (b"Content-Usage", b"search=y,\r\n  train-ai=n"), (b"X-\xff", b"\xfe")]
-    write(path, page(BODY, *fields), record("response", http(BODY, HTML, (b"Content-Usage", b"train-ai=n"), end=b"\n")))
+    write(
+        path,
+        page(BODY, *fields),
+        record("response", http(BODY, HTML, (b"Content-Usage", b"train-ai=n"), end=b"\n")),
+    )
     first, second = pages(path)
     assert len(first.fields) == 10_003
     assert dict(first.fields)[b"content-usage"] == b"search=y, train-ai=n"
@@ -217,27 +275,48 @@ def test_header_fields(path: Path) -> None:
 
 
 @pytest.mark.requirement("TAG-1")
-@pytest.mark.parametrize("media_type", ["", "text/html", "application/octet-stream", "application/http;msgtype=request"])
+@pytest.mark.parametrize(
+    "media_type", ["", "text/html", "application/octet-stream", "application/http;msgtype=request"]
+)
 def test_an_answer_of_http_is_one_by_its_beginning(path: Path, media_type: str) -> None:
     """Whatever the record says that it is: what its header fields refuse is heard."""
-    refusing, gone = http(BODY, HTML, (b"Content-Usage", b"train-ai=n")), http(BODY, status="404 Not Found")
+    refusing, gone = (
+        http(BODY, HTML, (b"Content-Usage", b"train-ai=n")),
+        http(BODY, status="404 Not Found"),
+    )
     write(path, *(record("response", block, Content_Type=media_type) for block in (refusing, gone)))
     assert only(path) == CapturedPage(
-        "https://a.test/", THEN, ((b"content-type", HTML[1]), (b"content-usage", b"train-ai=n")), BODY, 200
+        "https://a.test/",
+        THEN,
+        ((b"content-type", HTML[1]), (b"content-usage", b"train-ai=n")),
+        BODY,
+        200,
     )
-    assert [one.left_out for one in read(path) if isinstance(one, CapturedRecord)] == ["", "status 404"]
+    assert [one.left_out for one in read(path) if isinstance(one, CapturedRecord)] == [
+        "",
+        "status 404",
+    ]
 
 
 @pytest.mark.requirement("TAG-1")
 def test_a_response_without_its_header_fields_is_unread(path: Path) -> None:
-    write(path, record("response", BODY, Content_Type="text/html"), record("resource", BODY, Content_Type="text/html"))
-    assert [(one.body, one.unread) for one in pages(path)] == [(BODY, "no answer of HTTP"), (BODY, "")]
+    write(
+        path,
+        record("response", BODY, Content_Type="text/html"),
+        record("resource", BODY, Content_Type="text/html"),
+    )
+    assert [(one.body, one.unread) for one in pages(path)] == [
+        (BODY, "no answer of HTTP"),
+        (BODY, ""),
+    ]
 
 
 @pytest.mark.requirement("TAG-1")
 @pytest.mark.parametrize("kind", ["Response", "RESOURCE", "Conversion"])
 def test_types_of_records_in_any_case(path: Path, kind: str) -> None:
-    block, media_type = (http(BODY), "application/http") if kind == "Response" else (BODY, "text/html")
+    block, media_type = (
+        (http(BODY), "application/http") if kind == "Response" else (BODY, "text/html")
+    )
     records = [record(name, block, Content_Type=media_type) for name in (kind, kind.lower())]
     write(path, *records, record("", block, Content_Type=media_type))
     first, second, untyped = read(path)
@@ -259,13 +338,18 @@ NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
     "fields",
     [
         {"WARC_Refers_To": "<urn:uuid:1>"},
-        {"WARC_Refers_To_Target_URI": "https://a.test/", "WARC_Refers_To_Date": "2024-05-18T01:58:10Z"},
+        {
+            "WARC_Refers_To_Target_URI": "https://a.test/",
+            "WARC_Refers_To_Date": "2024-05-18T01:58:10Z",
+        },
         {"WARC_Profile": IDENTICAL, "WARC_Payload_Digest": "sha1:AAAA"},
         {"WARC_Profile": NOT_MODIFIED, "WARC_Refers_To": "<urn:uuid:1>"},
     ],
 )
 @pytest.mark.parametrize("far", [False, True])
-def test_a_revisit_has_the_body_of_its_original(path: Path, fields: dict[str, str], *, far: bool) -> None:
+def test_a_revisit_has_the_body_of_its_original(
+    path: Path, fields: dict[str, str], *, far: bool
+) -> None:
     original = page(BODY, HTML, (b"X-Robots-Tag", b"noindex"), **ORIGINAL)
     status = "304 Not Modified" if fields.get("WARC_Profile") == NOT_MODIFIED else "200 OK"
     revisit = record(
@@ -275,7 +359,10 @@ def test_a_revisit_has_the_body_of_its_original(path: Path, fields: dict[str, st
         Content_Type="application/http",
         **fields,
     )
-    noise = [record("request", bytes(range(256)) * 8192) for _ in range(3 if path.suffix == ".warc" and far else 0)]
+    noise = [
+        record("request", bytes(range(256)) * 8192)
+        for _ in range(3 if path.suffix == ".warc" and far else 0)
+    ]
     write(path, original, *noise, revisit)
     assert len(list(warc.Reader(path).parts())) == (2 if noise else 1)
     first, again = pages(path)
@@ -291,7 +378,12 @@ def test_a_revisit_without_its_original_is_named(path: Path) -> None:
         record("revisit", b"", WARC_Record_ID="<urn:uuid:2>", WARC_Refers_To="<urn:uuid:2>"),
         record("revisit", b"", WARC_Record_ID="<urn:uuid:3>", WARC_Refers_To="<urn:uuid:4>"),
         record("revisit", b"", WARC_Record_ID="<urn:uuid:4>", WARC_Refers_To="<urn:uuid:3>"),
-        record("revisit", b"", WARC_Refers_To_Target_URI="https://a.test/", WARC_Refers_To_Date="2024-05-18T01:58:10Z"),
+        record(
+            "revisit",
+            b"",
+            WARC_Refers_To_Target_URI="https://a.test/",
+            WARC_Refers_To_Date="2024-05-18T01:58:10Z",
+        ),
     ]
     write(path, *revisits)
     assert errors(path) == ["a revisit whose original is not in this file"] * 5
@@ -299,7 +391,12 @@ def test_a_revisit_without_its_original_is_named(path: Path) -> None:
 
 @pytest.mark.requirement("TAG-1")
 @pytest.mark.parametrize(
-    "block", [b"HTTP/1.1 200 OK\r\nContent-Usage: train-ai=n\r\n", b"HTTP/1.1 200 OK\r\nContent-Us", b"HTTP/1.1 200"]
+    "block",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Usage: train-ai=n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Us",
+        b"HTTP/1.1 200",
+    ],
 )
 def test_a_revisit_whose_header_does_not_end_is_unread(path: Path, block: bytes) -> None:
     write(path, page(BODY, **ORIGINAL), record("revisit", block, WARC_Refers_To="<urn:uuid:1>"))
@@ -311,7 +408,11 @@ def test_texts_without_their_pages(path: Path) -> None:
     write(path, record("conversion", "Schön".encode(), Content_Type="text/plain"))
     [one] = read(path)
     assert isinstance(one, CapturedRecord)
-    assert (one["text"], one["url"], one.page) == ("Schön", "https://a.test/", CapturedPage("https://a.test/", THEN))
+    assert (one["text"], one["url"], one.page) == (
+        "Schön",
+        "https://a.test/",
+        CapturedPage("https://a.test/", THEN),
+    )
 
 
 # Who captured it
@@ -319,14 +420,19 @@ def test_texts_without_their_pages(path: Path) -> None:
 
 @pytest.mark.parametrize("behind", [False, True])
 def test_the_crawler_of_requests(path: Path, *, behind: bool) -> None:
-    request = record("request", b"GET / HTTP/1.1\r\nHost: a.test\r\nUser-Agent: CCBot/2.0 (x)\r\n\r\n")
+    request = record(
+        "request", b"GET / HTTP/1.1\r\nHost: a.test\r\nUser-Agent: CCBot/2.0 (x)\r\n\r\n"
+    )
     write(path, *([page(), request] if behind else [request, page()]))
     assert only(path).crawler == "CCBot/2.0 (x)"
 
 
 def test_the_crawler_of_a_warcinfo(path: Path) -> None:
     """It is that of all that follows, also in later parts."""
-    infos = [record("warcinfo", f"software: x\r\nhttp-header-user-agent: {name}/1\r\n".encode()) for name in ("one", "two")]
+    infos = [
+        record("warcinfo", f"software: x\r\nhttp-header-user-agent: {name}/1\r\n".encode())
+        for name in ("one", "two")
+    ]
     noise = [record("metadata", bytes(range(256)) * 8192) for _ in range(3)]
     write(path, infos[0], page(), infos[1], page(), *noise, page())
     assert [one.crawler for one in pages(path)] == ["one/1", "two/1", "two/1"]
@@ -360,9 +466,18 @@ def test_what_cannot_be_read_is_named(path: Path, block: bytes, error: str) -> N
 def test_a_record_that_covers_another_is_named(path: Path, length: int) -> None:
     """What the other one says is no part of the page."""
     other = page(b"SECRET", HTML, (b"Content-Usage", b"train-ai=n"), url="https://refusing.test/")
-    block = http(BODY[:length], HTML, (b"Content-Length", b"%d" % length)) + b"\r\n\r\n" + other.removesuffix(b"\r\n\r\n")
+    block = (
+        http(BODY[:length], HTML, (b"Content-Length", b"%d" % length))
+        + b"\r\n\r\n"
+        + other.removesuffix(b"\r\n\r\n")
+    )
     revisit = record("revisit", b"", WARC_Refers_To="<urn:uuid:1>")
-    write(path, record("response", block, **ORIGINAL), revisit, page(BODY, HTML, (b"Content-Length", b"5")))
+    write(
+        path,
+        record("response", block, **ORIGINAL),
+        revisit,
+        page(BODY, HTML, (b"Content-Length", b"5")),
+    )
     assert errors(path) == ["its length covers another record"] * 2
     assert only(path).body == BODY
 
@@ -398,7 +513,10 @@ def test_no_damage_raises_and_none_changes_a_page(data: Any) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / data.draw(st.sampled_from(["a.warc", "a.warc.gz"]))
-        write(path, *(page(BODY + b"%d" % number, url=f"https://a.test/{number}") for number in range(4)))
+        write(
+            path,
+            *(page(BODY + b"%d" % number, url=f"https://a.test/{number}") for number in range(4)),
+        )
         octets = path.read_bytes()
         start = data.draw(st.integers(0, len(octets)))
         end = data.draw(st.integers(start, len(octets)))
@@ -424,16 +542,27 @@ METHODS = {
     "behind": ([page(), request("POST"), page()], ["POST", "GET"]),
     "each before": ([request("POST"), page(), request("GET"), page()], ["POST", "GET"]),
     "each behind": ([page(), request("GET"), page(), request("POST")], ["GET", "POST"]),
-    "before, with more between": ([request("POST"), record("metadata", b"a: b\r\n"), page()], ["POST"]),
-    "of other URLs": ([request("POST", B), page(), request("POST", C), page(url=B)], ["GET", "GET"]),
-    "no method": ([record("request", b""), page(), record("request", b"\xff\xff"), page()], ["GET", "GET"]),
+    "before, with more between": (
+        [request("POST"), record("metadata", b"a: b\r\n"), page()],
+        ["POST"],
+    ),
+    "of other URLs": (
+        [request("POST", B), page(), request("POST", C), page(url=B)],
+        ["GET", "GET"],
+    ),
+    "no method": (
+        [record("request", b""), page(), record("request", b"\xff\xff"), page()],
+        ["GET", "GET"],
+    ),
     "small letters": ([request("post"), page()], ["POST"]),
 }
 
 
 @pytest.mark.parametrize("size", [1, warc.PART], ids=["a part for each", "one part"])
 @pytest.mark.parametrize("case", METHODS)
-def test_the_method_is_that_of_the_request_beside_it(path: Path, monkeypatch: pytest.MonkeyPatch, case: str, size: int) -> None:
+def test_the_method_is_that_of_the_request_beside_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch, case: str, size: int
+) -> None:
     monkeypatch.setattr(warc, "PART", size)
     records, methods = METHODS[case]
     write(path, *records)
@@ -443,6 +572,13 @@ def test_the_method_is_that_of_the_request_beside_it(path: Path, monkeypatch: py
 @pytest.mark.skipif(not REAL.exists(), reason="the capture of Common Crawl is not at hand")
 def test_a_capture_of_common_crawl() -> None:
     [one] = pages(REAL)
-    assert (one.url, one.crawler) == ("https://an.wikipedia.org/wiki/Escopete", "CCBot/2.0 (https://commoncrawl.org/faq/)")
+    assert (one.url, one.crawler) == (
+        "https://an.wikipedia.org/wiki/Escopete",
+        "CCBot/2.0 (https://commoncrawl.org/faq/)",
+    )
     assert one.captured_at is not None
-    assert (one.captured_at.isoformat(), len(one.body or b""), one.unread) == ("2024-05-18T01:58:10+00:00", 72848, "")
+    assert (one.captured_at.isoformat(), len(one.body or b""), one.unread) == (
+        "2024-05-18T01:58:10+00:00",
+        72848,
+        "",
+    )

@@ -30,13 +30,21 @@ from comity.policies.elements.redaction import redacted_fields
 from comity.policies.formats import FORMATS
 from comity.policies.formats.distrusted import distrusted
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import AgentReading, ElementRuleSet, Format, SiteReading, WellKnown
+from comity.policies.formats.format import (
+    AgentReading,
+    ElementRuleSet,
+    Format,
+    SiteReading,
+    WellKnown,
+)
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
 THEN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)
-AGENT = Agent("examplebot", uses=("train", "index"), defaults={"train": Verdict.ALLOW, "index": Verdict.ALLOW})
+AGENT = Agent(
+    "examplebot", uses=("train", "index"), defaults={"train": Verdict.ALLOW, "index": Verdict.ALLOW}
+)
 
 ROBOTS = "/robots.txt"
 TDMREP = "/.well-known/tdmrep.json"
@@ -47,14 +55,22 @@ Files = Mapping[str, str | Fetched]
 
 def site(files: Files, at: datetime = THEN) -> Site:
     fetched = {
-        path: file if isinstance(file, Fetched) else Fetched(status=200, body=file.encode(), fetched_at=at)
+        path: file
+        if isinstance(file, Fetched)
+        else Fetched(status=200, body=file.encode(), fetched_at=at)
         for path, file in {ROBOTS: "", **files}.items()
     }
     return Site.from_files(ORIGIN, fetched)
 
 
 def record(
-    files: Files, *, headers: Mapping[str, str] | None = None, body: str = "", agent: Agent = AGENT, url: str = URL, **more: Any
+    files: Files,
+    *,
+    headers: Mapping[str, str] | None = None,
+    body: str = "",
+    agent: Agent = AGENT,
+    url: str = URL,
+    **more: Any,
 ) -> dict[str, Any]:
     """As a crawl under these files makes it."""
     fields = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
@@ -63,7 +79,12 @@ def record(
 
 
 def today(
-    made: dict[str, Any], files: Files, *, agent: Agent = AGENT, now: datetime = NOW, uses: tuple[str, ...] = ()
+    made: dict[str, Any],
+    files: Files,
+    *,
+    agent: Agent = AGENT,
+    now: datetime = NOW,
+    uses: tuple[str, ...] = (),
 ) -> Rechecked:
     before = copy.deepcopy(made)
     found = rechecked(made, {ORIGIN: site(files, NOW)}.get, Today(agent, now, uses))
@@ -97,8 +118,18 @@ FREE = '[{"location": "/*", "tdm-reservation": 0}]'
         ({ROBOTS: NO_TRAINING}, {ROBOTS: NO_TRAINING}, {}, []),
         ({}, {TDMREP: RESERVED}, {"train": LOST}, ["tdmrep.reserved"]),
         ({TDMREP: RESERVED}, {TDMREP: FREE}, {"train": GAINED}, []),
-        ({}, {AUTOMATION: "User-agent: *\nScope: /\nAllowed-Methods: POST\n"}, {"crawl": LOST}, ["automation.method"]),
-        ({}, {ROBOTS: "ACAP-crawler: *\nACAP-disallow-index: /news/\n"}, {"index": LOST}, ["acap.disallow"]),
+        (
+            {},
+            {AUTOMATION: "User-agent: *\nScope: /\nAllowed-Methods: POST\n"},
+            {"crawl": LOST},
+            ["automation.method"],
+        ),
+        (
+            {},
+            {ROBOTS: "ACAP-crawler: *\nACAP-disallow-index: /news/\n"},
+            {"index": LOST},
+            ["acap.disallow"],
+        ),
         ({}, {ROBOTS: "ACAP-crawler: *\nACAP-disallow-follow: /news/\n"}, {"follow": LOST}, []),
         (
             {ROBOTS: "User-agent: *\nVisit-time: 0000-2359\nAllow: /\n"},
@@ -108,9 +139,15 @@ FREE = '[{"location": "/*", "tdm-reservation": 0}]'
         ),
     ],
 )
-def test_what_files_say_is_asked_again(then: Files, now: Files, changed: dict[str, str], refusing: list[str]) -> None:
+def test_what_files_say_is_asked_again(
+    then: Files, now: Files, changed: dict[str, str], refusing: list[str]
+) -> None:
     found = today(record(then), now)
-    relevant = {use: change for use, change in changes(found).items() if use in ("crawl", "follow", "index", "train")}
+    relevant = {
+        use: change
+        for use, change in changes(found).items()
+        if use in ("crawl", "follow", "index", "train")
+    }
     assert relevant == changed
     assert rules(found) == refusing
     assert not found.is_unknown
@@ -119,7 +156,14 @@ def test_what_files_say_is_asked_again(then: Files, now: Files, changed: dict[st
 @pytest.mark.requirement("WHY-1")
 def test_a_loss_names_the_file_and_the_line() -> None:
     found = today(record({}), {ROBOTS: f"# new\n{NO_TRAINING}"})
-    assert found.refusals == (Cause("content-usage.disallow", f"{ORIGIN}/robots.txt", line=3, text="Content-Usage: train-ai=n"),)
+    assert found.refusals == (
+        Cause(
+            "content-usage.disallow",
+            f"{ORIGIN}/robots.txt",
+            line=3,
+            text="Content-Usage: train-ai=n",
+        ),
+    )
 
 
 INLINE = (
@@ -149,7 +193,11 @@ def test_what_the_page_refused_stays_refused(page: dict[str, Any]) -> None:
     for then in ({}, {ROBOTS: NO_TRAINING}, {TDMREP: RESERVED}):
         made = record(then, **page)
         assert made["permissions"]["uses"]["train"]["verdict"] == "deny"
-        for now in ({}, {TDMREP: FREE}, {ROBOTS: "User-agent: *\nContent-Usage: train-ai=y\nContent-Signal: ai-train=yes\n"}):
+        for now in (
+            {},
+            {TDMREP: FREE},
+            {ROBOTS: "User-agent: *\nContent-Usage: train-ai=y\nContent-Signal: ai-train=yes\n"},
+        ):
             assert "train" not in changes(today(made, now)), (then, now)
 
 
@@ -161,16 +209,42 @@ SHOWN = "ACAP-crawler: *\nACAP-allow-present: /"
 @pytest.mark.parametrize(
     ("then", "now", "page", "changed", "refusing"),
     [
-        ({}, {ROBOTS: NO_TRAINING}, {"body": '<meta name="robots" content="notranslate">'}, {}, ["comity.modification"]),
-        ({}, {ROBOTS: NO_TRAINING}, {"headers": {"X-Robots-Tag": "notranslate"}}, {}, ["comity.modification"]),
-        ({}, {ROBOTS: f"{SHOWN} prohibited-modification=any"}, {}, {"translate": LOST}, ["comity.modification"]),
-        ({ROBOTS: f"{SHOWN} prohibited-modification=any"}, {ROBOTS: SHOWN}, {}, {"translate": GAINED}, ["comity.default"]),
+        (
+            {},
+            {ROBOTS: NO_TRAINING},
+            {"body": '<meta name="robots" content="notranslate">'},
+            {},
+            ["comity.modification"],
+        ),
+        (
+            {},
+            {ROBOTS: NO_TRAINING},
+            {"headers": {"X-Robots-Tag": "notranslate"}},
+            {},
+            ["comity.modification"],
+        ),
+        (
+            {},
+            {ROBOTS: f"{SHOWN} prohibited-modification=any"},
+            {},
+            {"translate": LOST},
+            ["comity.modification"],
+        ),
+        (
+            {ROBOTS: f"{SHOWN} prohibited-modification=any"},
+            {ROBOTS: SHOWN},
+            {},
+            {"translate": GAINED},
+            ["comity.default"],
+        ),
     ],
 )
 def test_a_modification_that_the_page_or_a_file_prohibits_is_refused(
     then: Files, now: Files, page: dict[str, Any], changed: dict[str, str], refusing: list[str]
 ) -> None:
-    found = today(record(then, agent=TRANSLATING, **page), now, agent=TRANSLATING, uses=("translate",))
+    found = today(
+        record(then, agent=TRANSLATING, **page), now, agent=TRANSLATING, uses=("translate",)
+    )
     assert changes(found) == changed
     assert rules(found) == refusing
 
@@ -180,16 +254,20 @@ def test_a_tag_of_before_that_permits_a_prohibited_modification_loses_it() -> No
     made = record({}, agent=TRANSLATING, body='<meta name="robots" content="notranslate">')
     tag = made["permissions"]
     refused = tag["uses"]["translate"]
-    tag["uses"]["translate"] = {"verdict": "allow", "stated": False, "because": refused["because"][:0:-1]} | {
-        "prohibited_modifications": ["translation"]
-    }
+    tag["uses"]["translate"] = {
+        "verdict": "allow",
+        "stated": False,
+        "because": refused["because"][:0:-1],
+    } | {"prohibited_modifications": ["translation"]}
     for now in ({}, {ROBOTS: NO_TRAINING}):
         found = today(made, now, agent=TRANSLATING, uses=("translate",))
         assert changes(found) == {"translate": LOST}
         assert rules(found) == ["comity.modification"]
 
 
-REFUSING = {ROBOTS: "User-agent: *\nContent-Usage: train-ai=n\nContent-Signal: ai-train=no\nUsage: tdm=n\nAllow: /\n"}
+REFUSING = {
+    ROBOTS: "User-agent: *\nContent-Usage: train-ai=n\nContent-Signal: ai-train=no\nUsage: tdm=n\nAllow: /\n"
+}
 
 
 @pytest.mark.requirement("MEET-3")
@@ -203,7 +281,9 @@ REFUSING = {ROBOTS: "User-agent: *\nContent-Usage: train-ai=n\nContent-Signal: a
         ("train", {"body": INLINE.format("permits", "ai-train", "permits")}),
     ],
 )
-def test_what_the_page_permitted_stays_permitted_unless_files_refuse(use: str, page: dict[str, Any]) -> None:
+def test_what_the_page_permitted_stays_permitted_unless_files_refuse(
+    use: str, page: dict[str, Any]
+) -> None:
     strict = Agent("examplebot", uses=(use,))
     made = record({}, agent=strict, **page)
     assert made["permissions"]["uses"][use]["verdict"] == "allow"
@@ -218,7 +298,9 @@ TDM_REFUSED = {ROBOTS: "User-agent: *\nUsage: tdm=n\nAllow: /\n"}
 def test_a_page_that_came_before_a_file_comes_before_it_today() -> None:
     for field in ("header", "meta"):
         page: dict[str, Any] = (
-            {"headers": {"tdm-reservation": "0"}} if field == "header" else {"body": '<meta name="tdm-reservation" content="0">'}
+            {"headers": {"tdm-reservation": "0"}}
+            if field == "header"
+            else {"body": '<meta name="tdm-reservation" content="0">'}
         )
         made = record({TDMREP: RESERVED}, **page)
         assert changes(today(made, {TDMREP: RESERVED})) == {}
@@ -249,7 +331,10 @@ LIMITED = "ACAP-crawler: *\nACAP-allow-index: / time-limit={}\n"
 @pytest.mark.requirement("ACAP-32")
 @pytest.mark.parametrize(
     ("limit", "end"),
-    [("until-2026-03-31", datetime(2026, 3, 31, 23, 59, 59, tzinfo=UTC)), ("30-days", THEN + timedelta(days=30))],
+    [
+        ("until-2026-03-31", datetime(2026, 3, 31, 23, 59, 59, tzinfo=UTC)),
+        ("30-days", THEN + timedelta(days=30)),
+    ],
 )
 def test_time_limits_are_judged_now(limit: str, end: datetime) -> None:
     files = {ROBOTS: LIMITED.format(limit)}
@@ -275,7 +360,9 @@ def test_days_count_from_when_the_page_was_taken() -> None:
 @pytest.mark.requirement("MEET-3", "ACAP-34")
 def test_stricter_conditions_are_a_loss_too() -> None:
     def snippets(words: int) -> Files:
-        return {ROBOTS: f"ACAP-crawler: *\nACAP-allow-present-snippet: / max-length={words}-words\n"}
+        return {
+            ROBOTS: f"ACAP-crawler: *\nACAP-allow-present-snippet: / max-length={words}-words\n"
+        }
 
     made = record(snippets(30))
     assert changes(today(made, snippets(30))) == {}
@@ -289,7 +376,10 @@ def test_stricter_conditions_are_a_loss_too() -> None:
 @pytest.mark.requirement("ACAP-33", "ACAP-36")
 def test_resources_that_the_tag_has_need_not_be_fetched() -> None:
     agent = Agent(
-        "examplebot", arrangements=(Arrangement("example.com", frozenset(("must-use-resource", "must-include-resource"))),)
+        "examplebot",
+        arrangements=(
+            Arrangement("example.com", frozenset(("must-use-resource", "must-include-resource"))),
+        ),
     )
     robots = (
         "ACAP-crawler: *\n"
@@ -301,16 +391,29 @@ def test_resources_that_the_tag_has_need_not_be_fetched() -> None:
         agent=agent,
         headers={"Content-Type": "text/html"},
         body='<meta name="description" content="In &quot;short&quot;"><p id="by">A. Author</p>',
-        resources={f"{ORIGIN}/summary.txt": Fetched(status=200, body=b"sum", headers=((b"Content-Type", b"text/plain"),))},
+        resources={
+            f"{ORIGIN}/summary.txt": Fetched(
+                status=200, body=b"sum", headers=((b"Content-Type", b"text/plain"),)
+            )
+        },
     )
-    assert {made["permissions"]["uses"][use]["verdict"] for use in ("index", "present")} == {"allow"}
+    assert {made["permissions"]["uses"][use]["verdict"] for use in ("index", "present")} == {
+        "allow"
+    }
     assert changes(today(made, {ROBOTS: robots}, agent=agent)) == {}
-    assert changes(today(made, {ROBOTS: robots})) == {"index": LOST, "present": LOST}  # nothing is arranged any more
+    assert changes(today(made, {ROBOTS: robots})) == {
+        "index": LOST,
+        "present": LOST,
+    }  # nothing is arranged any more
 
 
 @pytest.mark.requirement("MEET-3")
 def test_a_licence_that_has_ended_permits_nothing() -> None:
-    licensed = Agent("examplebot", uses=("train",), arrangements=(Arrangement("example.com", uses=frozenset(("train",))),))
+    licensed = Agent(
+        "examplebot",
+        uses=("train",),
+        arrangements=(Arrangement("example.com", uses=frozenset(("train",))),),
+    )
     plain = Agent("examplebot", uses=("train",))
     for files, page in (
         ({ROBOTS: NO_TRAINING}, {}),
@@ -332,7 +435,9 @@ def test_a_tag_of_another_agent_is_judged_by_its_name_and_by_nothing_that_we_arr
     ours = replace(AGENT, arrangements=(licence,))
     found = today(
         made,
-        {ROBOTS: "User-agent: examplebot\nAllow: /\n\nUser-agent: otherbot\nContent-Usage: train-ai=n\nDisallow: /\n"},
+        {
+            ROBOTS: "User-agent: examplebot\nAllow: /\n\nUser-agent: otherbot\nContent-Usage: train-ai=n\nDisallow: /\n"
+        },
         agent=ours,
     )
     assert found.agent == "otherbot"
@@ -401,19 +506,28 @@ def test_what_nobody_knows_is_not_compliant(spoilt: dict[str, Any], rule: str) -
 
 
 AI = "/ai.txt"
-NEWS = "<!doctype html><title>t</title><p class=lead>lead</p><p class=quote>said</p><p>rest</p></html>"
+NEWS = (
+    "<!doctype html><title>t</title><p class=lead>lead</p><p class=quote>said</p><p>rest</p></html>"
+)
 
 
 def ai(*rules: str, path: str = "/", file_type: str = "html") -> dict[str, str]:
     """Each rule: selector, a colon, actions."""
     lines = [
-        f"    Element: {element}\n      Disallow: {actions}\n" for element, _, actions in (one.rpartition(": ") for one in rules)
+        f"    Element: {element}\n      Disallow: {actions}\n"
+        for element, _, actions in (one.rpartition(": ") for one in rules)
     ]
     return {AI: f"User-agent: *\n  Path: {path} {file_type}\n{''.join(lines)}"}
 
 
 def item(
-    files: Files, elements: str = "tag", *, agent: Agent = AGENT, html: bool = False, page: str = NEWS, url: str = URL
+    files: Files,
+    elements: str = "tag",
+    *,
+    agent: Agent = AGENT,
+    html: bool = False,
+    page: str = NEWS,
+    url: str = URL,
 ) -> dict[str, Any]:
     """As a crawl with the ready spiders makes it. `elements`: COMITY_ELEMENTS."""
     headers = [(b"Content-Type", b"text/html; charset=utf-8")]
@@ -422,9 +536,10 @@ def item(
     if elements == "strip" and rules:
         of_site.is_cut, page = True, rules.redacted(refused).decode()
         rules = of_site.element_rules = rules.without(refused)
-    fields: dict[str, Any] = {"url": url, "text": "".join(Selector(page).css("p::text").getall())} | (
-        {"html": page} if html else {}
-    )
+    fields: dict[str, Any] = {
+        "url": url,
+        "text": "".join(Selector(page).css("p::text").getall()),
+    } | ({"html": page} if html else {})
     if rules is None:
         return fields | {"permissions": json.loads(json.dumps(of_site.permissions))}
     if elements == "redact":
@@ -443,12 +558,23 @@ MODES = pytest.mark.parametrize("elements", ["tag", "redact", "strip"])
 @MODES
 def test_a_new_rule_for_an_element_is_a_loss(elements: str) -> None:
     """Nobody knows what it covers of a page that is not there."""
-    for then in ({}, {AI: "User-Agent: *\n"}, ai(".quote: Translate"), ai(".lead: Train"), ai(".quote: Train", path="/sports/")):
+    for then in (
+        {},
+        {AI: "User-Agent: *\n"},
+        ai(".quote: Translate"),
+        ai(".lead: Train"),
+        ai(".quote: Train", path="/sports/"),
+    ):
         made = item(then, elements)
         found = today(made, NO_QUOTES)
         assert changes(found) == {"train": LOST}, then
         [loss] = found.refusals
-        assert (loss.rule, loss.url, loss.line, loss.text) == ("ait.disallow", f"{ORIGIN}/ai.txt", 4, "Disallow: Train (.quote)")
+        assert (loss.rule, loss.url, loss.line, loss.text) == (
+            "ait.disallow",
+            f"{ORIGIN}/ai.txt",
+            4,
+            "Disallow: Train (.quote)",
+        )
         assert today(made, NO_QUOTES, uses=("index",)).refusals == ()
         assert rules(today(made, NO_QUOTES, uses=("train", "index"))) == ["ait.disallow"]
 
@@ -457,14 +583,23 @@ def test_a_new_rule_for_an_element_is_a_loss(elements: str) -> None:
 @MODES
 @pytest.mark.parametrize("html", [True, False])
 def test_under_the_same_file_nothing_is_lost(elements: str, html: bool) -> None:
-    for rule in (".quote: Train", ".quote: *", "p + .quote, .missing: Train Index", "p:: Train", "*: Train", "html: Train"):
+    for rule in (
+        ".quote: Train",
+        ".quote: *",
+        "p + .quote, .missing: Train Index",
+        "p:: Train",
+        "*: Train",
+        "html: Train",
+    ):
         made = item(ai(rule), elements, html=html)
         found = today(made, ai(rule))
         assert (changes(found), found.refusals, found.gained_elements) == ({}, (), False), rule
 
 
 @pytest.mark.requirement("MEET-5", "AIT-4")
-@pytest.mark.parametrize("now", [ai(".quote: Train", path="/sports/"), {AI: NO_QUOTES[AI].replace("*", "other")}])
+@pytest.mark.parametrize(
+    "now", [ai(".quote: Train", path="/sports/"), {AI: NO_QUOTES[AI].replace("*", "other")}]
+)
 def test_rules_about_other_pages_or_agents_take_nothing(now: Files) -> None:
     assert today(item({}), now).refusals == ()
 
@@ -480,9 +615,11 @@ def test_what_the_tag_refuses_already_is_no_loss(elements: str) -> None:
         (NO_QUOTES, ai(".quote: Train", file_type="")[AI], "train"),
     ):
         found = today(item(then, elements), {AI: now}, uses=("train", "index"))
-        assert [use for use, change in changes(found).items() if change == LOST and use in ("train", "index")] == (
-            [lost] if lost else []
-        )
+        assert [
+            use
+            for use, change in changes(found).items()
+            if change == LOST and use in ("train", "index")
+        ] == ([lost] if lost else [])
 
 
 @pytest.mark.requirement("MEET-5")
@@ -512,7 +649,12 @@ def test_rules_that_cover_whole_documents() -> None:
 @MODES
 def test_where_the_record_has_the_page_it_tells_what_rules_cover(elements: str) -> None:
     made = item(ai(".lead: Train"), elements, html=True)
-    for element, is_lost in ((".quote", True), (".advert", False), ("p:first-child + p.advert", True), ("body", True)):
+    for element, is_lost in (
+        (".quote", True),
+        (".advert", False),
+        ("p:first-child + p.advert", True),
+        ("body", True),
+    ):
         now = ai(".lead: Train", f"{element}: Train")
         # Of a page that was stripped nobody knows that it had a `.lead` either, but the document has none.
         assert (changes(today(made, now)) == {"train": LOST}) == is_lost, element
@@ -528,7 +670,9 @@ def test_where_the_record_has_the_page_it_tells_what_rules_cover(elements: str) 
 @MODES
 def test_licences_lift_what_elements_are_refused(elements: str) -> None:
     plain = Agent("examplebot", uses=("train",), defaults=AGENT.defaults)
-    licensed = replace(plain, arrangements=(Arrangement("example.com", uses=frozenset(("train",))),))
+    licensed = replace(
+        plain, arrangements=(Arrangement("example.com", uses=frozenset(("train",))),)
+    )
     assert changes(today(item({}, elements, agent=plain), NO_QUOTES, agent=licensed)) == {}
     made = item(NO_QUOTES, elements, agent=licensed)
     assert changes(today(made, NO_QUOTES, agent=licensed)) == {}
@@ -540,7 +684,12 @@ def test_licences_lift_what_elements_are_refused(elements: str) -> None:
     searching = replace(licensed, uses=("train", "index"))
     cut = item(ai(".quote: Train Index"), elements, agent=searching)
     lost = {"train": LOST} if elements == "tag" else {}
-    assert changes(today(cut, ai(".quote: Train Index"), agent=replace(plain, uses=("train", "index")))) == lost
+    assert (
+        changes(
+            today(cut, ai(".quote: Train Index"), agent=replace(plain, uses=("train", "index")))
+        )
+        == lost
+    )
     # What is not in the item cannot be missed.
     absent = item(NO_QUOTES, elements, agent=licensed, page=NEWS.replace("quote", "other"))
     assert changes(today(absent, NO_QUOTES, agent=plain)) == {}
@@ -594,7 +743,12 @@ def test_no_character_is_left_in_use_that_a_crawl_today_would_cut(
         return
     ours = apply_terms(made, Terms.of(("train",), now=NOW, vocabulary=AGENT.vocabulary)).record
     headers = [(b"Content-Type", b"text/html")]
-    crawled = site(files).page(AGENT, URL, headers=headers, body=NEWS.encode(), now=NOW).redacted(("train",)).decode()
+    crawled = (
+        site(files)
+        .page(AGENT, URL, headers=headers, body=NEWS.encode(), now=NOW)
+        .redacted(("train",))
+        .decode()
+    )
     assert ours is not None
     for text in ("lead</p>", "said</p>", "rest</p>"):
         assert text in crawled or text[:4] not in ours["text"]
@@ -606,20 +760,28 @@ def test_of_an_item_of_pages_of_several_sites_the_others_must_not_have_changed()
     other = Site.from_files("https://other.example", {ROBOTS: b"# as it was"})
     made["permissions"]["policies"] |= json.loads(json.dumps(other.policies))
     for body, known in ((b"# as it was", True), (b"# new", False)):
-        sites = {ORIGIN: site({}), "https://other.example": Site.from_files("https://other.example", {ROBOTS: body})}
+        sites = {
+            ORIGIN: site({}),
+            "https://other.example": Site.from_files("https://other.example", {ROBOTS: body}),
+        }
         found = rechecked(made, sites.get, Today(AGENT, NOW))
         assert (not found.is_unknown, rules(found)) == (known, [] if known else ["another-page"])
 
 
 WORDS = st.sampled_from(("ai", "ai-use", "all", "bots", "genai", "search", "tdm", "train-ai"))
-SIGNALS = st.sampled_from(("ai-train=yes", "ai-train=no", "search=yes", "ai-input=no", "use=reference"))
+SIGNALS = st.sampled_from(
+    ("ai-train=yes", "ai-train=no", "search=yes", "ai-input=no", "use=reference")
+)
 PREFERENCES = st.builds("{}={}".format, WORDS, st.sampled_from("yn"))
 LINES = st.lists(
     st.one_of(
         st.builds("Content-Usage: {}".format, PREFERENCES),
         st.builds("Usage: {}".format, PREFERENCES),
         st.builds("Content-Signal: {}".format, SIGNALS),
-        st.builds("ACAP-{}".format, st.sampled_from(("allow-index: /", "disallow-index: /", "disallow-other: /"))),
+        st.builds(
+            "ACAP-{}".format,
+            st.sampled_from(("allow-index: /", "disallow-index: /", "disallow-other: /")),
+        ),
     ),
     max_size=3,
 )
@@ -631,7 +793,12 @@ FIELDS = st.fixed_dictionaries(
         "Usage-Pref": PREFERENCES,
         "Content-Signal": SIGNALS,
         "X-Robots-Tag": st.sampled_from(
-            ("noindex", "noai, max-snippet:20", "examplebot: nosnippet", "unavailable_after: 2026-03-20")
+            (
+                "noindex",
+                "noai, max-snippet:20",
+                "examplebot: nosnippet",
+                "unavailable_after: 2026-03-20",
+            )
         ),
         "tdm-reservation": st.sampled_from("01"),
     },
@@ -655,13 +822,19 @@ def test_nothing_is_permitted_that_a_crawl_today_would_refuse(
     is_cut: bool,
 ) -> None:
     """And with the same files, nothing has changed but what has ended."""
-    agent = Agent("examplebot", uses=("train", "index", "ai"), defaults={"train": Verdict.ALLOW} if default else {})
+    agent = Agent(
+        "examplebot",
+        uses=("train", "index", "ai"),
+        defaults={"train": Verdict.ALLOW} if default else {},
+    )
     if is_cut and "Content-Usage" in fields:
         fields = fields | {"Content-Usage": f"{fields['Content-Usage']}, {CUT}"}
 
     def files(lines: list[str], reservations: str | None) -> Files:
         acap = [line for line in lines if line.startswith("ACAP")]
-        group = "\n".join(["User-agent: *", *(line for line in lines if line not in acap), "Allow: /"])
+        group = "\n".join(
+            ["User-agent: *", *(line for line in lines if line not in acap), "Allow: /"]
+        )
         robots = "\n".join([*(["ACAP-crawler: *", *acap, ""] if acap else []), group])
         return {ROBOTS: robots} | ({TDMREP: reservations} if reservations else {})
 
@@ -672,7 +845,9 @@ def test_nothing_is_permitted_that_a_crawl_today_would_refuse(
     fetched = [(name.encode(), value.encode()) for name, value in fields.items()]
     crawled = site(files(*now)).page(agent, URL, headers=fetched, now=NOW).uses
     for use in today(made, files(*now), agent=agent).uses:
-        if use.verdict is Verdict.ALLOW and use.change != GAINED:  # what the page limits is not in the tag of what was refused
+        if (
+            use.verdict is Verdict.ALLOW and use.change != GAINED
+        ):  # what the page limits is not in the tag of what was refused
             assert crawled[use.use].verdict is Verdict.ALLOW, use
 
 
@@ -688,8 +863,15 @@ BY_PATH: dict[str, str] = {
 @pytest.mark.requirement("MEET-3")
 def test_what_was_found_out_of_one_record_is_taken_for_no_other(*, in_full: bool) -> None:
     """Each record is judged as if it was the only one, in whatever company it is."""
-    urls = [f"{ORIGIN}/{folder}/{number}{end}" for folder in ("news", "drafts") for number in range(8) for end in ("", "/x.pdf")]
-    licensed = replace(AGENT, arrangements=(Arrangement("example.com", uses=frozenset(("train",))),))
+    urls = [
+        f"{ORIGIN}/{folder}/{number}{end}"
+        for folder in ("news", "drafts")
+        for number in range(8)
+        for end in ("", "/x.pdf")
+    ]
+    licensed = replace(
+        AGENT, arrangements=(Arrangement("example.com", uses=frozenset(("train",))),)
+    )
     with_rules = BY_PATH | ai(".quote: Train", path="/news/1")
     with_acap = BY_PATH | {ROBOTS: "ACAP-crawler: *\nACAP-disallow-index: /news/7\n"}
     shared = Today(AGENT, NOW)
@@ -703,9 +885,16 @@ def test_what_was_found_out_of_one_record_is_taken_for_no_other(*, in_full: bool
                 {"agent": licensed},
             ):
                 made = record(then, url=URL, **page)
-                for one in (*(record(then, url=url, **page) for url in urls), *(made | {"url": url} for url in urls)):
+                for one in (
+                    *(record(then, url=url, **page) for url in urls),
+                    *(made | {"url": url} for url in urls),
+                ):
                     alone = rechecked(one, {ORIGIN: of_files}.get, Today(AGENT, NOW))
-                    assert rechecked(one, {ORIGIN: of_files}.get, shared) == alone, (one["url"], then, page)
+                    assert rechecked(one, {ORIGIN: of_files}.get, shared) == alone, (
+                        one["url"],
+                        then,
+                        page,
+                    )
     for now, is_unknown in (({}, False), ({TDMREP: BROKEN}, True), ({}, False)):
         assert rechecked(record({}), {ORIGIN: site(now)}.get, shared).is_unknown == is_unknown
 
@@ -714,9 +903,16 @@ def test_what_was_found_out_of_one_record_is_taken_for_no_other(*, in_full: bool
 def test_a_report_counts_by_host_and_can_be_merged_and_pickled() -> None:
     sites = {ORIGIN: site({ROBOTS: NO_TRAINING})}
     work = pickle.loads(pickle.dumps(Verify(sites.get, Today(AGENT, NOW))))
-    records = [record({}), record({ROBOTS: NO_TRAINING}), record({}) | {"url": "https://elsewhere.example/"}]
+    records = [
+        record({}),
+        record({ROBOTS: NO_TRAINING}),
+        record({}) | {"url": "https://elsewhere.example/"},
+    ]
     outcome = work(records)
-    assert [(note["url"], note["unknown"]) for note in outcome.notes] == [(URL, False), ("https://elsewhere.example/", True)]
+    assert [(note["url"], note["unknown"]) for note in outcome.notes] == [
+        (URL, False),
+        ("https://elsewhere.example/", True),
+    ]
     assert outcome.notes[0]["why"] == [
         "train: content-usage.disallow at https://example.com/robots.txt:2: Content-Usage: train-ai=n"
     ]
@@ -739,7 +935,9 @@ def test_a_guide_of_the_whole_page_permits_as_long_as_it_stands(elements: str) -
     guide = {AI: "User-agent: *\n  Path: / html\n    Element: *\n      Guide: Summarize\n"}
     made = item(guide, elements)
     assert changes(today(made, guide)) == {}
-    assert changes(today(made, {AI: guide[AI] + "      Disallow: Summarize\n"})) == {"summarize": LOST}
+    assert changes(today(made, {AI: guide[AI] + "      Disallow: Summarize\n"})) == {
+        "summarize": LOST
+    }
     assert changes(today(made, {})) == {"summarize": LOST}
 
 
@@ -794,7 +992,9 @@ class OddSite(SiteReading):
 def odd(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is there, as a format of another package is."""
     rules = {"odd.no": Rule(REFUSES, "Odd", "no")}
-    odd = distrusted(Format(name="odd", rules=rules, files=(WellKnown("/odd.txt"),), read_site=OddSite))
+    odd = distrusted(
+        Format(name="odd", rules=rules, files=(WellKnown("/odd.txt"),), read_site=OddSite)
+    )
     monkeypatch.setattr("comity.policies.site.FORMATS", (*FORMATS, odd))
     monkeypatch.setitem(RULES, "odd.no", rules["odd.no"])
 
@@ -815,13 +1015,23 @@ def odd_file(*rules: str) -> Files:
         (["p /", "em /"], ["em /"], [], True),
         ([], [], [], False),
     ],
-    ids=["first", "same", "another", "none any more", "not here any more", "one of two", "never any"],
+    ids=[
+        "first",
+        "same",
+        "another",
+        "none any more",
+        "not here any more",
+        "one of two",
+        "never any",
+    ],
 )
 def test_elements_that_another_format_refuses_are_asked_again(
     then: list[str], now: list[str], lost: list[str], gained: bool
 ) -> None:
     page = "<p>news</p><em>more</em>"
-    made = record(odd_file(*then), headers={"Content-Type": "text/html"}, body=page) | {"text": "newsmore"}
+    made = record(odd_file(*then), headers={"Content-Type": "text/html"}, body=page) | {
+        "text": "newsmore"
+    }
     assert len(made["permissions"]["elements"]) == len(then)
     found = today(made, odd_file(*now))
     assert (rules(found), found.gained_elements) == (lost, gained)
@@ -836,7 +1046,9 @@ def test_elements_that_another_format_refuses_on_some_pages_are_those_of_no_othe
 
 
 @pytest.mark.requirement("REACH-5")
-def test_a_report_on_more_hosts_than_are_held_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_on_more_hosts_than_are_held_says_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     work = Verify({ORIGIN: site({ROBOTS: NO_TRAINING})}.get, Today(AGENT, NOW))
     urls = [URL, *(f"https://host{number % 7}.example/" for number in range(20)), URL]
     parts = [work([record({}) | {"url": url}]).result for url in urls]
@@ -848,6 +1060,12 @@ def test_a_report_on_more_hosts_than_are_held_says_the_same(monkeypatch: pytest.
         spilled.merge(part)
     assert len(spilled.hosts) <= 2
     assert spilled.as_json() == pickle.loads(pickle.dumps(spilled)).as_json() == all_held.as_json()
-    assert [name for name, _ in spilled.worst_hosts(3)] == [name for name, _ in all_held.worst_hosts(3)]
-    assert "\n".join(dataset_verify._json_lines(spilled)) == json.dumps(all_held.as_json(), indent=2)
-    assert "\n".join(dataset_verify._json_lines(Report())) == json.dumps(Report().as_json(), indent=2)
+    assert [name for name, _ in spilled.worst_hosts(3)] == [
+        name for name, _ in all_held.worst_hosts(3)
+    ]
+    assert "\n".join(dataset_verify._json_lines(spilled)) == json.dumps(
+        all_held.as_json(), indent=2
+    )
+    assert "\n".join(dataset_verify._json_lines(Report())) == json.dumps(
+        Report().as_json(), indent=2
+    )

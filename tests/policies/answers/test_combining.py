@@ -42,9 +42,19 @@ COMBINATIONS: list[tuple[Sequence[Decision], Verdict, set[str], datetime | None]
     ([DENIED, DEFERRED, ALLOWED], DENY, {"robots.disallow"}, None),
     # All that say the same are named, once.
     ([DENIED, decision(DENY, "acap.disallow")], DENY, {"robots.disallow", "acap.disallow"}, None),
-    ([ALLOWED, decision(ALLOW, "acap.allow", "robots.allow")], ALLOW, {"robots.allow", "acap.allow"}, None),
+    (
+        [ALLOWED, decision(ALLOW, "acap.allow", "robots.allow")],
+        ALLOW,
+        {"robots.allow", "acap.allow"},
+        None,
+    ),
     # A request that has to wait for several waits for the last of them.
-    ([DEFERRED, decision(DEFER, "robots.visit-time", not_before=EVENING)], DEFER, {"robots.visit-time"}, EVENING),
+    (
+        [DEFERRED, decision(DEFER, "robots.visit-time", not_before=EVENING)],
+        DEFER,
+        {"robots.visit-time"},
+        EVENING,
+    ),
     # Silence counts only where nothing is stated.
     ([SILENT, ALLOWED], ALLOW, {"robots.allow"}, None),
     ([SILENT, DENIED], DENY, {"robots.disallow"}, None),
@@ -64,9 +74,15 @@ def test_deny_beats_defer_and_defer_beats_allow(
 
 
 @pytest.mark.requirement("MEET-1")
-@pytest.mark.parametrize("silence", ["robots.no-match", "robots.no-group", "robots.unavailable", "acap.ignore-conventional"])
+@pytest.mark.parametrize(
+    "silence",
+    ["robots.no-match", "robots.no-group", "robots.unavailable", "acap.ignore-conventional"],
+)
 def test_silence_counts_only_where_nothing_is_stated(silence: str) -> None:
-    quiet, other = decision(ALLOW, silence), decision(ALLOW, "robots.unavailable", "robots.no-group")
+    quiet, other = (
+        decision(ALLOW, silence),
+        decision(ALLOW, "robots.unavailable", "robots.no-group"),
+    )
     assert strictest([quiet, ALLOWED]).reasons == ALLOWED.reasons
     assert strictest([quiet, other]).reasons == quiet.reasons
 
@@ -75,16 +91,23 @@ def test_silence_counts_only_where_nothing_is_stated(silence: str) -> None:
 def test_a_request_that_is_refused_does_not_wait() -> None:
     """Else it would be asked again when the hours have come, and again."""
     robots = b"User-agent: *\nVisit-time: 0200-0500\n"
-    site = Site.from_files("https://example.com", {"/robots.txt": robots + b"ACAP-crawler: *\nACAP-disallow-crawl: /closed\n"})
+    site = Site.from_files(
+        "https://example.com",
+        {"/robots.txt": robots + b"ACAP-crawler: *\nACAP-disallow-crawl: /closed\n"},
+    )
     agent, noon = Agent("testbot"), datetime(2026, 11, 21, 12, tzinfo=UTC)
     refused = site.access(agent, "https://example.com/closed", now=noon)
     assert (refused.verdict, refused.not_before) == (DENY, None)
     assert [each.rule for each in refused.reasons] == ["acap.disallow"]
-    assert site.access(agent, "https://example.com/open", now=noon).not_before == noon + timedelta(hours=14)
+    assert site.access(agent, "https://example.com/open", now=noon).not_before == noon + timedelta(
+        hours=14
+    )
 
 
 def use(verdict: Verdict, *rules: str, max_words: int | None = None) -> UseDecision:
-    return UseDecision(verdict=verdict, stated=True, reasons=tuple(map(reason, rules)), max_words=max_words)
+    return UseDecision(
+        verdict=verdict, stated=True, reasons=tuple(map(reason, rules)), max_words=max_words
+    )
 
 
 @pytest.mark.requirement("MEET-3")
@@ -95,12 +118,19 @@ def use(verdict: Verdict, *rules: str, max_words: int | None = None) -> UseDecis
         ([use(DENY, "usage.disallow")], use(DENY, "usage.disallow")),
         # Any refusal refuses, comes first among the reasons, and has no conditions.
         (
-            [use(ALLOW, "usage.allow", max_words=5), use(DENY, "tdmrep.reserved"), use(DENY, "usage.disallow")],
+            [
+                use(ALLOW, "usage.allow", max_words=5),
+                use(DENY, "tdmrep.reserved"),
+                use(DENY, "usage.disallow"),
+            ],
             use(DENY, "tdmrep.reserved", "usage.disallow", "usage.allow"),
         ),
         # Permissions hold together, with the conditions of all; each reason is named once.
         (
-            [use(ALLOW, "usage.allow", max_words=9), use(ALLOW, "acap.allow", "usage.allow", max_words=5)],
+            [
+                use(ALLOW, "usage.allow", max_words=9),
+                use(ALLOW, "acap.allow", "usage.allow", max_words=5),
+            ],
             use(ALLOW, "usage.allow", "acap.allow", max_words=5),
         ),
         (

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 import pytest
 
 from comity.policies import Agent, Fetched, Site, Verdict
-from comity.policies.answers.request import API, DOCUMENT, XHR, Facts, Session, credentials, facts_of
+from comity.policies.answers.request import (
+    API,
+    DOCUMENT,
+    XHR,
+    Facts,
+    Session,
+    credentials,
+    facts_of,
+)
 from tests.selection import one_in
 
 ORIGIN = "https://example.com"
@@ -68,7 +76,10 @@ def test_what_a_request_carries(fields: dict[str, str], carried: str) -> None:
     assert credentials(fields, "X-API-Key") == frozenset(carried.split())
     assert facts(fields).has_key is ("token" in carried)
     asked = Site.from_files(
-        ORIGIN, {"/automation-preferences.txt": b"scope: /\nallowed-methods: GET\napi-automation: with-key-only\n"}
+        ORIGIN,
+        {
+            "/automation-preferences.txt": b"scope: /\nallowed-methods: GET\napi-automation: with-key-only\n"
+        },
     )
     decision = asked.access(AGENT, ORIGIN, kind="api", headers=fields)
     assert decision.verdict is (Verdict.ALLOW if "token" in carried else Verdict.DENY)
@@ -156,29 +167,51 @@ def test_pages_that_nobody_knows_are_excluded_like_others(referer: str, verdict:
     ],
 )
 def test_an_empty_purpose_is_none(purposes: list[str], verdict: Verdict) -> None:
-    asked = Site.from_files(ORIGIN, {"/automation-preferences.txt": b"scope: /\nallowed-methods: GET\nallowed-purposes: news\n"})
-    assert asked.access(Agent("examplebot", purposes=("news",)), ORIGIN, purposes=purposes).verdict is verdict
+    asked = Site.from_files(
+        ORIGIN,
+        {
+            "/automation-preferences.txt": b"scope: /\nallowed-methods: GET\nallowed-purposes: news\n"
+        },
+    )
+    assert (
+        asked.access(Agent("examplebot", purposes=("news",)), ORIGIN, purposes=purposes).verdict
+        is verdict
+    )
 
 
 @pytest.mark.requirement("AUTX-5", "AUTX-9")
 def test_credentials_of_the_request_and_of_its_session_count_together() -> None:
-    bearer, cookie = Session(carries=frozenset(("bearer",))), Session(carries=frozenset(("cookie",)))
+    bearer, cookie = (
+        Session(carries=frozenset(("bearer",))),
+        Session(carries=frozenset(("cookie",))),
+    )
     assert facts({}, session=bearer).has_key
     assert facts({"x-api-key": "k"}, session=cookie).has_key
     assert not facts({}, session=cookie).has_key
-    assert credentials({"authorization": "Basic eA==", "cookie": "sid=1"}, "X-API-Key") == {"token", "cookie"}
+    assert credentials({"authorization": "Basic eA==", "cookie": "sid=1"}, "X-API-Key") == {
+        "token",
+        "cookie",
+    }
 
 
 @pytest.mark.requirement("AUTX-7")
 def test_page_that_nobody_names() -> None:
     assert facts({}).referer is None
     assert facts({"referer": "https://example.com/a"}).referer == "https://example.com/a"
-    assert facts({"referer": "https://example.com/a"}, referer="https://example.com/b").referer == "https://example.com/b"
+    assert (
+        facts({"referer": "https://example.com/a"}, referer="https://example.com/b").referer
+        == "https://example.com/b"
+    )
 
 
 @pytest.mark.requirement("AUTX-5")
 @pytest.mark.parametrize(
-    "fields", [{"accept": "text/html, application/json"}, {"accept": "application/xml"}, {"accept": "a/b+json"}]
+    "fields",
+    [
+        {"accept": "text/html, application/json"},
+        {"accept": "application/xml"},
+        {"accept": "a/b+json"},
+    ],
 )
 def test_what_is_asked_for_first_is_what_is_asked_for(fields: dict[str, str]) -> None:
     assert facts(fields).kinds == (DOCUMENT,)

@@ -14,7 +14,11 @@ from tests.selection import one_in
 
 AI_TXT = b"User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Train\n"
 ANNOTATION = '<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "allowedPurposes": []}</script>'
-PAGE = "<!doctype html><html><head>%s<meta name=robots content=noindex>" + ANNOTATION + "</head><body><p>SECRET é</p>rest</html>"
+PAGE = (
+    "<!doctype html><html><head>%s<meta name=robots content=noindex>"
+    + ANNOTATION
+    + "</head><body><p>SECRET é</p>rest</html>"
+)
 HTML, XHTML = "text/html", "application/xhtml+xml"
 AGENT = Agent("examplebot")
 
@@ -38,7 +42,18 @@ def is_seen(body: bytes, content_type: str) -> bool:
 
 
 # Names of UTF-16, which is UTF-8 where markup says so (HTML Standard section-13.2.3.2), and what the Encoding Standard has not.
-NO_CHARSETS = ["utf-16", "UTF-16LE", "utf-16be", "utf-32", "utf-32-le", "ebcdic-cp-us", "cp037", "IBM500", "cp1140", "cp424"]
+NO_CHARSETS = [
+    "utf-16",
+    "UTF-16LE",
+    "utf-16be",
+    "utf-32",
+    "utf-32-le",
+    "ebcdic-cp-us",
+    "cp037",
+    "IBM500",
+    "cp1140",
+    "cp424",
+]
 NO_CHARSETS += ["cp875", "hz-gb-2312", "iso-2022-kr", "johab", "cp437"]
 DECLARATIONS = [
     "<meta charset=%s>",
@@ -62,10 +77,12 @@ def test_what_is_no_charset_in_markup_is_utf8(charset: str, declaration: str) ->
 @pytest.mark.requirement("AIT-5", "META-1", "AUTX-12")
 @pytest.mark.parametrize("charset", ["utf-16", "utf-16le", "utf-32", "cp037"])
 def test_a_declaration_of_xhtml(charset: str) -> None:
-    page = PAGE.replace("<meta name=robots content=noindex>", "<meta name='robots' content='noindex'/>").removeprefix(
-        "<!doctype html>"
+    page = PAGE.replace(
+        "<meta name=robots content=noindex>", "<meta name='robots' content='noindex'/>"
+    ).removeprefix("<!doctype html>")
+    page = page.replace("<html>", "<html xmlns='http://www.w3.org/1999/xhtml'>").replace(
+        "</p>rest", "</p>rest</body>"
     )
-    page = page.replace("<html>", "<html xmlns='http://www.w3.org/1999/xhtml'>").replace("</p>rest", "</p>rest</body>")
     assert is_seen(f"<?xml version='1.0' encoding='{charset}'?>{page}".encode(), XHTML)
 
 
@@ -74,7 +91,10 @@ def test_a_declaration_of_xhtml(charset: str) -> None:
 def test_what_is_no_charset_in_the_field_is_passed_over(charset: str) -> None:
     assert is_seen((PAGE % "").encode(), f"{HTML}; charset={charset}")
     declared = (PAGE % "<meta charset=koi8-r>").encode()
-    assert Content([(b"Content-Type", f"{HTML}; charset={charset}".encode())], declared).encoding == "koi8-r"
+    assert (
+        Content([(b"Content-Type", f"{HTML}; charset={charset}".encode())], declared).encoding
+        == "koi8-r"
+    )
 
 
 @pytest.mark.requirement("AIT-5", "META-1", "AUTX-12")
@@ -82,7 +102,10 @@ def test_what_is_no_charset_in_the_field_is_passed_over(charset: str) -> None:
     ("charset", "encoding"),
     [
         ("utf-16", "utf-16-le"),
-        ("utf-16", "utf-16-be"),  # by its octets; browsers take it for the other one, and show nothing of it
+        (
+            "utf-16",
+            "utf-16-be",
+        ),  # by its octets; browsers take it for the other one, and show nothing of it
         ("utf-16", "utf-16"),  # with a BOM
         ("utf-16le", "utf-16-le"),
         ("utf-16be", "utf-16-be"),
@@ -93,7 +116,9 @@ def test_what_is_no_charset_in_the_field_is_passed_over(charset: str) -> None:
         ("iso-2022-jp", "ascii"),
     ],
 )
-@pytest.mark.parametrize("declaration", ["", "<meta charset=utf-16>", "<meta charset=cp037>", "<meta charset=utf-8>"])
+@pytest.mark.parametrize(
+    "declaration", ["", "<meta charset=utf-16>", "<meta charset=cp037>", "<meta charset=utf-8>"]
+)
 def test_the_field_comes_before_the_markup(charset: str, encoding: str, declaration: str) -> None:
     body = (PAGE % declaration).encode(encoding, "xmlcharrefreplace")
     assert is_seen(body, f"{HTML}; charset={charset}" if charset else HTML)
@@ -120,5 +145,8 @@ LABELS = {  # some of the Encoding Standard -> the codec
 @pytest.mark.requirement("MEET-5")
 @pytest.mark.parametrize(("label", "codec"), one_in(3, list(LABELS.items())))
 def test_labels(label: str, codec: str) -> None:
-    assert Content([(b"Content-Type", HTML.encode())], f"<meta charset={label}>".encode()).encoding == codec
+    assert (
+        Content([(b"Content-Type", HTML.encode())], f"<meta charset={label}>".encode()).encoding
+        == codec
+    )
     assert Content([(b"Content-Type", f"{HTML}; charset={label}".encode())], b"x").encoding == codec

@@ -24,7 +24,10 @@ def page_of(rule_type: str, element: str, media_type: str, body: str) -> Page:
     site = Site.from_files("https://example.com", {"/ai.txt": ai.encode()})
     headers = [(b"Content-Type", media_type.encode())] if media_type else []
     return site.page(
-        Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW}), URL, headers=headers, body=body.encode()
+        Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW}),
+        URL,
+        headers=headers,
+        body=body.encode(),
     )
 
 
@@ -37,7 +40,12 @@ JSON_TYPES = [
     "application/x-json",
     "",
 ]
-JSON_TYPES += ["application/ld+json; charset=utf-8", "application/problem+json", "text/x-json", "image/png"]
+JSON_TYPES += [
+    "application/ld+json; charset=utf-8",
+    "application/problem+json",
+    "text/x-json",
+    "image/png",
+]
 XML_TYPES = [
     "application/xml",
     "text/plain",
@@ -47,19 +55,40 @@ XML_TYPES = [
     "application/atom+xml",
     "",
 ]
-HTML_TYPES = ["text/html", "text/plain", "application/octet-stream", "application/xhtml+xml", "application/pdf", ""]
+HTML_TYPES = [
+    "text/html",
+    "text/plain",
+    "application/octet-stream",
+    "application/xhtml+xml",
+    "application/pdf",
+    "",
+]
 CASES = [
     *(("json", media_type, JSON) for media_type in JSON_TYPES),
     *(
         ("json", media_type, NDJSON)
-        for media_type in ("application/x-ndjson", "application/jsonl", "text/plain", "application/json")
+        for media_type in (
+            "application/x-ndjson",
+            "application/jsonl",
+            "text/plain",
+            "application/json",
+        )
     ),
     *(("json", "application/json", f"\ufeff \n{JSON}"),),
-    *(("xml", media_type, body) for media_type in XML_TYPES for body in (RSS, XML) if media_type or body == RSS),
+    *(
+        ("xml", media_type, body)
+        for media_type in XML_TYPES
+        for body in (RSS, XML)
+        if media_type or body == RSS
+    ),
     ("xml", "text/html", RSS),
     ("html", "application/xml", XHTML),
     ("html", "application/xhtml+xml", XHTML),
-    ("html", "text/html", '<?xml version="1.0"?><div><p class="a">free</p><p class="b">refused</p></div>'),
+    (
+        "html",
+        "text/html",
+        '<?xml version="1.0"?><div><p class="a">free</p><p class="b">refused</p></div>',
+    ),
     *(("html", media_type, HTML) for media_type in HTML_TYPES),
     # whatever white space and comments stand before it
     ("json", "text/plain", " \n" * 3000 + JSON),
@@ -71,8 +100,20 @@ CASES = [
 # What has no media type that says what it is, is HTML as browsers and Scrapy tell it.
 CASES += [
     ("html", media_type, start + "<p class=a>free</p><p class=b>refused</p>")
-    for media_type in ("application/octet-stream", "binary/octet-stream", "application/unknown", "x-unknown/x")
-    for start in ("<p>x</p>", "<DIV class=c>", "<script>1</script>", "<meta charset=utf-8>", "free<html>", "<br><!doctype html>")
+    for media_type in (
+        "application/octet-stream",
+        "binary/octet-stream",
+        "application/unknown",
+        "x-unknown/x",
+    )
+    for start in (
+        "<p>x</p>",
+        "<DIV class=c>",
+        "<script>1</script>",
+        "<meta charset=utf-8>",
+        "free<html>",
+        "<br><!doctype html>",
+    )
 ]
 
 
@@ -95,7 +136,13 @@ def test_a_rule_holds_for_what_the_octets_are(file_type: str, media_type: str, b
         ("json", "b", "application/x-ndjson", "not JSON", [True]),
         ("xml", "b", "application/xml", JSON, [True]),
         ("xml", "b", "text/rss", "<rss><b>", [True]),
-        ("html", ".b", "text/html", JSON, []),  # browsers show it as a page without any such element
+        (
+            "html",
+            ".b",
+            "text/html",
+            JSON,
+            [],
+        ),  # browsers show it as a page without any such element
         ("html", ".b", "text/html", '{"a": "<p class=b>refused"}', [True]),
         ("html", "body", "text/html", JSON, [True]),
         ("html", ".b", "text/html", RSS, []),
@@ -105,7 +152,13 @@ def test_a_rule_holds_for_what_the_octets_are(file_type: str, media_type: str, b
         ("json", "b", "text/plain", "{b}", []),
         # JSON that others read and we don't, and such as nobody does
         ("json", "b", "text/plain", '{"a": 1, "b": 1, "b": 2}', [True]),
-        ("json", "b", "application/octet-stream", '[[{"b": 1, "a": ' + "[" * 400 + "]" * 400 + "}]]", [True]),
+        (
+            "json",
+            "b",
+            "application/octet-stream",
+            '[[{"b": 1, "a": ' + "[" * 400 + "]" * 400 + "}]]",
+            [True],
+        ),
         ("json", "b", "text/html", '{"b": 1, "b": 2}', [True]),
         ("json", "b", "text/plain", '{"b": 1,}', [True]),
         ("json", "b", "text/plain", '{"a\\"": 1}\n{"b": 1', [True]),
@@ -164,7 +217,10 @@ def test_file_types_of_media_types(media_type: str, types: str) -> None:
 def test_names_of_json(name: str, left: str) -> None:
     page = page_of("json", name, "application/json", '{"a": [{"b": 1, "c": 2}, {"b": 3, "c": 4}]}')
     assert page.redacted(["train"]).decode() == left
-    site = Site.from_files("https://example.com", {"/ai.txt": f"User-agent: *\n  Path: / json\n    Element: {name}\n".encode()})
+    site = Site.from_files(
+        "https://example.com",
+        {"/ai.txt": f"User-agent: *\n  Path: / json\n    Element: {name}\n".encode()},
+    )
     found = [finding.rule for finding in site.findings]
     assert ("ait.selector" in found) is (name != "a.b")
 
@@ -172,8 +228,12 @@ def test_names_of_json(name: str, left: str) -> None:
 @pytest.mark.requirement("SEC-5", "MEET-5")
 @pytest.mark.parametrize("depth", [200, 490, 990, 5000])
 def test_json_of_any_depth_is_cut_or_refused(depth: int) -> None:
-    page = page_of("json", "b", "application/json", '{"b": 1, "a": ' + "[" * depth + "]" * depth + "}")
-    assert page.redacted(["train"]) == (b'{"a": ' + b"[" * depth + b"]" * depth + b"}" if depth < 300 else b"")
+    page = page_of(
+        "json", "b", "application/json", '{"b": 1, "a": ' + "[" * depth + "]" * depth + "}"
+    )
+    assert page.redacted(["train"]) == (
+        b'{"a": ' + b"[" * depth + b"]" * depth + b"}" if depth < 300 else b""
+    )
 
 
 SEVERAL = [  # the fields, how the document is read, and whether it is HTML to anybody
@@ -183,7 +243,12 @@ SEVERAL = [  # the fields, how the document is read, and whether it is HTML to a
     (["text/plain; charset=koi8-r, TEXT/HTML;charset=cp1251"], "text/html", "cp1251", True),
     (["text/html; charset=utf-16", "text/html; charset=koi8-r"], "text/html", "koi8-r", True),
     (["text/html; charset=koi8-r", "text/html"], "text/html", "koi8-r", True),
-    (["text/html; charset=koi8-r", "text/html; x=y", "*/*", "html", ""], "text/html", "koi8-r", True),
+    (
+        ["text/html; charset=koi8-r", "text/html; x=y", "*/*", "html", ""],
+        "text/html",
+        "koi8-r",
+        True,
+    ),
     (['text/plain; x="a, text/html"'], "text/plain", "utf-8", False),
     (["text/html; charset=koi8-r, utf-8"], "text/html", "koi8-r", True),
     (["image/png", "text/plain; charset=koi8-r"], "text/plain", "koi8-r", False),
@@ -194,7 +259,9 @@ SEVERAL = [  # the fields, how the document is read, and whether it is HTML to a
 
 @pytest.mark.requirement("AIT-4", "MEET-5")
 @pytest.mark.parametrize(("fields", "media_type", "encoding", "is_html"), SEVERAL)
-def test_of_several_media_types_the_last_one_counts(fields: list[str], media_type: str, encoding: str, is_html: bool) -> None:
+def test_of_several_media_types_the_last_one_counts(
+    fields: list[str], media_type: str, encoding: str, is_html: bool
+) -> None:
     """Fetch section 3.5. A rule holds for what the document is to any of its readers."""
     headers = [(b"Content-Type", field.encode()) for field in fields]
     content = Content(headers, b"<p class=b>refused</p><p>free")

@@ -75,32 +75,60 @@ def test_what_is_no_json_that_is_read(octets: bytes) -> None:
 def test_depth_is_of_no_account_up_to_the_limit() -> None:
     depth = MAX_DEPTH - 1
     octets = b'{"a":' * depth + b'{"b": 1, "c": 2}' + b"}" * depth
-    assert Json(octets).without([("a",) * depth + ("b",)]) == b'{"a":' * depth + b'{"c": 2}' + b"}" * depth
+    assert (
+        Json(octets).without([("a",) * depth + ("b",)])
+        == b'{"a":' * depth + b'{"c": 2}' + b"}" * depth
+    )
 
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc") | st.text(max_size=2), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from("abc") | st.text(max_size=2), inner, max_size=3)
+    ),
     max_leaves=12,
 )
 
 
 def paths_of(value: Any, path: JsonPath = ()) -> list[JsonPath]:
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [one for name, member in members for one in ((*path, name), *paths_of(member, (*path, name)))]
+    members = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    return [
+        one for name, member in members for one in ((*path, name), *paths_of(member, (*path, name)))
+    ]
 
 
 def cut(value: Any, gone: set[JsonPath], path: JsonPath = ()) -> Any:
     if isinstance(value, dict):
-        return {name: cut(member, gone, (*path, name)) for name, member in value.items() if (*path, name) not in gone}
+        return {
+            name: cut(member, gone, (*path, name))
+            for name, member in value.items()
+            if (*path, name) not in gone
+        }
     if isinstance(value, list):
-        return [cut(member, gone, (*path, at)) for at, member in enumerate(value) if (*path, at) not in gone]
+        return [
+            cut(member, gone, (*path, at))
+            for at, member in enumerate(value)
+            if (*path, at) not in gone
+        ]
     return value
 
 
 @pytest.mark.requirement("MEET-5")
 @given(st.lists(values, min_size=1, max_size=3), st.sampled_from([None, 1, "\t"]), st.data())
-def test_what_goes_is_gone_and_nothing_else(documents: list[Any], indent: Any, data: st.DataObject) -> None:
+def test_what_goes_is_gone_and_nothing_else(
+    documents: list[Any], indent: Any, data: st.DataObject
+) -> None:
     text = "\n".join(json.dumps(document, indent=indent) for document in documents)
     top = documents if len(documents) > 1 else documents[0]
     inside = [path for path in paths_of(top) if len(path) > 1 or len(documents) == 1]

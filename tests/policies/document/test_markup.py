@@ -33,7 +33,11 @@ def outline(root: Any) -> str:
 BUILT = [
     ("13.2.6.4.1 initial: no doctype", "x", "head body[x]"),
     ("13.2.6.4.3 before head: implied", f"{D}<title>t</title>x", "head[title[t]]body[x]"),
-    ("13.2.6.4.4 in head: what is none of it ends it", f"{D}<head><p>x<meta name=a>", "head body[p[xmeta]]"),
+    (
+        "13.2.6.4.4 in head: what is none of it ends it",
+        f"{D}<head><p>x<meta name=a>",
+        "head body[p[xmeta]]",
+    ),
     (
         "13.2.6.4.4 in head: what is in noscript stays there, and the head goes on",
         f"{D}<head><noscript><p>x&amp;</noscript><title>t</title><body>y",
@@ -44,7 +48,11 @@ BUILT = [
         f"{D}<p>a<noscript><div><b>x</noscript>y",
         "head body[p[anoscript[div[b[x]]]y]]",
     ),
-    ("13.2.6.4.7 in body: noscript ends with its first tag", f"{D}a<noscript><!--</noscript>-->b", "head body[anoscript[!]-->b]"),
+    (
+        "13.2.6.4.7 in body: noscript ends with its first tag",
+        f"{D}a<noscript><!--</noscript>-->b",
+        "head body[anoscript[!]-->b]",
+    ),
     (
         "13.2.6.4.7 in body: no noscript in itself",
         f"{D}<noscript><div><noscript>b</div>c</noscript>d",
@@ -55,44 +63,104 @@ BUILT = [
         f"{D}<svg><noscript><g>a</g>b</noscript>",
         "head body[svg[noscript[g[a]b]]]",
     ),
-    ("13.2.6.4.6 after head: what belongs there goes there", f"{D}<head></head><link><p>x", "head[link]body[p[x]]"),
-    ("13.2.6.4.7 in body: a block ends a paragraph", f"{D}<p>a<section>b</section>c", "head body[p[a]section[b]c]"),
-    ("13.2.6.4.7 in body: so does a table, but in quirks", f"{D}<p>a<table></table>", "head body[p[a]table]"),
+    (
+        "13.2.6.4.6 after head: what belongs there goes there",
+        f"{D}<head></head><link><p>x",
+        "head[link]body[p[x]]",
+    ),
+    (
+        "13.2.6.4.7 in body: a block ends a paragraph",
+        f"{D}<p>a<section>b</section>c",
+        "head body[p[a]section[b]c]",
+    ),
+    (
+        "13.2.6.4.7 in body: so does a table, but in quirks",
+        f"{D}<p>a<table></table>",
+        "head body[p[a]table]",
+    ),
     ("13.2.6.4.7 in body: quirks", "<p>a<table></table>", "head body[p[atable]]"),
-    ("13.2.6.4.7 in body: an end tag without its start", f"{D}a</p>b</br>c", "head body[ap b br c]"),
+    (
+        "13.2.6.4.7 in body: an end tag without its start",
+        f"{D}a</p>b</br>c",
+        "head body[ap b br c]",
+    ),
     ("13.2.6.4.7 in body: a heading ends a heading", f"{D}<h1>a<h2>b", "head body[h1[a]h2[b]]"),
     (
         "13.2.6.4.7 in body: list items end each other",
         f"{D}<ul><li>a<ul><li>b</ul><li>c</ul>",
         "head body[ul[li[aul[li[b]]]li[c]]]",
     ),
-    ("13.2.6.4.7 in body: the end tags of body and html end nothing", f"{D}<p>a</body></html><p>b", "head body[p[a]p[b]]"),
-    ("13.2.6.4.7 in body: a slash closes no element of HTML", f"{D}<div/>a<p/>b", "head body[div[ap[b]]]"),
-    ("13.2.6.4.7 in body: nor does it a script", f"{D}<body><script/>a</script>b", "head body[script[a]b]"),
+    (
+        "13.2.6.4.7 in body: the end tags of body and html end nothing",
+        f"{D}<p>a</body></html><p>b",
+        "head body[p[a]p[b]]",
+    ),
+    (
+        "13.2.6.4.7 in body: a slash closes no element of HTML",
+        f"{D}<div/>a<p/>b",
+        "head body[div[ap[b]]]",
+    ),
+    (
+        "13.2.6.4.7 in body: nor does it a script",
+        f"{D}<body><script/>a</script>b",
+        "head body[script[a]b]",
+    ),
     ("13.2.6.4.7 in body: adoption agency", f"{D}<b>1<p>2</b>3</p>", "head body[b[1]p[b[2]3]]"),
     ("13.2.6.4.7 in body: links do not nest", f"{D}<a>1<div>2<a>3", "head body[a[1]div[a[2]a[3]]]"),
     ("13.2.6.4.7 in body: image is img", f"{D}<image>x", "head body[img x]"),
-    ("13.2.6.4.7 in body: plaintext does not end", f"{D}<plaintext>a<b>c</plaintext>", "head body[plaintext[a<b>c</plaintext>]]"),
+    (
+        "13.2.6.4.7 in body: plaintext does not end",
+        f"{D}<plaintext>a<b>c</plaintext>",
+        "head body[plaintext[a<b>c</plaintext>]]",
+    ),
     ("13.2.6.2 raw text: xmp", f"{D}<body><xmp><b>c</b></xmp>d", "head body[xmp[<b>c</b>]d]"),
     (
         "13.2.6.2 raw text: noframes, noembed, iframe",
         f"{D}<body><iframe><b></iframe><noembed><i></noembed>",
         "head body[iframe[<b>]noembed[<i>]]",
     ),
-    ("13.2.6.4.9 in table: foster parenting", f"{D}<table><p>a</p><tr><td>b</table>", "head body[p[a]table[tbody[tr[td[b]]]]]"),
+    (
+        "13.2.6.4.9 in table: foster parenting",
+        f"{D}<table><p>a</p><tr><td>b</table>",
+        "head body[p[a]table[tbody[tr[td[b]]]]]",
+    ),
     (
         "13.2.6.4.9 in table: an implied tbody",
         f"{D}<table><tr><td>a<tr><td>b</table>",
         "head body[table[tbody[tr[td[a]]tr[td[b]]]]]",
     ),
-    ("13.2.6.4.12 in column group", f"{D}<table><col><tr><td>a</table>", "head body[table[colgroup[col]tbody[tr[td[a]]]]]"),
-    ("13.2.6.4.18 in template: what is in it is in the tree", f"{D}<template><td>a</template>", "head[template[td[a]]]body"),
-    ("13.2.6.4.21 in frameset", f"{D}<frameset><frame><p>a</frameset><noframes>b", "head frameset[frame]noframes[b]"),
+    (
+        "13.2.6.4.12 in column group",
+        f"{D}<table><col><tr><td>a</table>",
+        "head body[table[colgroup[col]tbody[tr[td[a]]]]]",
+    ),
+    (
+        "13.2.6.4.18 in template: what is in it is in the tree",
+        f"{D}<template><td>a</template>",
+        "head[template[td[a]]]body",
+    ),
+    (
+        "13.2.6.4.21 in frameset",
+        f"{D}<frameset><frame><p>a</frameset><noframes>b",
+        "head frameset[frame]noframes[b]",
+    ),
     ("13.2.6.4.22 after after body: comments", f"{D}<p>a</html><!-- b -->", "head body[p[a]]"),
-    ("13.2.6.5 foreign content: names have capitals", f"{D}<svg><foreignobject><p>a", "head body[svg[foreignObject[p[a]]]]"),
+    (
+        "13.2.6.5 foreign content: names have capitals",
+        f"{D}<svg><foreignobject><p>a",
+        "head body[svg[foreignObject[p[a]]]]",
+    ),
     ("13.2.6.5 foreign content: HTML ends it", f"{D}<svg><g><p>a", "head body[svg[g]p[a]]"),
-    ("13.2.6.5 foreign content: a slash closes", f"{D}<svg><g/><path/></svg>a", "head body[svg[gpath]a]"),
-    ("13.2.6.5 foreign content: CDATA", f"{D}<svg><title><![CDATA[a<b>]]></title></svg>", "head body[svg[title[a<b>]]]"),
+    (
+        "13.2.6.5 foreign content: a slash closes",
+        f"{D}<svg><g/><path/></svg>a",
+        "head body[svg[gpath]a]",
+    ),
+    (
+        "13.2.6.5 foreign content: CDATA",
+        f"{D}<svg><title><![CDATA[a<b>]]></title></svg>",
+        "head body[svg[title[a<b>]]]",
+    ),
     ("13.2.5.42 CDATA elsewhere is a comment", f"{D}a<![CDATA[b]]>c", "head body[a!c]"),
     ("13.2.5.52 comment end bang", f"{D}a<!-- b --!>c<p>d", "head body[a!cp[d]]"),
     ("13.2.5.43 an abrupt comment", f"{D}a<!-->b<!--->c", "head body[a!b!c]"),
@@ -103,7 +171,9 @@ BUILT = [
 
 
 @pytest.mark.requirement("AIT-5")
-@pytest.mark.parametrize(("written", "built"), one_in(3, [row[1:] for row in BUILT]), ids=[row[0] for row in BUILT])
+@pytest.mark.parametrize(
+    ("written", "built"), one_in(3, [row[1:] for row in BUILT]), ids=[row[0] for row in BUILT]
+)
 def test_the_tree_is_that_of_the_standard(written: str, built: str) -> None:
     def squeezed(text: str) -> str:
         return text.replace(" ", "")
@@ -166,14 +236,29 @@ soup = st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max
 @pytest.mark.requirement("SEC-5", "AIT-5")
 @settings(max_examples=examples(1000), deadline=None)
 @given(soup, st.data())
-def test_whatever_text_it_is_both_trees_have_the_same_elements(text: str, data: st.DataObject) -> None:
+def test_whatever_text_it_is_both_trees_have_the_same_elements(
+    text: str, data: st.DataObject
+) -> None:
     page = Html(text)
     elements = [*page.root.iter("*")]
-    known = turbohtml.parse(text, scripting=True, allow_declarative_shadow_roots=False).iter_elements()
-    names = [element.tag for element in known if not (element.parent and element.parent.closest("noscript"))]
-    outside = [element.tag for element in elements if next(element.iterancestors("noscript"), None) is None]
-    assert all(tag in (name, f"_{tag[1:]}") or ":" in name for tag, name in zip(outside, names, strict=True))
-    assert [tag.name for tag in page.tags("p", "script")] == [one.tag for one in elements if one.tag in ("p", "script")]
+    known = turbohtml.parse(
+        text, scripting=True, allow_declarative_shadow_roots=False
+    ).iter_elements()
+    names = [
+        element.tag
+        for element in known
+        if not (element.parent and element.parent.closest("noscript"))
+    ]
+    outside = [
+        element.tag for element in elements if next(element.iterancestors("noscript"), None) is None
+    ]
+    assert all(
+        tag in (name, f"_{tag[1:]}") or ":" in name
+        for tag, name in zip(outside, names, strict=True)
+    )
+    assert [tag.name for tag in page.tags("p", "script")] == [
+        one.tag for one in elements if one.tag in ("p", "script")
+    ]
     gone = data.draw(st.lists(st.sampled_from(elements[1:]), max_size=3))
     assert len(page.without(gone, "utf-8")) <= len(page.without([], "utf-8"))
     assert isinstance(page.is_quirky, bool)
@@ -181,7 +266,13 @@ def test_whatever_text_it_is_both_trees_have_the_same_elements(text: str, data: 
 
 @pytest.mark.requirement("MEET-5")
 @pytest.mark.parametrize(
-    "doctype", ["", D, '<!DOCTYPE html PUBLIC "-//W3C//DTD HTML 4.01 Transitional//EN">', "<!DOCTYPE x SYSTEM 'a\"b'>"]
+    "doctype",
+    [
+        "",
+        D,
+        '<!DOCTYPE html PUBLIC "-//W3C//DTD HTML 4.01 Transitional//EN">',
+        "<!DOCTYPE x SYSTEM 'a\"b'>",
+    ],
 )
 def test_what_is_left_has_the_same_doctype(doctype: str) -> None:
     page = Html(f"{doctype}<p>a<b>c</b><xmp>&amp;</xmp>")
@@ -195,7 +286,10 @@ def test_what_is_left_has_the_same_doctype(doctype: str) -> None:
 def test_what_stands_before_the_doctype_stays() -> None:
     page = Html(f"<!-- a > b --><!-- c -->{D}<p>d</p><b>e</b><!-- f -->")
     left = page.without([*page.root.iter("b")], "utf-8").decode()
-    assert left == "<!-- a > b --><!-- c --><!DOCTYPE html><html><head></head><body><p>d</p><!-- f --></body></html>"
+    assert (
+        left
+        == "<!-- a > b --><!-- c --><!DOCTYPE html><html><head></head><body><p>d</p><!-- f --></body></html>"
+    )
 
 
 @pytest.mark.requirement("SEC-5")
@@ -203,7 +297,9 @@ def test_what_stands_before_the_doctype_stays() -> None:
     "text",
     [
         "".join(f"<body a{number}=1>" for number in range(50_000)),
-        "".join(f"<html {' '.join(f'{kind}{number}' for number in range(50_000))}>" for kind in "ab"),
+        "".join(
+            f"<html {' '.join(f'{kind}{number}' for number in range(50_000))}>" for kind in "ab"
+        ),
         f"<script><body a='</script><body b='>' {' '.join(f'b{number}' for number in range(50_000))}><body c>",
         "<body " * 100_000,
         "".join(f"<font size={number}>" for number in range(5_000)) + "<p>x" * 5_000,
@@ -217,9 +313,14 @@ def test_the_tree_is_bounded(text: str) -> None:
     """By elements and attributes for each character; a time that grows with the square of them would be a minute."""
     elements = [*Html(text + "<p class=last>x").root.iter("*")]
     assert len(elements) <= len(text)
-    assert any(one.get("class") == "last" for one in elements) or text.startswith(("<script", "<body <body"))
+    assert any(one.get("class") == "last" for one in elements) or text.startswith(
+        ("<script", "<body <body")
+    )
     if text.startswith(("<body", "<html")):
-        assert len(elements[0].attrib) + len(elements[2].attrib) <= MAX_MERGED or text.count("<html") == 2
+        assert (
+            len(elements[0].attrib) + len(elements[2].attrib) <= MAX_MERGED
+            or text.count("<html") == 2
+        )
 
 
 @pytest.mark.requirement("SEC-5", "AIT-5")
@@ -235,14 +336,21 @@ def test_elements_nest_as_deep_as_in_browsers() -> None:
 
 @pytest.mark.requirement("AIT-5")
 def test_attributes_of_further_body_tags_are_merged() -> None:
-    root = Html(f"{D}<html lang=en><body class=a><p>x<body class=b id=i><html lang=de dir=rtl>").root
-    assert [dict(root.attrib), dict(root[1].attrib)] == [{"lang": "en", "dir": "rtl"}, {"class": "a", "id": "i"}]
+    root = Html(
+        f"{D}<html lang=en><body class=a><p>x<body class=b id=i><html lang=de dir=rtl>"
+    ).root
+    assert [dict(root.attrib), dict(root[1].attrib)] == [
+        {"lang": "en", "dir": "rtl"},
+        {"class": "a", "id": "i"},
+    ]
 
 
 @pytest.mark.requirement("WHY-1", "META-1")
 def test_tags_in_noscript_have_their_lines() -> None:
     within = "<noscript\n>\n<meta name=a><script>\n1</script></noscript>"
-    page = Html(f"{D}\n{within}<meta name=b>\n<template>{within}</template><svg><noscript><script>x</script></noscript></svg>")
+    page = Html(
+        f"{D}\n{within}<meta name=b>\n<template>{within}</template><svg><noscript><script>x</script></noscript></svg>"
+    )
     assert [(tag.name, tag.line, tag.text_line) for tag in page.tags("meta", "script")] == [
         *(("meta", 4, 4), ("script", 4, 4), ("meta", 5, 5)),
         *(("meta", 8, 8), ("script", 8, 8), ("script", 9, 9)),
@@ -275,7 +383,14 @@ def test_what_stands_in_noscript_stays_there_and_can_be_cut_out(css: str, left: 
 
 @pytest.mark.requirement("SEC-5")
 @pytest.mark.parametrize(
-    "unit", ["<noscript></noscript>", "<noscript><p>", "<noscript>&lt;</noscript>", "<noscript><b></noscript>", "<svg><noscript>"]
+    "unit",
+    [
+        "<noscript></noscript>",
+        "<noscript><p>",
+        "<noscript>&lt;</noscript>",
+        "<noscript><b></noscript>",
+        "<svg><noscript>",
+    ],
 )
 def test_many_noscripts(unit: str) -> None:
     text = unit * 20_000
@@ -285,7 +400,9 @@ def test_many_noscripts(unit: str) -> None:
 @pytest.mark.requirement("WHY-1")
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_tags_have_their_lines(end: str) -> None:
-    page = Html(f"{D}{end}<meta name=a{end} content=b>{end}<script type=x{end}>{end}1</script><svg><a xlink:href=c>d</a></svg>")
+    page = Html(
+        f"{D}{end}<meta name=a{end} content=b>{end}<script type=x{end}>{end}1</script><svg><a xlink:href=c>d</a></svg>"
+    )
     meta, script, link = page.tags("meta", "script", "a")
     assert meta == ("meta", {"name": "a", "content": "b"}, "", 2, 3)
     assert script == ("script", {"type": "x"}, "\n1", 4, 5)
@@ -297,7 +414,9 @@ def test_tags_have_their_lines(end: str) -> None:
 def test_a_tag_has_as_many_attributes_as_it_likes(reading: type[Html | Xhtml]) -> None:
     """To look each of them up takes the square of their number: `benchmarks/hostile.py` has more of them."""
     many = " ".join(f'a{number}="1"' for number in range(30_000))
-    (tag,) = reading(f'<html><head><meta {many} class="a  b" b="" name="robots"/></head></html>').tags("meta")
+    (tag,) = reading(
+        f'<html><head><meta {many} class="a  b" b="" name="robots"/></head></html>'
+    ).tags("meta")
     assert len(tag.attributes) == 30_003
     assert [*tag.attributes.items()][-3:] == [("class", "a  b"), ("b", ""), ("name", "robots")]
 
@@ -313,8 +432,13 @@ XHTML = """<?xml version="1.0"?>
 @pytest.mark.requirement("AIT-5", "META-1")
 def test_xhtml_is_read_as_xml() -> None:
     page = Xhtml(XHTML)
-    assert outline(page.root).replace("\n", "") == "html[head[scripttitlemeta]body[p[x\u00a0<]pysvg[g]]]"
-    assert [(tag.attributes, tag.line) for tag in page.tags("meta")] == [({"name": "robots", "content": "noindex"}, 3)]
+    assert (
+        outline(page.root).replace("\n", "")
+        == "html[head[scripttitlemeta]body[p[x\u00a0<]pysvg[g]]]"
+    )
+    assert [(tag.attributes, tag.line) for tag in page.tags("meta")] == [
+        ({"name": "robots", "content": "noindex"}, 3)
+    ]
     left = page.without([page.root[1][0]], "ascii").decode()
     assert "<p></p>y<svg xmlns=" in left
     assert "class" not in left
@@ -344,7 +468,9 @@ def test_what_looks_like_a_declaration_within_a_document_is_its_text() -> None:
 def test_a_declaration_is_looked_for_at_the_start_alone(unit: str) -> None:
     """From every place of the page it would be half an hour."""
     text = unit * 300_000
-    assert Xhtml(f"{unit if unit.isspace() else ''}<html><![CDATA[{text}]]></html>").root.text == text
+    assert (
+        Xhtml(f"{unit if unit.isspace() else ''}<html><![CDATA[{text}]]></html>").root.text == text
+    )
 
 
 @pytest.mark.requirement("META-1")
@@ -353,8 +479,14 @@ def test_a_declaration_is_looked_for_at_the_start_alone(unit: str) -> None:
     [
         ("application/xhtml+xml", XHTML),
         ("application/xhtml+xml", f"{D}<p>not well-formed<meta name=robots content=noindex>"),
-        ("application/xhtml+xml", '<html><title/><script src="a"/><p>&nope;<br/><meta name="robots" content="noindex"/>'),
-        ("application/xml", '<html><title/><style type="a" /><p><b><br></p><meta name="robots" content="noindex"/></html>'),
+        (
+            "application/xhtml+xml",
+            '<html><title/><script src="a"/><p>&nope;<br/><meta name="robots" content="noindex"/>',
+        ),
+        (
+            "application/xml",
+            '<html><title/><style type="a" /><p><b><br></p><meta name="robots" content="noindex"/></html>',
+        ),
         ("application/octet-stream", f"{D}<meta name=robots content=noindex>"),
         ("text/plain", "<!-- a -->\n<html><meta name=robots content=noindex>"),
         ("text/plain", f"<!-- {'a' * 3000} -->\n<html><meta name=robots content=noindex>"),
@@ -418,9 +550,7 @@ ATOM = '<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom">{}</feed>
 RESERVED = '<{}meta name="tdm-reservation" content="1"/>'
 BY_REFERENCE = '<{}meta name="&#x74;dm-&#114;eservatio&#x6e;" content="1"/>'
 LICENSE = '<{}link rel="license" type="application/rsl+xml" href="/rsl.xml"/>'
-ANNOTATION = (
-    '<{0}script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", "allowedMechanisms": []}}</{0}script>'
-)
+ANNOTATION = '<{0}script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", "allowedMechanisms": []}}</{0}script>'
 
 
 @pytest.mark.requirement("TDM-1", "RSL-2", "AUTX-11")
@@ -432,20 +562,38 @@ ANNOTATION = (
         ("image/svg+xml", SVG, ""),
         ("application/atom+xml", ATOM, ""),
         ("application/octet-stream", ATOM, ""),
-        ("application/xhtml+xml", '<html xmlns="http://www.w3.org/1999/xhtml"><head><title/>{}</head><body/></html>', ""),
+        (
+            "application/xhtml+xml",
+            '<html xmlns="http://www.w3.org/1999/xhtml"><head><title/>{}</head><body/></html>',
+            "",
+        ),
         ("text/html", f"{D}<p>x</body></html>{{}}", ""),
         ("application/octet-stream", f"{D}<p>x</body></html>{{}}", ""),
     ],
 )
-def test_other_statements_of_documents(media_type: str, body: str, prefix: str, stated: str) -> None:
+def test_other_statements_of_documents(
+    media_type: str, body: str, prefix: str, stated: str
+) -> None:
     site = Site.from_files("https://example.com", {})
     octets = body.format(stated.format(prefix)).encode()
     agent = Agent("examplebot", uses=("train", "text-and-data-mining"))
-    page = site.page(agent, "https://example.com/a", headers=[(b"Content-Type", media_type.encode())], body=octets)
+    page = site.page(
+        agent,
+        "https://example.com/a",
+        headers=[(b"Content-Type", media_type.encode())],
+        body=octets,
+    )
     rules = {reason.rule for use in (*page.uses, "tdm") for reason in page.uses[use].reasons}
     if stated is LICENSE:
         assert page.required_resources == ("https://example.com/rsl.xml",)
     elif stated is not ANNOTATION:
         assert any(rule.startswith("tdmrep.") for rule in rules)
     else:
-        assert len(annotations_in(Content([(b"Content-Type", media_type.encode())], octets), "examplebot")[0]) == 1
+        assert (
+            len(
+                annotations_in(
+                    Content([(b"Content-Type", media_type.encode())], octets), "examplebot"
+                )[0]
+            )
+            == 1
+        )

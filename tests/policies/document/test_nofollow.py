@@ -37,7 +37,10 @@ def found(body: bytes, content_type: bytes = HTML) -> set[str]:
         ('<a href="/a"><a href="/a" rel="nofollow"><a href="/b" rel="nofollow">', {"/b"}),
         ('<base href="/e/"><a href="a" rel="nofollow"><a href="/d/a">', {"/e/a"}),
         ('<base href="http://[x/"><a href="a" rel="nofollow">', {"/d/a"}),
-        ('<a href="http://[x" rel="nofollow"><a href="//example.org/a" rel="nofollow">', {"http://example.org/a"}),
+        (
+            '<a href="http://[x" rel="nofollow"><a href="//example.org/a" rel="nofollow">',
+            {"http://example.org/a"},
+        ),
         ('<!-- <a href="/a" rel="nofollow"> -->', set()),
     ],
 )
@@ -47,7 +50,9 @@ def test_links(body: str, urls: set[str]) -> None:
 
 
 def test_utf16() -> None:
-    assert found(b"\xff\xfe" + '<a href="/a" rel="nofollow">'.encode("utf-16-le"), b"text/html") == {"/a"}
+    assert found(
+        b"\xff\xfe" + '<a href="/a" rel="nofollow">'.encode("utf-16-le"), b"text/html"
+    ) == {"/a"}
 
 
 @pytest.mark.requirement("MEET-2")
@@ -55,19 +60,45 @@ def test_utf16() -> None:
     ("charset", "address", "urls"),
     [
         ("latin-1", "/ä?q=ä", {"/%C3%A4?q=%E4", "/%C3%A4?q=%C3%A4"}),
-        ("latin-1", "/?q=&#26085;", {"/?q=%E6%97%A5"}),  # which has no octets in the encoding of the page
+        (
+            "latin-1",
+            "/?q=&#26085;",
+            {"/?q=%E6%97%A5"},
+        ),  # which has no octets in the encoding of the page
         ("shift-jis", "/?q=日", {"/?q=%93%FA", "/?q=%E6%97%A5"}),
         ("utf-8", "/?q=日", {"/?q=%E6%97%A5"}),
     ],
 )
-def test_a_query_is_asked_for_in_the_encoding_of_the_page_or_in_utf8(charset: str, address: str, urls: set[str]) -> None:
+def test_a_query_is_asked_for_in_the_encoding_of_the_page_or_in_utf8(
+    charset: str, address: str, urls: set[str]
+) -> None:
     body = f'<a href="{address}" rel="nofollow">'.encode(charset)
     assert found(body, f"text/html; charset={charset}".encode()) == urls
 
 
-PIECES = st.sampled_from([b"<a ", b"<base ", b"href=", b"rel=nofollow", b"//[", b"'", b">", b"\0", b"#", b"http:", b"\xff"])
+PIECES = st.sampled_from(
+    [
+        b"<a ",
+        b"<base ",
+        b"href=",
+        b"rel=nofollow",
+        b"//[",
+        b"'",
+        b">",
+        b"\0",
+        b"#",
+        b"http:",
+        b"\xff",
+    ]
+)
 TYPES = st.sampled_from(
-    [HTML, b"", b"text/html; charset=punycode", b"text/html; charset=utf-16", b"text/html; charset=shift-jis"]
+    [
+        HTML,
+        b"",
+        b"text/html; charset=punycode",
+        b"text/html; charset=utf-16",
+        b"text/html; charset=shift-jis",
+    ]
 )
 
 

@@ -12,7 +12,13 @@ from parsel import Selector
 
 from comity.policies.document.markup import Html, Xhtml
 from comity.policies.document.selector_index import MAX_ELEMENTS, Budget, CostError, Outline
-from comity.policies.document.selectors import MAX_CHARS, MAX_FUNCTIONS, SelectorError, compiled, select
+from comity.policies.document.selectors import (
+    MAX_CHARS,
+    MAX_FUNCTIONS,
+    SelectorError,
+    compiled,
+    select,
+)
 from tests.selection import one_in
 
 PLENTY = 10_000_000
@@ -22,7 +28,10 @@ ONE = "<!doctype html>"
 def selected(html: str, css: str) -> list[str]:
     """The `n` attributes of what is selected."""
     page = Html(html)
-    return [one.get("n", one.tag) for one in select(css, Outline(page.root, Budget(PLENTY), any_case=page.is_quirky))]
+    return [
+        one.get("n", one.tag)
+        for one in select(css, Outline(page.root, Budget(PLENTY), any_case=page.is_quirky))
+    ]
 
 
 PAGE = """<!doctype html><html lang=en n=0><head n=1><title n=2>T</title></head><body n=3>
@@ -109,7 +118,11 @@ SELECTED = [
 @pytest.mark.requirement("AIT-5")
 def test_links_of_svg() -> None:
     page = """<!doctype html><a n=1></a><svg><a xlink:href=/x n=2></a><a href=/x n=3></a><a n=4></a></svg>"""
-    assert [selected(page, css) for css in ("a:link", ":any-link", "a:not(:link)")] == [["2", "3"], ["2", "3"], ["1", "4"]]
+    assert [selected(page, css) for css in ("a:link", ":any-link", "a:not(:link)")] == [
+        ["2", "3"],
+        ["2", "3"],
+        ["1", "4"],
+    ]
 
 
 @pytest.mark.requirement("AIT-5")
@@ -269,9 +282,18 @@ def test_elements_may_be_called_what_xml_has_no_names_for(name: str, css: str) -
 @pytest.mark.requirement("AIT-5")
 def test_names_of_xhtml_are_those_without_prefixes() -> None:
     page = "<x:p n='1'/><math-\u03b1 n='2'/><p n='3'/><x:\u00c9 n='4'/>"
-    outline = Outline(Xhtml(f"<html xmlns='http://www.w3.org/1999/xhtml' xmlns:x='u'>{page}</html>").root, Budget(PLENTY))
+    outline = Outline(
+        Xhtml(f"<html xmlns='http://www.w3.org/1999/xhtml' xmlns:x='u'>{page}</html>").root,
+        Budget(PLENTY),
+    )
     css = ("p", "math-\u03b1", ":not(p)", "\u00c9", "\u00e9")
-    assert [[one.get("n") for one in select(name, outline)] for name in css] == [["1", "3"], ["2"], [None, "2", "4"], ["4"], []]
+    assert [[one.get("n") for one in select(name, outline)] for name in css] == [
+        ["1", "3"],
+        ["2"],
+        [None, "2", "4"],
+        ["4"],
+        [],
+    ]
 
 
 TABLE = f"{ONE}<table n=t><caption n=c>x</caption><tr n=1><td>1<tr n=2><td>2<tfoot n=f><tr n=3><td>3</tfoot><tr n=4><td>4</table>"
@@ -337,7 +359,9 @@ def test_a_declarative_shadow_root_is_no_child_of_its_host(css: str, found: str)
 )
 def test_other_templates_are_children(html: str) -> None:
     parsed = turbohtml.parse(ONE + html)
-    assert [element.matches("p:first-child") for element in parsed.iter_elements() if element.tag == "p"] == [False]
+    assert [
+        element.matches("p:first-child") for element in parsed.iter_elements() if element.tag == "p"
+    ] == [False]
     assert selected(ONE + html, "p:first-child") == []
 
 
@@ -368,7 +392,9 @@ APART = f"""{ONE}<div n=1>x<noscript n=2><img n=3></noscript></div><div n=4><b n
         ("noscript:empty", ""),
     ],
 )
-def test_what_stands_in_noscript_and_template_makes_no_negation_select_less(css: str, found: str) -> None:
+def test_what_stands_in_noscript_and_template_makes_no_negation_select_less(
+    css: str, found: str
+) -> None:
     assert selected(APART, css) == found.split()
 
 
@@ -397,16 +423,46 @@ def trees(draw: st.DrawFn) -> str:
             parts.append("</div>" if draw(st.booleans()) else "</div>x")
             depth -= 1
         else:
-            attributes = draw(st.sampled_from(["", " class=a", " class='b a'", " id=i", " class=B x=1", " x='a b'"]))
+            attributes = draw(
+                st.sampled_from(
+                    ["", " class=a", " class='b a'", " id=i", " class=B x=1", " x='a b'"]
+                )
+            )
             parts.append(f"<div{attributes}>" if draw(st.booleans()) else f"<b{attributes}></b>")
             depth += parts[-1].startswith("<div")
     return ONE + "<body>" + "".join(parts) + "</div>" * depth
 
 
-SIMPLE = ["div", "b", "*", ".a", ".b", "#i", "[x]", "[x~=a]", "div.a", ":first-child", "b:last-child", "div:nth-child(2n)"]
-SIMPLE += ["div:nth-last-of-type(-n+2)", ":only-child", ":empty", "div:not(.a)", ":is(b, .a)", ":not(b)"]
-selectors = st.lists(st.tuples(st.sampled_from([" ", " > ", " + ", " ~ "]), st.sampled_from(SIMPLE)), min_size=1, max_size=4).map(
-    lambda steps: "".join(joint + simple for joint, simple in steps)[3 if steps[0][0] != " " else 1 :]
+SIMPLE = [
+    "div",
+    "b",
+    "*",
+    ".a",
+    ".b",
+    "#i",
+    "[x]",
+    "[x~=a]",
+    "div.a",
+    ":first-child",
+    "b:last-child",
+    "div:nth-child(2n)",
+]
+SIMPLE += [
+    "div:nth-last-of-type(-n+2)",
+    ":only-child",
+    ":empty",
+    "div:not(.a)",
+    ":is(b, .a)",
+    ":not(b)",
+]
+selectors = st.lists(
+    st.tuples(st.sampled_from([" ", " > ", " + ", " ~ "]), st.sampled_from(SIMPLE)),
+    min_size=1,
+    max_size=4,
+).map(
+    lambda steps: "".join(joint + simple for joint, simple in steps)[
+        3 if steps[0][0] != " " else 1 :
+    ]
 )
 
 
@@ -419,16 +475,31 @@ def test_it_selects_what_xpath_selects(html: str, css: str) -> None:
     assert select(css, Outline(page.root, Budget(PLENTY))) == wanted
 
 
-NESTED = [":has(.a)", ":has(> b + .a)", ":has(~ div b)", ":not(.a, b)", ":is(div .a, b)", ":nth-child(2n of .a)", ":has(:not(b))"]
+NESTED = [
+    ":has(.a)",
+    ":has(> b + .a)",
+    ":has(~ div b)",
+    ":not(.a, b)",
+    ":is(div .a, b)",
+    ":nth-child(2n of .a)",
+    ":has(:not(b))",
+]
 NESTED += [":nth-last-child(1 of :is(.a, .b))", ":not(:has(b))", "b:not(div > b)", ":lang(en)"]
 nested = st.lists(
-    st.tuples(st.sampled_from([" ", " > ", " + ", " ~ "]), st.sampled_from(SIMPLE + NESTED)), min_size=1, max_size=3
+    st.tuples(st.sampled_from([" ", " > ", " + ", " ~ "]), st.sampled_from(SIMPLE + NESTED)),
+    min_size=1,
+    max_size=3,
 )
 
 
 @pytest.mark.requirement("AIT-5")
 @settings(deadline=None)
-@given(trees(), nested.map(lambda steps: "".join(joint + simple for joint, simple in steps)[len(steps[0][0]) :]))
+@given(
+    trees(),
+    nested.map(
+        lambda steps: "".join(joint + simple for joint, simple in steps)[len(steps[0][0]) :]
+    ),
+)
 def test_it_selects_what_another_program_selects(html: str, css: str) -> None:
     html = html.replace("<body>", "<html lang=en>")
     theirs, ours = turbohtml.parse(html), Html(html)
@@ -438,9 +509,66 @@ def test_it_selects_what_another_program_selects(html: str, css: str) -> None:
     assert [places[one] for one in select(css, Outline(ours.root, Budget(PLENTY)))] == wanted
 
 
-PIECES = ["a", "p", "div", ".b", "#a", "*", ">", "+", "~", " ", ",", "(", ")", "[", "]", "=", "'", '"', "\\", ":", "::", ":not("]
-PIECES += ["of", ":lang(", "en", "\n", "||", "%", "even", "s", ":nth-child(2 of", "~=", "<!--", "url(", "U+1", ";", "\ud800"]
-PIECES += [":is(", ":nth-child(", "2n+1", "-n", ":hover", ":root", ":has(", "|", "^=", "1", "é", "\0", "{", "/*", "*/", "i", "!="]
+PIECES = [
+    "a",
+    "p",
+    "div",
+    ".b",
+    "#a",
+    "*",
+    ">",
+    "+",
+    "~",
+    " ",
+    ",",
+    "(",
+    ")",
+    "[",
+    "]",
+    "=",
+    "'",
+    '"',
+    "\\",
+    ":",
+    "::",
+    ":not(",
+]
+PIECES += [
+    "of",
+    ":lang(",
+    "en",
+    "\n",
+    "||",
+    "%",
+    "even",
+    "s",
+    ":nth-child(2 of",
+    "~=",
+    "<!--",
+    "url(",
+    "U+1",
+    ";",
+    "\ud800",
+]
+PIECES += [
+    ":is(",
+    ":nth-child(",
+    "2n+1",
+    "-n",
+    ":hover",
+    ":root",
+    ":has(",
+    "|",
+    "^=",
+    "1",
+    "é",
+    "\0",
+    "{",
+    "/*",
+    "*/",
+    "i",
+    "!=",
+]
 
 
 @pytest.mark.requirement("SEC-5", "AIT-13")
@@ -494,7 +622,9 @@ def test_long_attributes_cost() -> None:
 
 @pytest.mark.requirement("SEC-5")
 def test_many_attributes_cost() -> None:
-    outline = Outline(Html(f"{ONE}<p {' '.join(f'a{number}' for number in range(20_000))}>").root, Budget(5_000))
+    outline = Outline(
+        Html(f"{ONE}<p {' '.join(f'a{number}' for number in range(20_000))}>").root, Budget(5_000)
+    )
     with pytest.raises(CostError):
         select(",".join(f"[b{number}]" for number in range(20)), outline)
 

@@ -18,7 +18,15 @@ from comity.policies.answers.decision import Verdict
 from comity.policies.answers.element_rule import ACTIONS, ElementRule
 from comity.policies.answers.rule import RULES
 from comity.policies.document.document import Content
-from comity.policies.elements.coverage import Covered, covered, findings, redacted, refuses, refusing_actions, text_with_spans
+from comity.policies.elements.coverage import (
+    Covered,
+    covered,
+    findings,
+    redacted,
+    refuses,
+    refusing_actions,
+    text_with_spans,
+)
 from comity.policies.vocabulary.table import Vocabulary
 from tests.selection import examples, one_in
 
@@ -26,7 +34,9 @@ SHIPPED = Vocabulary.shipped()
 TYPES = {"html": "text/html; charset=utf-8", "json": "application/json", "xml": "application/xml"}
 
 
-def rule(element: str, file_type: str = "html", *actions: str, guide: bool = False, line: int = 1) -> ElementRule:
+def rule(
+    element: str, file_type: str = "html", *actions: str, guide: bool = False, line: int = 1
+) -> ElementRule:
     return ElementRule(
         agents=("*",),
         path="/",
@@ -44,10 +54,14 @@ def content(body: str | bytes, media_type: str = TYPES["html"]) -> Content:
     return Content([(b"Content-Type", media_type.encode())] if media_type else [], octets)
 
 
-def without(body: str | bytes, *elements: str, file_type: str = "html", media_type: str = "") -> bytes:
+def without(
+    body: str | bytes, *elements: str, file_type: str = "html", media_type: str = ""
+) -> bytes:
     """The body as it may be trained on."""
     page = content(body, media_type or TYPES[file_type])
-    return redacted(page, covered(page, [rule(element, file_type) for element in elements]), ["train"], SHIPPED)
+    return redacted(
+        page, covered(page, [rule(element, file_type) for element in elements]), ["train"], SHIPPED
+    )
 
 
 # HTML: generated pages, and what is to come out of them reckoned without a parser
@@ -60,7 +74,9 @@ LEFT_OUT = ("nav", "script")
 class Node:
     tag: str
     classes: tuple[str, ...]
-    children: list[Node | str] = field(default_factory=list)  # str: a marker, "t" for text, "c" for a comment
+    children: list[Node | str] = field(
+        default_factory=list
+    )  # str: a marker, "t" for text, "c" for a comment
 
 
 @st.composite
@@ -71,7 +87,11 @@ def pages(draw: st.DrawFn) -> Node:
 
     def node(depth: int) -> Node:
         nonlocal budget
-        tag = draw(st.sampled_from(["div", "span", "section", "b", "nav", "script"] if depth else ["body", "main"]))
+        tag = draw(
+            st.sampled_from(
+                ["div", "span", "section", "b", "nav", "script"] if depth else ["body", "main"]
+            )
+        )
         made = Node(tag, draw(st.sampled_from([(), (), ("a",), ("b",), ("b", "a"), ("x",)])))
         for _ in range(draw(st.integers(0, 4))):
             kind = draw(st.sampled_from("tttcn"))
@@ -103,7 +123,11 @@ def html_of(node: Node, spaces: Sequence[str] = ("",)) -> str:
                 yield spaces[turn % len(spaces)] + child
         yield f"</{node.tag}>"
 
-    return "<!doctype html><!--top--><html><head><title>head</title></head>" + "".join(parts(node)) + "<!--end--></html>"
+    return (
+        "<!doctype html><!--top--><html><head><title>head</title></head>"
+        + "".join(parts(node))
+        + "<!--end--></html>"
+    )
 
 
 def nodes_of(node: Node) -> Iterator[Node]:
@@ -124,7 +148,10 @@ def shown(node: Node, *, within: frozenset[int] | None = None, inside: bool = Fa
     inside = inside or within is None or id(node) in within
     if node.tag in LEFT_OUT:
         return ""
-    texts = (shown(one, within=within, inside=inside) if isinstance(one, Node) else one * inside for one in node.children)
+    texts = (
+        shown(one, within=within, inside=inside) if isinstance(one, Node) else one * inside
+        for one in node.children
+    )
     return "".join(text for text in texts if not text.startswith("c"))
 
 
@@ -132,7 +159,10 @@ def shown(node: Node, *, within: frozenset[int] | None = None, inside: bool = Fa
 @settings(max_examples=examples(1000), deadline=None)
 @given(pages(), st.lists(st.sampled_from(["", " ", "\n ", "\t", "x"]), min_size=1, max_size=3))
 def test_spans_are_exactly_the_covered_text(page: Node, spaces: list[str]) -> None:
-    nodes = {name: frozenset(id(node) for node in nodes_of(page) if name in node.classes) for name in SECRETS}
+    nodes = {
+        name: frozenset(id(node) for node in nodes_of(page) if name in node.classes)
+        for name in SECRETS
+    }
     nodes["a, b"] = nodes["a"] | nodes["b"]
     body = content(html_of(page, [space.replace("x", "") for space in spaces]))
     elements = [", ".join(f".{name}" for name in names.split(", ")) for names in nodes]
@@ -153,20 +183,36 @@ def test_each_element_has_its_own_span(page: Node) -> None:
     for node in nodes_of(page):
         text, (spans,) = text_with_spans(body, covered(body, [rule(f"[data-m=m{id(node):016x}z]")]))
         wanted = shown(page, within=frozenset((id(node),)))
-        assert ["".join(text[start:end].split()) for start, end in spans] == ([wanted] if wanted else [])
+        assert ["".join(text[start:end].split()) for start, end in spans] == (
+            [wanted] if wanted else []
+        )
 
 
 @pytest.mark.requirement("MEET-5", "AIT-16")
 @settings(max_examples=examples(1000), deadline=None)
-@given(pages(), st.sampled_from([(".a",), (".b",), (".a", ".b"), (".a .b",), ("div > .a", "nav"), ("script",), (".none",)]))
-def test_nothing_of_a_covered_element_stays_and_everything_else_does(page: Node, elements: tuple[str, ...]) -> None:
+@given(
+    pages(),
+    st.sampled_from(
+        [(".a",), (".b",), (".a", ".b"), (".a .b",), ("div > .a", "nav"), ("script",), (".none",)]
+    ),
+)
+def test_nothing_of_a_covered_element_stays_and_everything_else_does(
+    page: Node, elements: tuple[str, ...]
+) -> None:
     body = content(html_of(page))
     said = covered(body, [rule(element) for element in elements])
     own = {f"m{id(node):016x}z": node for node in nodes_of(page)}
-    gone = {marker for one in said for node in one.nodes for marker in markers_of(own[node.get("data-m")])}
+    gone = {
+        marker
+        for one in said
+        for node in one.nodes
+        for marker in markers_of(own[node.get("data-m")])
+    }
     left = redacted(body, said, ["train"], SHIPPED).decode()
     found = re.findall(r"[tcm][0-9a-f]{4,16}z", left)
-    assert found == [marker for marker in re.findall(r"[tcm][0-9a-f]{4,16}z", body.text) if marker not in gone]
+    assert found == [
+        marker for marker in re.findall(r"[tcm][0-9a-f]{4,16}z", body.text) if marker not in gone
+    ]
     assert left.startswith("<!DOCTYPE html>" if gone else "<!doctype html>")
     assert "<!--top-->" in left
     assert "<title>head</title>" in left
@@ -180,7 +226,10 @@ def test_the_page_itself_is_left_as_it_is() -> None:
     body = content("<!doctype html><p class=a>one<p>two")
     said = covered(body, [rule(".a")])
     for _ in range(2):
-        assert redacted(body, said, ["train"], SHIPPED) == b"<!DOCTYPE html><html><head></head><body><p>two</p></body></html>"
+        assert (
+            redacted(body, said, ["train"], SHIPPED)
+            == b"<!DOCTYPE html><html><head></head><body><p>two</p></body></html>"
+        )
     assert text_with_spans(body, said) == ("one\ntwo", (((0, 3),),))
     assert body.selector.css("p::text").getall() == ["one", "two"]
 
@@ -193,7 +242,12 @@ SPANS = [
     pytest.param("<i class=a>one</i><i class=a>two</i>", ".a", ["onetwo"], id="touching"),
     pytest.param("<i class=a>one</i> <i class=a>two</i>", ".a", ["one", "two"], id="side by side"),
     pytest.param("<nav class=a>menu</nav>text", ".a", [], id="not in the text"),
-    pytest.param("<div class=a>x<main>one</main><main>two</main></div>", ".a", ["one\ntwo"], id="around the main text"),
+    pytest.param(
+        "<div class=a>x<main>one</main><main>two</main></div>",
+        ".a",
+        ["one\ntwo"],
+        id="around the main text",
+    ),
     pytest.param("<main>one</main><p class=a>two", ".a", [], id="outside of the main text"),
     pytest.param("<p class=a> &nbsp; </p>x", ".a", [], id="white space alone"),
     pytest.param("<p>one<p>two", "*", ["one\ntwo"], id="the whole document"),
@@ -216,7 +270,10 @@ def test_spans(html: str, element: str, parts: list[str]) -> None:
 
 def test_what_is_no_html_has_no_text() -> None:
     body = content('{"a": 1}', TYPES["json"])
-    assert text_with_spans(body, covered(body, [rule("a", "json"), rule("*", "")])) == ("", ((), ()))
+    assert text_with_spans(body, covered(body, [rule("a", "json"), rule("*", "")])) == (
+        "",
+        ((), ()),
+    )
 
 
 # JSON and XML
@@ -244,7 +301,10 @@ def pruned(value: Any, name: str) -> Any:
 
 @pytest.mark.requirement("AIT-5", "MEET-5")
 @settings(max_examples=examples(500), deadline=None)
-@given(VALUES, st.lists(st.sampled_from(["a", "b", "a.b", "b.c", "a.b.c", "c.c"]), min_size=1, max_size=3))
+@given(
+    VALUES,
+    st.lists(st.sampled_from(["a", "b", "a.b", "b.c", "a.b.c", "c.c"]), min_size=1, max_size=3),
+)
 def test_members_of_json_go_and_everything_else_stays(value: Any, names: list[str]) -> None:
     wanted = value
     for name in names:
@@ -285,7 +345,10 @@ def test_names_in_json(name: str, paths: list[tuple[str | int, ...]]) -> None:
 @pytest.mark.requirement("AIT-5")
 def test_numbers_beside_names_in_json() -> None:
     """A number is a place in an array; a name beside it goes on meaning what is in all of them."""
-    said = covered(content(JSON, TYPES["json"]), [rule(name, "json") for name in ("posts.0", "posts.text", "posts.0.id")])
+    said = covered(
+        content(JSON, TYPES["json"]),
+        [rule(name, "json") for name in ("posts.0", "posts.text", "posts.0.id")],
+    )
     assert [sorted(one.nodes) for one in said] == [
         [(0, "posts", 0), (0, "posts", 1, 0)],
         [(0, "posts", 0, "text"), (0, "posts", 1, 0, "text")],
@@ -294,10 +357,14 @@ def test_numbers_beside_names_in_json() -> None:
 
 
 @pytest.mark.requirement("AIT-5")
-@pytest.mark.parametrize("name", ["a/b", "'a'", "a>b", "@a", "a|b", "a::b", "a b", "dc:a", "a-b", "a\u2019b"])
+@pytest.mark.parametrize(
+    "name", ["a/b", "'a'", "a>b", "@a", "a|b", "a::b", "a b", "dc:a", "a-b", "a\u2019b"]
+)
 def test_members_may_be_called_anything(name: str) -> None:
     """What has the form of another language is a name all the same, where something is called so."""
-    (one,) = covered(content(json.dumps({"x": {name: 1}}), TYPES["json"]), [rule(f"x.{name}", "json")])
+    (one,) = covered(
+        content(json.dumps({"x": {name: 1}}), TYPES["json"]), [rule(f"x.{name}", "json")]
+    )
     assert (one.nodes, one.is_whole) == ((("x", name),), False)
 
 
@@ -316,8 +383,14 @@ def test_arrays_within_one_another() -> None:
 
 @pytest.mark.requirement("AIT-5")
 def test_members_within_one_another() -> None:
-    assert without('{"a": {"b": {"c": 1}}, "d": 2}', "a", "a.b", "a.b.c", file_type="json") == b'{"d": 2}'
-    assert without('{"a": {"b": {"c": 1}}, "d": 2}', "a.b.c", "a.b", file_type="json") == b'{"a": {}, "d": 2}'
+    assert (
+        without('{"a": {"b": {"c": 1}}, "d": 2}', "a", "a.b", "a.b.c", file_type="json")
+        == b'{"d": 2}'
+    )
+    assert (
+        without('{"a": {"b": {"c": 1}}, "d": 2}', "a.b.c", "a.b", file_type="json")
+        == b'{"a": {}, "d": 2}'
+    )
 
 
 XML = """<?xml version="1.0" encoding="iso-8859-1"?><!--top--><?pi x?>
@@ -349,7 +422,10 @@ def test_names_in_xml(name: str, texts: list[str]) -> None:
     left = redacted(page, said, ["train"], SHIPPED).decode("latin-1")
     for text in ("T", "é1", "w", "t2", "q", "F"):
         assert (f">{text}<" in left) is (text not in texts)
-    assert all(part in left for part in ("<!--top-->", "<?pi x?>", "tail", "<!--c-->", 'n="1"', "iso-8859-1"))
+    assert all(
+        part in left
+        for part in ("<!--top-->", "<?pi x?>", "tail", "<!--c-->", 'n="1"', "iso-8859-1")
+    )
 
 
 @st.composite
@@ -367,7 +443,9 @@ def documents(draw: st.DrawFn) -> str:
         elif step == "close" and tags:
             parts.append(f"</{tags.pop()}>")
         else:
-            parts.append({"comment": f"<!--{marker}-->", "cdata": f"<![CDATA[&{marker}]]>"}.get(step, marker))
+            parts.append(
+                {"comment": f"<!--{marker}-->", "cdata": f"<![CDATA[&{marker}]]>"}.get(step, marker)
+            )
     return "".join([*parts, *(f"</{tag}>" for tag in reversed(tags)), "</r>"])
 
 
@@ -432,13 +510,22 @@ WHOLE = [
 
 @pytest.mark.requirement("AIT-13", "SEC-5")
 @pytest.mark.parametrize(("file_type", "body", "element"), one_in(2, WHOLE), ids=range(len(WHOLE)))
-def test_what_cannot_be_told_is_the_whole_document(file_type: str, body: str | bytes, element: str) -> None:
+def test_what_cannot_be_told_is_the_whole_document(
+    file_type: str, body: str | bytes, element: str
+) -> None:
     page = content(body, TYPES[file_type])
     said = covered(page, [rule(element, file_type, line=7), rule("*", file_type)])
-    assert [(one.is_whole, one.nodes, bool(one.cause)) for one in said] == [(True, (), True), (True, (), False)]
+    assert [(one.is_whole, one.nodes, bool(one.cause)) for one in said] == [
+        (True, (), True),
+        (True, (), False),
+    ]
     assert redacted(page, said, ["train"], SHIPPED) == b""
     (finding,) = findings(said, url="https://example.com/ai.txt")
-    assert (finding.rule, finding.line, finding.url) == ("ait.selector", 7, "https://example.com/ai.txt")
+    assert (finding.rule, finding.line, finding.url) == (
+        "ait.selector",
+        7,
+        "https://example.com/ai.txt",
+    )
     assert finding.rule in RULES
     assert finding.message.isprintable()
 
@@ -450,7 +537,9 @@ def test_longest_names() -> None:
     for _ in range(50):
         body = {"a": body}
     for number, is_whole in ((49, False), (50, False), (51, True)):
-        (one,) = covered(content(json.dumps(body), TYPES["json"]), [rule(".".join("a" * number), "json")])
+        (one,) = covered(
+            content(json.dumps(body), TYPES["json"]), [rule(".".join("a" * number), "json")]
+        )
         assert (one.nodes, one.is_whole) == (() if is_whole else (("a",) * number,), is_whole)
 
 
@@ -468,25 +557,42 @@ def test_longest_names() -> None:
         (":hover", None, "covers the whole document: it is read without :hover"),
     ],
 )
-def test_why_a_rule_covers_more_than_it_says(element: str, tags: list[str] | None, why: str) -> None:
+def test_why_a_rule_covers_more_than_it_says(
+    element: str, tags: list[str] | None, why: str
+) -> None:
     """`tags`: None for the whole document."""
     (one,) = covered(content("<!doctype html><p>one<b>two"), [rule(element, line=3)])
     assert ([node.tag for node in one.nodes], one.is_whole) == (tags or [], tags is None)
     assert one.cause.replace("`", "") == why
-    assert [(finding.line, finding.message) for finding in findings([one])] == ([(3, f"`{element}` {one.cause}")] if why else [])
+    assert [(finding.line, finding.message) for finding in findings([one])] == (
+        [(3, f"`{element}` {one.cause}")] if why else []
+    )
 
 
 @pytest.mark.requirement("AIT-5")
 def test_the_root_of_xml_is_the_document() -> None:
-    said = covered(content("<a><b><a/></b></a>", TYPES["xml"]), [rule("a", "xml"), rule("a.b", "xml"), rule("b.a", "xml")])
-    assert [(one.is_whole, [node.tag for node in one.nodes]) for one in said] == [(True, []), (False, ["b"]), (False, ["a"])]
+    said = covered(
+        content("<a><b><a/></b></a>", TYPES["xml"]),
+        [rule("a", "xml"), rule("a.b", "xml"), rule("b.a", "xml")],
+    )
+    assert [(one.is_whole, [node.tag for node in one.nodes]) for one in said] == [
+        (True, []),
+        (False, ["b"]),
+        (False, ["a"]),
+    ]
 
 
 @pytest.mark.requirement("AIT-13")
-@pytest.mark.parametrize(("element", "is_whole"), [("item", True), ("ITEM", True), ("other", False)])
-def test_what_is_served_as_html_and_is_none_is_searched_as_html(element: str, is_whole: bool) -> None:
+@pytest.mark.parametrize(
+    ("element", "is_whole"), [("item", True), ("ITEM", True), ("other", False)]
+)
+def test_what_is_served_as_html_and_is_none_is_searched_as_html(
+    element: str, is_whole: bool
+) -> None:
     """As a browser reads it: names of elements in any case. Where anything is selected, the whole is covered."""
-    (one,) = covered(content('<?xml version="1.0"?><rss><Item>one</Item></rss>', "text/html"), [rule(element)])
+    (one,) = covered(
+        content('<?xml version="1.0"?><rss><Item>one</Item></rss>', "text/html"), [rule(element)]
+    )
     assert (one.is_whole, one.nodes) == (is_whole, ())
 
 
@@ -498,7 +604,9 @@ def test_classes_in_any_case_where_browsers_have_quirks(doctype: str, number: in
 
 
 @pytest.mark.requirement("AIT-13")
-@pytest.mark.parametrize("media_type", ["text/plain", "application/pdf", "image/png", "application/x-ndjson"])
+@pytest.mark.parametrize(
+    "media_type", ["text/plain", "application/pdf", "image/png", "application/x-ndjson"]
+)
 def test_of_a_document_of_another_type_the_whole_is_covered(media_type: str) -> None:
     assert without("x", "p", media_type=media_type) == b""
 
@@ -530,31 +638,51 @@ def test_kinds(media_type: str, body: str, kind: str) -> None:
 @pytest.mark.requirement("AIT-5")
 def test_xhtml_is_xml_too() -> None:
     page = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>one</p><h1>two</h1></body></html>'
-    for element, file_type in (("p", "html"), ("body.p", "xml"), ("Body.P", "xml"), ("html.body.p", "xml"), ("p", "")):
+    for element, file_type in (
+        ("p", "html"),
+        ("body.p", "xml"),
+        ("Body.P", "xml"),
+        ("html.body.p", "xml"),
+        ("p", ""),
+    ):
         left = without(page, element, file_type=file_type, media_type="application/xhtml+xml")
         assert b"two" in left
         assert (b"one" in left) is (file_type == "xml" and element == "p")
 
 
 @pytest.mark.requirement("AIT-5")
-@pytest.mark.parametrize("element", ["body.svg.foreignObject", "Body.SVG.foreignobject", "body.math-\u03b1"])
+@pytest.mark.parametrize(
+    "element", ["body.svg.foreignObject", "Body.SVG.foreignobject", "body.math-\u03b1"]
+)
 @pytest.mark.parametrize("end", ["", "</b>"], ids=["well-formed", "not well-formed"])
 def test_names_of_xhtml_have_any_case(element: str, end: str) -> None:
     within = "one" if element[5:8].lower() == "svg" else "two"
     page = f"<svg><foreignObject>one</foreignObject></svg><math-\u03b1>two</math-\u03b1><p>three</p>{end}"
-    left = without(f"<html><body>{page}</body></html>", element, file_type="xml", media_type="application/xhtml+xml").decode()
+    left = without(
+        f"<html><body>{page}</body></html>",
+        element,
+        file_type="xml",
+        media_type="application/xhtml+xml",
+    ).decode()
     assert [word for word in ("one", "two", "three") if word in left] == [
         word for word in ("one", "two", "three") if word != within
     ]
 
 
 def test_a_rule_of_every_type_is_read_as_the_document_asks() -> None:
-    assert without('{"a": {"b": 1}, "b": 2}', "a.b", file_type="", media_type=TYPES["json"]) == b'{"a": {}, "b": 2}'
-    assert b"<a/>" in without("<r><a><b>1</b></a></r>", "a.b", file_type="", media_type=TYPES["xml"])
+    assert (
+        without('{"a": {"b": 1}, "b": 2}', "a.b", file_type="", media_type=TYPES["json"])
+        == b'{"a": {}, "b": 2}'
+    )
+    assert b"<a/>" in without(
+        "<r><a><b>1</b></a></r>", "a.b", file_type="", media_type=TYPES["xml"]
+    )
 
 
 @pytest.mark.requirement("SEC-5", "AIT-13")
-@pytest.mark.parametrize("body", ["<!doctype html>" + "<i></i>" * 60_000, "<!doctype html>" + "<div>" * 2_000])
+@pytest.mark.parametrize(
+    "body", ["<!doctype html>" + "<i></i>" * 60_000, "<!doctype html>" + "<div>" * 2_000]
+)
 def test_thousands_of_rules_are_bounded(body: str) -> None:
     """What is left when the steps are spent covers the whole document; the rules before that cover what they select."""
     page = content(body)
@@ -573,7 +701,9 @@ def test_thousands_of_rules_are_bounded(body: str) -> None:
         ("html", "<br>" * 200_001, "elements.coverage.Outline"),
     ],
 )
-def test_what_is_not_read_is_tried_once(file_type: str, body: str, parser: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_read_is_tried_once(
+    file_type: str, body: str, parser: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Once to tell what it is, where its octets tell that, and once for all rules."""
     tried = []
     module, _, name = parser.rpartition(".")
@@ -584,7 +714,9 @@ def test_what_is_not_read_is_tried_once(file_type: str, body: str, parser: str, 
         return known(*args, **named)
 
     monkeypatch.setattr(f"comity.policies.{parser}", counted)
-    said = covered(content(body, TYPES[file_type]), [rule(f"a{number}", file_type) for number in range(20)])
+    said = covered(
+        content(body, TYPES[file_type]), [rule(f"a{number}", file_type) for number in range(20)]
+    )
     assert all(one.is_whole and one.cause for one in said)
     assert len(tried) == (1 if file_type == "html" else 2)
 
@@ -602,13 +734,21 @@ def test_an_action_refuses_the_use_of_its_name(action: str) -> None:
     assert redacted(page, said, ["crawl"], SHIPPED) == page.body
     assert redacted(page, said, [], SHIPPED) == page.body
     assert b"two" not in redacted(page, covered(page, [rule("b", "html", "*")]), [action], SHIPPED)
-    assert redacted(page, covered(page, [rule("b", "html", "*")]), ["crawl", "follow"], SHIPPED) == page.body
+    assert (
+        redacted(page, covered(page, [rule("b", "html", "*")]), ["crawl", "follow"], SHIPPED)
+        == page.body
+    )
 
 
 @pytest.mark.requirement("AIT-9")
 def test_a_guide_takes_nothing_away() -> None:
     page = content("<!doctype html><p>one<b>two")
-    assert redacted(page, covered(page, [rule("b", guide=True), rule("*", guide=True)]), ["train"], SHIPPED) == page.body
+    assert (
+        redacted(
+            page, covered(page, [rule("b", guide=True), rule("*", guide=True)]), ["train"], SHIPPED
+        )
+        == page.body
+    )
     both = covered(page, [rule("b", guide=True), rule("b")])
     assert b"two" not in redacted(page, both, ["train"], SHIPPED)
     assert [len(one.nodes) for one in both] == [1, 1]
@@ -647,7 +787,16 @@ terms = ["ai-txt:index"]
     assert not refuses(["train"], "index", table)
 
 
-ENCODED = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "windows-1252", "iso-8859-1", "shift_jis", "koi8-r"]
+ENCODED = [
+    "utf-8",
+    "utf-8-sig",
+    "utf-16",
+    "utf-16-le",
+    "windows-1252",
+    "iso-8859-1",
+    "shift_jis",
+    "koi8-r",
+]
 
 
 @pytest.mark.requirement("MEET-5")
@@ -655,10 +804,15 @@ ENCODED = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "windows-1252", "iso-885
 def test_the_encoding_stays(encoding: str) -> None:
     letters = {"shift_jis": "日本", "koi8-r": "жю"}.get(encoding, "éü")
     charset = encoding.removesuffix("-sig")
-    page = content(f"<!doctype html><p>{letters}<b>two</b>&#8364;".encode(encoding), f"text/html; charset={charset}")
+    page = content(
+        f"<!doctype html><p>{letters}<b>two</b>&#8364;".encode(encoding),
+        f"text/html; charset={charset}",
+    )
     left = redacted(page, covered(page, [rule("b")]), ["train"], SHIPPED)
     again = content(left, f"text/html; charset={charset}")
-    assert left.decode(charset).count("\ufeff") == (encoding == "utf-8-sig")  # that of UTF-16 is taken off by its decoder
+    assert left.decode(charset).count("\ufeff") == (
+        encoding == "utf-8-sig"
+    )  # that of UTF-16 is taken off by its decoder
     assert again.selector.xpath("string(//p)").get() == f"{letters}€"
     if encoding in ("utf-8-sig", "utf-16"):
         assert content(left, "text/html").text == again.text

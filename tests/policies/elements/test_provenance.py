@@ -25,11 +25,17 @@ from comity.policies.vocabulary.table import Vocabulary
 from tests.effort import calls
 from tests.selection import examples
 
-TYPES = {"html": b"text/html; charset=utf-8", "json": b"application/json", "xml": b"application/xml"}
+TYPES = {
+    "html": b"text/html; charset=utf-8",
+    "json": b"application/json",
+    "xml": b"application/xml",
+}
 URL = "https://example.com/news/1.html"
 
 
-def rules_of(body: str | bytes, *elements: str, kind: str = "html", guides: tuple[str, ...] = ()) -> ElementRules:
+def rules_of(
+    body: str | bytes, *elements: str, kind: str = "html", guides: tuple[str, ...] = ()
+) -> ElementRules:
     """The rules about a page: no training on the elements, guidelines for the others."""
     rules = [
         ElementRule(
@@ -42,7 +48,9 @@ def rules_of(body: str | bytes, *elements: str, kind: str = "html", guides: tupl
         )
         for element in (*elements, *guides)
     ]
-    content = Content([(b"Content-Type", TYPES[kind])], body if isinstance(body, bytes) else body.encode())
+    content = Content(
+        [(b"Content-Type", TYPES[kind])], body if isinstance(body, bytes) else body.encode()
+    )
     reason = Reason(rule="ait.disallow", source=Source(url="https://example.com/ai.txt"))
     return ElementRules(content, rules, URL, Vocabulary.shipped(), lambda rule: reason)
 
@@ -172,7 +180,12 @@ def test_what_is_not_refused_does_not_make_other_values_its_own() -> None:
         {"a"},
     ]
     assert found(rules_of(page, "p", guides=("p > a",)), "https://example.com/in") == set()
-    assert found(rules_of(page.replace("other", "").replace("</p><a href=/in>", "</p>"), "p", guides=("p > a",)), "/in") == {
+    assert found(
+        rules_of(
+            page.replace("other", "").replace("</p><a href=/in>", "</p>"), "p", guides=("p > a",)
+        ),
+        "/in",
+    ) == {
         "p",
         "p > a",
     }
@@ -194,7 +207,13 @@ def test_what_is_not_refused_does_not_make_other_values_its_own() -> None:
 def test_markup_nodes_and_selections(css: str, elements: set[str]) -> None:
     rules, again = rules_of(PAGE, ".q", "aside"), Selector(PAGE, type="html")
     selection = again.css(css)
-    for value in (selection, selection[0], selection.getall(), selection.get(), [one.root for one in selection]):
+    for value in (
+        selection,
+        selection[0],
+        selection.getall(),
+        selection.get(),
+        [one.root for one in selection],
+    ):
         assert found(rules, value) == elements
     piece = Selector(f"<div>{selection.get()}</div>", type="html").css("body > div")
     assert found(rules, piece) >= elements
@@ -213,7 +232,10 @@ def test_a_node_of_a_tree_that_was_changed_is_traced_by_its_texts() -> None:
 @pytest.mark.requirement("MEET-5")
 def test_places_in_fields() -> None:
     rules = rules_of(PAGE, ".q", "aside")
-    assert spans(rules, ["The title", "hidden note", "Beside it"]) == {".q": [(1,)], "aside": [(2,)]}
+    assert spans(rules, ["The title", "hidden note", "Beside it"]) == {
+        ".q": [(1,)],
+        "aside": [(2,)],
+    }
     assert spans(rules, ("hidden note", {"of": "hidden note"})) == {".q": [(0,), (1,)]}
     assert spans(rules, "hidden note") == {".q": [()]}
     assert spans(rules, {"a": "hidden note"}) == {".q": [()]}
@@ -241,7 +263,11 @@ def test_places_in_fields() -> None:
         (["First link", "Second", "dup", "Third"], "a", {".q": [(2,), (3,)]}),
         (["Third", "dup", "Second", "First link"], "a", {".q": [()]}),  # in another order
         (["First link", "Second", "dup"], "a", {".q": [()]}),
-        (["one.html", "two.html", "two.html#top", "three.html"], "a::attr(href)", {".q": [(2,), (3,)]}),
+        (
+            ["one.html", "two.html", "two.html#top", "three.html"],
+            "a::attr(href)",
+            {".q": [(2,), (3,)]},
+        ),
         (["a tip"], "p::attr(title)", {}),
         (["/img/s.png"], "img::attr( src ), b::attr(src)", {".q": [(0,)]}),
         (["First link", "made up"], "nav a", {}),
@@ -258,31 +284,60 @@ def test_declared_selectors(value: Any, selector: str, places: dict[str, Any]) -
     ("body", "selector", "value", "is_refused"),
     [
         # what Scrapy's tree has in the node, and that of a browser behind it, or before it
-        ("<p>Free words<section class=q>Refused words</section>", "p", "Free words Refused words", True),
-        ("<p>Free words<section class=q>Refused words</section>", "p", "FREE WORDS REFUSED WORDS", True),
+        (
+            "<p>Free words<section class=q>Refused words</section>",
+            "p",
+            "Free words Refused words",
+            True,
+        ),
+        (
+            "<p>Free words<section class=q>Refused words</section>",
+            "p",
+            "FREE WORDS REFUSED WORDS",
+            True,
+        ),
         ("<p>Free words<section class=q>Refused words</section>", "p", ["changed"], True),
         ("<p>Free words<section class=q>Refused words</section>", "p", {"a": "Free words"}, False),
         ("<p>Free words<section class=q>Refused words</section>", "p::text", "changed", False),
         ("<p>Free words<section class=q>Refused words</section>", "p *::text", "changed", True),
-        ("<table><tr><td>Free words</tr><div class=q>Refused words</div></table>", "table", "Free words Refused words", True),
+        (
+            "<table><tr><td>Free words</tr><div class=q>Refused words</div></table>",
+            "table",
+            "Free words Refused words",
+            True,
+        ),
         ("<p>Free words<section class=q><img alt='Refused words'></section>", "p", "changed", True),
-        ("<p>Free words<section class=q><img alt='Refused words'></section>", "p *::attr(alt)", "changed", True),
+        (
+            "<p>Free words<section class=q><img alt='Refused words'></section>",
+            "p *::attr(alt)",
+            "changed",
+            True,
+        ),
         # the same in both
-        ("<p title=t>Free words</p><div class=q title=t>Refused words</div>", "p", "changed", False),
+        (
+            "<p title=t>Free words</p><div class=q title=t>Refused words</div>",
+            "p",
+            "changed",
+            False,
+        ),
         ("<p>Free words</p><div class=q>Free words</div>", "p", 2026, False),
         ("<p>Free words</p><div class=q>All words are free</div>", "p", "words", False),
         ("<p>Free <b>words</b></p><div class=q>words</div>", "p:has(> b)", "changed", False),
         ("<p>Free<section class=q>Refused words</section>", "p, b::attr(id)", "changed", True),
     ],
 )
-def test_declared_selectors_are_those_of_scrapy(body: str, selector: str, value: Any, is_refused: bool) -> None:
+def test_declared_selectors_are_those_of_scrapy(
+    body: str, selector: str, value: Any, is_refused: bool
+) -> None:
     rules = rules_of(f"<!doctype html><body>{body}", ".q")
     assert bool(spans(rules, value, selector)) is is_refused
 
 
 @pytest.mark.requirement("MEET-5", "SEC-5")
 @pytest.mark.parametrize("selector", ["div", "div *", "div ~ *, div"])
-def test_declared_selectors_that_find_much_within_one_another(selector: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_declared_selectors_that_find_much_within_one_another(
+    selector: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the XPath of libxml2, and from each of them anew, it took minutes."""
     looked_at: list[str] = []
     texts_in = tracing._texts_in
@@ -294,16 +349,31 @@ def test_declared_selectors_that_find_much_within_one_another(selector: str, mon
 
     monkeypatch.setattr(tracing, "_texts_in", counted)
     inner = "".join(f"<i title={number}>{number}</i>" for number in range(100))
-    assert spans(rules_of(f"<!doctype html><p class=q>No</p>{'<div>' * 100}{inner}", ".q"), "changed", selector) == {}
+    assert (
+        spans(
+            rules_of(f"<!doctype html><p class=q>No</p>{'<div>' * 100}{inner}", ".q"),
+            "changed",
+            selector,
+        )
+        == {}
+    )
     assert 100 < len(looked_at) <= 200
     monkeypatch.setattr(tracing, "MAX_STEPS_OF_SELECTOR", 10)
-    assert spans(rules_of(f"<!doctype html><p class=q>No</p>{'<div>' * 100}{inner}", ".q"), "changed", selector) == {".q": [()]}
+    assert spans(
+        rules_of(f"<!doctype html><p class=q>No</p>{'<div>' * 100}{inner}", ".q"),
+        "changed",
+        selector,
+    ) == {".q": [()]}
 
 
 JSON = {
     "meta": {"author": "Jane Doe", "age": 41, "name": "x"},
     "items": [
-        {"id": 1, "name": "First thing", "secret": {"note": "Hidden thing", "n": 12.5, "ok": True, "Odd key": None}},
+        {
+            "id": 1,
+            "name": "First thing",
+            "secret": {"note": "Hidden thing", "n": 12.5, "ok": True, "Odd key": None},
+        },
         {"id": 2, "name": "Hidden", "secret": {"note": "nul\0l \ud800 \u00a0sp"}, "url": "/a/b"},
     ],
     "open": True,
@@ -342,14 +412,19 @@ JSON = {
     ids=lambda value: ascii(value)[:40] if isinstance(value, str) else type(value).__name__,
 )
 def test_values_of_json(value: Any, elements: set[str]) -> None:
-    assert found(rules_of(json.dumps(JSON), "items.secret", "meta.age", kind="json"), value) == elements
+    assert (
+        found(rules_of(json.dumps(JSON), "items.secret", "meta.age", kind="json"), value)
+        == elements
+    )
 
 
 @pytest.mark.requirement("MEET-5", "AIT-5")
 def test_selectors_of_json() -> None:
     rules = rules_of(json.dumps(JSON), "items.secret", "meta.age", kind="json")
     assert spans(rules, ["First thing", "Hidden"], "items.name") == {}
-    assert spans(rules, [{"note": "Hidden thing"}, "nul\0l \ud800 \u00a0sp"], "items.secret") == {"items.secret": [(0,), (1,)]}
+    assert spans(rules, [{"note": "Hidden thing"}, "nul\0l \ud800 \u00a0sp"], "items.secret") == {
+        "items.secret": [(0,), (1,)]
+    }
     assert spans(rules, "made up", "items") == {"items.secret": [()]}
     assert spans(rules, "made up", "items.secret.note") == {"items.secret": [()]}
     assert spans(rules, "made up", "meta") == {"meta.age": [()]}
@@ -394,14 +469,22 @@ def test_values_of_xml(value: Any, elements: set[str]) -> None:
 
 @pytest.mark.requirement("MEET-5", "AIT-5")
 def test_selections_of_xml() -> None:
-    rules, again = rules_of(XML, "entry.secret", "entry.price", kind="xml"), etree.fromstring(XML.encode())
+    rules, again = (
+        rules_of(XML, "entry.secret", "entry.price", kind="xml"),
+        etree.fromstring(XML.encode()),
+    )
     assert found(rules, again[0]) == {"entry.secret"}
     assert found(rules, again[1][0]) == set()
     assert found(rules, again) == {"entry.secret", "entry.price"}
-    assert found(rules, Selector(XML, type="xml").xpath("//*[local-name()='title']").getall()) == set()
+    assert (
+        found(rules, Selector(XML, type="xml").xpath("//*[local-name()='title']").getall()) == set()
+    )
     assert spans(rules, ["Open title", "Other title"], "entry.title") == {}
     assert spans(rules, ["made up", "41"], "entry") == {"entry.secret": [()], "entry.price": [()]}
-    assert spans(rules, ["Raw <b>text</b>", "41"], "entry") == {"entry.secret": [(0,)], "entry.price": [(1,)]}
+    assert spans(rules, ["Raw <b>text</b>", "41"], "entry") == {
+        "entry.secret": [(0,)],
+        "entry.price": [(1,)],
+    }
 
 
 # What nobody can afford to tell
@@ -439,7 +522,11 @@ def test_an_element_has_as_many_attributes_as_it_likes(kind: str) -> None:
     """To read them as pairs takes lxml the square of their number: `benchmarks/hostile.py` has more of them."""
     body = f'<r xmlns:n="u"><p {MANY} n:href="/linked" title="Tip of the day">covered text</p><b>free text</b></r>'
     rules = rules_of(body, "p", kind=kind)
-    assert [*map(partial(found, rules), ("Tip of the day", f"{URL[:19]}/linked", "free text"))] == [{"p"}, {"p"}, set()]
+    assert [*map(partial(found, rules), ("Tip of the day", f"{URL[:19]}/linked", "free text"))] == [
+        {"p"},
+        {"p"},
+        set(),
+    ]
     if kind == "html":
         other = Html(body).root
         assert found(rules, other.find(".//p")) == {"p"}
@@ -447,16 +534,22 @@ def test_an_element_has_as_many_attributes_as_it_likes(kind: str) -> None:
 
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
-def test_members_are_not_told_apart_where_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_are_not_told_apart_where_they_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tracing, "MAX_SPANS", 10)
     rules = rules_of(PAGE, ".q", "aside")
-    assert spans(rules, ["The title", *["made up"] * 5]) == {one: [(n,) for n in range(1, 6)] for one in (".q", "aside")}
+    assert spans(rules, ["The title", *["made up"] * 5]) == {
+        one: [(n,) for n in range(1, 6)] for one in (".q", "aside")
+    }
     assert spans(rules, ["The title", *["made up"] * 6]) == {".q": [()], "aside": [()]}
     assert spans(rules, ["The title"] * 20) == {}
 
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
-def test_what_takes_too_long_to_find_may_come_from_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_too_long_to_find_may_come_from_anywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tracing, "MAX_STEPS", 20_000)
     rules = rules_of(PAGE, ".q", "aside")
     assert spans(rules, ["words &"]) == {}
@@ -468,9 +561,15 @@ def test_what_takes_too_long_to_find_may_come_from_anywhere(monkeypatch: pytest.
 
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
-def test_a_text_that_is_in_too_many_elements_may_come_from_any(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_in_too_many_elements_may_come_from_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tracing, "MAX_SCOPES", 3)
-    body = "<!doctype html><body>" + "".join(f"<p id=p{n}>word {n}</p>, word" for n in range(9)) + "<i id=other>other</i>"
+    body = (
+        "<!doctype html><body>"
+        + "".join(f"<p id=p{n}>word {n}</p>, word" for n in range(9))
+        + "<i id=other>other</i>"
+    )
     names = [f"#p{n}" for n in range(9)] + ["#other"]
     rules = rules_of(body, *names)
     assert found(rules, "wor d") == set(names)
@@ -486,7 +585,10 @@ def test_the_urls_of_elements_are_so_many_at_most(monkeypatch: pytest.MonkeyPatc
     urls = [f"https://example.com/{number}" for number in (1, 2, 3)]
     assert [list(element.urls) for element in rules.elements] == [urls, urls[1:]]
     monkeypatch.setattr(pieces, "MAX_URLS", 4)
-    assert [list(element.urls) for element in rules_of(body, "#a", "#b").elements] == [urls[:2], urls[1:2]]
+    assert [list(element.urls) for element in rules_of(body, "#a", "#b").elements] == [
+        urls[:2],
+        urls[1:2],
+    ]
 
 
 # Generated documents: what a value was taken from is known
@@ -506,14 +608,24 @@ def trees(draw: st.DrawFn, kind: str) -> tuple[str, list[str]]:
         nonlocal count
         count += 1
         space = draw(st.sampled_from(["", " ", "\n", "\u00a0"]))
-        return space + WORD.format(draw(st.sampled_from("xyz")), count, draw(st.sampled_from(["q", "\u00e9", "&amp;", "&lt;"])))
+        return space + WORD.format(
+            draw(st.sampled_from("xyz")),
+            count,
+            draw(st.sampled_from(["q", "\u00e9", "&amp;", "&lt;"])),
+        )
 
     def node(depth: int) -> str:
         nonlocal left
         left -= 1
         names = HTML_NAMES if kind == "html" else XML_NAMES
-        name = draw(st.sampled_from(names if depth else ["main", "body"][:1] if kind == "html" else ["r"]))
-        covering = f' class="{draw(st.sampled_from(["", "s1", "s2", "s1 s2", "o"]))}"' if kind == "html" and depth else ""
+        name = draw(
+            st.sampled_from(names if depth else ["main", "body"][:1] if kind == "html" else ["r"])
+        )
+        covering = (
+            f' class="{draw(st.sampled_from(["", "s1", "s2", "s1 s2", "o"]))}"'
+            if kind == "html" and depth
+            else ""
+        )
         attribute = draw(st.sampled_from(["title", "href", "src", "data-x"]))
         parts = [f'<{name}{covering} {attribute}="{word().strip()}">']
         for _ in range(draw(st.integers(0, 4))):
@@ -525,11 +637,16 @@ def trees(draw: st.DrawFn, kind: str) -> tuple[str, list[str]]:
             elif kind == "xml" and what == "c":
                 parts.append(f"<![CDATA[{word()}]]>")
             else:
-                parts.append(word().replace("&lt;", "").replace("&amp;", "") if name == "script" else word())
+                parts.append(
+                    word().replace("&lt;", "").replace("&amp;", "") if name == "script" else word()
+                )
         return "".join((*parts, f"</{name}>"))
 
     if kind == "html":
-        return f"<!doctype html><html><head><title>{word()}</title></head><body>{node(0)}{word()}</body></html>", [".s1", ".s2"]
+        return (
+            f"<!doctype html><html><head><title>{word()}</title></head><body>{node(0)}{word()}</body></html>",
+            [".s1", ".s2"],
+        )
     return node(0).replace("<r ", '<r xmlns:n="urn:n" ', 1), ["a.s", "s", "n:s", "b.a"]
 
 
@@ -537,16 +654,22 @@ def owners(kind: str, element: Any, names: list[str]) -> set[str]:
     """The names that cover a node, from what it stands in."""
     above = [one for one in (element, *element.iterancestors()) if isinstance(one.tag, str)]
     if kind == "html":
-        return {name for name in names for one in above if name[1:] in (one.get("class") or "").split()}
+        return {
+            name for name in names for one in above if name[1:] in (one.get("class") or "").split()
+        }
     own = set()
     for one in above:
         path = [*reversed([one, *one.iterancestors()])][1:]  # from below the root
         for name in names:
             parts = name.split(".")
             local = [node.tag.rpartition("}")[2] for node in path]
-            shown = [f"{node.prefix}:{last}" if node.prefix else last for node, last in zip(path, local, strict=True)]
+            shown = [
+                f"{node.prefix}:{last}" if node.prefix else last
+                for node, last in zip(path, local, strict=True)
+            ]
             if len(path) == len(parts) and all(
-                part in both for part, both in zip(parts, zip(local, shown, strict=True), strict=True)
+                part in both
+                for part, both in zip(parts, zip(local, shown, strict=True), strict=True)
             ):
                 own.add(name)
     return own
@@ -564,7 +687,22 @@ def taken(draw: st.DrawFn, kind: str, root: Any, names: list[str]) -> tuple[Any,
     """A value that a spider takes, the elements that it has something of, and whether it is as it stands in the document."""
     element = draw(st.sampled_from([*root.iter("*")]))
     comments = [*root.iter(etree.Comment)]
-    way = draw(st.sampled_from(["text", "text", "slice", "slice", "attribute", "url", "markup", "mixed", "comment", "parts"]))
+    way = draw(
+        st.sampled_from(
+            [
+                "text",
+                "text",
+                "slice",
+                "slice",
+                "attribute",
+                "url",
+                "markup",
+                "mixed",
+                "comment",
+                "parts",
+            ]
+        )
+    )
     if way in ("text", "slice"):
         separator = draw(st.sampled_from(SEPARATORS))
         marked = []
@@ -586,14 +724,25 @@ def taken(draw: st.DrawFn, kind: str, root: Any, names: list[str]) -> tuple[Any,
         inside = set().union(*(owners(kind, one, names) for one in element.iter()))
         if draw(st.booleans()):
             return element, inside, True
-        return etree.tostring(element, method=kind, encoding="unicode", with_tail=False), inside, True
+        return (
+            etree.tostring(element, method=kind, encoding="unicode", with_tail=False),
+            inside,
+            True,
+        )
     if way == "mixed":
         several = [draw(taken(kind, root, names)) for _ in range(draw(st.integers(0, 3)))]
-        values, own = [value for value, _, _ in several], set().union(*(one for _, one, _ in several))
-        value = draw(st.sampled_from([values, {"field": values}, dict(enumerate(values)), [tuple(values)]]))
+        values, own = (
+            [value for value, _, _ in several],
+            set().union(*(one for _, one, _ in several)),
+        )
+        value = draw(
+            st.sampled_from([values, {"field": values}, dict(enumerate(values)), [tuple(values)]])
+        )
         return value, own, isinstance(value, list) and all(tells for _, _, tells in several)
     if way == "parts":
-        parts = draw(st.lists(st.sampled_from([*texts_of(kind, root, names), ("", set())]), max_size=3))
+        parts = draw(
+            st.lists(st.sampled_from([*texts_of(kind, root, names), ("", set())]), max_size=3)
+        )
         joined = draw(st.sampled_from([", ", " ", "; "])).join(text for text, _ in parts)
         return joined, set().union(*(own for text, own in parts if text.strip())), False
     attributes = {name: value for name, value in element.items() if name != "class"}
@@ -619,7 +768,9 @@ def test_nothing_that_a_spider_takes_is_missed(kind: str, data: st.DataObject) -
         reported = found(rules, value)
         assert own <= reported
         assert reported <= own or not is_as_it_stands or own
-        assert {selector for selector, places in spans(rules, value).items() if places} == reported or value in (rules.text, body)
+        assert {
+            selector for selector, places in spans(rules, value).items() if places
+        } == reported or value in (rules.text, body)
 
 
 @st.composite
@@ -629,14 +780,26 @@ def json_trees(draw: st.DrawFn) -> Any:
     def node(depth: int) -> Any:
         nonlocal count
         count += 1
-        what = draw(st.sampled_from("tnodl" if depth < 4 else "tn")) if depth else draw(st.sampled_from("dl"))
+        what = (
+            draw(st.sampled_from("tnodl" if depth < 4 else "tn"))
+            if depth
+            else draw(st.sampled_from("dl"))
+        )
         if what == "t":
-            return WORD.format("x", count, draw(st.sampled_from(["q", "\0", " \ud800", "\u00a0y", ' "z"'])))
+            return WORD.format(
+                "x", count, draw(st.sampled_from(["q", "\0", " \ud800", "\u00a0y", ' "z"']))
+            )
         if what in "no":
             return count if what == "n" else count + 0.5
         if what == "l":
             return [node(depth + 1) for _ in range(draw(st.integers(0, 3)))]
-        keys = draw(st.lists(st.sampled_from(["a", "s", f"k{count:04}y", f"key {count:04}"]), unique=True, max_size=4))
+        keys = draw(
+            st.lists(
+                st.sampled_from(["a", "s", f"k{count:04}y", f"key {count:04}"]),
+                unique=True,
+                max_size=4,
+            )
+        )
         return {key: node(depth + 1) for key in keys}
 
     return node(0)
@@ -657,7 +820,9 @@ def json_parts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, tu
 @pytest.mark.requirement("MEET-5", "AIT-5")
 @settings(max_examples=examples(400))
 @given(json_trees(), st.data())
-def test_nothing_that_a_spider_takes_from_json_is_missed(document: Any, data: st.DataObject) -> None:
+def test_nothing_that_a_spider_takes_from_json_is_missed(
+    document: Any, data: st.DataObject
+) -> None:
     common = {"a", "s"}  # names that are in the document more than once
     names = {"s": ("s",), "a.s": ("a", "s"), "a.a": ("a", "a"), "a": ("a",), "s.a": ("s", "a")}
     rules = rules_of(json.dumps(document), *names, kind="json")
@@ -665,8 +830,16 @@ def test_nothing_that_a_spider_takes_from_json_is_missed(document: Any, data: st
     parts = [*json_parts(document)]
     for _ in range(5):
         value, path = data.draw(st.sampled_from(parts))
-        below = [path + rest for part, rest in json_parts(value) if not isinstance(part, dict | list) and part not in common]
-        own = {name for name, steps in names.items() if any(one[: len(steps)] == steps for one in below)}
+        below = [
+            path + rest
+            for part, rest in json_parts(value)
+            if not isinstance(part, dict | list) and part not in common
+        ]
+        own = {
+            name
+            for name, steps in names.items()
+            if any(one[: len(steps)] == steps for one in below)
+        }
         if isinstance(value, str) and value not in common:
             start = data.draw(st.integers(0, max(len("".join(value.split())) - tracing.LEAST, 0)))
             if len("".join(value[start:].split())) >= tracing.LEAST:
@@ -688,7 +861,10 @@ OTHER_TREES = [
     ("<!doctype html><p>Yes<section class=q>Yes<b>No</b></section><b>No</b>", "section"),
     ("<!doctype html><p>Yes<section class=q>Yes<b>No</b></section><b>No</b>", "section b"),
     ("<!doctype html><title>t</title><li>Yes<ul><li>Yes<li class=q>Yes</ul>", "li.q"),
-    ("<!doctype html><thead><i>Yes</i><table><thead><tr><td>Yes</thead><tr class=q><td>Yes</table>", "tr.q td"),
+    (
+        "<!doctype html><thead><i>Yes</i><table><thead><tr><td>Yes</thead><tr class=q><td>Yes</table>",
+        "tr.q td",
+    ),
 ]
 
 
@@ -700,7 +876,11 @@ def test_nodes_of_another_tree_are_those_of_the_document(body: str, selector: st
     refused = theirs.css(selector)
     assert refused
     assert [found(rules, node) for node in refused] == [{".q"}] * len(refused)
-    outside = [one for one in theirs.css("p, b, i, td") if "q" not in {*one.xpath("ancestor-or-self::*/@class").getall()}]
+    outside = [
+        one
+        for one in theirs.css("p, b, i, td")
+        if "q" not in {*one.xpath("ancestor-or-self::*/@class").getall()}
+    ]
     if "section" not in selector:  # which is in the paragraph there
         assert [found(rules, node) for node in outside] == [set()] * len(outside)
 
@@ -710,7 +890,10 @@ def test_nodes_of_another_tree_are_those_of_the_document(body: str, selector: st
 def test_markup_of_attributes_without_values(attribute: str) -> None:
     body = f"<!doctype html><body><div class=q>No</div><p {attribute}>Yes <i>indeed</i></p>"
     rules, theirs = rules_of(body, ".q"), Selector(body, type="html")
-    assert [found(rules, value) for value in (theirs.css("p").get(), theirs.css("p")[0])] == [set(), set()]
+    assert [found(rules, value) for value in (theirs.css("p").get(), theirs.css("p")[0])] == [
+        set(),
+        set(),
+    ]
     assert found(rules, theirs.css("body").get()) == {".q"}
 
 
@@ -725,10 +908,15 @@ def test_markup_of_attributes_without_values(attribute: str) -> None:
         ("<p>Free<nav class=q><video src=no.mp4></video></nav>", [{".q"}]),
         # what browsers do otherwise, and does not matter
         ("<p>Free <b id=1>and <i id=2>so</b> on</i> it goes<div class=q>No", [set()]),
-        ("<p>Free<figure><figcaption id=3>of it</figcaption></figure></p></p><p>Free<div class=q>No", [set(), set()]),
+        (
+            "<p>Free<figure><figcaption id=3>of it</figcaption></figure></p></p><p>Free<div class=q>No",
+            [set(), set()],
+        ),
     ],
 )
-def test_what_stands_in_a_node_of_another_tree_may_have_no_text(body: str, nodes: list[set[str]]) -> None:
+def test_what_stands_in_a_node_of_another_tree_may_have_no_text(
+    body: str, nodes: list[set[str]]
+) -> None:
     rules = rules_of(f"<!doctype html><body>{body}", ".q")
     assert [found(rules, node) for node in Selector(body, type="html").css("p")] == nodes
 
@@ -753,7 +941,9 @@ def test_nodes_that_browsers_move(body: str) -> None:
 @pytest.mark.requirement("MEET-5")
 def test_a_node_that_may_be_one_that_was_moved() -> None:
     body = "<!doctype html><body><table><tr><td><p>Yes</p></td></tr><p>Yes</p></table>"
-    assert [found(rules_of(body, "td p"), node) for node in Selector(body, type="html").css("p")] == [{"td p"}, {"td p"}]
+    assert [
+        found(rules_of(body, "td p"), node) for node in Selector(body, type="html").css("p")
+    ] == [{"td p"}, {"td p"}]
 
 
 @pytest.mark.requirement("MEET-5", "SEC-5")
@@ -779,7 +969,11 @@ def test_nodes_of_a_tree_that_a_spider_has_changed() -> None:
     body = "<!doctype html><p>Yes</p><div class=q><p>Yes</p><p>No</p></div><p>No</p>"
     rules, theirs = rules_of(body, ".q"), Selector(body, type="html")
     theirs.css("p")[0].drop()
-    assert [found(rules, node) for node in theirs.css("p")] == [{".q"}, {".q"}, {".q"}]  # any of the same text
+    assert [found(rules, node) for node in theirs.css("p")] == [
+        {".q"},
+        {".q"},
+        {".q"},
+    ]  # any of the same text
     assert found(rules, etree.fromstring("<p>made up</p>")) == {".q"}
 
 
@@ -797,7 +991,9 @@ def test_nodes_of_a_tree_that_has_the_head_of_a_page_in_its_body() -> None:
         ("script", {"head > script"}),
         ("body > p:not(noscript *)", None),
     ):
-        nodes = [node for node in page.css(css) if elements is not None or "free words" in node.get()]
+        nodes = [
+            node for node in page.css(css) if elements is not None or "free words" in node.get()
+        ]
         assert nodes
         assert [found(rules, node) for node in nodes] == [elements or set()] * len(nodes)
     assert [found(rules, text) for text in ("scripts are off", "Secret title", "free words")] == [

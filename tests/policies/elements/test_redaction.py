@@ -24,17 +24,19 @@ AI = """User-agent: *
     Element: .guided
       Guide: Train
 """
-HEAD = (
-    "<!doctype html><title>The title</title><dl><dt>Free heading<dd>free words<dt class=q>Secret heading<dd class=q>secret words"
-)
+HEAD = "<!doctype html><title>The title</title><dl><dt>Free heading<dd>free words<dt class=q>Secret heading<dd class=q>secret words"
 BODY = f"{HEAD}<dt>Label<dd class=q>Label<dt class=q>Hidden<dd>more free words</dl>"
-SCHEMA = Draft202012Validator(json.loads((Path(comity.policies.__file__).parent / "permissions.schema.json").read_text()))
+SCHEMA = Draft202012Validator(
+    json.loads((Path(comity.policies.__file__).parent / "permissions.schema.json").read_text())
+)
 
 
 def page_of(body: str = BODY) -> Page:
     agent = Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW})
     site = Site.from_files("https://example.com", {"/ai.txt": AI.encode()})
-    return site.page(agent, URL, headers=[(b"Content-Type", b"text/html; charset=utf-8")], body=body.encode())
+    return site.page(
+        agent, URL, headers=[(b"Content-Type", b"text/html; charset=utf-8")], body=body.encode()
+    )
 
 
 def rules_of(page: Page) -> ElementRules:
@@ -44,14 +46,18 @@ def rules_of(page: Page) -> ElementRules:
 
 def redacted(page: Page, item: dict[str, Any]) -> dict[str, Any]:
     left = redacted_fields(rules_of(page), item, {}, ["train"], names=item)
-    return {name: value for name, value in (item | left.changed).items() if name not in left.removed}
+    return {
+        name: value for name, value in (item | left.changed).items() if name not in left.removed
+    }
 
 
 def exported(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
     """`later`: fields that pipelines write after the tag."""
     tag = page.tag_of(item, {}, names=item)
     SCHEMA.validate(tag)
-    found = apply_terms(json.loads(json.dumps(item | {"permissions": tag} | later)), Terms.of(["train"]))
+    found = apply_terms(
+        json.loads(json.dumps(item | {"permissions": tag} | later)), Terms.of(["train"])
+    )
     assert found.record is not None, found.cause
     assert "Secret" not in json.dumps(found.record)
     return {name: value for name, value in found.record.items() if name != "permissions"}
@@ -67,7 +73,10 @@ NAMES: list[tuple[dict[str, Any], dict[str, Any] | None]] = [
     ({"made up": "The title"}, {}),
     ({"made_up": "The title", "made-up": "The title", "@type": "The title"}, None),
     ({"a": {"Secret heading": 1, "Free heading": 2}}, {"a": {}}),
-    ({"a": [{"Secret heading": 1}, {"Free heading": "free words"}]}, {"a": [{"Free heading": "free words"}]}),
+    (
+        {"a": [{"Secret heading": 1}, {"Free heading": "free words"}]},
+        {"a": [{"Free heading": "free words"}]},
+    ),
     ({"a": [[{"b": {"Secret heading": "free words"}}], "free words"]}, {"a": ["free words"]}),
 ]
 
@@ -116,7 +125,10 @@ def test_a_tag_is_as_long_as_its_item() -> None:
     page = page_of(LISTING)
     small = page.tag_of({"url": URL, "image_urls": ["https://example.com/q/7 a.jpg"]}, {})
     assert len(json.dumps(small)) < 3000
-    urls = {one["selector"]: (one.get("urls", []), one.get("more_urls", False)) for one in small["elements"]}
+    urls = {
+        one["selector"]: (one.get("urls", []), one.get("more_urls", False))
+        for one in small["elements"]
+    }
     assert urls == {".q": (["https://example.com/q/7 a.jpg"], True), ".guided": ([], True)}
     few = page_of(BODY + "<p class=q><a href=/a>b</a><img src=/c>").tag_of({}, {})
     assert few["elements"][0]["urls"] == ["https://example.com/a", "https://example.com/c"]
@@ -135,8 +147,16 @@ def test_a_tag_is_as_long_as_its_item() -> None:
             ["/q/7%20a.jpg", "/free/7%20a.jpg"],
             1,
         ),
-        ({"image_urls": ["/q/7 a.jpg", "https://example.com/free/8"]}, ["/q/7%20a.jpg", "/free/8"], 1),
-        ({"deep": [{"urls": ("https://example.com/q/7", "https://example.com/free/7")}]}, ["/q/7", "/free/7"], 1),
+        (
+            {"image_urls": ["/q/7 a.jpg", "https://example.com/free/8"]},
+            ["/q/7%20a.jpg", "/free/8"],
+            1,
+        ),
+        (
+            {"deep": [{"urls": ("https://example.com/q/7", "https://example.com/free/7")}]},
+            ["/q/7", "/free/7"],
+            1,
+        ),
         # Asked for by an address that the item does not have.
         ({"n": 1}, ["/q/9", "/q/10%20a.jpg"], 0),
         ({"n": 1}, ["/free/9"], 0),  # it may be any
@@ -155,7 +175,9 @@ def test_stored_files_of_refused_urls_go(item: dict[str, Any], files: list[str],
 @pytest.mark.requirement("MEET-5")
 def test_files_of_a_page_with_few_urls_are_told_apart_wherever_they_come_from() -> None:
     page = page_of("<!doctype html><p class=q><img src=/q.jpg></p><img src=/free.jpg>")
-    record = exported(page, {"n": 1}, files=[file("/q.jpg"), file("/free.jpg"), file("/elsewhere.jpg")])
+    record = exported(
+        page, {"n": 1}, files=[file("/q.jpg"), file("/free.jpg"), file("/elsewhere.jpg")]
+    )
     assert [one["url"][19:] for one in record["files"]] == ["/free.jpg", "/elsewhere.jpg"]
 
 
@@ -177,8 +199,16 @@ def test_files_of_a_page_with_few_urls_are_told_apart_wherever_they_come_from() 
 )
 def test_files_of_images_that_scripts_load(attributes: str) -> None:
     """No attribute that HTML knows says where they are."""
-    page = page_of(f"<!doctype html><base href=/dir/><p class=q><b {attributes}></b></p><b data-src=/free.jpg></b>")
-    address = "/dir/q.jpg?w=1" if "lazy" in attributes else "/q%20.jpg" if "q ." in attributes else "/q.jpg"
+    page = page_of(
+        f"<!doctype html><base href=/dir/><p class=q><b {attributes}></b></p><b data-src=/free.jpg></b>"
+    )
+    address = (
+        "/dir/q.jpg?w=1"
+        if "lazy" in attributes
+        else "/q%20.jpg"
+        if "q ." in attributes
+        else "/q.jpg"
+    )
     record = exported(page, {"n": 1}, images=[file(address), file("/free.jpg")])
     assert [one["url"][19:] for one in record["images"]] == ["/free.jpg"]
 
@@ -189,7 +219,10 @@ def test_files_of_images_that_scripts_load(attributes: str) -> None:
     [
         ("application/json", '{"q": {"image": "img/q.jpg"}, "free": "img/free.jpg"}'),
         ("application/json", '{"q": ["/img/q.jpg"], "free": "/img/free.jpg"}'),
-        ("application/rss+xml", "<rss><q><url> https://example.com/img/q.jpg </url></q><url>/img/free.jpg</url></rss>"),
+        (
+            "application/rss+xml",
+            "<rss><q><url> https://example.com/img/q.jpg </url></q><url>/img/free.jpg</url></rss>",
+        ),
         ("application/rss+xml", "<rss><q><m url='img/q.jpg'/></q><m url='img/free.jpg'/></rss>"),
     ],
 )
@@ -198,25 +231,42 @@ def test_files_of_json_and_xml(media_type: str, body: str) -> None:
     ai = f"User-agent: *\n  Path: / {kind}\n    Element: q\n      Disallow: Train\n"
     site = Site.from_files("https://example.com", {"/ai.txt": ai.encode()})
     agent = Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW})
-    page = site.page(agent, "https://example.com/", headers=[(b"Content-Type", media_type.encode())], body=body.encode())
+    page = site.page(
+        agent,
+        "https://example.com/",
+        headers=[(b"Content-Type", media_type.encode())],
+        body=body.encode(),
+    )
     record = exported(page, {"n": 1}, images=[file("/img/q.jpg"), file("/img/free.jpg")])
     assert [one["url"][19:] for one in record["images"]] == ["/img/free.jpg"]
 
 
 @pytest.mark.requirement("MEET-5")
-@pytest.mark.parametrize("urls", ["https://cdn.example/q.jpg", ["https://example.com/free.jpg", "https://cdn.example/q.jpg"]])
+@pytest.mark.parametrize(
+    "urls",
+    ["https://cdn.example/q.jpg", ["https://example.com/free.jpg", "https://cdn.example/q.jpg"]],
+)
 def test_a_file_goes_with_the_text_that_names_it(urls: str | list[str]) -> None:
     """A spider has made another address of that in the page, so that it may be of the element."""
     page = page_of("<!doctype html><p class=q><img src=/q-small.jpg></p><img src=/free.jpg>")
     files = [file("/free.jpg"), {"url": "https://cdn.example/q.jpg", "path": "full/q.jpg"}]
     record = exported(page, {"image_urls": urls}, images=files)
-    assert record == {"image_urls": ["https://example.com/free.jpg"] if isinstance(urls, list) else "", "images": files[:1]}
+    assert record == {
+        "image_urls": ["https://example.com/free.jpg"] if isinstance(urls, list) else "",
+        "images": files[:1],
+    }
 
 
 @pytest.mark.requirement("MEET-5")
 def test_redacted_items_tell_no_refused_urls() -> None:
     page = page_of(LISTING)
-    item = {"image_urls": ["https://example.com/q/7", "https://example.com/free/7", "https://example.com/guided/7"]}
+    item = {
+        "image_urls": [
+            "https://example.com/q/7",
+            "https://example.com/free/7",
+            "https://example.com/guided/7",
+        ]
+    }
     left = redacted_fields(rules_of(page), item, {}, ["train"])
     assert left.changed == {"image_urls": item["image_urls"][1:]}
     assert "/q/" not in json.dumps(page.tag_with(left.traced))

@@ -18,7 +18,9 @@ from tests.effort import calls
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
-SCHEMA = Draft202012Validator(json.loads((Path(comity.policies.__file__).parent / "permissions.schema.json").read_text()))
+SCHEMA = Draft202012Validator(
+    json.loads((Path(comity.policies.__file__).parent / "permissions.schema.json").read_text())
+)
 AI = """User-agent: *
   Path: /news/ html
     Element: .quote
@@ -60,7 +62,9 @@ def test_what_is_said_of_each_element() -> None:
     assert (quote.selector, quote.type, quote.is_whole) == (".quote", "html", False)
     assert quote.deny == {"train", "cite", "return"}
     assert [reason.source.line for reason in quote.reasons] == [4, 5, 15]
-    assert [[guideline.lang for guideline in rule.guidelines] for rule in quote.guides] == [["en-US", "de"]]
+    assert [[guideline.lang for guideline in rule.guidelines] for rule in quote.guides] == [
+        ["en-US", "de"]
+    ]
     assert [node.tag for node in quote.nodes] == ["p", "span"]
     assert quote.urls == (f"{ORIGIN}/q#x", f"{ORIGIN}/q")
     assert section.deny == {"*"}
@@ -87,10 +91,15 @@ def test_which_elements_are_refused_for_uses(uses: list[str], refused: list[str]
     rules = rules_of(page_of())
     assert [element.selector for element in rules.refused(uses)] == refused
     left = rules.redacted(uses)
-    assert (b"quoted" in left, b"beside" in left) == (".quote" not in refused, "section" not in refused)
+    assert (b"quoted" in left, b"beside" in left) == (
+        ".quote" not in refused,
+        "section" not in refused,
+    )
     assert left == BODY if not refused else b"free" in left
     elements = rules.elements
-    assert [not rules.permits(use, elements) for use in uses] == [any(rules.refused([use])) for use in uses]
+    assert [not rules.permits(use, elements) for use in uses] == [
+        any(rules.refused([use])) for use in uses
+    ]
 
 
 @pytest.mark.requirement("MEET-5")
@@ -99,12 +108,16 @@ def test_the_rules_about_what_is_left() -> None:
     left = rules.without(["train"])
     assert [element.selector for element in left.elements] == ["em"]
     assert left.text == "free text"
-    assert [(one.element.selector, one.spans) for one in left.traced({"text": left.text}, {})] == [("em", (("text", 5, 9),))]
+    assert [(one.element.selector, one.spans) for one in left.traced({"text": left.text}, {})] == [
+        ("em", (("text", 5, 9),))
+    ]
     assert left.covering("words nobody finds") == []
     assert [element.selector for element in rules.without(["index"]).elements] == [".quote", "em"]
     assert rules.without([]).redacted([]) == BODY
     assert left.refused(["translate"]) == []
-    assert [element.selector for element in rules.without(["index"]).refused(["cite"])] == [".quote"]
+    assert [element.selector for element in rules.without(["index"]).refused(["cite"])] == [
+        ".quote"
+    ]
 
 
 @pytest.mark.requirement("MEET-5")
@@ -126,7 +139,9 @@ def test_what_is_left_is_not_covered_by_what_was_cut_out() -> None:
         ("Guide: Train\n    Guideline: Ask.", [], ["train"]),
     ],
 )
-def test_rules_about_the_whole_document_are_a_source(rule: str, refused: list[str], permitted: list[str]) -> None:
+def test_rules_about_the_whole_document_are_a_source(
+    rule: str, refused: list[str], permitted: list[str]
+) -> None:
     """All actions of the format, none of fetching."""
     source = rules_of(page_of(f"User-agent: *\n  Path: /\n  Element: *\n    {rule}\n")).source
     uses = ("crawl", "follow", "index", "train", "summarize", "made-up")
@@ -134,7 +149,9 @@ def test_rules_about_the_whole_document_are_a_source(rule: str, refused: list[st
     assert [use for use in uses if verdicts.get(use) is Verdict.DENY and use in refused] == refused
     assert not {"crawl", "follow"} & verdicts.keys()
     assert [use for use in permitted if verdicts.get(use) is not Verdict.ALLOW] == []
-    assert set(source.named_uses) == ({action.lower() for action in ACTIONS} if "*" in rule else {"train"})
+    assert set(source.named_uses) == (
+        {action.lower() for action in ACTIONS} if "*" in rule else {"train"}
+    )
 
 
 @pytest.mark.requirement("MEET-5")
@@ -149,7 +166,9 @@ def test_a_tag_of_an_item_with_all_urls_of_an_element_says_that_there_are_no_mor
     """Though others of the page have more than a tag takes."""
     links = b"".join(b"<a href=/%d>link</a>" % number for number in range(60))
     body = b"<!doctype html><p class=quote>%s</p><em><a href=/last>last</a></em>" % links
-    quote, em = page_of(body=body).tag_of({"links": [f"{ORIGIN}/last", f"{ORIGIN}/7"]}, {})["elements"]
+    quote, em = page_of(body=body).tag_of({"links": [f"{ORIGIN}/last", f"{ORIGIN}/7"]}, {})[
+        "elements"
+    ]
     assert (em["urls"], em.get("more_urls", False)) == ([f"{ORIGIN}/last"], False)
     assert (quote["urls"], quote["more_urls"]) == ([f"{ORIGIN}/7"], True)
 
@@ -163,9 +182,15 @@ def test_the_document_as_text_is_known_whatever_octets_it_has() -> None:
     left = rules.document_without(["train"], body.decode("utf-8", "replace"))
     assert isinstance(left, str)
     assert ("free" in left, "quoted" in left) == (True, False)
-    site = Site.from_files(ORIGIN, {"/ai.txt": b"User-agent: *\n  Path: / json\n    Element: a\n      Disallow: Train\n"})
+    site = Site.from_files(
+        ORIGIN,
+        {"/ai.txt": b"User-agent: *\n  Path: / json\n    Element: a\n      Disallow: Train\n"},
+    )
     json_page = site.page(
-        Agent("bot", uses=("train",)), URL, headers=[(b"Content-Type", b"application/json")], body=b'{"a": "\xff"}'
+        Agent("bot", uses=("train",)),
+        URL,
+        headers=[(b"Content-Type", b"application/json")],
+        body=b'{"a": "\xff"}',
     )
     assert not rules_of(json_page).is_document('{"a": "\ufffd"}')
     assert rules_of(json_page).document_without([], "text") == ""
@@ -177,7 +202,13 @@ def test_the_document_as_text_is_known_whatever_octets_it_has() -> None:
     [
         {},
         {"text": "free text\nquoted words\nbeside nested"},
-        {"list": ["Title", "quoted words"], "made_up": 5, "html": BODY.decode(), "body": BODY, "none": None},
+        {
+            "list": ["Title", "quoted words"],
+            "made_up": 5,
+            "html": BODY.decode(),
+            "body": BODY,
+            "none": None,
+        },
     ],
 )
 def test_tags_are_valid_by_the_schema(fields: dict[str, Any]) -> None:
@@ -187,7 +218,10 @@ def test_tags_are_valid_by_the_schema(fields: dict[str, Any]) -> None:
     assert all(element["because"] for element in tag["elements"])
     places = {element["selector"]: element["spans"] for element in tag["elements"]}
     if "text" in fields:
-        assert [fields["text"][start:end] for _, start, end in places[".quote"]] == ["quoted words", "nested"]
+        assert [fields["text"][start:end] for _, start, end in places[".quote"]] == [
+            "quoted words",
+            "nested",
+        ]
         assert places["section"] == [["text", 23, 36]]
     if "list" in fields:
         assert places[".quote"] == [["list", 1], ["html"], ["body"]]
@@ -195,7 +229,10 @@ def test_tags_are_valid_by_the_schema(fields: dict[str, Any]) -> None:
     assert tag["elements"][0]["guide"] == [
         {
             "actions": ["summarize"],
-            "guidelines": [{"lang": "en-US", "text": "Keep it short."}, {"lang": "de", "text": "Kurz."}],
+            "guidelines": [
+                {"lang": "en-US", "text": "Keep it short."},
+                {"lang": "de", "text": "Kurz."},
+            ],
         }
     ]
 
@@ -204,12 +241,17 @@ def test_tags_are_valid_by_the_schema(fields: dict[str, Any]) -> None:
 def test_a_text_that_is_declared_to_be_of_no_element_is_free() -> None:
     page = page_of()
     text = rules_of(page).text
-    assert all(not element["spans"] for element in page.tag_of({"text": text, "n": 7}, {"text": "", "n": ""})["elements"])
+    assert all(
+        not element["spans"]
+        for element in page.tag_of({"text": text, "n": 7}, {"text": "", "n": ""})["elements"]
+    )
 
 
 @pytest.mark.requirement("AIT-5", "AIT-13")
 def test_the_whole_document_is_an_element_without_places() -> None:
-    page = page_of(AI + "    Element: *\n      Guide: Cite\n    Element: :has(\n      Disallow: Clip\n")
+    page = page_of(
+        AI + "    Element: *\n      Guide: Cite\n    Element: :has(\n      Disallow: Clip\n"
+    )
     *_, whole, broken = page.elements
     assert [(one.selector, one.is_whole, one.nodes, one.urls) for one in (whole, broken)] == [
         ("*", True, (), ()),
@@ -220,31 +262,56 @@ def test_the_whole_document_is_an_element_without_places() -> None:
     assert [element.selector for element in rules.refused(["clip"])] == ["section"]
     tag = page.tag_of({"a": "quoted words"}, {})
     SCHEMA.validate(tag)
-    assert [(element["selector"], element["spans"]) for element in tag["elements"] if element.get("whole")] == [
+    assert [
+        (element["selector"], element["spans"])
+        for element in tag["elements"]
+        if element.get("whole")
+    ] == [
         ("*", []),
         (":has(", []),
     ]
-    assert rules_of(page_of("User-agent: *\nPath: /\nElement: *\nGuide: Cite\n", b"\xff\x00<")).covering("Title")
+    assert rules_of(
+        page_of("User-agent: *\nPath: /\nElement: *\nGuide: Cite\n", b"\xff\x00<")
+    ).covering("Title")
 
 
 @pytest.mark.requirement("AIT-5", "SEC-5")
 @pytest.mark.parametrize(
-    ("media_type", "body"), [(b"application/json", b"{"), (b"application/xml", b"<a>"), (b"image/png", b"\x89PNG"), (b"", b"")]
+    ("media_type", "body"),
+    [
+        (b"application/json", b"{"),
+        (b"application/xml", b"<a>"),
+        (b"image/png", b"\x89PNG"),
+        (b"", b""),
+    ],
 )
 def test_documents_that_are_not_read(media_type: bytes, body: bytes) -> None:
-    site = Site.from_files(ORIGIN, {"/ai.txt": b"User-agent: *\n  Path: /\n    Element: a.b\n      Disallow: Train\n"})
-    page = site.page(Agent("examplebot", uses=("train",)), URL, headers=[(b"Content-Type", media_type)], body=body)
+    site = Site.from_files(
+        ORIGIN, {"/ai.txt": b"User-agent: *\n  Path: /\n    Element: a.b\n      Disallow: Train\n"}
+    )
+    page = site.page(
+        Agent("examplebot", uses=("train",)),
+        URL,
+        headers=[(b"Content-Type", media_type)],
+        body=body,
+    )
     SCHEMA.validate(page.tag_of({"a": "text", "b": [body]}, {"a": "a.b"}))
     assert all(element.is_whole for element in page.elements)
     assert page.element_rules is None or page.element_rules.covering("text") == list(page.elements)
 
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
-def test_places_in_the_main_text_are_not_told_apart_where_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_in_the_main_text_are_not_told_apart_where_they_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("comity.policies.elements.rules.MAX_SPANS", 3)
     rules = rules_of(page_of())
     spans = {one.element.selector: one.spans for one in rules.traced({"text": rules.text}, {})}
-    assert spans == {".quote": (("text", 10, 36),), "section": (("text", 23, 36),), "em": (("text", 5, 9),)}
+    assert spans == {
+        ".quote": (("text", 10, 36),),
+        "section": (("text", 23, 36),),
+        "em": (("text", 5, 9),),
+    }
 
 
 @pytest.mark.requirement("MEET-5")
@@ -264,7 +331,9 @@ def test_a_text_made_without_what_is_refused_has_to_do_with_the_others_only() ->
     assert [one.element.selector for one in rules.traced({"text": text}, {}) if one.spans] == []
     text = rules.made_without(["cite"], lambda source: f"Made of {len(source)} characters")
     refused = {element.selector for element in rules.refused(["cite"])}
-    others = {element.selector for element in rules.refused(["summarize", "train", "return", "cite"])} - refused
+    others = {
+        element.selector for element in rules.refused(["summarize", "train", "return", "cite"])
+    } - refused
     assert {one.element.selector for one in rules.traced({"text": text}, {}) if one.spans} == others
 
 
@@ -283,7 +352,9 @@ JSON_SHAPES: dict[str, tuple[str, str, str, int]] = {  # beginning, unit, end, v
 @pytest.mark.requirement("MEET-5", "SEC-1")
 @pytest.mark.parametrize("name", JSON_SHAPES)
 @pytest.mark.parametrize("has_text", [False, True])
-def test_each_value_of_json_costs_as_many_calls_wherever_it_stands(name: str, has_text: bool) -> None:
+def test_each_value_of_json_costs_as_many_calls_wherever_it_stands(
+    name: str, has_text: bool
+) -> None:
     """The path to each value was walked from the top: 1.4 seconds for a page of 512 KiB."""
     begin, unit, end, values = JSON_SHAPES[name]
     site = Site.from_files(ORIGIN, {"/ai.txt": NAMED.encode()})
@@ -293,7 +364,9 @@ def test_each_value_of_json_costs_as_many_calls_wherever_it_stands(name: str, ha
         headers = [(b"Content-Type", b"application/json")]
 
         def tag() -> object:
-            page = site.page(Agent("examplebot", uses=("train",)), URL, headers=headers, body=text.encode())
+            page = site.page(
+                Agent("examplebot", uses=("train",)), URL, headers=headers, body=text.encode()
+            )
             return page.tag_of({"text": text} if has_text else {}, {})
 
         tag()  # what is made once for all

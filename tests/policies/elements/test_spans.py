@@ -13,7 +13,9 @@ from comity.policies.elements.spans import Cut, Span, removals
 
 def covered(record: dict[str, Any], span: Span) -> Any:
     value = record[span[0]]
-    return value if len(span) == 1 else value[span[1]] if len(span) == 2 else value[span[1] : span[2]]
+    return (
+        value if len(span) == 1 else value[span[1]] if len(span) == 2 else value[span[1] : span[2]]
+    )
 
 
 @pytest.mark.requirement("MEET-5")
@@ -40,7 +42,11 @@ def covered(record: dict[str, Any], span: Span) -> Any:
         ({"links": ["a"]}, [["links", 1]], {"links": []}),
         ({"links": ["a"]}, [["links", 0, 1]], {"links": []}),
         ({"data": {"a": 1}}, [["data", 0]], {"data": {}}),
-        ({"pair": ("a", "b"), "body": b"x"}, [["pair", 0], ["body"]], {"pair": ("b",), "body": b""}),
+        (
+            {"pair": ("a", "b"), "body": b"x"},
+            [["pair", 0], ["body"]],
+            {"pair": ("b",), "body": b""},
+        ),
     ],
 )
 def test_cut(record: dict[str, Any], spans: list[list[Any]], left: dict[str, Any]) -> None:
@@ -77,10 +83,16 @@ def test_members_and_their_other_spans(going: set[int], other: int) -> None:
     record = {"links": [str(number) for number in range(10)]}
     cut = Cut(record, removals(record, [["links", member] for member in going]))
     assert cut.fields["links"] == [str(number) for number in range(10) if number not in going]
-    assert [covered(cut.fields, span) for span in cut.moved([["links", other]])] == ([] if other in going else [str(other)])
+    assert [covered(cut.fields, span) for span in cut.moved([["links", other]])] == (
+        [] if other in going else [str(other)]
+    )
 
 
 def test_spans_of_what_is_gone_or_cannot_be_told() -> None:
     record = {"text": "one two", "links": ["a"], "title": "t"}
     cut = Cut(record, {"text": [(0, 4)], "links": None})
-    assert cut.moved([["text"], ["links", 0], ["links"], ["title"], ["text", 5, 99]]) == [["text"], ["title"], ["text"]]
+    assert cut.moved([["text"], ["links", 0], ["links"], ["title"], ["text", 5, 99]]) == [
+        ["text"],
+        ["title"],
+        ["text"],
+    ]

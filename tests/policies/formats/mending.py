@@ -12,7 +12,9 @@ ORIGIN = "https://example.com"
 
 
 def site_of(path: str, body: bytes) -> SiteFiles:
-    return SiteFiles(ORIGIN, {ORIGIN + path: Fetched(status=200, body=body)}, robots_lines=ROBOTS_LINES)
+    return SiteFiles(
+        ORIGIN, {ORIGIN + path: Fetched(status=200, body=body)}, robots_lines=ROBOTS_LINES
+    )
 
 
 def findings_of(format_: Format, path: str, body: bytes) -> list[Finding]:

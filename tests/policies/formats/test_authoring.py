@@ -23,7 +23,12 @@ def test_edits_are_made_together_in_the_order_of_their_places() -> None:
 
 
 def test_the_end_of_lines_is_that_of_the_file() -> None:
-    assert [Draft("u", body).line_end for body in (b"a\r\nb", b"a\rb", b"a\nb\r\n", b"a")] == [b"\r\n", b"\r", b"\n", b"\n"]
+    assert [Draft("u", body).line_end for body in (b"a\r\nb", b"a\rb", b"a\nb\r\n", b"a")] == [
+        b"\r\n",
+        b"\r",
+        b"\n",
+        b"\n",
+    ]
 
 
 EDITS = st.builds(
@@ -35,11 +40,19 @@ EDITS = st.builds(
 
 
 @given(st.lists(st.lists(EDITS, min_size=1, max_size=3), max_size=8))
-def test_fixes_are_made_but_for_those_that_touch_what_another_has_changed(edits: list[list[Edit]]) -> None:
-    fixes = [Fix("", tuple(each)) for each in edits if not any(meet(a, b) for a, b in combinations(each, 2))]
+def test_fixes_are_made_but_for_those_that_touch_what_another_has_changed(
+    edits: list[list[Edit]],
+) -> None:
+    fixes = [
+        Fix("", tuple(each))
+        for each in edits
+        if not any(meet(a, b) for a, b in combinations(each, 2))
+    ]
     made: list[Fix] = []
     for fix in fixes:
-        if not any(meet(edit, other) for edit in fix.edits for before in made for other in before.edits):
+        if not any(
+            meet(edit, other) for edit in fix.edits for before in made for other in before.edits
+        ):
             made.append(fix)
     body = bytes(range(97, 97 + 16))
     assert apply(body, fixes)[1] == tuple(made)
@@ -48,7 +61,9 @@ def test_fixes_are_made_but_for_those_that_touch_what_another_has_changed(edits:
 def meet(edit: Edit, other: Edit) -> bool:
     """Whether they overlap; or begin together, and not both put something there, or both the same."""
     overlap = edit.start < other.end and other.start < edit.end
-    return overlap or (edit.start == other.start and (edit == other or not (edit.text and other.text)))
+    return overlap or (
+        edit.start == other.start and (edit == other or not (edit.text and other.text))
+    )
 
 
 @pytest.mark.requirement("SEC-1")
@@ -60,6 +75,9 @@ def test_what_meets_is_looked_for_beside_an_edit(monkeypatch: pytest.MonkeyPatch
         return False
 
     monkeypatch.setattr(authoring, "_meet", meets)
-    fixes = [Fix("", tuple(Edit(at, at + 1, b"") for at in range(first, 4000, 20))) for first in range(10)]
+    fixes = [
+        Fix("", tuple(Edit(at, at + 1, b"") for at in range(first, 4000, 20)))
+        for first in range(10)
+    ]
     assert apply(bytes(4000), fixes) == (bytes(2000), tuple(fixes))
     assert len(compared) <= 3 * 2000

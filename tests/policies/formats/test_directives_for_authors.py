@@ -19,7 +19,11 @@ FORMS = {"line", "element", "attribute", "member", "field", "meta", "word"}
 
 
 def names(format_: str, form: str) -> set[str]:
-    return {directive.name for directive in BY_NAME[format_].authoring.directives if directive.form == form}
+    return {
+        directive.name
+        for directive in BY_NAME[format_].authoring.directives
+        if directive.form == form
+    }
 
 
 @pytest.mark.parametrize("each", HERE, ids=lambda each: each.name)
@@ -44,7 +48,9 @@ def test_every_word_of_ai_txt_is_a_directive() -> None:
 def test_every_word_of_automation_preferences_is_a_directive() -> None:
     lines = {name.decode() for name in (*SELECTORS, *DIRECTIVES)}
     assert names("automation", "line") == lines
-    members = {name.lower() for name in names("automation", "member")} - {"automationpolicyannotation"}
+    members = {name.lower() for name in names("automation", "member")} - {
+        "automationpolicyannotation"
+    }
     assert members == {name.replace("-", "") for name in lines}.difference(WITHOUT_EFFECT)
 
 

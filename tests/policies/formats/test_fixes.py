@@ -18,29 +18,56 @@ URL = f"{ORIGIN}/robots.txt"
 AGENTS = [Agent(token) for token in ("foo", "bar", "foobot", "other")]
 PATHS = ("/", "/a", "/ab", "/abc", "/a/b", "/b", "/b/a.css", "/a*", "/ab%20c", "/A")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-USES = ("crawl", "index", "present", "present-snippet", "train", "ai-train", "ai-input", "search", "tdm", "train-genai", "other")
+USES = (
+    "crawl",
+    "index",
+    "present",
+    "present-snippet",
+    "train",
+    "ai-train",
+    "ai-input",
+    "search",
+    "tdm",
+    "train-genai",
+    "other",
+)
 IN_ROBOTS = ("robots", "acap", "aipref", "content-signals")
-RULES = {name: mend for each in FORMATS if each.name in IN_ROBOTS for name, mend in each.authoring.fixes.items()}
+RULES = {
+    name: mend
+    for each in FORMATS
+    if each.name in IN_ROBOTS
+    for name, mend in each.authoring.fixes.items()
+}
 
 AGENT_LINES = st.builds(
     "{}{}{}".format,
-    st.sampled_from(["User-agent: ", "user-agent:", "Useragent: ", "User agent ", "  USER-AGENT : "]),
+    st.sampled_from(
+        ["User-agent: ", "user-agent:", "Useragent: ", "User agent ", "  USER-AGENT : "]
+    ),
     st.sampled_from(["*", "foo", "bar", "Foo", "foobot"]),
     st.sampled_from(["", "", "/1.0", "\xa0", " bar", "*", ", bar", "  # why"]),
 )
 PATTERNS = st.one_of(
     st.text(alphabet="ab/*$", max_size=4).map("/{}".format),
-    st.sampled_from(["", "*", "a", "/*", "/a*", "/ab**", "/a%2A", "/ab*", "/a b", '"/a"', "/%61", "/a*$"]),
+    st.sampled_from(
+        ["", "*", "a", "/*", "/a*", "/ab**", "/a%2A", "/ab*", "/a b", '"/a"', "/%61", "/a*$"]
+    ),
 )
 RULE_LINES = st.builds(
     "{}{}{}".format,
-    st.sampled_from(["Disallow: ", "Allow: ", "Disallow:", "allow: ", "Disalow: ", "Disallow ", " Allow : "]),
+    st.sampled_from(
+        ["Disallow: ", "Allow: ", "Disallow:", "allow: ", "Disalow: ", "Disallow ", " Allow : "]
+    ),
     PATTERNS,
     st.sampled_from(["", "", "", " # why", "#b"]),
 )
 RESOURCES = st.sampled_from(["/", "/a", "/a*", "/a/", "/b", "the-acap:resource-set:s", "", "/a /b"])
 ACAP_LINES = st.one_of(
-    st.builds("ACAP-crawler{}{}".format, st.sampled_from([": ", " ", ":"]), st.sampled_from(["*", "foo", "foo, bar", ""])),
+    st.builds(
+        "ACAP-crawler{}{}".format,
+        st.sampled_from([": ", " ", ":"]),
+        st.sampled_from(["*", "foo", "foo, bar", ""]),
+    ),
     st.builds(
         "ACAP-{}-{}{}{}{}".format,
         st.sampled_from(["allow", "disallow"]),
@@ -63,17 +90,52 @@ ACAP_LINES = st.one_of(
     ),
 )
 OTHER_LINES = st.one_of(
-    st.sampled_from(["", " ", "# comment", "Sitemap: /s.xml", "Sitemaps: /s.xml", "Crawl delay: 5", "Crawl-delay 7", "Disallow"]),
-    st.builds("{}: {}".format, st.sampled_from(["Usage", "Usage-Pref"]), st.sampled_from(["tdm=n", "ai=y", "tdm=y, tdm=n"])),
-    st.sampled_from(["Content-Usage: train-ai=n", "Content-Usage: /a train-ai=y", "Content-Usage: /a train-ai=n, search=y"]),
+    st.sampled_from(
+        [
+            "",
+            " ",
+            "# comment",
+            "Sitemap: /s.xml",
+            "Sitemaps: /s.xml",
+            "Crawl delay: 5",
+            "Crawl-delay 7",
+            "Disallow",
+        ]
+    ),
+    st.builds(
+        "{}: {}".format,
+        st.sampled_from(["Usage", "Usage-Pref"]),
+        st.sampled_from(["tdm=n", "ai=y", "tdm=y, tdm=n"]),
+    ),
+    st.sampled_from(
+        [
+            "Content-Usage: train-ai=n",
+            "Content-Usage: /a train-ai=y",
+            "Content-Usage: /a train-ai=n, search=y",
+        ]
+    ),
     st.builds(
         "{}: {}{}".format,
         st.sampled_from(["Content-Signal", "Content-Signals", "content-signal "]),
         st.lists(
-            st.sampled_from(["ai_train=no", "ai-train=yes", "search = yes", '"search"=no', "use=full", "x=no", "ai-input=n"]),
+            st.sampled_from(
+                [
+                    "ai_train=no",
+                    "ai-train=yes",
+                    "search = yes",
+                    '"search"=no',
+                    "use=full",
+                    "x=no",
+                    "ai-input=n",
+                ]
+            ),
             min_size=1,
             max_size=3,
-        ).flatmap(lambda signals: st.sampled_from([", ", ";", " ", ","]).map(lambda separator: separator.join(signals))),
+        ).flatmap(
+            lambda signals: st.sampled_from([", ", ";", " ", ","]).map(
+                lambda separator: separator.join(signals)
+            )
+        ),
         st.sampled_from(["", " # why"]),
     ),
 )
@@ -97,7 +159,11 @@ def findings_of(body: bytes) -> list[Finding]:
 
 def fixes_of(body: bytes) -> list[tuple[Finding, Fix]]:
     draft = Draft(URL, body)
-    mended = ((finding, RULES[finding.rule](draft, finding)) for finding in findings_of(body) if finding.rule in RULES)
+    mended = (
+        (finding, RULES[finding.rule](draft, finding))
+        for finding in findings_of(body)
+        if finding.rule in RULES
+    )
     return [(finding, fix) for finding, fix in mended if fix]
 
 

@@ -20,7 +20,15 @@ from comity.policies.formats import FORMATS
 from comity.policies.formats.authoring import Authoring, Draft, FileKind
 from comity.policies.formats.distrusted import distrusted
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import VERSION, AgentReading, Capture, Format, PageSource, SiteReading, WellKnown
+from comity.policies.formats.format import (
+    VERSION,
+    AgentReading,
+    Capture,
+    Format,
+    PageSource,
+    SiteReading,
+    WellKnown,
+)
 from comity.policies.formats.installed import checked, installed, mistakes
 from comity.policies.page import Refusal
 from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
@@ -43,14 +51,22 @@ def missing(each: Format) -> Iterator[str]:
     needed = [("docs/README.md", f"]({page})"), ("README.md", f"policies/formats/{folder}/")]
     needed += [("docs/fetching.md", f"`{file.path}`") for file in each.files]
     needed += [("docs/rules.md", f"| `{rule}` |") for rule in each.rules]
-    needed += [("setup.cfg", f"    comity.policies.formats.{folder}\n")]  # the contract that nobody else imports it
+    needed += [
+        ("setup.cfg", f"    comity.policies.formats.{folder}\n")
+    ]  # the contract that nobody else imports it
     texts = {name: (ROOT / name).read_text("utf-8") for name, _ in needed}
     yield from (f"{words.strip()} in {name}" for name, words in needed if words not in texts[name])
-    yield from (f"{file.path} in KINDS of tests/fuzz/targets.py" for file in each.files if file.path not in targets.KINDS)
+    yield from (
+        f"{file.path} in KINDS of tests/fuzz/targets.py"
+        for file in each.files
+        if file.path not in targets.KINDS
+    )
     lines = " ".join(targets.LINES["/robots.txt"]).lower()
     if each.robots_lines and not any(f"{name}:" in lines for name in each.robots_lines):
         yield "a line of robots.txt in LINES of tests/fuzz/targets.py"
-    if each.header_fields and not {name.lower() for name in targets.FIELDS}.intersection(each.header_fields):
+    if each.header_fields and not {name.lower() for name in targets.FIELDS}.intersection(
+        each.header_fields
+    ):
         yield "a header field in FIELDS of tests/fuzz/targets.py"
 
 
@@ -60,7 +76,10 @@ def test_every_format_is_whole(each: Format) -> None:
     needed = "\n".join(missing(each))
     assert not needed, f"what is missing:\n{needed}"
     assert each.rules
-    assert all(isinstance(rule.effect, Effect) and rule.spec and rule.summary for rule in each.rules.values())
+    assert all(
+        isinstance(rule.effect, Effect) and rule.spec and rule.summary
+        for rule in each.rules.values()
+    )
     assert each.rules.items() <= RULES.items()
 
 
@@ -81,7 +100,10 @@ SOUND = Format(name="sound", rules={"sound.no": Rule(REFUSES, "Sound", "it says 
 @pytest.mark.parametrize(
     ("claiming", "claimed"),
     [
-        (SOUND._replace(name="tdmrep"), "the formats `tdmrep` and `tdmrep` both have the name `tdmrep`"),
+        (
+            SOUND._replace(name="tdmrep"),
+            "the formats `tdmrep` and `tdmrep` both have the name `tdmrep`",
+        ),
         (
             SOUND._replace(rules={"usage.other": SOUND.rules["sound.no"]}),
             "`aipref` and `sound` both have the prefix of rules `usage`",
@@ -90,9 +112,18 @@ SOUND = Format(name="sound", rules={"sound.no": Rule(REFUSES, "Sound", "it says 
             SOUND._replace(rules={"comity.own": SOUND.rules["sound.no"]}),
             "`comity` and `sound` both have the prefix of rules `comity`",
         ),
-        (SOUND._replace(files=(WellKnown("/ai.txt"),)), "`ai-txt` and `sound` both have the file `/ai.txt`"),
-        (SOUND._replace(robots_lines=("license",)), "`rsl` and `sound` both have the line of robots.txt `license`"),
-        (SOUND._replace(header_fields=(b"link",)), "`rsl` and `sound` both have the header field `link`"),
+        (
+            SOUND._replace(files=(WellKnown("/ai.txt"),)),
+            "`ai-txt` and `sound` both have the file `/ai.txt`",
+        ),
+        (
+            SOUND._replace(robots_lines=("license",)),
+            "`rsl` and `sound` both have the line of robots.txt `license`",
+        ),
+        (
+            SOUND._replace(header_fields=(b"link",)),
+            "`rsl` and `sound` both have the header field `link`",
+        ),
     ],
     ids=["name", "prefix", "prefix of comity", "file", "line", "field"],
 )
@@ -118,21 +149,36 @@ def install(folder: Path, text: str, module: str = "odd_format") -> None:
 ODD = 'FORMAT = Format(name="odd", version=1, rules={"odd.no": Rule(REFUSES, "Odd", "it says no")}'
 
 CANNOT_BE_USED = {
-    "import": ("import nowhere_to_be_had", "cannot be loaded (ModuleNotFoundError: No module named 'nowhere_to_be_had')"),
+    "import": (
+        "import nowhere_to_be_had",
+        "cannot be loaded (ModuleNotFoundError: No module named 'nowhere_to_be_had')",
+    ),
     "attribute": ("", "cannot be loaded (AttributeError: "),
     "raises": ("1 / 0", "cannot be loaded (ZeroDivisionError: division by zero)"),
     "type": ("FORMAT = 'odd'", "is no comity.policies.formats.format.Format but 'odd'"),
-    "no version": (ODD.replace("version=1, ", "") + ")", f"does not say its version, and this is version {VERSION}"),
+    "no version": (
+        ODD.replace("version=1, ", "") + ")",
+        f"does not say its version, and this is version {VERSION}",
+    ),
     "version": (
         ODD.replace("version=1", "version=99") + ")",
         f"is written for version 99 of formats, and this is version {VERSION}",
     ),
     "name": (ODD.replace('"odd"', '"Odd One"') + ")", "its name is `Odd One`"),
     "rule": (ODD.replace("odd.no", "odd2.No") + ")", "`odd2.No` is no rule"),
-    "rule's type": (ODD.replace('Rule(REFUSES, "Odd", "it says no")', "None") + ")", "`odd.no` is no rule"),
-    "rules": (ODD.replace("rules={", "rules=None and {") + ")", "is not what a format has to be (AttributeError: "),
+    "rule's type": (
+        ODD.replace('Rule(REFUSES, "Odd", "it says no")', "None") + ")",
+        "`odd.no` is no rule",
+    ),
+    "rules": (
+        ODD.replace("rules={", "rules=None and {") + ")",
+        "is not what a format has to be (AttributeError: ",
+    ),
     "path": (ODD + ', files=(WellKnown("odd.txt"),))', "the path `odd.txt` is none"),
-    "field": (ODD + ', header_fields=(b"X-Odd",), read_headers=print)', "`X-Odd` is not in lower case"),
+    "field": (
+        ODD + ', header_fields=(b"X-Odd",), read_headers=print)',
+        "`X-Odd` is not in lower case",
+    ),
     "line": (ODD + ', robots_lines=("Odd",))', "`Odd` is not in lower case"),
     "reader": (ODD + ', header_fields=(b"x-odd",))', "it has header fields, and no read_headers"),
 }
@@ -168,8 +214,14 @@ OWN_WORDS = "[vocabulary.odd.terms]\nno = {}\n"
             OWN_WORDS + '[[relation]]\nuses = ["train"]\nkind = "within"\nterms = ["usage:tdm"]',
             "it cannot say what `usage:tdm` means",
         ),
-        (OWN_WORDS + '[[relation]]\nuses = ["reading"]\nkind = "within"\nterms = ["odd:no"]', "the table has no use `reading`"),
-        (OWN_WORDS + '[[relation]]\nuses = ["train"]\nkind = "within"\nterms = ["odd:yes"]', "`odd:yes` is no word"),
+        (
+            OWN_WORDS + '[[relation]]\nuses = ["reading"]\nkind = "within"\nterms = ["odd:no"]',
+            "the table has no use `reading`",
+        ),
+        (
+            OWN_WORDS + '[[relation]]\nuses = ["train"]\nkind = "within"\nterms = ["odd:yes"]',
+            "`odd:yes` is no word",
+        ),
     ],
     ids=["TOML", "replaces", "words", "title", "row", "use", "term"],
 )
@@ -197,17 +249,25 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.requirement("EXT-2")
 @pytest.mark.slow
 @pytest.mark.usefixtures("new_processes")
-@pytest.mark.parametrize("command", [["crawl", "site"], ["policy", "http://127.0.0.1:1/"], ["dataset", "stats", "x.jsonl"]])
+@pytest.mark.parametrize(
+    "command",
+    [["crawl", "site"], ["policy", "http://127.0.0.1:1/"], ["dataset", "stats", "x.jsonl"]],
+)
 def test_commands_end_at_their_start_with_one_line(command: list[str], tmp_path: Path) -> None:
     install(tmp_path, ODD + ', files=(WellKnown("/ai.txt"),))')
     done = run(tmp_path, "-m", "scrapy", *command)
-    expected = "comity: the formats `ai-txt` and `odd` both have the file `/ai.txt`: uninstall one\n"
+    expected = (
+        "comity: the formats `ai-txt` and `odd` both have the file `/ai.txt`: uninstall one\n"
+    )
     assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
 
 
 @pytest.mark.requirement("EXT-2")
 @pytest.mark.usefixtures("new_processes")
-@pytest.mark.parametrize("program", one_in(3, ["import comity.guard", "import comity.crawler.addon", "import comity.policies"]))
+@pytest.mark.parametrize(
+    "program",
+    one_in(3, ["import comity.guard", "import comity.crawler.addon", "import comity.policies"]),
+)
 def test_programs_end_with_the_name_of_the_format(program: str, tmp_path: Path) -> None:
     install(tmp_path, ODD + ', vocabulary="replaces = true")')
     done = run(tmp_path, "-c", program)
@@ -366,7 +426,16 @@ ACCESS = (
     *("depends_on_request", "references", "documents", "rates", "is_same_for_pages", "access"),
 )
 USES = (
-    *("statements", "sources", "named_uses", "required_resources", "dated", "decide", "limits of a use", "element_rules"),
+    *(
+        "statements",
+        "sources",
+        "named_uses",
+        "required_resources",
+        "dated",
+        "decide",
+        "limits of a use",
+        "element_rules",
+    ),
     *("read_headers", "read_document", "read_documents", "page_elements", "conclude"),
 )
 NEITHER = (
@@ -415,7 +484,9 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[s
     return found
 
 
-def test_a_format_that_is_well_refuses_what_it_says(failures: Mapping[str, Mapping[str, Any]]) -> None:
+def test_a_format_that_is_well_refuses_what_it_says(
+    failures: Mapping[str, Mapping[str, Any]],
+) -> None:
     for case in (":", "statements:lazy"):
         well = failures[case]
         assert (well["no"], well["yes"][0], well["train"][:2], well["headers"]) == (
@@ -430,7 +501,9 @@ def test_a_format_that_is_well_refuses_what_it_says(failures: Mapping[str, Mappi
 
 @pytest.mark.requirement("EXT-2")
 @pytest.mark.parametrize("part", ACCESS)
-def test_a_part_that_tells_of_requests_and_raises_refuses_all(part: str, failures: Mapping[str, Mapping[str, Any]]) -> None:
+def test_a_part_that_tells_of_requests_and_raises_refuses_all(
+    part: str, failures: Mapping[str, Mapping[str, Any]]
+) -> None:
     failing = failures[f"{part}:"]
     assert failing["no"] == failing["yes"] == ["deny", "comity.format"]
     assert (failing["train"][0], failing["tag"]) == ("deny", "deny")
@@ -438,9 +511,18 @@ def test_a_part_that_tells_of_requests_and_raises_refuses_all(part: str, failure
 
 @pytest.mark.requirement("EXT-2")
 @pytest.mark.parametrize(
-    ("part", "how"), one_in(3, [*((part, "") for part in USES), *((part, how) for part, hows in UNSOUND.items() for how in hows)])
+    ("part", "how"),
+    one_in(
+        3,
+        [
+            *((part, "") for part in USES),
+            *((part, how) for part, hows in UNSOUND.items() for how in hows),
+        ],
+    ),
 )
-def test_a_part_that_tells_of_uses_and_raises_refuses_all(part: str, how: str, failures: Mapping[str, Mapping[str, Any]]) -> None:
+def test_a_part_that_tells_of_uses_and_raises_refuses_all(
+    part: str, how: str, failures: Mapping[str, Mapping[str, Any]]
+) -> None:
     failing = failures[f"{part}:{how}"]
     assert failing["no"] == ["deny", "odd.no"]
     assert failing["train"][0] == failing["tag"] == "deny"
@@ -449,10 +531,16 @@ def test_a_part_that_tells_of_uses_and_raises_refuses_all(part: str, how: str, f
 
 
 @pytest.mark.parametrize("part", one_in(2, NEITHER))
-def test_a_part_that_permits_nothing_and_raises_changes_no_refusal(part: str, failures: Mapping[str, Mapping[str, Any]]) -> None:
+def test_a_part_that_permits_nothing_and_raises_changes_no_refusal(
+    part: str, failures: Mapping[str, Mapping[str, Any]]
+) -> None:
     failing, well = failures[f"{part}:"], failures[":"]
-    assert [failing[of] for of in ("no", "yes", "train", "tag")] == [well[of] for of in ("no", "yes", "train", "tag")]
-    assert failing["file"] == ("format odd: ZeroDivisionError: rejection" if part == "rejection" else "")
+    assert [failing[of] for of in ("no", "yes", "train", "tag")] == [
+        well[of] for of in ("no", "yes", "train", "tag")
+    ]
+    assert failing["file"] == (
+        "format odd: ZeroDivisionError: rejection" if part == "rejection" else ""
+    )
 
 
 class SourcesAlone(AgentReading):
@@ -466,7 +554,9 @@ class NoUse(Refusal):
     required_resources = dated = ()
 
     def __init__(self) -> None:
-        super().__init__((Reason(rule="sound.no", source=Source(url="http://site.example/sound.txt")),))
+        super().__init__(
+            (Reason(rule="sound.no", source=Source(url="http://site.example/sound.txt")),)
+        )
 
 
 class SourcesAloneSite(SiteReading):
@@ -474,7 +564,9 @@ class SourcesAloneSite(SiteReading):
         return SourcesAlone()
 
 
-def test_what_a_reading_says_of_pages_counts_whatever_else_it_says_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_reading_says_of_pages_counts_whatever_else_it_says_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     sound = SOUND._replace(read_site=lambda site: SourcesAloneSite())
     monkeypatch.setitem(RULES, "sound.no", SOUND.rules["sound.no"])
     agent = Agent("testbot", uses=("train",), defaults={"train": Verdict.ALLOW})
@@ -484,19 +576,29 @@ def test_what_a_reading_says_of_pages_counts_whatever_else_it_says_of_them(monke
         assert [reason.rule for reason in page.uses["train"].reasons] == ["sound.no"]
 
 
-def test_a_format_that_fails_to_help_says_so_and_the_others_help_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_format_that_fails_to_help_says_so_and_the_others_help_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def fails(*_: object) -> Any:
         raise ValueError("odd")
 
     authoring = Authoring(
-        check_site=fails, check_document=fails, kinds=(FileKind("odd.odd", fails, fails),), fixes={"robots.misspelled": fails}
+        check_site=fails,
+        check_document=fails,
+        kinds=(FileKind("odd.odd", fails, fails),),
+        fixes={"robots.misspelled": fails},
     )
     helping = distrusted(SOUND._replace(authoring=authoring)).authoring
     assert helping.check_site
     assert helping.check_document
     site = SiteFiles("https://site.example", {})
-    found = [*helping.check_site(site), *helping.check_document(Content((), b""), "https://site.example/")]
+    found = [
+        *helping.check_site(site),
+        *helping.check_document(Content((), b""), "https://site.example/"),
+    ]
     found += helping.kinds[0].findings(b"", "https://site.example/odd.odd")
-    assert [(each.rule, each.message) for each in found] == [("comity.format", "format sound: ValueError: odd")] * 3
+    assert [(each.rule, each.message) for each in found] == [
+        ("comity.format", "format sound: ValueError: odd")
+    ] * 3
     assert not helping.kinds[0].is_meant("odd.odd", b"")
     assert helping.fixes["robots.misspelled"](Draft("", b""), found[0]) is None

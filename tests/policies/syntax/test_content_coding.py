@@ -73,7 +73,10 @@ def test_no_more_is_taken_off_than_is_read(coding: bytes) -> None:
 
 
 @pytest.mark.requirement("SEC-1", "SEC-3")
-@given(st.binary(max_size=50) | st.binary(max_size=50).map(lambda octets: FIRST + octets), st.booleans())
+@given(
+    st.binary(max_size=50) | st.binary(max_size=50).map(lambda octets: FIRST + octets),
+    st.booleans(),
+)
 def test_content_is_had_or_it_is_said_why_not(body: bytes, is_cut: bool) -> None:
     for coding in (b"", b"gzip", b"deflate", b","):
         try:

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.syntax.path_patterns import PatternIndex, covers, foldings, matches, normal_pattern, normal_target
+from comity.policies.syntax.path_patterns import (
+    PatternIndex,
+    covers,
+    foldings,
+    matches,
+    normal_pattern,
+    normal_target,
+)
 from tests.selection import one_in
 
 UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
@@ -23,7 +30,12 @@ def units(octets: bytes, *, pattern: bool) -> list[str]:
     place = 0
     while place < len(octets):
         octet = octets[place]
-        if octet == ord("%") and len(octets) > place + 2 and octets[place + 1] in HEX and octets[place + 2] in HEX:
+        if (
+            octet == ord("%")
+            and len(octets) > place + 2
+            and octets[place + 1] in HEX
+            and octets[place + 2] in HEX
+        ):
             value = int(octets[place + 1 : place + 3], 16)
             found += chr(value) if value in UNRESERVED else f"%{value:02X}"
             place += 3
@@ -58,18 +70,37 @@ def slow_length(pattern: bytes) -> int:
     return len(units(pattern, pattern=True))
 
 
-PARTS = [b"/", b"a", b"b", b"ab", b"*", b"*", b"$", b"%", b"%61", b"%2F", b"%2A", b"%24", b"\xc3\xa9", b"%C3%a9", b"\xff", b"."]
+PARTS = [
+    b"/",
+    b"a",
+    b"b",
+    b"ab",
+    b"*",
+    b"*",
+    b"$",
+    b"%",
+    b"%61",
+    b"%2F",
+    b"%2A",
+    b"%24",
+    b"\xc3\xa9",
+    b"%C3%a9",
+    b"\xff",
+    b".",
+]
 patterns = st.lists(st.sampled_from(PARTS), max_size=8).map(b"".join)
-targets = st.lists(st.sampled_from(["/", "a", "b", "ab", "*", "$", "%61", "%2f", "%2A", "%", "é", ".", "?"]), max_size=10).map(
-    lambda parts: "/" + "".join(parts)
-)
+targets = st.lists(
+    st.sampled_from(["/", "a", "b", "ab", "*", "$", "%61", "%2f", "%2A", "%", "é", ".", "?"]),
+    max_size=10,
+).map(lambda parts: "/" + "".join(parts))
 
 
 @pytest.mark.requirement("RFC-3", "RFC-4", "RFC-12")
 @given(st.lists(st.tuples(patterns, st.booleans()), max_size=12), targets)
 def test_index_is_the_slow_matcher(rules: list[tuple[bytes, bool]], target: str) -> None:
     index = PatternIndex(
-        [normal_pattern(pattern) for pattern, _ in rules], [number for number, (_, allow) in enumerate(rules) if allow]
+        [normal_pattern(pattern) for pattern, _ in rules],
+        [number for number, (_, allow) in enumerate(rules) if allow],
     )
     matching = [number for number, (pattern, _) in enumerate(rules) if slow_match(pattern, target)]
     matching.sort(key=lambda number: (-slow_length(rules[number][0]), not rules[number][1], number))
@@ -81,7 +112,13 @@ def test_index_is_the_slow_matcher(rules: list[tuple[bytes, bool]], target: str)
 @given(st.lists(st.text("ab*", max_size=6), min_size=130, max_size=150), st.text("ab", max_size=12))
 def test_many_wildcards_of_one_prefix(rests: list[str], target: str) -> None:
     """Past a number they are filed otherwise; there may be others before them and after them."""
-    rules = ["/*ab*", "/", "/!*b", "/a*b$", *(f"/*{rest}{'$' if number % 3 == 0 else ''}" for number, rest in enumerate(rests))]
+    rules = [
+        "/*ab*",
+        "/",
+        "/!*b",
+        "/a*b$",
+        *(f"/*{rest}{'$' if number % 3 == 0 else ''}" for number, rest in enumerate(rests)),
+    ]
     index = PatternIndex(rules)
     assert sorted(index.all("/" + target)) == [
         number for number, rule in enumerate(rules) if slow_match(rule.encode(), "/" + target)
@@ -110,7 +147,9 @@ FOLDED = [
 @pytest.mark.requirement("ACAP-23")
 @pytest.mark.parametrize(("one", "other", "are_equal"), one_in(2, FOLDED))
 def test_letters_in_one_case(one: str, other: str, are_equal: bool | None) -> None:
-    (full, simple), (other_full, other_simple) = (foldings(normal_pattern(text.encode())) for text in (one, other))
+    (full, simple), (other_full, other_simple) = (
+        foldings(normal_pattern(text.encode())) for text in (one, other)
+    )
     assert (full == other_full) is (are_equal is not False)
     assert (simple == other_simple) is (are_equal is True)
 
@@ -129,7 +168,9 @@ def test_folding_comes_to_rest_in_ascii(text: str, which: int) -> None:
 @given(patterns, targets)
 def test_one_pattern_covers_what_the_index_finds(pattern: bytes, target: str) -> None:
     normal = normal_pattern(pattern)
-    assert covers(normal, normal_target(target)) == bool(PatternIndex([normal]).all(normal_target(target)))
+    assert covers(normal, normal_target(target)) == bool(
+        PatternIndex([normal]).all(normal_target(target))
+    )
 
 
 class Counting(str):
@@ -163,7 +204,12 @@ def test_equal_wildcards_are_tried_once() -> None:
     assert index.best(target) == 2_000
     assert Counting.steps <= 2 * len(target)
     Counting.steps = 0
-    assert index.all(target) == [2_000, 1_001, 1_003, *(number for number in range(1, 2_000, 2) if number not in (1_001, 1_003))]
+    assert index.all(target) == [
+        2_000,
+        1_001,
+        1_003,
+        *(number for number in range(1, 2_000, 2) if number not in (1_001, 1_003)),
+    ]
     assert Counting.steps <= 2 * len(target)
 
 

@@ -62,7 +62,14 @@ TAKEN_FOR = [
 
 @pytest.mark.requirement("MEET-6")
 @pytest.mark.parametrize(
-    "url", [" https://a.test/b$", "https://a.test/b$\n", "https://a.test/\tb\r\n$ ", "\x00ht\ntps://a.test/b$\x1f", " /b$"]
+    "url",
+    [
+        " https://a.test/b$",
+        "https://a.test/b$\n",
+        "https://a.test/\tb\r\n$ ",
+        "\x00ht\ntps://a.test/b$\x1f",
+        " /b$",
+    ],
 )
 def test_what_parsers_of_urls_leave_out(url: str) -> None:
     assert spellings(url) == ("/b$",)
@@ -108,20 +115,49 @@ STEPS: dict[str, Callable[[str], str]] = {
     "without parameters": lambda path: re.sub(r";[^/\\]*", "", path),
     "with slashes": lambda path: path.replace("\\", "/"),
     "merged": lambda path: re.sub("//+", "/", path),
-    "without dots": lambda path: posixpath.normpath(path.replace("%2e", ".")) + "/" * path.endswith(("/", "/.", "/..")),
+    "without dots": lambda path: (
+        posixpath.normpath(path.replace("%2e", ".")) + "/" * path.endswith(("/", "/.", "/.."))
+    ),
 }
 PARTS = ("/", "//", "closed", "x", "..", ".", "%2e", "%2f", "%5c", "\\", ";a", "/closed/", "/../")
-USUAL = ("decoded", "without parameters", "with slashes", "merged", "without dots", "with slashes", "merged")
+USUAL = (
+    "decoded",
+    "without parameters",
+    "with slashes",
+    "merged",
+    "without dots",
+    "with slashes",
+    "merged",
+)
 
 
 @pytest.mark.requirement("MEET-6")
 @given(
     st.lists(
-        st.sampled_from(("/", "//", "closed", "x", "..", ".", "%2e", "%2f", "%5c", "\\", ";a", "/closed/", "/../")), max_size=7
+        st.sampled_from(
+            (
+                "/",
+                "//",
+                "closed",
+                "x",
+                "..",
+                ".",
+                "%2e",
+                "%2f",
+                "%5c",
+                "\\",
+                ";a",
+                "/closed/",
+                "/../",
+            )
+        ),
+        max_size=7,
     ),
     st.sets(st.integers(0, len(USUAL) - 1)),
 )
-def test_whatever_steps_a_server_leaves_out_it_reads_one_of_them(parts: list[str], taken: set[int]) -> None:
+def test_whatever_steps_a_server_leaves_out_it_reads_one_of_them(
+    parts: list[str], taken: set[int]
+) -> None:
     target = reading = "/" + "".join(parts)
     for step in sorted(taken):
         reading = STEPS[USUAL[step]](reading)
@@ -142,7 +178,9 @@ def test_each_is_another_path_with_the_same_query(target: str) -> None:
 @pytest.mark.requirement("MEET-6", "SEC-1")
 @given(st.text("ab/.%25cCfFeE;\\", max_size=200))
 def test_their_number_does_not_grow_with_the_path(target: str) -> None:
-    assert len(spellings(f"/{target}")) <= 1 + 9 * 2**5  # nine beginnings, five steps that may be left out
+    assert (
+        len(spellings(f"/{target}")) <= 1 + 9 * 2**5
+    )  # nine beginnings, five steps that may be left out
 
 
 @pytest.mark.requirement("SEC-1")

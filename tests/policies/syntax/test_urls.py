@@ -32,20 +32,29 @@ def test_a_url_may_be_typed_without_its_scheme(text: str, url: str) -> None:
     ("text", "message"),
     [
         ("mailto:x@y.z", "`mailto:x@y.z` is not an http or https URL: write `https://y.z`"),
-        ("https://mailto:x@y.z", "`https://mailto:x@y.z` is not an http or https URL: write `https://y.z`"),
+        (
+            "https://mailto:x@y.z",
+            "`https://mailto:x@y.z` is not an http or https URL: write `https://y.z`",
+        ),
         ("x@y.z", "`x@y.z` is not an http or https URL: write `https://y.z`"),
         ("x@y.z/a", "`x@y.z/a` is not an http or https URL: write `https://y.z/a`"),
         ("http//typo", "`http//typo` is not an http or https URL: write `http://typo`"),
         ("HTTPS//typo/a", "`HTTPS//typo/a` is not an http or https URL: write `https://typo/a`"),
         ("https:/typo", "`https:/typo` is not an http or https URL: write `https://typo`"),
         ("http:typo", "`http:typo` is not an http or https URL: write `http://typo`"),
-        ("javascript:alert(1)", "`javascript:alert(1)` is not an http or https URL: write https:// and a host"),
+        (
+            "javascript:alert(1)",
+            "`javascript:alert(1)` is not an http or https URL: write https:// and a host",
+        ),
         ("ftp://example.com", "`ftp://example.com` is not an http or https URL"),
         ("tel:+123", "`tel:+123` is not an http or https URL: write https:// and a host"),
         ("https:///a", "`https://` names no host"),
         ("", "`https://` names no host"),
         ("foo bar", "`https://foo bar` names no host"),
-        ("example.com:99999", "`https://example.com:99999` is no origin: Port out of range 0-65535"),
+        (
+            "example.com:99999",
+            "`https://example.com:99999` is no origin: Port out of range 0-65535",
+        ),
     ],
 )
 def test_what_is_no_url_is_told_with_the_right_form(text: str, message: str) -> None:

@@ -16,7 +16,11 @@ MIDNIGHT = 1_800_057_600.0
 MINUTE = 60
 HOUR = 60 * MINUTE
 
-windows = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 20)).map(lambda pair: Window(*pair)), min_size=1, max_size=3)
+windows = st.lists(
+    st.tuples(st.integers(1, 4), st.integers(1, 20)).map(lambda pair: Window(*pair)),
+    min_size=1,
+    max_size=3,
+)
 times = st.builds(time, st.integers(0, 23), st.sampled_from([0, 30]))
 hours = st.none() | st.tuples(times, times)
 periods = st.builds(
@@ -35,7 +39,10 @@ def kept(window: Window, moments: Sequence[float]) -> bool:
     """Whether no period that is as long as the window holds more than it may."""
     ordered = sorted(moments)
     ahead = ordered[window.requests :]
-    return all(after - before >= window.seconds - 1e-4 for before, after in zip(ordered, ahead, strict=False))
+    return all(
+        after - before >= window.seconds - 1e-4
+        for before, after in zip(ordered, ahead, strict=False)
+    )
 
 
 @pytest.mark.requirement("RATE-2")
@@ -43,14 +50,18 @@ def kept(window: Window, moments: Sequence[float]) -> bool:
     windows,
     st.lists(
         st.tuples(
-            st.floats(0, 30).map(lambda seconds: max(0, seconds - 20)),  # between one that starts and the next try
+            st.floats(0, 30).map(
+                lambda seconds: max(0, seconds - 20)
+            ),  # between one that starts and the next try
             st.floats(0, 40),  # until its headers come
             st.floats(0, 1),  # at which part of that the server gets it
         ),
         max_size=40,
     ),
 )
-def test_no_window_ever_holds_more_at_the_server(limits: list[Window], requests: list[tuple[float, float, float]]) -> None:
+def test_no_window_ever_holds_more_at_the_server(
+    limits: list[Window], requests: list[tuple[float, float, float]]
+) -> None:
     now = MIDNIGHT
     arrivals: list[float] = []
     flights: list[float] = []  # when their headers come
@@ -78,7 +89,11 @@ def test_the_rate_that_is_allowed_is_reached(limits: list[Window], count: int) -
     for _ in range(count):
         due = earliest(limits, starts, 0, now)
         assert due is not None
-        past = [starts[-requests] + seconds for requests, seconds, *_ in limits if requests <= len(starts)]
+        past = [
+            starts[-requests] + seconds
+            for requests, seconds, *_ in limits
+            if requests <= len(starts)
+        ]
         assert due == max([now, *past])
         assert earliest(limits, starts, 0, due) == due
         starts.append(due)
@@ -92,7 +107,9 @@ def test_the_rate_that_is_allowed_is_reached(limits: list[Window], count: int) -
     st.integers(0, 3),
     st.integers(0, 24 * 60 - 1),
 )
-def test_the_moment_is_the_first_that_is_allowed(limits: list[Window], minutes: list[int], in_flight: int, minute: int) -> None:
+def test_the_moment_is_the_first_that_is_allowed(
+    limits: list[Window], minutes: list[int], in_flight: int, minute: int
+) -> None:
     """By trying every minute of the day that follows. Starts from the future count as now, those in flight too."""
     now = MIDNIGHT + minute * MINUTE
     stamps = sorted(now + ago * MINUTE for ago in minutes)
@@ -139,7 +156,9 @@ def in_force(window: Window, moment: float) -> bool:
         ((None, None), at(3), True, float("inf")),
     ],
 )
-def test_hours(hours: tuple[time | None, time | None], moment: float, holds: bool, ends: float) -> None:
+def test_hours(
+    hours: tuple[time | None, time | None], moment: float, holds: bool, ends: float
+) -> None:
     window = Window(1, 10, *hours)
     assert window.holds(moment) is holds
     assert window.ends(moment) == ends
@@ -188,7 +207,9 @@ def test_numbers_of_no_sense(requests: int) -> None:
     """Fewer than one count as one."""
     window = Window(requests, 10)
     assert earliest([window], [], 0, MIDNIGHT) == MIDNIGHT
-    assert earliest([window], [MIDNIGHT] * MAX_STAMPS, 0, MIDNIGHT) == MIDNIGHT + window.part().seconds
+    assert (
+        earliest([window], [MIDNIGHT] * MAX_STAMPS, 0, MIDNIGHT) == MIDNIGHT + window.part().seconds
+    )
     if requests < 1:
         assert window.part() == Window(1, 10)
         assert earliest([window], [MIDNIGHT], 0, MIDNIGHT) == MIDNIGHT + 10
@@ -205,12 +226,18 @@ def test_numbers_of_no_sense(requests: int) -> None:
         ("Crawl-delay: 0.5", [Window(1, 0.5)], 0.5),
         ("Request-rate: 10/1m", [Window(10, 60)], 6),
         ("Crawl-delay: 3\nRequest-rate: 2/4", [Window(1, 3), Window(2, 4)], 3),
-        ("Request-rate: 1/4\nRequest-rate: 1/9 2200-0600", [Window(1, 9, time(22), time(6)), Window(1, 4)], 9),
+        (
+            "Request-rate: 1/4\nRequest-rate: 1/9 2200-0600",
+            [Window(1, 9, time(22), time(6)), Window(1, 4)],
+            9,
+        ),
         ("Request-rate: 1000/1h", [Window(62, 225)], 225 / 62),
     ],
 )
 def test_what_a_site_says(lines: str, want: list[Window], delay: float) -> None:
-    site = Site.from_files("https://example.org", {"/robots.txt": f"User-agent: *\n{lines}\n".encode()})
+    site = Site.from_files(
+        "https://example.org", {"/robots.txt": f"User-agent: *\n{lines}\n".encode()}
+    )
     asked = windows_of(site.rates(Agent("testbot")))
     assert list(asked) == want
     assert delay_of(asked) == delay

@@ -16,17 +16,33 @@ from hypothesis import strategies as st
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
 from comity.policies.syntax import xml_tree
-from comity.policies.syntax.xml_tree import XmlError, attributes, local_name, namespace, own_text, plain_attributes, read
+from comity.policies.syntax.xml_tree import (
+    XmlError,
+    attributes,
+    local_name,
+    namespace,
+    own_text,
+    plain_attributes,
+    read,
+)
 from tests.selection import one_in
 
-Seen = list[tuple[str, str, int, dict[str, str], str]]  # namespace, name, line, attributes, own text
+Seen = list[
+    tuple[str, str, int, dict[str, str], str]
+]  # namespace, name, line, attributes, own text
 
 
 def seen(body: bytes) -> Seen:
     """What users of the tree ask of its elements."""
     tree = read(body)
     return [
-        (namespace(element), local_name(element), tree.lines[element], plain_attributes(element), own_text(element))
+        (
+            namespace(element),
+            local_name(element),
+            tree.lines[element],
+            plain_attributes(element),
+            own_text(element),
+        )
         for element in tree.root.iter()
     ]
 
@@ -43,10 +59,14 @@ class Oracle(ContentHandler):
     def setDocumentLocator(self, locator: Locator) -> None:  # the name that xml.sax calls
         self._locator = locator
 
-    def startElementNS(self, name: tuple[str | None, str], qname: str | None, attrs: AttributesNSImpl) -> None:
+    def startElementNS(
+        self, name: tuple[str | None, str], qname: str | None, attrs: AttributesNSImpl
+    ) -> None:
         attributes = {key: str(value) for (uri, key), value in attrs.items() if not uri}
         self._open.append(len(self.seen))
-        self.seen.append((name[0] or "", name[1], self._locator.getLineNumber() or 0, attributes, []))
+        self.seen.append(
+            (name[0] or "", name[1], self._locator.getLineNumber() or 0, attributes, [])
+        )
 
     def endElementNS(self, name: tuple[str | None, str], qname: str | None) -> None:
         self._open.pop()
@@ -67,7 +87,9 @@ NAMES = st.sampled_from(["a", "b", "x:a", "x:b", "é"])
 SPACES = st.sampled_from([" ", "\n", "\r\n", "\r", " \n\t"])
 VALUES = st.sampled_from(["", "1", "a>b", "&amp;", "&#10;", "é", " 1\n2 ", "&lt;!-- "])
 ATTRIBUTES = st.lists(
-    st.tuples(SPACES, st.sampled_from(["a", "b", "x:c", "xml:lang", "xmlns"]), VALUES), max_size=3, unique_by=lambda it: it[1]
+    st.tuples(SPACES, st.sampled_from(["a", "b", "x:c", "xml:lang", "xmlns"]), VALUES),
+    max_size=3,
+    unique_by=lambda it: it[1],
 )
 TEXTS = st.sampled_from(
     [
@@ -86,9 +108,12 @@ TEXTS = st.sampled_from(
 )
 
 
-def element(name: str, attributes: list[tuple[str, str, str]], space: str, content: list[str]) -> str:
+def element(
+    name: str, attributes: list[tuple[str, str, str]], space: str, content: list[str]
+) -> str:
     written = "".join(
-        f'{before}{key}="{"urn:" + str(len(value)) if key == "xmlns" else value}"' for before, key, value in attributes
+        f'{before}{key}="{"urn:" + str(len(value)) if key == "xmlns" else value}"'
+        for before, key, value in attributes
     )
     return f"<{name}{written}{space}>{''.join(content)}</{name}{space}>"
 
@@ -102,16 +127,29 @@ PROLOGUES = st.sampled_from(["", '<?xml version="1.0"?>\n', "<!-- <a>\n -->\r\n"
 
 
 @pytest.mark.requirement("RSL-3")
-@given(PROLOGUES, st.lists(ELEMENTS, max_size=4), SPACES, st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
-def test_the_tree_and_its_lines_are_those_of_another_parser(prologue: str, content: list[str], space: str, codec: str) -> None:
-    body = f'{prologue}<x:root{space}xmlns:x="urn:x">{"".join(content)}</x:root>{space}'.encode(codec)
+@given(
+    PROLOGUES,
+    st.lists(ELEMENTS, max_size=4),
+    SPACES,
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+)
+def test_the_tree_and_its_lines_are_those_of_another_parser(
+    prologue: str, content: list[str], space: str, codec: str
+) -> None:
+    body = f'{prologue}<x:root{space}xmlns:x="urn:x">{"".join(content)}</x:root>{space}'.encode(
+        codec
+    )
     assert seen(body) == by_python(body)
 
 
 @pytest.mark.requirement("SEC-5")
 @pytest.mark.parametrize("number", [0, 1, 100, 101, 1000])
-@pytest.mark.parametrize("parser", [etree.XMLParser(resolve_entities=False), etree.HTMLParser()], ids=["xml", "html"])
-def test_attributes_are_those_of_lxml_however_many_there_are(number: int, parser: etree._FeedParser) -> None:
+@pytest.mark.parametrize(
+    "parser", [etree.XMLParser(resolve_entities=False), etree.HTMLParser()], ids=["xml", "html"]
+)
+def test_attributes_are_those_of_lxml_however_many_there_are(
+    number: int, parser: etree._FeedParser
+) -> None:
     many = " ".join(f"a{index}='{index}'" for index in range(number))
     text = f"<r><?p {many}?><!-- {many} --><p {many} xmlns:q='u' q:b='&amp;' xml:lang='de' xlink:href='é' xmlns:xlink='v'/></r>"
     for node in etree.fromstring(text, parser).iter():
@@ -180,8 +218,12 @@ LIMITS: list[tuple[str, Callable[[int], str], int]] = [
 
 
 @pytest.mark.requirement("RSL-3", "SEC-1")
-@pytest.mark.parametrize(("make", "limit"), [case[1:] for case in LIMITS], ids=[case[0] for case in LIMITS])
-def test_what_is_one_more_than_the_limit_refuses_the_document(make: Callable[[int], str], limit: int) -> None:
+@pytest.mark.parametrize(
+    ("make", "limit"), [case[1:] for case in LIMITS], ids=[case[0] for case in LIMITS]
+)
+def test_what_is_one_more_than_the_limit_refuses_the_document(
+    make: Callable[[int], str], limit: int
+) -> None:
     assert local_name(read(make(limit).encode()).root) in "ra"
     for broken in ("", "<", "&a;"):  # what comes behind it has no say
         with pytest.raises(XmlError) as raised:

@@ -7,21 +7,36 @@ import re
 import pytest
 
 from comity.authoring.intents import TRAINING_CRAWLERS
-from comity.policies.vocabulary.known_crawlers import known, known_crawlers, nearest, training_crawlers
+from comity.policies.vocabulary.known_crawlers import (
+    known,
+    known_crawlers,
+    nearest,
+    training_crawlers,
+)
 
 
 def test_every_entry_has_an_operator_a_purpose_and_a_source() -> None:
     crawlers = known_crawlers()
     assert len(crawlers) >= 150
     assert [crawler for crawler in crawlers if not (crawler.operator and crawler.purpose)] == []
-    assert [crawler for crawler in crawlers if not re.fullmatch(r"https?://[^\s]+", crawler.source)] == []
+    assert [
+        crawler for crawler in crawlers if not re.fullmatch(r"https?://[^\s]+", crawler.source)
+    ] == []
 
 
 def test_what_replaces_a_retired_name_is_known_and_in_use() -> None:
-    replaced = {crawler.token: known(crawler.replaced_by) for crawler in known_crawlers() if crawler.replaced_by}
+    replaced = {
+        crawler.token: known(crawler.replaced_by)
+        for crawler in known_crawlers()
+        if crawler.replaced_by
+    }
     assert "anthropic-ai" in replaced
-    assert [token for token, crawler in replaced.items() if crawler is None or crawler.retired] == []
-    assert [crawler.token for crawler in known_crawlers() if crawler.replaced_by and not crawler.retired] == []
+    assert [
+        token for token, crawler in replaced.items() if crawler is None or crawler.retired
+    ] == []
+    assert [
+        crawler.token for crawler in known_crawlers() if crawler.replaced_by and not crawler.retired
+    ] == []
 
 
 def test_training_crawlers_are_those_that_sites_name_to_refuse_training() -> None:
@@ -30,7 +45,9 @@ def test_training_crawlers_are_those_that_sites_name_to_refuse_training() -> Non
     assert set(TRAINING_CRAWLERS) <= tokens
     assert "anthropic-ai" in tokens  # retired, and still in files
     assert not tokens & {"Googlebot", "OAI-SearchBot", "ChatGPT-User", "Applebot"}
-    assert [crawler for crawler in training_crawlers() if "not for training" in crawler.purpose] == []
+    assert [
+        crawler for crawler in training_crawlers() if "not for training" in crawler.purpose
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -44,10 +61,16 @@ def test_training_crawlers_are_those_that_sites_name_to_refuse_training() -> Non
         ("archive.org_bot", "Internet Archive", False, ""),
     ],
 )
-def test_names_are_known_in_any_case(token: str, operator: str, *, retired: bool, replaced_by: str) -> None:
+def test_names_are_known_in_any_case(
+    token: str, operator: str, *, retired: bool, replaced_by: str
+) -> None:
     crawler = known(token)
     assert crawler
-    assert (crawler.operator, crawler.retired, crawler.replaced_by) == (operator, retired, replaced_by)
+    assert (crawler.operator, crawler.retired, crawler.replaced_by) == (
+        operator,
+        retired,
+        replaced_by,
+    )
 
 
 @pytest.mark.parametrize("token", ["", "*", "examplebot", "googlebot2"])

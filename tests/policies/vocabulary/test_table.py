@@ -40,7 +40,15 @@ def statements(text: str) -> list[Statement]:
         for member in members:
             word, _, value = member.partition("=")
             qualifiers = Qualifiers(max_chars=50) if value == "l" else Qualifiers()
-            found.append(Statement(f"{name}:{word}", VERDICTS[value], "usage.allow", Location(text=part), qualifiers))
+            found.append(
+                Statement(
+                    f"{name}:{word}",
+                    VERDICTS[value],
+                    "usage.allow",
+                    Location(text=part),
+                    qualifiers,
+                )
+            )
     return found
 
 
@@ -52,8 +60,12 @@ def sources(said: Iterable[Statement], vocabulary: Vocabulary = SHIPPED) -> list
     return [Preferences(vocabulary, name, about, because) for name, about in by_name.items()]
 
 
-def decided(said: Iterable[Statement], use: str, vocabulary: Vocabulary = SHIPPED) -> UseDecision | None:
-    decisions = [one for source in sources(said, vocabulary) if (one := source.decide(use)) is not None]
+def decided(
+    said: Iterable[Statement], use: str, vocabulary: Vocabulary = SHIPPED
+) -> UseDecision | None:
+    decisions = [
+        one for source in sources(said, vocabulary) if (one := source.decide(use)) is not None
+    ]
     return most_restrictive(decisions) if decisions else None
 
 
@@ -148,19 +160,32 @@ def reviewed() -> list[tuple[str, str]]:
     return [(said.strip(), "".join(cells.split())) for said, cells in rows]
 
 
-@pytest.mark.requirement("MEET-3", "MEET-4", "USE-3", "PREF-1", "PREF-4", "SIG-1", "META-2", "META-3", "TDM-2", "RSL-2")
+@pytest.mark.requirement(
+    "MEET-3", "MEET-4", "USE-3", "PREF-1", "PREF-4", "SIG-1", "META-2", "META-3", "TDM-2", "RSL-2"
+)
 @pytest.mark.parametrize(("said", "want"), one_in(3, reviewed()))
 def test_reviewed(said: str, want: str) -> None:
     text = RSL.format(*said.split()[1:]) if said.startswith("RSL ") else said
     assert "".join(SIGNS[verdict(text, use)] for use in COLUMNS) == want
 
 
-LIMITS = {"max-snippet", "max-image-preview", "max-video-preview", "notranslate", "indexifembedded"}  # words that refuse nothing
+LIMITS = {
+    "max-snippet",
+    "max-image-preview",
+    "max-video-preview",
+    "notranslate",
+    "indexifembedded",
+}  # words that refuse nothing
 
 
 @pytest.mark.requirement("MEET-4")
 def test_every_word_says_something_of_some_use() -> None:
-    said = [f"{one.name} {word}" for one in SHIPPED.words.values() for word in one.narrows if word not in LIMITS]
+    said = [
+        f"{one.name} {word}"
+        for one in SHIPPED.words.values()
+        for word in one.narrows
+        if word not in LIMITS
+    ]
     idle = {term for term in said if all(verdict(f"{term}=n", use) is None for use in ALL_USES)}
     # The first is about embedded files alone, where it stands for noai. The second cannot be refused alone.
     # The last two are no uses of the table; an operator may declare uses of these names.
@@ -182,20 +207,27 @@ PARTS = {  # what is wholly, or for some part of it, done by who does the first
 
 @pytest.mark.requirement("MEET-4")
 @pytest.mark.parametrize(
-    ("whole", "part"), one_in(3, [(whole, part) for whole, parts in PARTS.items() for part in parts.split()])
+    ("whole", "part"),
+    one_in(3, [(whole, part) for whole, parts in PARTS.items() for part in parts.split()]),
 )
 def test_what_refuses_a_part_refuses_the_whole(whole: str, part: str) -> None:
     """ACAP is left out, for it says itself what of its own refuses what; and showing snippets is no mining."""
     ignored = LIMITS | ({"nosnippet"} if whole == "tdm" else set())
     terms = [
-        f"{one.name} {word}" for one in SHIPPED.words.values() if one.name != "acap" for word in one.narrows.keys() - ignored
+        f"{one.name} {word}"
+        for one in SHIPPED.words.values()
+        if one.name != "acap"
+        for word in one.narrows.keys() - ignored
     ]
     of_part = {term for term in terms if verdict(f"{term}=n", part) is Verdict.DENY}
     assert of_part == {term for term in of_part if verdict(f"{term}=n", whole) is Verdict.DENY}
 
 
 LIMITED = [
-    ("max-snippet", "ai-input ai-output present present-snippet present-oldsnippet summarize rephrase return clip"),
+    (
+        "max-snippet",
+        "ai-input ai-output present present-snippet present-oldsnippet summarize rephrase return clip",
+    ),
     ("max-image-preview", "present-thumbnail present-oldthumbnail"),
     ("max-video-preview", "present-thumbnail present-oldthumbnail"),
     (
@@ -224,14 +256,22 @@ def test_limits(word: str, uses: str) -> None:
         ("usage ai=n", {}, "- - - ."),
         ("usage ai=n", {"search": Verdict.ALLOW}, "- - - +"),
         ("usage search=y", {"ai": Verdict.ALLOW, "train": Verdict.DENY}, ". + - +"),
-        ("usage ai=n", {"ai": Verdict.ALLOW, "train": Verdict.ALLOW, "tdm": Verdict.ALLOW}, "- - - ."),
+        (
+            "usage ai=n",
+            {"ai": Verdict.ALLOW, "train": Verdict.ALLOW, "tdm": Verdict.ALLOW},
+            "- - - .",
+        ),
         ("", {"tdm": Verdict.ALLOW, "search": Verdict.DENY}, "+ . . -"),
     ],
 )
-def test_what_is_unknown_is_filled_by_the_operator(said: str, default: dict[str, Verdict], want: str) -> None:
+def test_what_is_unknown_is_filled_by_the_operator(
+    said: str, default: dict[str, Verdict], want: str
+) -> None:
     """draft-thomson-aipref-sup section-5.2; `.` is refused for want of a default."""
     agent = Agent("examplebot", defaults=default)
-    crawl = Decision(verdict=Verdict.ALLOW, reasons=(Reason(rule="robots.allow", source=Source(url=URL)),))
+    crawl = Decision(
+        verdict=Verdict.ALLOW, reasons=(Reason(rule="robots.allow", source=Source(url=URL)),)
+    )
     uses = Uses(agent, URL, crawl, sources(statements(said)))
     for use, sign in zip(("tdm", "ai", "train", "search"), want.split(), strict=True):
         decision = uses[use]
@@ -243,20 +283,25 @@ def test_what_is_unknown_is_filled_by_the_operator(said: str, default: dict[str,
 
 @pytest.mark.requirement("USE-5")
 @pytest.mark.parametrize(
-    ("example", "tdm", "updated", "old"), [("n", "n", "-", "-"), ("n", "y", "-", "+"), ("y", "n", "+", "-"), ("y", "y", "+", "+")]
+    ("example", "tdm", "updated", "old"),
+    [("n", "n", "-", "-"), ("n", "y", "-", "+"), ("y", "n", "+", "-"), ("y", "y", "+", "+")],
 )
 def test_a_registered_label(example: str, tdm: str, updated: str, old: str) -> None:
     """Table 1 of draft-thomson-aipref-sup. Who does not know the label knows at least that the use is a kind of mining."""
     said = f"usage tdm={tdm} example={example}"
     registered = Vocabulary.from_toml('[vocabulary.usage.terms]\nexample = { narrows = ["tdm"] }')
-    unregistered = Vocabulary.from_toml('[[relation]]\nuses = ["example"]\nterms = ["usage:tdm"]\nkind = "within"')
+    unregistered = Vocabulary.from_toml(
+        '[[relation]]\nuses = ["example"]\nterms = ["usage:tdm"]\nkind = "within"'
+    )
     assert SIGNS[verdict(said, "example", registered)] == updated
     assert SIGNS[verdict(said, "example", unregistered)] == old
 
 
 @pytest.mark.requirement("USE-3", "USE-5")
 def test_a_label_of_the_name_of_a_use_says_something_of_it() -> None:
-    vocabulary = Vocabulary.from_toml('[vocabulary.usage.terms]\nsummarize = { narrows = ["genai"] }\n')
+    vocabulary = Vocabulary.from_toml(
+        '[vocabulary.usage.terms]\nsummarize = { narrows = ["genai"] }\n'
+    )
     assert verdict("usage summarize=n", "summarize") is None
     assert verdict("usage summarize=n", "summarize", vocabulary) is Verdict.DENY
     assert verdict("usage summarize=n genai=y", "summarize", vocabulary) is Verdict.DENY
@@ -278,7 +323,13 @@ def test_one_reading_answers_for_every_use() -> None:
 
 REVISIONS = {  # draft-ietf-aipref-vocab: revision -> the labels, and what each narrows
     "01": {"tdm": "", "ai": "tdm", "genai": "ai", "search": "tdm", "inference": "tdm"},
-    "02": {"all": "", "train-ai": "all", "train-genai": "train-ai", "ai-use": "all", "search": "all"},
+    "02": {
+        "all": "",
+        "train-ai": "all",
+        "train-genai": "train-ai",
+        "ai-use": "all",
+        "search": "all",
+    },
     "03": {"bots": "", "train-ai": "bots", "train-genai": "train-ai", "search": "bots"},
     "04": {"bots": "", "train-ai": "bots", "ai-output": "bots", "search": "ai-output"},
     "05": {"train-ai": "", "search": ""},
@@ -288,12 +339,16 @@ REVISIONS = {  # draft-ietf-aipref-vocab: revision -> the labels, and what each 
 }
 
 
-TODAY = {"ai": "train", "genai": "train-genai"}  # what these words of revision 01 mean is training alone
+TODAY = {
+    "ai": "train",
+    "genai": "train-genai",
+}  # what these words of revision 01 mean is training alone
 
 
 @pytest.mark.requirement("PREF-1")
 @pytest.mark.parametrize(
-    ("revision", "label"), one_in(3, [(revision, label) for revision, labels in REVISIONS.items() for label in labels])
+    ("revision", "label"),
+    one_in(3, [(revision, label) for revision, labels in REVISIONS.items() for label in labels]),
 )
 def test_labels_by_revision(revision: str, label: str) -> None:
     """What is said of a label, or else of the nearest more general one, is said of the use."""
@@ -310,7 +365,9 @@ def test_labels_by_revision(revision: str, label: str) -> None:
 
 @pytest.mark.requirement("PREF-1")
 def test_all_labels_of_all_revisions_are_there() -> None:
-    assert set(SHIPPED.words["aipref"].narrows) == {label for labels in REVISIONS.values() for label in labels}
+    assert set(SHIPPED.words["aipref"].narrows) == {
+        label for labels in REVISIONS.values() for label in labels
+    }
 
 
 @pytest.mark.requirement("PREF-4", "USE-7")
@@ -354,14 +411,21 @@ def test_an_own_table_extends() -> None:
     assert verdict("usage audio=n", "listen", vocabulary) is Verdict.DENY
     assert verdict("usage audio=y", "listen", vocabulary) is None
     assert verdict("usage ai=n", "audio", vocabulary) is Verdict.DENY
-    assert all(verdict("usage tdm=n search=y", use, vocabulary) is verdict("usage tdm=n search=y", use) for use in ALL_USES)
-    assert [verdict(f"house no-robots=n; usage search={value}", "search", vocabulary) for value in "yn"] == [Verdict.DENY] * 2
+    assert all(
+        verdict("usage tdm=n search=y", use, vocabulary) is verdict("usage tdm=n search=y", use)
+        for use in ALL_USES
+    )
+    assert [
+        verdict(f"house no-robots=n; usage search={value}", "search", vocabulary) for value in "yn"
+    ] == [Verdict.DENY] * 2
 
 
 @pytest.mark.requirement("MEET-4")
 def test_an_own_table_replaces() -> None:
     row = 'uses = ["train"]\nterms = ["usage:tdm"]\nkind = "within"'
-    vocabulary = Vocabulary.from_toml(f"replaces = true\n[vocabulary.usage.terms]\ntdm = {{}}\n[[relation]]\n{row}")
+    vocabulary = Vocabulary.from_toml(
+        f"replaces = true\n[vocabulary.usage.terms]\ntdm = {{}}\n[[relation]]\n{row}"
+    )
     assert vocabulary.uses == ("train",)
     assert set(vocabulary.words) == {"usage"}
     assert verdict("usage tdm=n", "train", vocabulary) is Verdict.DENY
@@ -372,12 +436,16 @@ def test_an_own_table_replaces() -> None:
 @pytest.mark.requirement("MEET-4", "TDM-2")
 @pytest.mark.parametrize("kind", ["touches", "within"])
 def test_whether_a_reservation_refuses_search_is_for_the_operator(kind: str) -> None:
-    vocabulary = Vocabulary.from_toml(f'[[relation]]\nuses = ["search"]\nterms = ["tdmrep:reservation"]\nkind = "{kind}"')
+    vocabulary = Vocabulary.from_toml(
+        f'[[relation]]\nuses = ["search"]\nterms = ["tdmrep:reservation"]\nkind = "{kind}"'
+    )
     assert verdict("tdmrep reservation=n", "search") is None
     assert verdict("tdmrep reservation=n", "search", vocabulary) is Verdict.DENY
     assert verdict("tdmrep reservation=n; usage search=y", "search", vocabulary) is Verdict.DENY
     assert verdict("tdmrep reservation=n; usage search=y", "index", vocabulary) is Verdict.ALLOW
-    assert verdict("tdmrep reservation=y", "search", vocabulary) is (Verdict.ALLOW if kind == "within" else None)
+    assert verdict("tdmrep reservation=y", "search", vocabulary) is (
+        Verdict.ALLOW if kind == "within" else None
+    )
 
 
 ROW = 'uses = ["train"]\nterms = ["usage:ai"]\nkind = "within"'
@@ -392,12 +460,24 @@ MISTAKES = [
     ("[vocabulary]\nusage = 1", r"vocabulary\.usage is no table"),
     ("[vocabulary.usage]\nterms = []", r"vocabulary\.usage\.terms is no table"),
     ("[vocabulary.usage.terms]\nx = []", r"vocabulary\.usage\.terms\.x is no table"),
-    ('[vocabulary.usage.terms]\nx = { narrows = "ai" }', r"vocabulary\.usage\.terms\.x\.narrows is no list of texts"),
-    ("[vocabulary.usage.terms]\nx = { narrows = [1] }", r"vocabulary\.usage\.terms\.x\.narrows is no list of texts"),
-    ('[vocabulary.usage.terms]\nx = { narrows = ["y"] }', "`usage:x` narrows `y`, which is no word of `usage`"),
+    (
+        '[vocabulary.usage.terms]\nx = { narrows = "ai" }',
+        r"vocabulary\.usage\.terms\.x\.narrows is no list of texts",
+    ),
+    (
+        "[vocabulary.usage.terms]\nx = { narrows = [1] }",
+        r"vocabulary\.usage\.terms\.x\.narrows is no list of texts",
+    ),
+    (
+        '[vocabulary.usage.terms]\nx = { narrows = ["y"] }',
+        "`usage:x` narrows `y`, which is no word of `usage`",
+    ),
     ('[vocabulary.usage.terms]\nx = { narrows = ["x"] }', "`usage:x` narrows itself"),
     ('[vocabulary.usage.terms]\ntdm = { narrows = ["genai"] }', "`usage:tdm` narrows itself"),
-    ('[vocabulary.h.terms]\na = { narrows = ["b"] }\nb = { narrows = ["c"] }\nc = { narrows = ["a"] }', "`h:a` narrows itself"),
+    (
+        '[vocabulary.h.terms]\na = { narrows = ["b"] }\nb = { narrows = ["c"] }\nc = { narrows = ["a"] }',
+        "`h:a` narrows itself",
+    ),
     ("relation = 1", r"`relation` is no list of rows: write \[\[relation\]\]"),
     ("[relation]\n" + ROW, r"`relation` is no list of rows: write \[\[relation\]\]"),
     ("relation = [1]", r"\[\[relation\]\] number 1 is no table"),
@@ -409,9 +489,15 @@ MISTAKES = [
     ("[[relation]]\n" + ROW.replace('["train"]', '"train"'), "number 1: uses is no list of texts"),
     ("[[relation]]\n" + ROW.replace('["usage:ai"]', "[1]"), "number 1: terms is no list of texts"),
     ("[[relation]]\n" + ROW.replace("terms", "words"), "number 1: terms is no list of texts"),
-    ("[[relation]]\n" + ROW.replace("usage:ai", "usage:a1"), "`usage:a1` is no word of a vocabulary: write vocabulary:word"),
+    (
+        "[[relation]]\n" + ROW.replace("usage:ai", "usage:a1"),
+        "`usage:a1` is no word of a vocabulary: write vocabulary:word",
+    ),
     ("[[relation]]\n" + ROW.replace("usage:ai", "ai"), "`ai` is no word of a vocabulary"),
-    ("[[relation]]\n" + ROW.replace("usage:ai", "house:ai"), "`house:ai` is no word of a vocabulary"),
+    (
+        "[[relation]]\n" + ROW.replace("usage:ai", "house:ai"),
+        "`house:ai` is no word of a vocabulary",
+    ),
     ("replaces = true\n[[relation]]\n" + ROW, "`usage:ai` is no word of a vocabulary"),
 ]
 
@@ -426,7 +512,9 @@ def test_mistakes(text: str, says: str) -> None:
 # Whatever is said
 
 
-terms = st.sampled_from([f"{one.name}:{word}" for one in SHIPPED.words.values() for word in one.narrows])
+terms = st.sampled_from(
+    [f"{one.name}:{word}" for one in SHIPPED.words.values() for word in one.narrows]
+)
 
 
 def statement(term: str, verdict: Verdict | None) -> Statement:
@@ -438,7 +526,11 @@ some = st.lists(st.builds(statement, terms, st.sampled_from(list(VERDICTS.values
 
 def having(said: Iterable[Statement], verdict: Verdict) -> set[str]:
     """The uses that are decided so."""
-    return {use for use in ALL_USES if (one := decided(said, use)) is not None and one.verdict is verdict}
+    return {
+        use
+        for use in ALL_USES
+        if (one := decided(said, use)) is not None and one.verdict is verdict
+    }
 
 
 @pytest.mark.requirement("MEET-3", "MEET-4", "PREF-4")
@@ -452,9 +544,15 @@ def test_a_refusal_more_permits_nothing(said: list[Statement], term: str) -> Non
 
 @pytest.mark.requirement("USE-3", "MEET-4")
 @given(some, st.sampled_from(sorted(SHIPPED.words)), st.text(min_size=1), st.sampled_from("yn"))
-def test_an_unknown_word_changes_nothing(said: list[Statement], name: str, word: str, value: str) -> None:
+def test_an_unknown_word_changes_nothing(
+    said: list[Statement], name: str, word: str, value: str
+) -> None:
     if word not in SHIPPED.words[name].narrows:
-        more = [*said, statement(f"{name}:{word}", VERDICTS[value]), statement(f"house:{word}", VERDICTS[value])]
+        more = [
+            *said,
+            statement(f"{name}:{word}", VERDICTS[value]),
+            statement(f"house:{word}", VERDICTS[value]),
+        ]
         assert [decided(more, use) for use in ALL_USES] == [decided(said, use) for use in ALL_USES]
 
 
@@ -469,7 +567,10 @@ def test_order_plays_no_part(data: st.DataObject, said: list[Statement]) -> None
             assert first is second
         else:
             assert (first.verdict, set(first.reasons)) == (second.verdict, set(second.reasons))
-    limits = [{limit for source in sources(each) for use in ALL_USES for limit in source.limits(use)} for each in (said, other)]
+    limits = [
+        {limit for source in sources(each) for use in ALL_USES for limit in source.limits(use)}
+        for each in (said, other)
+    ]
     assert limits[0] == limits[1]
 
 
@@ -494,7 +595,12 @@ def test_a_permission_has_a_word_that_the_use_is_within(said: list[Statement]) -
             if decision is not None and decision.verdict is Verdict.ALLOW:
                 for reason in decision.reasons:
                     name = reason.source.text.partition(":")[0]
-                    within = {word for levels in SHIPPED.related(name, use).levels for level in levels for word in level}
+                    within = {
+                        word
+                        for levels in SHIPPED.related(name, use).levels
+                        for level in levels
+                        for word in level
+                    }
                     assert reason.source.text.partition(":")[2] in within
 
 
@@ -508,6 +614,11 @@ def test_a_permission_has_a_word_that_the_use_is_within(said: list[Statement]) -
     ],
 )
 @pytest.mark.requirement("USE-4")
-def test_a_label_that_inherits_a_permission_has_it_by_name(expression: str, verdict: Verdict) -> None:
-    site = Site.from_files("https://example.com", {"/robots.txt": f"User-agent: *\nUsage: {expression}\nAllow: /\n".encode()})
+def test_a_label_that_inherits_a_permission_has_it_by_name(
+    expression: str, verdict: Verdict
+) -> None:
+    site = Site.from_files(
+        "https://example.com",
+        {"/robots.txt": f"User-agent: *\nUsage: {expression}\nAllow: /\n".encode()},
+    )
     assert site.page(Agent("examplebot"), "https://example.com/").uses["ai"].verdict is verdict

@@ -17,7 +17,10 @@ DENY_BY_DEFAULT, ALLOW_BY_DEFAULT = (decision | {"stated": False} for decision i
 @pytest.mark.requirement("MEET-4")
 def test_the_table_says_which_words_are_one_question() -> None:
     questions = sorted((SHIPPED.question(use), use) for use in SHIPPED.uses)
-    grouped = {question: [use for _, use in uses] for question, uses in groupby(questions, key=lambda pair: pair[0])}
+    grouped = {
+        question: [use for _, use in uses]
+        for question, uses in groupby(questions, key=lambda pair: pair[0])
+    }
     assert {question: uses for question, uses in grouped.items() if len(uses) > 1} == {
         "tdm": ["all", "bots", "tdm"],
         "ai": ["ai", "ai-all"],
@@ -38,8 +41,16 @@ def test_a_table_of_the_operators_may_tell_words_apart() -> None:
 @pytest.mark.parametrize(
     ("declared", "uses", "rows"),
     [
-        ((), {"train-ai": DENY, "ai-train": ALLOW, "index": ALLOW}, {"train": ["train-ai", "ai-train"], "index": ["index"]}),
-        (("train-ai",), {"ai-train": ALLOW, "train-ai": DENY}, {"train-ai": ["train-ai", "ai-train"]}),
+        (
+            (),
+            {"train-ai": DENY, "ai-train": ALLOW, "index": ALLOW},
+            {"train": ["train-ai", "ai-train"], "index": ["index"]},
+        ),
+        (
+            ("train-ai",),
+            {"ai-train": ALLOW, "train-ai": DENY},
+            {"train-ai": ["train-ai", "ai-train"]},
+        ),
         (("ai-train", "train-ai"), {"train-ai": ALLOW}, {"ai-train": ["train-ai"]}),
         # A refusal decides, a statement before a default.
         ((), {"train": ALLOW, "ai-train": DENY_BY_DEFAULT}, {"train": ["ai-train", "train"]}),
@@ -48,7 +59,9 @@ def test_a_table_of_the_operators_may_tell_words_apart() -> None:
         ((), {}, {}),
     ],
 )
-def test_rows(declared: tuple[str, ...], uses: dict[str, dict[str, object]], rows: dict[str, list[str]]) -> None:
+def test_rows(
+    declared: tuple[str, ...], uses: dict[str, dict[str, object]], rows: dict[str, list[str]]
+) -> None:
     assert UseRows(SHIPPED, declared).of(uses) == rows
 
 

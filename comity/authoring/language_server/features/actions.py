@@ -37,11 +37,16 @@ def edits_of(document: Document, fixes: Iterable[Fix]) -> list[TextEdit]:
     """Return the edits of the fixes that can be made together, in one go."""
     _, applied = apply(document.body, fixes)
     edits = dict.fromkeys(edit for fix in applied for edit in fix.edits)
-    return [TextEdit(document.range_of(edit), edit.text.decode("utf-8", "replace")) for edit in edits]
+    return [
+        TextEdit(document.range_of(edit), edit.text.decode("utf-8", "replace")) for edit in edits
+    ]
 
 
 def fixes(
-    document: Document, problems: Sequence[Problem], selection: Range, only: Sequence[str] | None = None
+    document: Document,
+    problems: Sequence[Problem],
+    selection: Range,
+    only: Sequence[str] | None = None,
 ) -> list[CodeAction]:
     """The fixes of the problems in a selection, and all fixes of the file. `only`: kinds of action, None: any."""
     actions: list[CodeAction] = []
@@ -49,14 +54,28 @@ def fixes(
     if _is_wanted(CodeActionKind.QuickFix, only):
         for problem in fixable:
             report: Diagnostic = diagnostic(document, problem)
-            if problem.fix and report.range.start.line <= selection.end.line and report.range.end.line >= selection.start.line:
+            if (
+                problem.fix
+                and report.range.start.line <= selection.end.line
+                and report.range.end.line >= selection.start.line
+            ):
                 edit = WorkspaceEdit(changes={document.uri: edits_of(document, [problem.fix])})
                 action = CodeAction(
-                    problem.fix.title, kind=CodeActionKind.QuickFix, diagnostics=[report], edit=edit, is_preferred=True
+                    problem.fix.title,
+                    kind=CodeActionKind.QuickFix,
+                    diagnostics=[report],
+                    edit=edit,
+                    is_preferred=True,
                 )
                 actions.append(action)
     if fixable and _is_wanted(FIX_ALL, only):
-        edit = WorkspaceEdit(changes={document.uri: edits_of(document, (problem.fix for problem in fixable if problem.fix))})
+        edit = WorkspaceEdit(
+            changes={
+                document.uri: edits_of(
+                    document, (problem.fix for problem in fixable if problem.fix)
+                )
+            }
+        )
         actions.append(CodeAction("Fix all that comity can fix", kind=FIX_ALL, edit=edit))
     return actions
 
@@ -119,13 +138,25 @@ def other_formats(
             edits: list[CreateFile | TextDocumentEdit] = []
             for path, text in draft.added.items():
                 uri = document.uri if path == document_path else folder.rstrip("/") + path
-                if path not in texts:  # where it has come to be meanwhile, the editor makes none of the edits
-                    edits.append(CreateFile(uri, options=CreateFileOptions(overwrite=False, ignore_if_exists=False)))
+                if (
+                    path not in texts
+                ):  # where it has come to be meanwhile, the editor makes none of the edits
+                    edits.append(
+                        CreateFile(
+                            uri, options=CreateFileOptions(overwrite=False, ignore_if_exists=False)
+                        )
+                    )
                 end = Document(uri, texts.get(path, ""), encoding=document.encoding).end
                 edit = TextEdit(Range(end, end), text)
                 edits.append(TextDocumentEdit(OptionalVersionedTextDocumentIdentifier(uri), [edit]))
             names = " and ".join(basename(path) for path in draft.added)
-            label = draft.form.format if draft.form.format == names else f"{draft.form.format} ({names})"
+            label = (
+                draft.form.format
+                if draft.form.format == names
+                else f"{draft.form.format} ({names})"
+            )
             title = f'Write "{stated_intent.intent.title}" as {label}'
-            actions.append(CodeAction(title, kind=OTHER_FORMAT, edit=WorkspaceEdit(document_changes=edits)))
+            actions.append(
+                CodeAction(title, kind=OTHER_FORMAT, edit=WorkspaceEdit(document_changes=edits))
+            )
     return actions

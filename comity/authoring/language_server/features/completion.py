@@ -23,7 +23,15 @@ from comity.authoring.language_server.features.snippets import Snippet, member_s
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import NONE, Samples
 from comity.authoring.language_server.statements import Form, Span, Statement, field, open_brackets
-from comity.authoring.language_server.words import AGENT, NAME, PATH, PLACEHOLDER, SELECTORS, Word, kinds_at
+from comity.authoring.language_server.words import (
+    AGENT,
+    NAME,
+    PATH,
+    PLACEHOLDER,
+    SELECTORS,
+    Word,
+    kinds_at,
+)
 from comity.policies.vocabulary.known_crawlers import known_crawlers
 
 MAX_ITEMS = 300
@@ -59,25 +67,35 @@ class _Items:
             label=label,
             kind=kind,
             detail=detail or None,
-            documentation=MarkupContent(MarkupKind.Markdown, documentation) if documentation else None,
+            documentation=MarkupContent(MarkupKind.Markdown, documentation)
+            if documentation
+            else None,
             text_edit=TextEdit(self._range, label if text is None else text),
-            insert_text_format=InsertTextFormat.Snippet if is_snippet else InsertTextFormat.PlainText,
+            insert_text_format=InsertTextFormat.Snippet
+            if is_snippet
+            else InsertTextFormat.PlainText,
             filter_text=label,
             sort_text=f"{len(self.items):04}",
         )
 
 
-def completion(outline: Outline, position: Position, samples: Samples = NONE, *, has_snippets: bool = False) -> CompletionList:
+def completion(
+    outline: Outline, position: Position, samples: Samples = NONE, *, has_snippets: bool = False
+) -> CompletionList:
     """Return what may be typed at a position. `has_snippets`: the editor can insert texts with places to fill in."""
     line, column = outline.document.line_and_column(position)
     outline = outline.part(line, line)
     items = _of_documents(outline, line, column, has_snippets)
-    complete = {Form.LINES: _of_line, Form.XML: _of_xml, Form.JSON: _of_json, Form.HTML: _of_html}[outline.form]
+    complete = {Form.LINES: _of_line, Form.XML: _of_xml, Form.JSON: _of_json, Form.HTML: _of_html}[
+        outline.form
+    ]
     items += complete(outline, line, column, samples, has_snippets) if outline.document.kind else []
     return CompletionList(is_incomplete=len(items) >= MAX_ITEMS, items=items)
 
 
-def _of_documents(outline: Outline, line: int, column: int, has_snippets: bool) -> list[CompletionItem]:
+def _of_documents(
+    outline: Outline, line: int, column: int, has_snippets: bool
+) -> list[CompletionItem]:
     """Snippets for what is no lines: a whole file where nothing is yet, in HTML an element, in JSON a member of an array."""
     document = outline.document
     items = _Items(outline, line, column, column)
@@ -90,7 +108,9 @@ def _of_documents(outline: Outline, line: int, column: int, has_snippets: bool) 
         before = "".join(document.lines[:line]) + document.line(line)[:column]
         if open_brackets(before) == "[":
             last = before.rstrip()[-1:]
-            next_char = (document.line(line)[column:] + "".join(document.lines[line + 1 :])).lstrip()[:1]
+            next_char = (
+                document.line(line)[column:] + "".join(document.lines[line + 1 :])
+            ).lstrip()[:1]
             marks = ", " if last not in "[," else "", "," if next_char not in ("", "]", ",") else ""
             _add_snippets(items, member_snippets(outline), has_snippets, around=marks)
     return list(items.items.values())
@@ -104,7 +124,13 @@ def _add_words(items: _Items, words: Iterator[Word], *, after: str = "") -> None
     for word in words:
         name = word.directive.name
         text = f"{name}{after}"
-        items.add(name, CompletionItemKind.Keyword, detail=word.directive.spec, documentation=_documented(word), text=text)
+        items.add(
+            name,
+            CompletionItemKind.Keyword,
+            detail=word.directive.spec,
+            documentation=_documented(word),
+            text=text,
+        )
 
 
 def expected(outline: Outline, line: int) -> Iterator[Word]:
@@ -120,7 +146,9 @@ def expected(outline: Outline, line: int) -> Iterator[Word]:
     yield from outline.words.anywhere
 
 
-def _of_line(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
+def _of_line(
+    outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool
+) -> list[CompletionItem]:
     text = outline.document.line(line)
     before = text[:column]
     line_field = field(before) if ":" in before else None
@@ -147,7 +175,14 @@ def _of_line(outline: Outline, line: int, column: int, samples: Samples, has_sni
     kinds = word.value_kinds
     typed_word = _typed(value, kinds)
     earlier = len(re.findall(r"[^\s,;]+", value[: len(value) - len(typed_word)]))
-    return _values(outline, word, kinds_at(kinds, earlier), Span(line, column - len(typed_word), column), samples, value)
+    return _values(
+        outline,
+        word,
+        kinds_at(kinds, earlier),
+        Span(line, column - len(typed_word), column),
+        samples,
+        value,
+    )
 
 
 def _typed(value: str, kinds: tuple[str, ...]) -> str:
@@ -157,7 +192,13 @@ def _typed(value: str, kinds: tuple[str, ...]) -> str:
     return value[_LAST_WORD.search(value).start() :]  # type: ignore[union-attr]
 
 
-def _add_snippets(items: _Items, offered: Iterable[Snippet], has_snippets: bool, *, around: tuple[str, str] = ("", "")) -> None:
+def _add_snippets(
+    items: _Items,
+    offered: Iterable[Snippet],
+    has_snippets: bool,
+    *,
+    around: tuple[str, str] = ("", ""),
+) -> None:
     """Add what publishers want, as this file can say it. `around`: what is to stand before and behind."""
     for snippet in offered:
         items.add(
@@ -171,7 +212,12 @@ def _add_snippets(items: _Items, offered: Iterable[Snippet], has_snippets: bool,
 
 
 def _values(
-    outline: Outline, word: Word, kinds: tuple[str, ...], span: Span, samples: Samples, value: str = ""
+    outline: Outline,
+    word: Word,
+    kinds: tuple[str, ...],
+    span: Span,
+    samples: Samples,
+    value: str = "",
 ) -> list[CompletionItem]:
     """Return what may stand in the place of a word of a value. `value`: all before it and it."""
     items = _Items(outline, *span)
@@ -185,13 +231,25 @@ def _values(
             if text.endswith(PLACEHOLDER):
                 continue
             if text.lower() not in present:
-                item_kind = CompletionItemKind.File if kind == PATH else CompletionItemKind.EnumMember
-                items.add(text, item_kind, detail=summary, documentation=f"{summary}.\n\n{section(word.directive.spec)}")
+                item_kind = (
+                    CompletionItemKind.File if kind == PATH else CompletionItemKind.EnumMember
+                )
+                items.add(
+                    text,
+                    item_kind,
+                    detail=summary,
+                    documentation=f"{summary}.\n\n{section(word.directive.spec)}",
+                )
         if kind == AGENT:
             for crawler in known_crawlers():
                 if crawler.token.lower() not in present and not crawler.retired:
                     documentation = f"{crawler.operator}: {crawler.purpose}. <{crawler.source}>"
-                    items.add(crawler.token, CompletionItemKind.Constant, detail=crawler.operator, documentation=documentation)
+                    items.add(
+                        crawler.token,
+                        CompletionItemKind.Constant,
+                        detail=crawler.operator,
+                        documentation=documentation,
+                    )
         elif kind == PATH:
             if word.directive.form == "line":
                 for text in names.set_values(outline) if outline.form is Form.LINES else ():
@@ -207,7 +265,9 @@ def _values(
     return list(items.items.values())
 
 
-def _of_xml(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
+def _of_xml(
+    outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool
+) -> list[CompletionItem]:
     before = outline.document.line(line)[:column]
     typed = _LAST_NAME.search(before)[0]  # type: ignore[index]
     start = column - len(typed)
@@ -251,7 +311,9 @@ def _element_around(outline: Outline, line: int, column: int) -> Statement | Non
     text += "\n" + outline.document.line(line)[:column].rpartition("<")[0]
     open_names: list[str] = []
     counts: Counter[str] = Counter()
-    for match in re.finditer(r"<(/?)([A-Za-z][\w.:-]*)(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*?(/?)>", text):
+    for match in re.finditer(
+        r"<(/?)([A-Za-z][\w.:-]*)(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*?(/?)>", text
+    ):
         if match[1]:
             name = "" if counts[match[2]] else match[2]
             while name != match[2]:
@@ -262,10 +324,14 @@ def _element_around(outline: Outline, line: int, column: int) -> Statement | Non
             counts[match[2]] += 1
     if not open_names:
         return None
-    return next((statement for statement in outline.statements if statement.name == open_names[-1]), None)
+    return next(
+        (statement for statement in outline.statements if statement.name == open_names[-1]), None
+    )
 
 
-def _of_value(outline: Outline, statement: Statement, line: int, column: int, samples: Samples) -> list[CompletionItem]:
+def _of_value(
+    outline: Outline, statement: Statement, line: int, column: int, samples: Samples
+) -> list[CompletionItem]:
     """The values of a statement whose value is at the place."""
     word = outline.word(statement)
     if word is None:
@@ -274,10 +340,19 @@ def _of_value(outline: Outline, statement: Statement, line: int, column: int, sa
     kinds = word.value_kinds or outline.kinds_by_attribute(statement, word)
     typed = _typed(value, kinds)
     earlier = len(re.findall(r"[^\s,;]+", value[: len(value) - len(typed)]))
-    return _values(outline, word, kinds_at(kinds, earlier), Span(line, column - len(typed), column), samples, value)
+    return _values(
+        outline,
+        word,
+        kinds_at(kinds, earlier),
+        Span(line, column - len(typed), column),
+        samples,
+        value,
+    )
 
 
-def _of_json(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
+def _of_json(
+    outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool
+) -> list[CompletionItem]:
     before = outline.document.line(line)[:column]
     if statement := _valued(outline, line, column) or _value_here(outline, line, column):
         return _of_value(outline, statement, line, column, samples)
@@ -289,7 +364,9 @@ def _of_json(outline: Outline, line: int, column: int, samples: Samples, has_sni
         name = word.directive.name
         text = name if has_quote else f'"{name}": '
         detail, documentation = word.directive.spec, _documented(word)
-        items.add(name, CompletionItemKind.Property, detail=detail, documentation=documentation, text=text)
+        items.add(
+            name, CompletionItemKind.Property, detail=detail, documentation=documentation, text=text
+        )
     return list(items.items.values())
 
 
@@ -303,7 +380,11 @@ def _valued(outline: Outline, line: int, column: int) -> Statement | None:
             # The content of an element whose tag has no end yet is not there.
             is_content = outline.form is Form.XML and not statement.is_attribute
             before = outline.document.line(line)[: statement.value_span.start]
-            return None if is_content and not statement.value and not before.endswith(">") else statement
+            return (
+                None
+                if is_content and not statement.value and not before.endswith(">")
+                else statement
+            )
     return None
 
 
@@ -311,12 +392,18 @@ def _value_here(outline: Outline, line: int, column: int) -> Statement | None:
     """The member whose value would begin at a place where nothing is yet."""
     for number in reversed(outline.between(line, line)):
         statement = outline.statements[number]
-        if statement.value_span.line == line and statement.name_span.end < column and not statement.value:
+        if (
+            statement.value_span.line == line
+            and statement.name_span.end < column
+            and not statement.value
+        ):
             return statement
     return None
 
 
-def _of_html(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
+def _of_html(
+    outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool
+) -> list[CompletionItem]:
     if statement := _valued(outline, line, column):
         return _of_value(outline, statement, line, column, samples)
     match = outline.statement_at(line, column)
@@ -324,6 +411,9 @@ def _of_html(outline: Outline, line: int, column: int, samples: Samples, has_sni
     if statement and statement.name_span.holds(line, column):
         items = _Items(outline, *statement.name_span)
         items.typed = items.typed[: column - statement.name_span.start]
-        _add_words(items, (word for word in outline.words.anywhere if word.directive.form in ("meta", "field")))
+        _add_words(
+            items,
+            (word for word in outline.words.anywhere if word.directive.form in ("meta", "field")),
+        )
         return list(items.items.values())
     return []

@@ -17,7 +17,9 @@ from comity.policies.answers.rule import ERROR, WARNING, Severity
 
 SOURCE = "comity"
 MAX_DIAGNOSTICS = 1000  # of one file
-MAX_IN_FOLDER = 128 * 1024  # characters; a larger file is looked at by itself: its folder takes some hundred readings
+MAX_IN_FOLDER = (
+    128 * 1024
+)  # characters; a larger file is looked at by itself: its folder takes some hundred readings
 
 _SEVERITIES = {ERROR: DiagnosticSeverity.Error, WARNING: DiagnosticSeverity.Warning}
 
@@ -42,14 +44,22 @@ def problems_in(document: Document, folder: Path | None = None) -> list[Problem]
 
 def _as_edited(source: Source, path: str, document: Document) -> Source:
     """The site, with the document in the place of the file that is on the disk."""
-    edited = SourceFile(document.path, source.origin + path, Fetched(status=200, body=document.body))
+    edited = SourceFile(
+        document.path, source.origin + path, Fetched(status=200, body=document.body)
+    )
     files = (edited, *(file for file in source.files if file.url != edited.url))
-    return source._replace(site=Site.from_files(source.origin, {**source.site.files, edited.url: edited.fetched}), files=files)
+    return source._replace(
+        site=Site.from_files(source.origin, {**source.site.files, edited.url: edited.fetched}),
+        files=files,
+    )
 
 
 def diagnostics(document: Document, problems: Iterable[Problem] | None = None) -> list[Diagnostic]:
     """Return the diagnostics of a file. `problems`: those of the file that are known; None: those that it has for itself."""
-    return [diagnostic(document, problem) for problem in (problems_in(document) if problems is None else problems)]
+    return [
+        diagnostic(document, problem)
+        for problem in (problems_in(document) if problems is None else problems)
+    ]
 
 
 def diagnostic(document: Document, problem: Problem) -> Diagnostic:

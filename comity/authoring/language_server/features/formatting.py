@@ -49,7 +49,9 @@ def _indentation(outline: Outline, unit: str) -> Iterator[TextEdit]:
             # Within a file that mark, and a no-break space, are characters like any other: who takes them away changes what is
             # read.
             if start != mark + unit * level and not start.removeprefix(mark).strip(" \t"):
-                yield TextEdit(outline.document.range(number, len(mark), line_field.start), unit * level)
+                yield TextEdit(
+                    outline.document.range(number, len(mark), line_field.start), unit * level
+                )
 
 
 def _line_ends(outline: Outline) -> Iterator[TextEdit]:
@@ -58,5 +60,7 @@ def _line_ends(outline: Outline) -> Iterator[TextEdit]:
         end = len(line.rstrip(" \t"))
         if end < len(line) and (end or line.isspace()):
             line_field = field(line)
-            if end == 0 or (line[:end].strip("\ufeff \t") and (line_field is None or end >= line_field.end)):
+            if end == 0 or (
+                line[:end].strip("\ufeff \t") and (line_field is None or end >= line_field.end)
+            ):
                 yield TextEdit(outline.document.range(number, end, len(line)), "")

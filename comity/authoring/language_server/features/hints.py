@@ -27,13 +27,18 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
 def hints(outline: Outline, problems: Iterable[Problem], first: int, last: int) -> list[InlayHint]:
     """Return the hints of the lines from `first` to `last`."""
-    of_lines = islice(chain(_readings(outline, problems, first, last), _other_places(outline, first, last)), MAX_HINTS)
+    of_lines = islice(
+        chain(_readings(outline, problems, first, last), _other_places(outline, first, last)),
+        MAX_HINTS,
+    )
     return sorted(of_lines, key=lambda hint: (hint.position.line, hint.position.character))
 
 
 def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint]:
     """Yield a hint for each agent that is named in other lines too: its rules are those of all of them."""
-    lines: dict[str, dict[int, None]] = {}  # the first that name it: those of the hint, one more, and the hint's own
+    lines: dict[
+        str, dict[int, None]
+    ] = {}  # the first that name it: those of the hint, one more, and the hint's own
     named: dict[tuple[str, int], ValueWord] = {}
     for statement in outline.valued(AGENT):
         word, line = outline.word(statement), statement.name_span.line
@@ -48,19 +53,25 @@ def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint
     for (agent, line), value in named.items():
         others = [other + 1 for other in lines[agent] if other != line]
         if others:
-            numbers = ", ".join(map(str, others[:MAX_LINES_NAMED])) + (", …" if len(others) > MAX_LINES_NAMED else "")
+            numbers = ", ".join(map(str, others[:MAX_LINES_NAMED])) + (
+                ", …" if len(others) > MAX_LINES_NAMED else ""
+            )
             position = outline.document.position(value.span.line, value.span.end)
             yield InlayHint(position, f"and line {numbers}", padding_left=True)
 
 
-def _readings(outline: Outline, problems: Iterable[Problem], first: int, last: int) -> Iterator[InlayHint]:
+def _readings(
+    outline: Outline, problems: Iterable[Problem], first: int, last: int
+) -> Iterator[InlayHint]:
     for problem in problems:
         match = _READ_AS.search(problem.message)
         if match and problem.span and first < problem.span.line <= last + 1:
             line = problem.span.line - 1
             mark = 1 if line == 0 and outline.document.text.startswith("\ufeff") else 0
             position = outline.document.position(line, problem.span.end_column - 1 + mark)
-            yield InlayHint(position, f"= {match[1].strip('`')}", kind=InlayHintKind.Type, padding_left=True)
+            yield InlayHint(
+                position, f"= {match[1].strip('`')}", kind=InlayHintKind.Type, padding_left=True
+            )
 
 
 def lenses(outline: Outline, targets: tuple[str, ...]) -> list[CodeLens]:
@@ -81,7 +92,9 @@ def lenses(outline: Outline, targets: tuple[str, ...]) -> list[CodeLens]:
         group = range(statement.name_span.line + 1, statement.last_line + 2)
         count = sum(not lines.isdisjoint(group) for lines in decided[token])
         title = f"decides {count} of {len(targets)} sample URL{'s' if len(targets) > 1 else ''}"
-        code_lenses.append(CodeLens(outline.document.range(*statement.name_span), Command(title, "")))
+        code_lenses.append(
+            CodeLens(outline.document.range(*statement.name_span), Command(title, ""))
+        )
     return code_lenses
 
 

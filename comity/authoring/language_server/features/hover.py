@@ -23,15 +23,24 @@ def hover(outline: Outline, position: Position) -> Hover | None:
     word = outline.word(statement)
     if word is None:
         return None
-    text = _of_value(outline, statement, word, value) if value else of_name(outline, statement, word)
+    text = (
+        _of_value(outline, statement, word, value) if value else of_name(outline, statement, word)
+    )
     span: Span = value.span if value else statement.name_span
-    return Hover(MarkupContent(MarkupKind.Markdown, text), outline.document.range(*span)) if text else None
+    return (
+        Hover(MarkupContent(MarkupKind.Markdown, text), outline.document.range(*span))
+        if text
+        else None
+    )
 
 
 def of_name(outline: Outline, statement: Statement, word: Word) -> str:
     """Return what a line means, in Markdown."""
     directive = word.directive
-    lines = [f"**{directive.name}**" + (f" {quoted(statement.value)}" if statement.value else ""), f"{directive.summary}."]
+    lines = [
+        f"**{directive.name}**" + (f" {quoted(statement.value)}" if statement.value else ""),
+        f"{directive.summary}.",
+    ]
     if AGENT not in word.value_kinds and (agents := outline.agents_of(statement)):
         lines.append(f"For {addressees(agents, word)}.")
     return "\n\n".join([*lines, section(directive.spec)])
@@ -42,9 +51,17 @@ def _of_value(outline: Outline, statement: Statement, word: Word, value: ValueWo
         for name, summary in word.values_of(kind).items():
             if name.lower() == value.text.lower():
                 return "\n\n".join([f"{quoted(name)}: {summary}.", section(word.directive.spec)])
-    item = outline.words.get(value.text, statement.name)  # a word that is one of the format's names, as those in a list
+    item = outline.words.get(
+        value.text, statement.name
+    )  # a word that is one of the format's names, as those in a list
     if item:
-        return "\n\n".join([f"**{item.directive.name}**", f"{item.directive.summary}.", section(item.directive.spec)])
+        return "\n\n".join(
+            [
+                f"**{item.directive.name}**",
+                f"{item.directive.summary}.",
+                section(item.directive.spec),
+            ]
+        )
     if AGENT in value.kinds and (description := known_agent(value.text)):
         return f"{quoted(value.text)}: {description}"
     return of_name(outline, statement, word)
@@ -58,7 +75,9 @@ def known_agent(token: str) -> str:
     retired = ""
     if crawler.retired:
         retired = (
-            f" The name is no longer used: write {quoted(crawler.replaced_by)}." if crawler.replaced_by else " It has ended."
+            f" The name is no longer used: write {quoted(crawler.replaced_by)}."
+            if crawler.replaced_by
+            else " It has ended."
         )
     return f"{crawler.operator}, {crawler.purpose}.{retired}\n\n<{crawler.source}>"
 

@@ -74,10 +74,14 @@ def occurrences(outline: Outline) -> Iterator[Occurrence]:
         word = outline.word(statement)
         is_defining = word is not None and word.value_kinds[:1] == (NAME,)
         for span in (statement.name_span, *((statement.value_span,) if is_defining else ())):
-            for match in _PARENTHESES.finditer(outline.document.line(span.line)[span.start : span.end]):
+            for match in _PARENTHESES.finditer(
+                outline.document.line(span.line)[span.start : span.end]
+            ):
                 key = (True, match[1].lower())
                 if key in defined_names:
-                    in_parentheses = Span(span.line, span.start + match.start(1), span.start + match.end(1))
+                    in_parentheses = Span(
+                        span.line, span.start + match.start(1), span.start + match.end(1)
+                    )
                     yield Occurrence(key, in_parentheses, is_definition=False)
         for number, value in enumerate(outline.value_words(statement)):
             if is_defining and number == 0:
@@ -85,8 +89,13 @@ def occurrences(outline: Outline) -> Iterator[Occurrence]:
                 if key in defined_names:
                     yield Occurrence(key, value.span, is_definition=True)
                 continue
-            before = next((prefix for prefix in prefixes if value.text.lower().startswith(prefix)), None)
-            if before is not None and (key := (False, value.text[len(before) :].lower())) in defined_names:
+            before = next(
+                (prefix for prefix in prefixes if value.text.lower().startswith(prefix)), None
+            )
+            if (
+                before is not None
+                and (key := (False, value.text[len(before) :].lower())) in defined_names
+            ):
                 line, start, end = value.span
                 yield Occurrence(key, Span(line, start + len(before), end), is_definition=False)
 
@@ -97,19 +106,26 @@ def _is_usage(word: Word | None) -> bool:
 
 def defined(outline: Outline, *, usages: bool) -> list[str]:
     """The names of usages, or of sets, that the file defines."""
-    names = (definition.name for definition in definitions(outline) if definition.is_usage is usages)
+    names = (
+        definition.name for definition in definitions(outline) if definition.is_usage is usages
+    )
     return list(dict.fromkeys(names))
 
 
 def set_values(outline: Outline) -> list[str]:
     """The values that refer to the sets that the file defines."""
     sets = [definition for definition in definitions(outline) if not definition.is_usage]
-    return list(dict.fromkeys(_reference_prefix(definition.word) + definition.name for definition in sets))
+    return list(
+        dict.fromkeys(_reference_prefix(definition.word) + definition.name for definition in sets)
+    )
 
 
 def occurrence_at(outline: Outline, position: Position) -> Occurrence | None:
     line, column = outline.document.line_and_column(position)
-    return next((occurrence for occurrence in occurrences(outline) if occurrence.span.holds(line, column)), None)
+    return next(
+        (occurrence for occurrence in occurrences(outline) if occurrence.span.holds(line, column)),
+        None,
+    )
 
 
 def name_range(outline: Outline, position: Position) -> Range | None:
@@ -118,7 +134,9 @@ def name_range(outline: Outline, position: Position) -> Range | None:
     return outline.document.range(*occurrence.span) if occurrence else None
 
 
-def locations(outline: Outline, position: Position, *, definitions_only: bool, with_definitions: bool = True) -> list[Location]:
+def locations(
+    outline: Outline, position: Position, *, definitions_only: bool, with_definitions: bool = True
+) -> list[Location]:
     """Return where the name at a position is defined, or everywhere where it stands."""
     target = occurrence_at(outline, position)
     return [
@@ -126,7 +144,11 @@ def locations(outline: Outline, position: Position, *, definitions_only: bool, w
         for occurrence in (occurrences(outline) if target else ())
         if target
         and occurrence.key == target.key
-        and (occurrence.is_definition if definitions_only else with_definitions or not occurrence.is_definition)
+        and (
+            occurrence.is_definition
+            if definitions_only
+            else with_definitions or not occurrence.is_definition
+        )
     ]
 
 
@@ -137,7 +159,10 @@ def rename(outline: Outline, position: Position, new_name: str) -> WorkspaceEdit
     target = occurrence_at(outline, position)
     if target is None or not _VALID.fullmatch(new_name):
         return None
-    is_taken = new_name.lower() in map(str.lower, defined(outline, usages=target.key[0])) and new_name.lower() != target.key[1]
+    is_taken = (
+        new_name.lower() in map(str.lower, defined(outline, usages=target.key[0]))
+        and new_name.lower() != target.key[1]
+    )
     if is_taken or (target.key[0] and _is_built_in(outline, new_name)):
         return None
     edits = [
@@ -149,4 +174,6 @@ def rename(outline: Outline, position: Position, new_name: str) -> WorkspaceEdit
 
 
 def _is_built_in(outline: Outline, name: str) -> bool:
-    return any(name.lower() in map(str.lower, word.values_of("usage")) for word in outline.words.words)
+    return any(
+        name.lower() in map(str.lower, word.values_of("usage")) for word in outline.words.words
+    )

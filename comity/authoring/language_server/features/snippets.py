@@ -46,7 +46,9 @@ def _is_for(artefact: Artefact, outline: Outline) -> bool:
     if kind.path:
         return artefact.location == kind.path and _form(artefact) is outline.form
     root = kind.name.partition(".")[0]
-    return splitext(artefact.location)[1] == splitext(kind.name)[1] and f"<{root}" in artefact.template
+    return (
+        splitext(artefact.location)[1] == splitext(kind.name)[1] and f"<{root}" in artefact.template
+    )
 
 
 def _form(artefact: Artefact) -> Form:
@@ -62,5 +64,9 @@ def _snippet(intent: Intent, form: WrittenForm, artefact: Artefact) -> Snippet:
     names = [parameter.name for parameter in intent.parameters]
     for name, value in values.items():
         escaped = value.replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
-        template = template.replace(marks[name], f"${{{names.index(name) + 1}:{escaped}}}" if name in names else escaped)
-    return Snippet(f"{intent.title} ({form.format})", form.format, form.remark, artefact.text(values), template)
+        template = template.replace(
+            marks[name], f"${{{names.index(name) + 1}:{escaped}}}" if name in names else escaped
+        )
+    return Snippet(
+        f"{intent.title} ({form.format})", form.format, form.remark, artefact.text(values), template
+    )

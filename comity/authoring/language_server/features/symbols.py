@@ -16,7 +16,11 @@ def symbols(outline: Outline) -> list[DocumentSymbol]:
     statements = outline.statements
     numbers = list(range(len(statements)))
     if len(statements) > MAX_SYMBOLS:
-        numbers = [number for number in numbers if statements[number].last_line > statements[number].name_span.line][:MAX_SYMBOLS]
+        numbers = [
+            number
+            for number in numbers
+            if statements[number].last_line > statements[number].name_span.line
+        ][:MAX_SYMBOLS]
     symbol_of: dict[int, DocumentSymbol] = {}
     roots: list[DocumentSymbol] = []
     for number in numbers:
@@ -39,7 +43,11 @@ def _symbol(outline: Outline, statement: Statement) -> DocumentSymbol:
         kind = SymbolKind.Namespace
     elif word and word.value_kinds[:1] == (NAME,):
         kind = SymbolKind.Variable
-    name = f"{statement.name}: {statement.value[:80]}" if statement.value and outline.form is Form.LINES else statement.name
+    name = (
+        f"{statement.name}: {statement.value[:80]}"
+        if statement.value and outline.form is Form.LINES
+        else statement.name
+    )
     return DocumentSymbol(
         name=name,
         kind=kind,

@@ -15,14 +15,28 @@ TYPES = ("keyword", "string", "variable", "enumMember", "comment", "type", "prop
 LEGEND = SemanticTokensLegend(token_types=list(TYPES), token_modifiers=[])
 MAX_TOKENS = 20_000  # of one answer: a larger file is asked for by the part that is seen
 
-_OF_KIND = {AGENT: "type", PATH: "string", URL: "string", NAME: "variable", "selector": "class", "text": "string"}
+_OF_KIND = {
+    AGENT: "type",
+    PATH: "string",
+    URL: "string",
+    NAME: "variable",
+    "selector": "class",
+    "text": "string",
+}
 _COMMENT = re.compile(r"(?:^[ \t\ufeff]*|[ \t])(#.*)")
 
 
 def tokens(outline: Outline, first: int = 0, last: int | None = None) -> SemanticTokens:
     """Return the tokens of the lines from `first` to `last`; None: to the end."""
-    first, last = max(first, 0), len(outline.document.lines) - 1 if last is None else min(last, len(outline.document.lines) - 1)
-    spans = sorted(_spans(outline.part(first, last), first, last), key=lambda token: token[0][:2])[:MAX_TOKENS]
+    first, last = (
+        max(first, 0),
+        len(outline.document.lines) - 1
+        if last is None
+        else min(last, len(outline.document.lines) - 1),
+    )
+    spans = sorted(_spans(outline.part(first, last), first, last), key=lambda token: token[0][:2])[
+        :MAX_TOKENS
+    ]
     data: list[int] = []
     line, start = 0, 0
     end = -1, 0
@@ -45,7 +59,11 @@ def _spans(outline: Outline, first: int, last: int) -> Iterator[tuple[Span, int]
             continue
         yield statement.name_span, TYPES.index("property" if statement.is_attribute else "keyword")
         for value in outline.value_words(statement):
-            kinds = (kind for kind in value.kinds if value.text.lower() in map(str.lower, word.values_of(kind)))
+            kinds = (
+                kind
+                for kind in value.kinds
+                if value.text.lower() in map(str.lower, word.values_of(kind))
+            )
             kind = next(kinds, next((kind for kind in value.kinds if kind in _OF_KIND), ""))
             yield value.span, TYPES.index(_OF_KIND.get(kind, "enumMember"))
     if outline.form is Form.LINES:

@@ -11,7 +11,9 @@ from comity.dataset.files.warc.records import Damage, Fields, WarcRecord
 from comity.dataset.records import FIELD, Record, parsed
 from comity.dataset.tags.sources import is_tag_like
 
-MAX_BLOCK = 128 * 2**20  # octets of a record that are held; a longer body is left out, a longer item cannot be read
+MAX_BLOCK = (
+    128 * 2**20
+)  # octets of a record that are held; a longer body is left out, a longer item cannot be read
 POLICY = "Comity-Policy-SHA256"  # field of the records of policy files: what their tags say in `policies`
 
 # Fields of what belongs to an answer: its request, what others say of it, its further segments (WARC 1.1 section-5).
@@ -27,7 +29,9 @@ class ItemPosition(NamedTuple):
 
 def key(name: str) -> int:
     """64 bits of the id of a record, 0 of none. Among a million records two share theirs once in 30 million files."""
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) or 1 if name else 0
+    return (
+        int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) or 1 if name else 0
+    )
 
 
 def name_of(record: WarcRecord | Damage) -> str:
@@ -40,7 +44,9 @@ def name_of(record: WarcRecord | Damage) -> str:
 
 def belongs_to(record: WarcRecord) -> str:
     """The id of the answer that it is, or that it goes with; "" of what stands for itself."""
-    return name_of(record) or next((record.fields[field] for field in _BELONGS_TO if field in record.fields), "")
+    return name_of(record) or next(
+        (record.fields[field] for field in _BELONGS_TO if field in record.fields), ""
+    )
 
 
 def is_item(fields: Fields) -> bool:

@@ -14,7 +14,9 @@ _FOLD = re.compile(rb"\r?\n[ \t]+")  # RFC 9112 section-5.2: a field that goes o
 # LENIENT: line feeds alone end lines, as in heads.
 _CHUNK = re.compile(rb"([0-9A-Fa-f]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n")
 
-_NEXT = re.compile(rb"\r\n\r\nWARC/[0-9]+\.[0-9]+\r\n")  # the end of a record, and the beginning of another one
+_NEXT = re.compile(
+    rb"\r\n\r\nWARC/[0-9]+\.[0-9]+\r\n"
+)  # the end of a record, and the beginning of another one
 
 
 def is_http(record: WarcRecord) -> bool:
@@ -30,7 +32,11 @@ def message(octets: bytes) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
     head, body = (octets[: end.start()], octets[end.end() :]) if end else (octets, b"")
     first, *lines = _LINE_END.split(_FOLD.sub(b" ", head))
     pairs = (line.partition(b":") for line in lines)
-    return first, [(name.strip().lower(), value.strip()) for name, colon, value in pairs if colon], body
+    return (
+        first,
+        [(name.strip().lower(), value.strip()) for name, colon, value in pairs if colon],
+        body,
+    )
 
 
 def has_head(octets: bytes) -> bool:
@@ -40,13 +46,17 @@ def has_head(octets: bytes) -> bool:
 
 def words(head: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     """The members of all fields of a name, whose values are lists, in lower case."""
-    members = (word.strip().lower() for key, value in head if key == name for word in value.split(b","))
+    members = (
+        word.strip().lower() for key, value in head if key == name for word in value.split(b",")
+    )
     return [member for member in members if member]
 
 
 def content_length(head: Iterable[tuple[bytes, bytes]]) -> int:
     """Octets that a body has to have, by the largest of several Content-Length; -1 where none is a number."""
-    return max((int(word[:15]) for word in words(head, b"content-length") if word.isdigit()), default=-1)
+    return max(
+        (int(word[:15]) for word in words(head, b"content-length") if word.isdigit()), default=-1
+    )
 
 
 def covers_another(head: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:

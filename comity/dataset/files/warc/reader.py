@@ -11,10 +11,26 @@ from typing import IO, Any, NamedTuple, NoReturn
 
 from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
-from comity.dataset.files.warc.items import MAX_BLOCK, ItemPosition, is_item, item_of, key, name_of, refers_to
+from comity.dataset.files.warc.items import (
+    MAX_BLOCK,
+    ItemPosition,
+    is_item,
+    item_of,
+    key,
+    name_of,
+    refers_to,
+)
 from comity.dataset.files.warc.messages import covers_another, is_http, message
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
-from comity.dataset.records import PAGE_URLS, Batch, DatasetError, PositionedRecord, Record, Unreadable, is_blank
+from comity.dataset.records import (
+    PAGE_URLS,
+    Batch,
+    DatasetError,
+    PositionedRecord,
+    Record,
+    Unreadable,
+    is_blank,
+)
 from comity.dataset.tags.sources import from_json, is_tag_like
 from comity.policies.document.document import Content
 
@@ -33,7 +49,9 @@ class Stretch(NamedTuple):
 
     start: int
     end: int
-    before: dict[str, int]  # id of a response that stands before it, and is referred to in it -> where that begins
+    before: dict[
+        str, int
+    ]  # id of a response that stands before it, and is referred to in it -> where that begins
 
 
 class Reader(formats.Reader):
@@ -52,7 +70,9 @@ class Reader(formats.Reader):
                 end, awaited = record.end, ""
                 if isinstance(record, Damage):
                     if record.error == PACKED:
-                        raise DatasetError(f"{self.path} is packed as a whole, its records cannot be found: gunzip it first")
+                        raise DatasetError(
+                            f"{self.path} is packed as a whole, its records cannot be found: gunzip it first"
+                        )
                     continue
                 if answer := refers_to(record):
                     position = seen.get(answer)
@@ -80,13 +100,17 @@ class Reader(formats.Reader):
         if batch:
             yield batch
 
-    def _read(self, stretch: Stretch, *, wants_html: bool) -> Iterator[PositionedRecord | Unreadable]:
+    def _read(
+        self, stretch: Stretch, *, wants_html: bool
+    ) -> Iterator[PositionedRecord | Unreadable]:
         seen = dict(stretch.before)
         awaited = ""  # id of the response that is to come next
         item = PositionedRecord({}, None)  # what it is awaited for
 
         def keep(fields: Fields) -> int:
-            if is_item(fields) or (wants_html and awaited and fields.get("warc-record-id") == awaited):
+            if is_item(fields) or (
+                wants_html and awaited and fields.get("warc-record-id") == awaited
+            ):
                 return MAX_BLOCK
             return MAX_HEAD
 
@@ -103,7 +127,9 @@ class Reader(formats.Reader):
                     if awaited:
                         yield _completed(item, record, wants_html=wants_html)
                     else:
-                        yield PositionedRecord(_facts(record), ItemPosition(record.offset, key(name)))
+                        yield PositionedRecord(
+                            _facts(record), ItemPosition(record.offset, key(name))
+                        )
                     awaited = ""
                 elif is_item(record.fields):
                     fields, answer = item_of(record), refers_to(record)
@@ -111,9 +137,13 @@ class Reader(formats.Reader):
                         yield from self._unreadable(fields)
                     elif fields is not None:
                         identity = _identity(record) if answer else {}
-                        item = PositionedRecord(_told(identity, fields), ItemPosition(record.offset, key(answer)))
+                        item = PositionedRecord(
+                            _told(identity, fields), ItemPosition(record.offset, key(answer))
+                        )
                         if answer in seen:
-                            yield _completed(item, _record_at(lookup, seen[answer]), wants_html=wants_html)
+                            yield _completed(
+                                item, _record_at(lookup, seen[answer]), wants_html=wants_html
+                            )
                         else:  # its response comes next, where it has one
                             awaited = answer or NONE
             if awaited:
@@ -124,7 +154,11 @@ class Reader(formats.Reader):
         with self.path.open("rb") as file:
             for offset in range(damage.offset, damage.end, PART):
                 file.seek(offset)
-                yield Unreadable(f"record at octet {offset}", file.read(min(PART, damage.end - offset)), damage.error)
+                yield Unreadable(
+                    f"record at octet {offset}",
+                    file.read(min(PART, damage.end - offset)),
+                    damage.error,
+                )
 
 
 class Writer:
@@ -139,11 +173,18 @@ def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
     return record if isinstance(record, WarcRecord) else None
 
 
-def _completed(item: PositionedRecord, answer: WarcRecord | None, *, wants_html: bool) -> PositionedRecord:
+def _completed(
+    item: PositionedRecord, answer: WarcRecord | None, *, wants_html: bool
+) -> PositionedRecord:
     if answer is None:
         return item
     record = PositionedRecord(_told(_facts(answer), item), item.position)
-    if wants_html and record.get(HTML) is None and not _rules_parts(item) and (text := _text(answer)):
+    if (
+        wants_html
+        and record.get(HTML) is None
+        and not _rules_parts(item)
+        and (text := _text(answer))
+    ):
         record[HTML] = text
     return record
 
@@ -151,14 +192,21 @@ def _completed(item: PositionedRecord, answer: WarcRecord | None, *, wants_html:
 def _told(facts: Record, item: Record) -> Record:
     """The item with the facts of its record, or of its response, which it does not tell itself. A field with nothing in it does
     not tell which page it is: by that it is taken down, and found to have been fetched again."""
-    return {**facts, **{name: value for name, value in item.items() if name not in _PAGE or not is_blank(value)}}
+    return {
+        **facts,
+        **{name: value for name, value in item.items() if name not in _PAGE or not is_blank(value)},
+    }
 
 
 def _rules_parts(item: Record) -> bool:
     """Return whether something is prohibited on parts of the page: nobody knows where in its source these stand.
 
     By any of its tags: which of them counts, who asks for it says later."""
-    tags = [from_json(value) if isinstance(value, str) else value for value in item.values() if is_tag_like(value)]
+    tags = [
+        from_json(value) if isinstance(value, str) else value
+        for value in item.values()
+        if is_tag_like(value)
+    ]
     return not tags or any(map(_has_parts, tags))
 
 
@@ -167,7 +215,9 @@ def _has_parts(tag: Any) -> bool:
     if not isinstance(elements, list):
         return True
     return any(
-        not isinstance(element, dict) or (element.get("deny") != [] and element.get("whole") is not True) for element in elements
+        not isinstance(element, dict)
+        or (element.get("deny") != [] and element.get("whole") is not True)
+        for element in elements
     )
 
 

@@ -13,7 +13,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple
 
-GZIP = b"\x1f\x8b\x08"  # a member begins so: its magic number and its method (RFC 1952 section-2.3.1)
+GZIP = (
+    b"\x1f\x8b\x08"  # a member begins so: its magic number and its method (RFC 1952 section-2.3.1)
+)
 MAX_HEAD = 2**20  # octets of the fields of a record
 CHUNK = 2**14  # octets that are read at a time
 BUFFER = 2**20  # octets, for the files that are given: between records they are set back a little
@@ -30,7 +32,9 @@ _BEGINNING = re.compile(rb"(?<=\n)WARC/[0-9]+\.[0-9]+\r\n")
 _PLAIN_START = re.compile(rb"(?:(?<=\n)|(?<=\r\n\r.))WARC/", re.DOTALL)
 _MEMBER_START = re.compile(re.escape(GZIP))
 
-Fields = dict[str, str]  # names in lower case, and the `warc-type` too; of fields of one name, the first
+Fields = dict[
+    str, str
+]  # names in lower case, and the `warc-type` too; of fields of one name, the first
 
 
 class WarcRecord(NamedTuple):

@@ -15,7 +15,15 @@ from types import TracebackType
 from typing import IO, Self, cast
 
 from comity.dataset.files.replacement import Replacement
-from comity.dataset.files.warc.items import MAX_BLOCK, ItemPosition, belongs_to, is_item, item_of, key, name_of
+from comity.dataset.files.warc.items import (
+    MAX_BLOCK,
+    ItemPosition,
+    belongs_to,
+    is_item,
+    item_of,
+    key,
+    name_of,
+)
 from comity.dataset.files.warc.records import BUFFER, Damage, WarcRecord, is_compressed, records
 from comity.dataset.records import DatasetError, PositionedRecord, Record
 
@@ -40,8 +48,13 @@ class _Fates:
 
     def __init__(self, stays: _Positions, goes: _Positions, aside: _Positions) -> None:
         self._offsets = {STAYS: stays.offsets, GOES: goes.offsets, ASIDE: aside.offsets}
-        self._removed, self._aside = array("Q", sorted(goes.answers)), array("Q", sorted(aside.answers))
-        self.first: dict[int, int] = {}  # answer that has items that stay and others -> where the first that stays begins
+        self._removed, self._aside = (
+            array("Q", sorted(goes.answers)),
+            array("Q", sorted(aside.answers)),
+        )
+        self.first: dict[
+            int, int
+        ] = {}  # answer that has items that stay and others -> where the first that stays begins
         for offset, answer in zip(stays.offsets, stays.answers, strict=True):
             if answer and (_has(self._removed, answer) or _has(self._aside, answer)):
                 self.first.setdefault(answer, offset)
@@ -56,7 +69,9 @@ class _Fates:
         answer = key(belongs_to(record))
         if not answer or answer in self.first:
             return STAYS
-        return GOES if _has(self._removed, answer) else ASIDE if _has(self._aside, answer) else STAYS
+        return (
+            GOES if _has(self._removed, answer) else ASIDE if _has(self._aside, answer) else STAYS
+        )
 
 
 def _has(numbers: array[int], number: int) -> bool:
@@ -104,8 +119,12 @@ class Rewriter:
         """Copy the records that stay, and those kept aside. DatasetError where the file has changed since this was entered."""
         fates, moved = _Fates(self._stays, self._goes, self._aside), set()
         with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as lookup:
-            aside = self._opened_aside(compressed=is_compressed(file)) if self._aside.offsets else None
-            for record in records(file, 0, self._state[0], lambda fields: MAX_BLOCK if is_item(fields) else 0):
+            aside = (
+                self._opened_aside(compressed=is_compressed(file)) if self._aside.offsets else None
+            )
+            for record in records(
+                file, 0, self._state[0], lambda fields: MAX_BLOCK if is_item(fields) else 0
+            ):
                 if isinstance(record, Damage) or record.offset in moved:
                     continue  # whoever reads the file keeps the damage
                 fate = fates.fate(record)
@@ -119,7 +138,9 @@ class Rewriter:
                 elif fate == ASIDE and aside:
                     _copy(lookup, record.offset, record.end, aside)
         if self._seen() != self._state:
-            raise DatasetError(f"{self.path} was written to meanwhile: expire it when that has ended")
+            raise DatasetError(
+                f"{self.path} was written to meanwhile: expire it when that has ended"
+            )
         self._is_whole = True
 
     def _opened_aside(self, *, compressed: bool) -> IO[bytes]:
@@ -128,12 +149,19 @@ class Rewriter:
         if self.aside.exists():
             with self.aside.open("rb") as before:
                 if before.read(1) and is_compressed(before) is not compressed:
-                    raise DatasetError(f"of {self.path} and {self.aside} one is compressed: move the second one away")
+                    raise DatasetError(
+                        f"of {self.path} and {self.aside} one is compressed: move the second one away"
+                    )
                 before.seek(0)
                 copyfileobj(before, aside, CHUNK)
         return aside
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         assert error or self._is_whole
         self._files.__exit__(kind, error, trace)  # what is set aside comes first
 

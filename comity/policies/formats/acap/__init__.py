@@ -9,7 +9,14 @@ What is supported, and every reading of an open point, stands in docs/acap.md.""
 
 from comity.policies.formats.acap.authoring import AUTHORING
 from comity.policies.formats.acap.grammar import Acap, Definitions, Field, Record, Reference, parse
-from comity.policies.formats.acap.resolution import Answer, Matching, Names, PurposeView, Rules, addressed
+from comity.policies.formats.acap.resolution import (
+    Answer,
+    Matching,
+    Names,
+    PurposeView,
+    Rules,
+    addressed,
+)
 from comity.policies.formats.acap.rules import RULES
 from comity.policies.formats.acap.uses import PageUses, SiteUses
 from comity.policies.formats.format import Format

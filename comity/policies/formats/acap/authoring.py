@@ -24,7 +24,14 @@ USAGE_SUMMARIES = {
     "present-link": "show a link to it",
     OTHER: "do anything of which no other field speaks, fetching included",
 }
-_SECTIONS = {"crawl": "2.5.1", "follow": "2.5.2", "index": "2.5.3", "preserve": "2.5.4", "present": "2.5.5", OTHER: "2.5.6"}
+_SECTIONS = {
+    "crawl": "2.5.1",
+    "follow": "2.5.2",
+    "index": "2.5.3",
+    "preserve": "2.5.4",
+    "present": "2.5.5",
+    OTHER: "2.5.6",
+}
 
 # Qualifier -> its values, each with what it says
 QUALIFIER_VALUES = {
@@ -56,11 +63,24 @@ def _fields() -> tuple[Directive, ...]:
     """The permission and the prohibition of each usage."""
     fields = []
     for usage in USAGES:
-        spec, summary = f"ACAP 1.0 section-{_SECTIONS[usage.partition('-')[0]]}", USAGE_SUMMARIES[usage]
-        qualifiers = f" {usage}-qualifier" if any(usage in usages for usages in QUALIFIED.values()) else ""
+        spec, summary = (
+            f"ACAP 1.0 section-{_SECTIONS[usage.partition('-')[0]]}",
+            USAGE_SUMMARIES[usage],
+        )
+        qualifiers = (
+            f" {usage}-qualifier" if any(usage in usages for usages in QUALIFIED.values()) else ""
+        )
         fields += [
-            Directive(f"ACAP-allow-{usage}", spec, f"Permits to {summary}", f"path{qualifiers}", (_CRAWLER,)),
-            Directive(f"ACAP-disallow-{usage}", spec, f"Prohibits to {summary}", "path", (_CRAWLER,)),
+            Directive(
+                f"ACAP-allow-{usage}",
+                spec,
+                f"Permits to {summary}",
+                f"path{qualifiers}",
+                (_CRAWLER,),
+            ),
+            Directive(
+                f"ACAP-disallow-{usage}", spec, f"Prohibits to {summary}", "path", (_CRAWLER,)
+            ),
         ]
     return tuple(fields)
 
@@ -71,12 +91,27 @@ DIRECTIVES = (
         "ACAP 1.0 section-2.9.1",
         "The rules of the User-agent records of this file have no effect on who reads ACAP",
     ),
-    Directive("ACAP-resource-set", "ACAP 1.0 section-2.7.3", "Gives several patterns a name", "name path"),
     Directive(
-        "ACAP-qualified-usage", "ACAP 1.0 section-2.7.1", "Gives a usage with its qualifiers a name", "name usage qualifier"
+        "ACAP-resource-set", "ACAP 1.0 section-2.7.3", "Gives several patterns a name", "name path"
     ),
-    Directive("ACAP-composite-usage", "ACAP 1.0 section-2.7.2", "Gives several usages a name", "name usage"),
-    Directive(_CRAWLER, "ACAP 1.0 section-2.3.1", "Begins a record: whom the fields after it address", "agent"),
+    Directive(
+        "ACAP-qualified-usage",
+        "ACAP 1.0 section-2.7.1",
+        "Gives a usage with its qualifiers a name",
+        "name usage qualifier",
+    ),
+    Directive(
+        "ACAP-composite-usage",
+        "ACAP 1.0 section-2.7.2",
+        "Gives several usages a name",
+        "name usage",
+    ),
+    Directive(
+        _CRAWLER,
+        "ACAP 1.0 section-2.3.1",
+        "Begins a record: whom the fields after it address",
+        "agent",
+    ),
     Directive(
         "ACAP-permissions-reference",
         "ACAP 1.0 section-2.3.2",
@@ -92,8 +127,20 @@ DIRECTIVES = (
         (_CRAWLER,),
     ),
     *_fields(),
-    Directive("ACAP-request-take-down", "ACAP 1.0 section-2.6", "Asks to remove what was taken from there", "path", (_CRAWLER,)),
-    Directive("ACAP-request-re-crawl", "ACAP 1.0 section-2.6", "Asks to fetch it again", "path", (_CRAWLER,)),
+    Directive(
+        "ACAP-request-take-down",
+        "ACAP 1.0 section-2.6",
+        "Asks to remove what was taken from there",
+        "path",
+        (_CRAWLER,),
+    ),
+    Directive(
+        "ACAP-request-re-crawl",
+        "ACAP 1.0 section-2.6",
+        "Asks to fetch it again",
+        "path",
+        (_CRAWLER,),
+    ),
 )
 
 
@@ -109,10 +156,17 @@ def _qualifiers(usages: tuple[str, ...]) -> dict[str, str]:
 
 VALUES = {
     "agent": {"*": "any crawler, where no record for its name says otherwise"},
-    "path": {"/": "the whole site", "the-acap:resource-set:NAME": "the patterns of a set that the file defines"},
+    "path": {
+        "/": "the whole site",
+        "the-acap:resource-set:NAME": "the patterns of a set that the file defines",
+    },
     "usage": USAGE_SUMMARIES,
     "qualifier": _qualifiers(USAGES),
-    **{f"{usage}-qualifier": qualifiers for usage in USAGES if (qualifiers := _qualifiers((usage,)))},
+    **{
+        f"{usage}-qualifier": qualifiers
+        for usage in USAGES
+        if (qualifiers := _qualifiers((usage,)))
+    },
 }
 
 AUTHORING = Authoring(directives=DIRECTIVES, values=VALUES, fixes=FIXES)

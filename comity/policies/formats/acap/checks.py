@@ -4,7 +4,14 @@ that nobody uses. Nothing here is asked by a crawler; all is linear in the octet
 from __future__ import annotations
 
 from comity.policies.answers.decision import Verdict
-from comity.policies.formats.acap.grammar import DEFINITIONS, SCHEMES, Acap, Field, FieldLine, field_lines
+from comity.policies.formats.acap.grammar import (
+    DEFINITIONS,
+    SCHEMES,
+    Acap,
+    Field,
+    FieldLine,
+    field_lines,
+)
 from comity.policies.formats.acap.usages import QUALIFIED
 from comity.policies.formats.authoring import Remarks
 from comity.policies.syntax.path_patterns import foldings
@@ -24,15 +31,25 @@ def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
     used: set[str] = set()  # "usage NAME", "set NAME"
     defined: dict[str, tuple[FieldLine, bytes]] = {}
     for line in field_lines(text):
-        value = line.octets[line.value_at :].partition(b"#")[0].strip(b" \t\r\n") if line.value_at else line.value.encode()
+        value = (
+            line.octets[line.value_at :].partition(b"#")[0].strip(b" \t\r\n")
+            if line.value_at
+            else line.value.encode()
+        )
         if line.kind is Kind.ACAP_CRAWLER:
             _check_crawler(line, line.value.encode(), remarks)
         elif line.name in DEFINITIONS:
             words = value.lower().split()
             kind = "set" if line.name == "resource-set" else "usage"
             if words:
-                defined.setdefault(f"{kind} {words[0].decode('utf-8', 'replace')}", (line, words[0]))
-            used |= {f"usage {word[1:-1].decode('utf-8', 'replace')}" for word in words[1:] if word[:1] == b"("}
+                defined.setdefault(
+                    f"{kind} {words[0].decode('utf-8', 'replace')}", (line, words[0])
+                )
+            used |= {
+                f"usage {word[1:-1].decode('utf-8', 'replace')}"
+                for word in words[1:]
+                if word[:1] == b"("
+            }
         elif line.name.partition("-")[0] in ("allow", "disallow") and not line.is_overlong:
             usage = line.name.partition("-")[2]
             used |= {f"usage {usage[1:-1]}"} if usage[:1] == "(" else set()
@@ -41,7 +58,14 @@ def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
     for key, (line, word) in defined.items():
         if key not in used:
             column = line.octets.lower().find(word, line.value_at) + 1
-            remarks.report("acap.unused", "`{}` is used by no field", word, line=line.number, column=column, length=len(word))
+            remarks.report(
+                "acap.unused",
+                "`{}` is used by no field",
+                word,
+                line=line.number,
+                column=column,
+                length=len(word),
+            )
     _check_overruled(acap, remarks)
 
 
@@ -49,7 +73,10 @@ def check_ignoring(acap: Acap, remarks: Remarks) -> None:
     """Report the line that takes conventional records from all crawlers, if ACAP records are for named crawlers only.
 
     Ask only of a file whose conventional records refuse something."""
-    is_for_all = any(record.has_content and (record.is_unreadable or "*" in record.crawlers) for record in acap.records)
+    is_for_all = any(
+        record.has_content and (record.is_unreadable or "*" in record.crawlers)
+        for record in acap.records
+    )
     if acap.ignores_conventional and not is_for_all:
         message = (
             "the User-agent records have no effect, and the ACAP records are for named crawlers only: all other crawlers may"
@@ -68,14 +95,35 @@ def _check_crawler(line: FieldLine, name: bytes, remarks: Remarks) -> None:
     column = line.octets.find(name) + 1 if name else 0
     if several_names(name):
         message = "`{}` is one name to ACAP, and means nobody: write an ACAP-crawler line for each"
-        remarks.report("acap.several-crawlers", message, name, line=line.number, column=column, length=len(name))
+        remarks.report(
+            "acap.several-crawlers",
+            message,
+            name,
+            line=line.number,
+            column=column,
+            length=len(name),
+        )
     elif unquoted(name) != name:
         message = "with quotes around it the name cannot be read: write `{}`"
-        remarks.report("acap.quotes", message, unquoted(name), line=line.number, column=column, length=len(name))
+        remarks.report(
+            "acap.quotes",
+            message,
+            unquoted(name),
+            line=line.number,
+            column=column,
+            length=len(name),
+        )
     elif match := INVISIBLE.search(name):
         message = "with a character that cannot be seen the name cannot be read: write `{}`"
         column += match.start()
-        remarks.report("acap.invisible", message, INVISIBLE.sub(b"", name), line=line.number, column=column, length=len(match[0]))
+        remarks.report(
+            "acap.invisible",
+            message,
+            INVISIBLE.sub(b"", name),
+            line=line.number,
+            column=column,
+            length=len(match[0]),
+        )
 
 
 def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits: bool) -> None:
@@ -83,25 +131,53 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
     if not words:
         return
     column = line.octets.find(words[0], line.value_at) + 1
-    if words[0].partition(b"=")[0].decode("utf-8", "replace").lower() in QUALIFIED and b"=" in words[0]:
+    if (
+        words[0].partition(b"=")[0].decode("utf-8", "replace").lower() in QUALIFIED
+        and b"=" in words[0]
+    ):
         message = "`{}` stands where the resource does, and is taken for its path: write `/ {}` for the whole site"
         length = len(words[0])
-        remarks.report("acap.no-resource", message, words[0], words[0], line=line.number, column=column, length=length)
+        remarks.report(
+            "acap.no-resource",
+            message,
+            words[0],
+            words[0],
+            line=line.number,
+            column=column,
+            length=length,
+        )
         return
     if len(words) > 1 and words[1][:1] in (b"/", b"*"):
         consequence = "the permission grants nothing" if permits else "it is not prohibited"
         message = f"`{{}}` is a second path: {consequence}. Write a field for each, or an ACAP-resource-set"
         second = line.octets.find(words[1], column) + 1
-        remarks.report("acap.second-path", message, words[1], line=line.number, column=second, length=len(words[1]))
+        remarks.report(
+            "acap.second-path",
+            message,
+            words[1],
+            line=line.number,
+            column=second,
+            length=len(words[1]),
+        )
     for kind, message, quoted, start, length in suspicions(words[0]):
         if kind in _OF_SUSPICION:
-            remarks.report(_OF_SUSPICION[kind], message, *quoted, line=line.number, column=column + start, length=length)
+            remarks.report(
+                _OF_SUSPICION[kind],
+                message,
+                *quoted,
+                line=line.number,
+                column=column + start,
+                length=length,
+            )
 
 
 def _check_overruled(acap: Acap, remarks: Remarks) -> None:
     """Fields of one record, or one sub-record, about one usage and pattern."""
     reported: set[int] = set()
-    folded = {pattern: foldings(pattern) for pattern in {field.pattern for record in acap.records for field in record.fields}}
+    folded = {
+        pattern: foldings(pattern)
+        for pattern in {field.pattern for record in acap.records for field in record.fields}
+    }
 
     def subject(field: Field) -> tuple[object, ...]:
         return field.usage, folded[field.pattern], field.purposes
@@ -115,7 +191,11 @@ def _check_overruled(acap: Acap, remarks: Remarks) -> None:
         for field in record.fields:
             if field.verdict is Verdict.DENY:
                 prohibited.setdefault(subject(field), field)
-        new = {field.line for field in record.fields if firsts.setdefault(sentence(field), field) is field}
+        new = {
+            field.line
+            for field in record.fields
+            if firsts.setdefault(sentence(field), field) is field
+        }
         for field in record.fields:
             if field.line in reported:
                 continue

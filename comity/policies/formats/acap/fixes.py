@@ -14,7 +14,11 @@ _WITHOUT_COLON = re.compile(rb"[ \t]*+(?i:acap-(?!crawler))[^:#\s]++(?=[ \t]++[^
 def write_colon(draft: Draft, finding: Finding) -> Fix | None:
     """Write the colon that a line lacks."""
     match = _WITHOUT_COLON.match(draft.mendable_line(finding))
-    return Fix("Write a colon", (draft.replaced(finding.line, match.end() + 1, 0, b":"),)) if match else None
+    return (
+        Fix("Write a colon", (draft.replaced(finding.line, match.end() + 1, 0, b":"),))
+        if match
+        else None
+    )
 
 
 def leave_out(draft: Draft, finding: Finding) -> Fix | None:

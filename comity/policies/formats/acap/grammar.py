@@ -20,7 +20,13 @@ from sys import maxsize
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding, Verdict
-from comity.policies.formats.acap.usages import NONE, USAGES, FieldQualifiers, QualifierError, read_qualifiers
+from comity.policies.formats.acap.usages import (
+    NONE,
+    USAGES,
+    FieldQualifiers,
+    QualifierError,
+    read_qualifiers,
+)
 from comity.policies.syntax.lines import EOL, MAX_FINDINGS, MAX_LINE, Findings, Lines
 from comity.policies.syntax.path_patterns import escaped_text, normal_pattern
 from comity.policies.syntax.records import Kind, read_record
@@ -58,12 +64,19 @@ _PURPOSE = re.compile(r"(?![^:/]*[,;%])[\w*]\S*")
 # LENIENT: letters of all scripts, which URLs have escaped.
 _URI = re.compile(r"[!$-;=?-\[\]~\w]+")
 _SPACE = re.compile(r"[ \t]+")
-SCHEMES = ("the-acap:", "acap:")  # the second in versions before 1.0 ("Changes relative to previous version", 1.1)
+SCHEMES = (
+    "the-acap:",
+    "acap:",
+)  # the second in versions before 1.0 ("Changes relative to previous version", 1.1)
 _SET = "resource-set:"
 # RFC 3986 section-4.2: the first segment of a relative-part has no colon. A pattern that begins with `*` is one all the same.
 _NO_PATH = re.compile(r"(?![/*?])[^/?]*:")
-_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.*-]*://[^/?]*")  # with its scheme, before the path of a URL
-_RESOURCE = re.compile(r"/(?!/)[^*\s]*")  # the path of an action request; two slashes would begin a host
+_HOST = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.*-]*://[^/?]*"
+)  # with its scheme, before the path of a URL
+_RESOURCE = re.compile(
+    r"/(?!/)[^*\s]*"
+)  # the path of an action request; two slashes would begin a host
 _VERSION = re.compile(rb"##ACAP[ \t]+version=([!-~]{1,40})", re.IGNORECASE)
 
 _IGNORE = "ignore-conventional-records"
@@ -77,7 +90,9 @@ _UNSEEN = rb"(?:[\x00-\x09\x0b\x0c\x0e-\x20\x7f]|%s)" % INVISIBLE.pattern
 _OTHERS = re.compile(rb"(?:(?!%s*+(?i:acap-|##acap|user[ -]?agent))[^\r\n]*+%s)++" % (_UNSEEN, EOL))
 # LENIENT: white space instead of the colon, and before it. For fear of prohibiting less than is meant, anything that cannot be
 # seen, and further colons.
-_FIELD = re.compile(rb"(%s*+)(?i:acap)-((?:(?!%s)[^:#\s])++)((?:%s|:)*+)([^#\r\n]*+)" % (_UNSEEN, _UNSEEN, _UNSEEN))
+_FIELD = re.compile(
+    rb"(%s*+)(?i:acap)-((?:(?!%s)[^:#\s])++)((?:%s|:)*+)([^#\r\n]*+)" % (_UNSEEN, _UNSEEN, _UNSEEN)
+)
 
 
 class Field(NamedTuple):
@@ -197,7 +212,9 @@ class FieldLine(NamedTuple):
     offset: int
     octets: bytes
     kind: Kind | None  # of a line that begins a record, conventional or of ACAP
-    name: str  # of any other field, in lower case, without "acap-"; "": the comment with the version
+    name: (
+        str  # of any other field, in lower case, without "acap-"; "": the comment with the version
+    )
     value: str
     value_at: int  # octets of the line before the value of a field
     has_colon: bool
@@ -221,15 +238,43 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
         record = read_record(octets)
         if record and record.kind in (Kind.AGENT, Kind.ACAP_CRAWLER):
             value = record.value.decode("utf-8", "replace")
-            yield FieldLine(lines.number, lines.line_start, octets, record.kind, "", value, 0, record.colon, record.overlong)
+            yield FieldLine(
+                lines.number,
+                lines.line_start,
+                octets,
+                record.kind,
+                "",
+                value,
+                0,
+                record.colon,
+                record.overlong,
+            )
         elif match := _FIELD.match(octets):
             name, separator = match[2].decode("utf-8", "replace"), match[3].translate(None, b" \t")
-            value, is_overlong = escaped_text(match[4], MAX_LINE).strip(" \t"), len(match[0]) > MAX_LINE
+            value, is_overlong = (
+                escaped_text(match[4], MAX_LINE).strip(" \t"),
+                len(match[0]) > MAX_LINE,
+            )
             is_odd = separator not in (b"", b":") or bool(match[1].strip(b" \t"))
             # Whom a crawler field addresses that is no line of a record to both parsers: nobody knows.
-            kind, name, value = (Kind.ACAP_CRAWLER, "", "") if name.lower() == "crawler" else (None, name.lower(), value)
+            kind, name, value = (
+                (Kind.ACAP_CRAWLER, "", "")
+                if name.lower() == "crawler"
+                else (None, name.lower(), value)
+            )
             value_at, has_colon = match.start(4), b":" in separator
-            yield FieldLine(lines.number, lines.line_start, octets, kind, name, value, value_at, has_colon, is_overlong, is_odd)
+            yield FieldLine(
+                lines.number,
+                lines.line_start,
+                octets,
+                kind,
+                name,
+                value,
+                value_at,
+                has_colon,
+                is_overlong,
+                is_odd,
+            )
         elif _VERSION.match(octets):
             yield FieldLine(lines.number, lines.line_start, octets, None, "", "", 0, True, False)
 
@@ -237,7 +282,9 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
 class _Reader:
     """The state of reading one file: first its definitions, then its records."""
 
-    def __init__(self, url: str, definitions: Definitions | None, max_records: int, max_fields: int) -> None:
+    def __init__(
+        self, url: str, definitions: Definitions | None, max_records: int, max_fields: int
+    ) -> None:
         self._url = url
         self._is_referenced = definitions is not None
         self._definitions = Definitions()
@@ -250,8 +297,12 @@ class _Reader:
             )
             self._inherited = set(definitions.sets)
         self._constituents: dict[str, tuple[Usage, ...]] = {}  # what _constituents_of has answered
-        self._composites: dict[str, list[str]] = {}  # of this file: name -> the qualified usages that it lists
-        self._below: dict[str, list[str]] = {}  # the same, with what it lists that is not defined above it
+        self._composites: dict[
+            str, list[str]
+        ] = {}  # of this file: name -> the qualified usages that it lists
+        self._below: dict[
+            str, list[str]
+        ] = {}  # the same, with what it lists that is not defined above it
         self._qualified: set[str] = set()  # of this file
         self._findings = Findings(url)
         self._records_left = max_records
@@ -261,7 +312,9 @@ class _Reader:
         self._has_fields = False  # it has more than crawlers
         self._crawler_line = 0  # its last one
         self._open_purposes: list[str] = []  # the purposes of the open sub-record
-        self._purposes: tuple[str, ...] | None = None  # the same, once a permission or prohibition has followed them
+        self._purposes: tuple[str, ...] | None = (
+            None  # the same, once a permission or prohibition has followed them
+        )
         self._is_purpose_unreadable = False  # of one of them
         self._past_limit: set[tuple[str, Verdict]] = set()  # what the open sub-record refuses there
 
@@ -281,9 +334,16 @@ class _Reader:
                 if self._line.is_odd:
                     continue
                 if has_record or has_definition:
-                    self._report("acap.ignored", "the field has an effect before all definitions and records only")
+                    self._report(
+                        "acap.ignored",
+                        "the field has an effect before all definitions and records only",
+                    )
                 elif self._line.value:
-                    self._report("acap.ignored", "the field has no value: with `{}` it has no effect", self._line.value)
+                    self._report(
+                        "acap.ignored",
+                        "the field has no value: with `{}` it has no effect",
+                        self._line.value,
+                    )
                 elif not ignores:
                     ignores, ignores_offset = self._line.number, self._line.offset
             elif name in DEFINITIONS:
@@ -291,8 +351,12 @@ class _Reader:
                 self._define(name, is_late=has_record)
         self._read_below()
         for composite, names in self._composites.items():
-            for broken in (f"usage {name}" for name in names if f"usage {name}" in self._definitions.broken):
-                self._definitions.broken.setdefault(f"usage {composite}", self._definitions.broken[broken])
+            for broken in (
+                f"usage {name}" for name in names if f"usage {name}" in self._definitions.broken
+            ):
+                self._definitions.broken.setdefault(
+                    f"usage {composite}", self._definitions.broken[broken]
+                )
         if crawlers:
             self._open(crawlers)
             self._has_fields = True
@@ -301,7 +365,9 @@ class _Reader:
         own_records = self._records[1:] if crawlers else self._records
         has_record = any(record.has_content for record in own_records if not record.is_unreadable)
         if ignores and not has_record:
-            self._findings.report("acap.ignored", "without an ACAP record the field has no effect", line=ignores)
+            self._findings.report(
+                "acap.ignored", "without an ACAP record the field has no effect", line=ignores
+            )
         self._findings.sort(key=lambda finding: (finding.line or maxsize, finding.column))
         return Acap(
             version=version,
@@ -331,22 +397,34 @@ class _Reader:
             self._report("acap.syntax", "`{}` is no name: the definition is not read", name)
             return
         kind = "set" if field_name == "resource-set" else "usage"
-        if kind == "set" and name.lower() in self._inherited:  # the file's own set comes before that of the other file
+        if (
+            kind == "set" and name.lower() in self._inherited
+        ):  # the file's own set comes before that of the other file
             self._inherited.remove(name.lower())
             del self._definitions.sets[name.lower()]
             self._definitions.broken.pop(f"set {name.lower()}", None)
-        is_defined = name.lower() in (self._definitions.sets if kind == "set" else self._definitions.usages)
+        is_defined = name.lower() in (
+            self._definitions.sets if kind == "set" else self._definitions.usages
+        )
         broken = ""
         if is_defined:
             broken = _SETS if kind == "set" else _SYNTAX
-            self._report("acap.duplicate", "`{}` is defined twice: permissions by it grant nothing", name)
+            self._report(
+                "acap.duplicate", "`{}` is defined twice: permissions by it grant nothing", name
+            )
         elif is_late:
             broken = _DEFINITIONS_FIRST
-            self._report("acap.late", "`{}` is defined after the first record: permissions by it grant nothing", name)
+            self._report(
+                "acap.late",
+                "`{}` is defined after the first record: permissions by it grant nothing",
+                name,
+            )
         elif self._line.is_overlong:
             broken = _LIMIT
             self._report(
-                "acap.limit", f"the definition of `{{}}` has over {MAX_LINE} octets: permissions by it grant nothing", name
+                "acap.limit",
+                f"the definition of `{{}}` has over {MAX_LINE} octets: permissions by it grant nothing",
+                name,
             )
         elif self._line.is_odd:
             broken = _SYNTAX
@@ -355,7 +433,9 @@ class _Reader:
         if kind == "set":
             self._define_set(name, words)
         else:
-            reader = self._qualified_usage if field_name == "qualified-usage" else self._composite_usage
+            reader = (
+                self._qualified_usage if field_name == "qualified-usage" else self._composite_usage
+            )
             usages = self._definitions.usages.get(name.lower(), ()) + reader(name.lower(), words)
             self._definitions.usages[name.lower()] = _unqualified(usages) if is_defined else usages
 
@@ -364,12 +444,18 @@ class _Reader:
         for word in words.split():
             patterns.append(_meant_path(word) if _NO_PATH.match(word) else path_pattern(word))
             if _NO_PATH.match(word):
-                self._report("acap.syntax", "`{}` is no path: permissions by its set grant nothing", word)
+                self._report(
+                    "acap.syntax", "`{}` is no path: permissions by its set grant nothing", word
+                )
                 self._definitions.broken.setdefault(f"set {name.lower()}", _SETS)
         if not words:
             self._report("acap.syntax", "set `{}` has no pattern", name)
         if len(words.split()) != len([word for word in _SPACE.split(words) if word]):
-            self._report("acap.syntax", "set `{}` has white space that is no space or tab: permissions by it grant nothing", name)
+            self._report(
+                "acap.syntax",
+                "set `{}` has white space that is no space or tab: permissions by it grant nothing",
+                name,
+            )
             self._definitions.broken.setdefault(f"set {name.lower()}", _SETS)
         if self._line.is_overlong:
             patterns.append(WHOLE_SITE)  # what it holds besides cannot be read
@@ -378,11 +464,19 @@ class _Reader:
         self._qualified.add(name)
         usage, qualifiers = _words(words)
         if usage.lower() in USAGES and not qualifiers:
-            self._report("acap.qualifier", "`{}` has no qualifier: permissions by this definition grant nothing", usage)
+            self._report(
+                "acap.qualifier",
+                "`{}` has no qualifier: permissions by this definition grant nothing",
+                usage,
+            )
             return (Usage(usage.lower(), unusable=_QUALIFIED),)
         if usage.lower() in USAGES:
             return (self._usage(usage.lower(), qualifiers),)
-        self._report("acap.unknown-usage", "`{}` is no usage: permissions by this definition grant nothing", usage)
+        self._report(
+            "acap.unknown-usage",
+            "`{}` is no usage: permissions by this definition grant nothing",
+            usage,
+        )
         return ()
 
     def _composite_usage(self, name: str, words: str) -> tuple[Usage, ...]:
@@ -402,7 +496,11 @@ class _Reader:
                 if local:
                     self._below.setdefault(name, []).append(local[1])
                 problem = "it lists what is neither a usage nor a qualified usage that is defined above it in this file"
-                self._report("acap.undefined", f"`{{}}` cannot be listed, {problem}: permissions by it grant nothing", word)
+                self._report(
+                    "acap.undefined",
+                    f"`{{}}` cannot be listed, {problem}: permissions by it grant nothing",
+                    word,
+                )
         if problem:
             self._definitions.broken.setdefault(f"usage {name}", _COMPOSITE)
         return tuple(usages)
@@ -414,7 +512,10 @@ class _Reader:
         for composite, names in self._below.items():
             for name in names:
                 listing.setdefault(name, []).append(composite)
-        usages = {name: dict.fromkeys(usage.usage for usage in self._meant(name)) for name in (*listing, *self._below)}
+        usages = {
+            name: dict.fromkeys(usage.usage for usage in self._meant(name))
+            for name in (*listing, *self._below)
+        }
         pending = [*listing]
         while pending:
             name = pending.pop()
@@ -422,7 +523,9 @@ class _Reader:
                 if not usages[name].keys() <= usages[composite].keys():
                     usages[composite] |= usages[name]
                     pending.append(composite)
-        self._definitions.usages |= {composite: tuple(map(Usage, usages[composite])) for composite in self._below}
+        self._definitions.usages |= {
+            composite: tuple(map(Usage, usages[composite])) for composite in self._below
+        }
 
     def _meant(self, local: str) -> tuple[Usage, ...]:
         """The usages that a name in parentheses stands for; () where nobody knows."""
@@ -432,7 +535,9 @@ class _Reader:
         try:
             return Usage(usage, read_qualifiers(qualifiers, usage))
         except QualifierError as error:
-            self._report("acap.qualifier", f"{error.message}: the permission grants nothing", error.quoted)
+            self._report(
+                "acap.qualifier", f"{error.message}: the permission grants nothing", error.quoted
+            )
             return Usage(usage, unusable=error.citation)
 
     # Records: section-2.3
@@ -448,7 +553,12 @@ class _Reader:
                 message = "something that cannot be seen, or a second colon, stands beside the field's name: it permits nothing"
                 self._report("acap.syntax", message)
             elif not line.has_colon and line.name != _IGNORE:
-                self._report("acap.syntax", "`{}` is written without its colon", f"acap-{line.name}", in_name=True)
+                self._report(
+                    "acap.syntax",
+                    "`{}` is written without its colon",
+                    f"acap-{line.name}",
+                    in_name=True,
+                )
             self._field(line.name, line.value)
 
     def _field(self, name: str, value: str) -> None:
@@ -464,7 +574,12 @@ class _Reader:
             case _ if name == _REFERENCE:
                 self._reference(value)
             case _ if name not in (_IGNORE, *DEFINITIONS):
-                self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{name}", in_name=True)
+                self._report(
+                    "acap.unknown-field",
+                    "`{}` is no field of ACAP 1.0",
+                    f"acap-{name}",
+                    in_name=True,
+                )
 
     def _crawler(self, name: str) -> None:
         record = self._record
@@ -472,21 +587,30 @@ class _Reader:
             record = self._open([name or "*"])
         else:
             if "*" in (name, record.crawlers[-1]):
-                self._report("acap.crawlers", "`*` stands alone in its record: this one is addressed to any crawler")
+                self._report(
+                    "acap.crawlers",
+                    "`*` stands alone in its record: this one is addressed to any crawler",
+                )
             elif self._line.number > self._crawler_line + 1:
                 message = "no field stands between this line and the ACAP-crawler before it: both begin one record"
                 self._report("acap.fused", message)
             record.crawlers.append(name or "*")
         self._crawler_line = self._line.number
         if self._line.is_overlong or not _is_readable(name, _CRAWLER):
-            self._report("acap.syntax", "the crawler has no name that can be read: the record refuses any and permits nothing")
+            self._report(
+                "acap.syntax",
+                "the crawler has no name that can be read: the record refuses any and permits nothing",
+            )
             record.is_unreadable = True
 
     def _open(self, crawlers: list[str]) -> Record:
         if self._records_left > 0:
             self._records.append(Record(self._url, crawlers))
         elif self._records_left == 0:
-            self._report("acap.limit", "there are more records than are read: from here on they refuse any and permit nothing")
+            self._report(
+                "acap.limit",
+                "there are more records than are read: from here on they refuse any and permit nothing",
+            )
             self._records.append(Record(self._url, ["*"], is_unreadable=True))
         self._record = self._records[-1]  # past the limit, one for all
         self._records_left -= 1
@@ -497,9 +621,17 @@ class _Reader:
     def _in_record(self) -> Record | None:
         """The open record, which has a field from now on."""
         if self._record is None:
-            self._report("acap.outside-record", "the field stands in no ACAP record: it has no effect")
-        elif self._has_fields and (self._record.references or self._line.name == _REFERENCE) and not self._is_referenced:
-            self._report("acap.reference", "a reference stands alone in its record: all of its fields apply")
+            self._report(
+                "acap.outside-record", "the field stands in no ACAP record: it has no effect"
+            )
+        elif (
+            self._has_fields
+            and (self._record.references or self._line.name == _REFERENCE)
+            and not self._is_referenced
+        ):
+            self._report(
+                "acap.reference", "a reference stands alone in its record: all of its fields apply"
+            )
         self._has_fields = True
         return self._record
 
@@ -508,18 +640,38 @@ class _Reader:
         if record is None:
             return
         if self._is_referenced:
-            self._report("acap.reference", "`{}` is not read: a referenced file cannot refer to another", locator)
+            self._report(
+                "acap.reference",
+                "`{}` is not read: a referenced file cannot refer to another",
+                locator,
+            )
         elif not locator:
             self._report("acap.syntax", "the reference names no resource")
         else:
-            if self._open_purposes:  # section-2.3: the grammar has none there, and its fields would hold for any purpose
-                self._report("acap.reference", "a sub-record cannot refer to a file: it counts as one that cannot be had")
+            if (
+                self._open_purposes
+            ):  # section-2.3: the grammar has none there, and its fields would hold for any purpose
+                self._report(
+                    "acap.reference",
+                    "a sub-record cannot refer to a file: it counts as one that cannot be had",
+                )
             octets = self._line.octets[self._line.value_at :].partition(b"#")[0].strip(b" \t\r\n")
             is_uri = _URI.fullmatch(octets.decode("utf-8", "replace"))
             if not is_uri:
-                self._report("acap.syntax", "`{}` is no URL and no path: it counts as a file that cannot be had", locator)
-            is_unreadable = record.is_unreadable or self._line.is_doubtful or bool(self._open_purposes) or not is_uri
-            record.references.append(Reference("" if is_unreadable else locator, self._line.number, self._line.offset))
+                self._report(
+                    "acap.syntax",
+                    "`{}` is no URL and no path: it counts as a file that cannot be had",
+                    locator,
+                )
+            is_unreadable = (
+                record.is_unreadable
+                or self._line.is_doubtful
+                or bool(self._open_purposes)
+                or not is_uri
+            )
+            record.references.append(
+                Reference("" if is_unreadable else locator, self._line.number, self._line.offset)
+            )
 
     def _purpose(self, pattern: str) -> None:
         if self._in_record() is None:
@@ -527,7 +679,10 @@ class _Reader:
         if self._purposes is not None:
             self._end_purposes()
         if self._line.is_doubtful or not _is_readable(pattern, _PURPOSE):
-            self._report("acap.syntax", "the purpose cannot be read: its prohibitions hold for any, its permissions for none")
+            self._report(
+                "acap.syntax",
+                "the purpose cannot be read: its prohibitions hold for any, its permissions for none",
+            )
             self._is_purpose_unreadable = True
         self._open_purposes.append(pattern.lower())
 
@@ -540,11 +695,18 @@ class _Reader:
         if record is None:
             return
         if action not in ACTIONS:
-            self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{self._line.name}", in_name=True)
+            self._report(
+                "acap.unknown-field",
+                "`{}` is no field of ACAP 1.0",
+                f"acap-{self._line.name}",
+                in_name=True,
+            )
         elif self._open_purposes:
             self._report("acap.action", "a sub-record cannot request an action: it has no effect")
         elif not _RESOURCE.fullmatch(path) or self._line.is_doubtful:
-            self._report("acap.action", "`{}` is no path of one resource: the request has no effect", path)
+            self._report(
+                "acap.action", "`{}` is no path of one resource: the request has no effect", path
+            )
         else:
             record.requests.append(Request(action, path, self._line.number, self._line.offset))
 
@@ -561,7 +723,11 @@ class _Reader:
         words = value.split()  # at white space of any kind
         if len(words) > 1 and words[0] != spec:
             spec, unusable = words[0], _SYNTAX
-            self._report("acap.syntax", "white space that is no space or tab follows `{}`: the permission grants nothing", spec)
+            self._report(
+                "acap.syntax",
+                "white space that is no space or tab follows `{}`: the permission grants nothing",
+                spec,
+            )
         if local := _LOCAL.fullmatch(name):
             usages, broken = self._local(local[1])
             unusable = unusable or broken
@@ -572,22 +738,42 @@ class _Reader:
         elif name in USAGES:
             usages = (self._usage(name, qualifiers),)
         else:
-            self._report("acap.unknown-usage", "`{}` is no usage: the permission grants nothing", name, in_name=True)
+            self._report(
+                "acap.unknown-usage",
+                "`{}` is no usage: the permission grants nothing",
+                name,
+                in_name=True,
+            )
             return
         if self._line.is_overlong:
             unusable = _LIMIT
-            self._report("acap.limit", f"only its first {MAX_LINE} octets are read: the permission grants nothing")
+            self._report(
+                "acap.limit",
+                f"only its first {MAX_LINE} octets are read: the permission grants nothing",
+            )
         if record.is_unreadable or self._is_purpose_unreadable:
             return  # it may be meant for others
         patterns, broken = self._patterns(spec, "the permission grants nothing")
-        self._add(record, Verdict.ALLOW, usages, patterns or (), unusable or broken, local[1] if local else "")
+        self._add(
+            record,
+            Verdict.ALLOW,
+            usages,
+            patterns or (),
+            unusable or broken,
+            local[1] if local else "",
+        )
 
     def _local(self, name: str) -> tuple[tuple[Usage, ...], str]:
         """The usages that one of the file's own stands for, and the section by which a permission by it grants nothing."""
         broken = self._definitions.broken.get(f"usage {name}", "")
         if name not in self._definitions.usages:
             broken = _LOCAL_USAGES
-            self._report("acap.undefined", "`{}` is not defined: the permission grants nothing", f"({name})", in_name=True)
+            self._report(
+                "acap.undefined",
+                "`{}` is not defined: the permission grants nothing",
+                f"({name})",
+                in_name=True,
+            )
         return self._definitions.usages.get(name, ()), broken
 
     def _prohibition(self, name: str, value: str) -> None:
@@ -601,14 +787,23 @@ class _Reader:
         ]  # at white space of any kind, for fear of prohibiting less than is meant
         usages: tuple[Usage, ...] = (Usage(name),) if name in USAGES else ()
         if qualifiers:
-            self._report("acap.prohibition", "`{}`: a prohibition takes no qualifiers, it prohibits without them", qualifiers[0])
+            self._report(
+                "acap.prohibition",
+                "`{}`: a prohibition takes no qualifiers, it prohibits without them",
+                qualifiers[0],
+            )
         if local := _LOCAL.fullmatch(name):
             usages = self._constituents_of(local[1])
             if usages:
                 message = "`{}` is no usage of ACAP: what is meant by it is prohibited, without qualifiers"
                 self._report("acap.prohibition", message, name, in_name=True)
         if not usages:
-            self._report("acap.unknown-usage", "`{}` is no usage: what is prohibited cannot be read", name, in_name=True)
+            self._report(
+                "acap.unknown-usage",
+                "`{}` is no usage: what is prohibited cannot be read",
+                name,
+                in_name=True,
+            )
             return
         patterns, _ = self._patterns(spec, "the whole site is meant")
         self._add(record, Verdict.DENY, usages, (WHOLE_SITE,) if patterns is None else patterns)
@@ -629,15 +824,28 @@ class _Reader:
             return (path_pattern(spec),), ""
         if not scheme:
             path = _meant_path(spec)
-            effect = consequence if path == WHOLE_SITE else "it prohibits its path whichever host it names, and permits nothing"
+            effect = (
+                consequence
+                if path == WHOLE_SITE
+                else "it prohibits its path whichever host it names, and permits nothing"
+            )
             self._report("acap.syntax", f"`{{}}` is no path: {effect}", spec)
             return (None, "") if path == WHOLE_SITE else ((path,), _SYNTAX)
-        is_set, name = spec[len(scheme) :].lower().startswith(_SET), spec[len(scheme) + len(_SET) :].lower()
+        is_set, name = (
+            spec[len(scheme) :].lower().startswith(_SET),
+            spec[len(scheme) + len(_SET) :].lower(),
+        )
         patterns = self._definitions.sets.get(name) if is_set else None
         if not patterns:
-            self._report("acap.unknown-set", f"no resources of `{{}}` are defined: {consequence}", spec)
+            self._report(
+                "acap.unknown-set", f"no resources of `{{}}` are defined: {consequence}", spec
+            )
         elif scheme != SCHEMES[0]:
-            self._report("acap.syntax", "`{}` is written as before version 1.0: it can prohibit, and permits nothing", spec)
+            self._report(
+                "acap.syntax",
+                "`{}` is written as before version 1.0: it can prohibit, and permits nothing",
+                spec,
+            )
             return patterns, _SET_REFERENCES
         return patterns or None, self._definitions.broken.get(f"set {name}", "")
 
@@ -654,13 +862,13 @@ class _Reader:
         if not usages:
             return
         if len(patterns) * len(usages) > self._fields_left:
-            message = (
-                "there are more fields than are read: from here on permissions and prohibitions refuse their usages everywhere"
-            )
+            message = "there are more fields than are read: from here on permissions and prohibitions refuse their usages everywhere"
             self._report("acap.limit", message)
             patterns, unusable = (WHOLE_SITE,), _LIMIT if verdict is Verdict.ALLOW else ""
             usages = tuple(
-                usage for usage in self._constituents_of(local) or usages if (usage.usage, verdict) not in self._past_limit
+                usage
+                for usage in self._constituents_of(local) or usages
+                if (usage.usage, verdict) not in self._past_limit
             )
             self._past_limit |= {(usage.usage, verdict) for usage in usages}
         else:

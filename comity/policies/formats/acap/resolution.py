@@ -34,7 +34,13 @@ from comity.policies.agent import Agent
 from comity.policies.answers.decision import UseDecision, Verdict
 from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, Field, Record
 from comity.policies.formats.acap.usages import PRESENT_USAGES, FieldQualifiers, levels
-from comity.policies.syntax.path_patterns import PatternIndex, covers, foldings, matches, normal_target
+from comity.policies.syntax.path_patterns import (
+    PatternIndex,
+    covers,
+    foldings,
+    matches,
+    normal_target,
+)
 
 
 def narrowest(patterns: Iterable[str]) -> set[str]:
@@ -44,7 +50,9 @@ def narrowest(patterns: Iterable[str]) -> set[str]:
     end of the pattern; two ordinary characters tell nothing."""
     ordered = sorted(set(patterns))
     narrow: set[str] = set()
-    ranges = [(0, len(ordered), 0)] if ordered else []  # in the list, and the characters that are the same within
+    ranges = (
+        [(0, len(ordered), 0)] if ordered else []
+    )  # in the list, and the characters that are the same within
     while ranges:
         start, end, length = ranges.pop()
         first, last = ordered[start], ordered[end - 1]
@@ -55,7 +63,13 @@ def narrowest(patterns: Iterable[str]) -> set[str]:
         branches: dict[str, tuple[int, int, int]] = {}
         while start < end:
             char = ordered[start][length : length + 1]
-            branch = start, bisect_right(ordered, char, start, end, key=lambda pattern: pattern[length : length + 1]), length + 1
+            branch = (
+                start,
+                bisect_right(
+                    ordered, char, start, end, key=lambda pattern: pattern[length : length + 1]
+                ),
+                length + 1,
+            )
             branches[char] = branch
             start = branch[1]
         ordinary = [branch for char, branch in branches.items() if char not in ("", "*", "$")]
@@ -102,13 +116,17 @@ class _Bound(NamedTuple):
     simple: str  # the same, by a folding that makes no letter of two
     sub_record: int  # number of the one that it stands in; 0: it is general
     grants: bool  # a permission that can be honoured; any other field refuses where it decides
-    purposes: frozenset[str] = frozenset()  # of the request, that its sub-record matches; empty: it is general
+    purposes: frozenset[str] = (
+        frozenset()
+    )  # of the request, that its sub-record matches; empty: it is general
 
 
 MAX_VIEWS = 16  # sets of purposes whose answers are kept
 MAX_MATCHED = 256  # sets of patterns whose answers are kept: most URLs of a site match what others have matched
 MAX_PATTERNS = 64  # of such a set
-MAX_COMPARED = 4096  # pairs of patterns; where there are more, it cannot be determined which is narrower
+MAX_COMPARED = (
+    4096  # pairs of patterns; where there are more, it cannot be determined which is narrower
+)
 
 _ALL = ("/", "/*", WHOLE_SITE)  # patterns that every resource matches
 _DOUBTFUL = "ACAP 1.0 section-2.8"  # the citation of a permission of which nobody knows whether it means the resource
@@ -140,7 +158,9 @@ def addressed(agent: Agent, files: Iterable[Acap]) -> Addressed:
     return records
 
 
-_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")  # RFC 9309 section-2.2.1, and digits
+_WORD = frozenset(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+)  # RFC 9309 section-2.2.1, and digits
 
 
 class Names:
@@ -156,7 +176,9 @@ class Names:
         name = _normal(crawler)
         if name not in self._answers:
             words = name.rstrip("*")
-            self._answers[name] = any(_has_words(text, words, to_the_end=words == name) for text in self._texts)
+            self._answers[name] = any(
+                _has_words(text, words, to_the_end=words == name) for text in self._texts
+            )
         return self._answers[name]
 
 
@@ -187,7 +209,9 @@ class Rules:
         self.records = bound.records
         self._pools = _Pool(bound.by_name), _Pool(bound.to_any)
         self.asks_purposes = any(pool.asks_purposes for pool in self._pools)
-        self.crawl_patterns = frozenset(pattern for pool in self._pools for pattern in pool.on_crawling)
+        self.crawl_patterns = frozenset(
+            pattern for pool in self._pools for pattern in pool.on_crawling
+        )
         self._agent_view = PurposeView(*self._pools, _named_purposes(agent.purposes))
         self._views: Bounded[frozenset[str], PurposeView] = Bounded(MAX_VIEWS)
 
@@ -214,7 +238,9 @@ class PurposeView:
         self._anybody = _PoolView(anybody, purposes)
         self._has_ambiguous = by_name.has_ambiguous or anybody.has_ambiguous
         # By the patterns of both that match.
-        self._matched: Bounded[tuple[tuple[int, ...], tuple[int, ...], str], Matching] = Bounded(MAX_MATCHED)
+        self._matched: Bounded[tuple[tuple[int, ...], tuple[int, ...], str], Matching] = Bounded(
+            MAX_MATCHED
+        )
         self._on_crawling: dict[tuple[str, bool, str], Verdict | None] = {}
 
     def matching(self, target: str) -> Matching:
@@ -225,7 +251,10 @@ class PurposeView:
         patterns = self._by_name.pool.matching(full), self._anybody.pool.matching(full), simple
         matching = self._matched.get(patterns)
         if matching is None:
-            matching = Matching(self._by_name.speaking(patterns[0], simple), self._anybody.speaking(patterns[1], simple))
+            matching = Matching(
+                self._by_name.speaking(patterns[0], simple),
+                self._anybody.speaking(patterns[1], simple),
+            )
             if len(patterns[0]) + len(patterns[1]) <= MAX_PATTERNS:
                 self._matched[patterns] = matching
         return matching
@@ -261,11 +290,17 @@ class _Pool:
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.everywhere: _Fields = {}
-        self.on_crawling: dict[str, list[_Bound]] = {}  # pattern as the file has it, in normal form -> fields of crawl
+        self.on_crawling: dict[
+            str, list[_Bound]
+        ] = {}  # pattern as the file has it, in normal form -> fields of crawl
         self.sub_records: list[tuple[str, ...]] = [()]  # number -> patterns of purposes
         filed: dict[str, _Fields] = {}
         for bound in self._bound(records):
-            fields = self.everywhere if bound.pattern == WHOLE_SITE else filed.setdefault(bound.pattern, {})
+            fields = (
+                self.everywhere
+                if bound.pattern == WHOLE_SITE
+                else filed.setdefault(bound.pattern, {})
+            )
             fields.setdefault(bound.field.usage, []).append(bound)
             if bound.field.usage == "crawl" and bound.pattern != WHOLE_SITE:
                 self.on_crawling.setdefault(bound.field.pattern, []).append(bound)
@@ -273,7 +308,10 @@ class _Pool:
         self.asks_purposes = len(self.sub_records) > 1
         # Whether another folding would tell patterns apart.
         self.has_ambiguous = any(
-            field.pattern != field.simple for by_usage in self.fields for fields in by_usage.values() for field in fields
+            field.pattern != field.simple
+            for by_usage in self.fields
+            for fields in by_usage.values()
+            for field in fields
         )
         self._index = PatternIndex(list(filed))
 
@@ -287,12 +325,19 @@ class _Pool:
         folded: dict[str, tuple[str, str]] = {}  # a long pattern may be that of many fields
         sub_record = 0
         for field in (field for record in records for field in record.fields):
-            if field.purposes is not self.sub_records[sub_record]:  # most follow one of the same sub-record
+            if (
+                field.purposes is not self.sub_records[sub_record]
+            ):  # most follow one of the same sub-record
                 sub_record = len(self.sub_records) if field.purposes else 0
                 if field.purposes:
                     self.sub_records.append(field.purposes)
             # What is said of crawling counts for each file by itself.
-            says = (*field[:4], bool(field.unusable), sub_record, field.usage == "crawl" and field.url)
+            says = (
+                *field[:4],
+                bool(field.unusable),
+                sub_record,
+                field.usage == "crawl" and field.url,
+            )
             if says not in seen:
                 seen.add(says)
                 grants = field.verdict is Verdict.ALLOW and not field.unusable
@@ -327,12 +372,21 @@ class _PoolView:
         for fields in (self.pool.everywhere, *self.pool.fields):
             for usage, bound in fields.items():
                 bound = self._binding(bound, "")
-                by_usage.setdefault(usage, []).extend(field for field in bound if field.grants or field.pattern in _ALL)
-        granting = {usage: [field for field in bound if field.grants] or bound for usage, bound in by_usage.items()}
+                by_usage.setdefault(usage, []).extend(
+                    field for field in bound if field.grants or field.pattern in _ALL
+                )
+        granting = {
+            usage: [field for field in bound if field.grants] or bound
+            for usage, bound in by_usage.items()
+        }
         return _Speaking({usage: {WHOLE_SITE: bound} for usage, bound in granting.items() if bound})
 
     def on_crawling(self, pattern: str, url: str) -> Verdict | None:
-        fields = [bound for bound in self.pool.on_crawling.get(pattern, []) if not bound.grants or bound.field.url == url]
+        fields = [
+            bound
+            for bound in self.pool.on_crawling.get(pattern, [])
+            if not bound.grants or bound.field.url == url
+        ]
         binding = _preferred(self._binding(fields, ""))
         if not binding:
             return None
@@ -347,7 +401,9 @@ class _PoolView:
             common = self._common_with(bound.sub_record) if bound.sub_record else frozenset[str]()
             if common or not bound.sub_record:
                 if simple and bound.grants and not covers(bound.simple, simple):
-                    bound = bound._replace(field=bound.field._replace(unusable=_DOUBTFUL), grants=False)
+                    bound = bound._replace(
+                        field=bound.field._replace(unusable=_DOUBTFUL), grants=False
+                    )
                 field = bound.field
                 says = field.verdict, field.pattern, field.qualifiers, bool(field.unusable), common
                 distinct.setdefault(says, bound._replace(purposes=common) if common else bound)
@@ -356,7 +412,11 @@ class _PoolView:
     def _common_with(self, sub_record: int) -> frozenset[str]:
         if sub_record not in self._common:
             patterns = self.pool.sub_records[sub_record]
-            common = (purpose for purpose in self._purposes if any(_purpose_matches(pattern, purpose) for pattern in patterns))
+            common = (
+                purpose
+                for purpose in self._purposes
+                if any(_purpose_matches(pattern, purpose) for pattern in patterns)
+            )
             self._common[sub_record] = frozenset(common)
         return self._common[sub_record]
 
@@ -408,7 +468,9 @@ class _Speaking:
         key = tuple(patterns)
         if key not in self._narrowest:
             self._narrowest[key] = narrowest(key)
-        return [bound for pattern in self._narrowest[key] for bound in _preferred(patterns[pattern])]
+        return [
+            bound for pattern in self._narrowest[key] for bound in _preferred(patterns[pattern])
+        ]
 
     def decide(self, usage: str) -> Answer | None:
         """The answer of the usage's own fields, else of those of the more general usages (ACAP-28, ACAP-29)."""
@@ -426,7 +488,14 @@ class _Speaking:
             return present
         # ACAP-29: unless the permission is narrower, or by the same pattern.
         pairs = ((refusal, permission) for refusal in refusing for permission in permitting)
-        return present if any(pattern != other and pattern in narrowest((pattern, other)) for pattern, other in pairs) else answer
+        return (
+            present
+            if any(
+                pattern != other and pattern in narrowest((pattern, other))
+                for pattern, other in pairs
+            )
+            else answer
+        )
 
 
 def _folded(fields: Iterable[Field]) -> set[str]:
@@ -441,7 +510,9 @@ class Matching:
         self._by_name = by_name
         self._anybody = anybody
         self._answers: dict[str, Answer | None] = {}
-        self.decisions: dict[str, UseDecision] = {}  # usage -> the decision, where nothing but the fields tells it
+        self.decisions: dict[
+            str, UseDecision
+        ] = {}  # usage -> the decision, where nothing but the fields tells it
 
     @property
     def usages(self) -> Iterable[str]:
@@ -483,16 +554,24 @@ class Matching:
         if anybody.verdict is Verdict.DENY:
             return anybody
         return by_name._replace(
-            fields=by_name.fields + anybody.fields, qualifiers=by_name.qualifiers.conjoined(anybody.qualifiers)
+            fields=by_name.fields + anybody.fields,
+            qualifiers=by_name.qualifiers.conjoined(anybody.qualifiers),
         )
 
 
 def _answer(deciding: list[_Bound]) -> Answer:
     if len(deciding) == 1:
         [first] = deciding
-        return Answer(Verdict.ALLOW if first.grants else Verdict.DENY, (first.field,), first.field.usage, first.field.qualifiers)
+        return Answer(
+            Verdict.ALLOW if first.grants else Verdict.DENY,
+            (first.field,),
+            first.field.usage,
+            first.field.qualifiers,
+        )
     refusing = [bound for bound in deciding if not bound.grants]
     fields = [bound.field for bound in refusing or deciding]
     fields.sort(key=lambda field: (field.verdict is Verdict.ALLOW, field.url, field.line))
     qualifiers = fields[0].qualifiers.conjoined(*(field.qualifiers for field in fields[1:]))
-    return Answer(Verdict.DENY if refusing else Verdict.ALLOW, tuple(fields), fields[0].usage, qualifiers)
+    return Answer(
+        Verdict.DENY if refusing else Verdict.ALLOW, tuple(fields), fields[0].usage, qualifiers
+    )

@@ -30,10 +30,16 @@ _PRESENTING = frozenset(("present", *PRESENT_USAGES))
 _WHOLE_COPIES = frozenset(MODIFIABLE) - {"present"}
 
 
-_UNRESTRICTED = {"crawl": "2.5.1", "follow": "2.5.2", OTHER: "2.5.6"}  # that take no qualifier, and the section that says so
+_UNRESTRICTED = {
+    "crawl": "2.5.1",
+    "follow": "2.5.2",
+    OTHER: "2.5.6",
+}  # that take no qualifier, and the section that says so
 
 
-_LEVELS = {usage: (usage, OTHER) for usage in BASIC_USAGES} | {usage: (usage, "present", OTHER) for usage in PRESENT_USAGES}
+_LEVELS = {usage: (usage, OTHER) for usage in BASIC_USAGES} | {
+    usage: (usage, "present", OTHER) for usage in PRESENT_USAGES
+}
 
 
 def levels(usage: str) -> tuple[str, ...]:
@@ -50,7 +56,11 @@ class FieldQualifiers(Qualifiers):
     @property
     def depends_on_page(self) -> bool:
         """True where it takes the page, what came back for others, or the clock, to know whether they are met."""
-        return self.days is not None or self.until is not None or bool(self.must_use or self.must_include)
+        return (
+            self.days is not None
+            or self.until is not None
+            or bool(self.must_use or self.must_include)
+        )
 
     def restrictions(self) -> dict[str, Any]:
         restricting = Qualifiers.restrictions(self)  # `super()` finds no class in one with slots
@@ -74,7 +84,9 @@ class QualifierError(ValueError):
 # section-3
 #   qualifier-specification = qualifier-type *WSP "=" *WSP qualifier-value
 #   value-char = %x21 / %x24-26 / %x28-7E
-_QUALIFIER = re.compile(r"[ \t]*+([A-Za-z][A-Za-z0-9._-]*+)[ \t]*+=[ \t]*+([\x21\x24-\x26\x28-\x7e]++)(?=[ \t]|$)")
+_QUALIFIER = re.compile(
+    r"[ \t]*+([A-Za-z][A-Za-z0-9._-]*+)[ \t]*+=[ \t]*+([\x21\x24-\x26\x28-\x7e]++)(?=[ \t]|$)"
+)
 _COUNT = re.compile(r"([0-9]{1,9})-([a-z]+)")
 _DATE = re.compile(r"until-([0-9]{4}-[0-9]{2}-[0-9]{2})")
 _ACAP_SCHEME = "the-acap:"
@@ -82,11 +94,16 @@ _ACAP_SCHEME = "the-acap:"
 
 def _time_limit(value: str) -> FieldQualifiers:
     value = value.lower()
-    if value in ("until-recrawled", "until-recrawl"):  # LENIENT: the second is how section-2.4.1.2 writes it
+    if value in (
+        "until-recrawled",
+        "until-recrawl",
+    ):  # LENIENT: the second is how section-2.4.1.2 writes it
         return FieldQualifiers(until_recrawled=True)
     date = _DATE.fullmatch(value)
     if date:
-        return FieldQualifiers(until=datetime.combine(datetime.fromisoformat(date[1]), time(23, 59, 59), UTC))
+        return FieldQualifiers(
+            until=datetime.combine(datetime.fromisoformat(date[1]), time(23, 59, 59), UTC)
+        )
     return FieldQualifiers(days=_count(value, "days"))
 
 
@@ -138,7 +155,9 @@ def _must_include(value: str) -> FieldQualifiers:
     if role.lower() not in ("credit", "link") or not locator:
         raise ValueError
     extract = _extract(locator)
-    return FieldQualifiers(must_include=(Resource(role=role.lower(), extract=extract, uri="" if extract else locator),))
+    return FieldQualifiers(
+        must_include=(Resource(role=role.lower(), extract=extract, uri="" if extract else locator),)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,27 +175,39 @@ _TYPES: Mapping[str, _Type] = {
         usages=_PRESENTING | {"index", "preserve"},
     ),
     "must-use-resource": _Type(
-        parse=_must_use, sections={"index": "2.5.3.2", "present": "2.5.5.2.2"}, usages=_PRESENTING | {"index"}
+        parse=_must_use,
+        sections={"index": "2.5.3.2", "present": "2.5.5.2.2"},
+        usages=_PRESENTING | {"index"},
     ),
     "max-length": _Type(
-        parse=_max_length, sections={"present": "2.5.5.2.3"}, usages=frozenset(("present-snippet", "present-oldsnippet"))
+        parse=_max_length,
+        sections={"present": "2.5.5.2.3"},
+        usages=frozenset(("present-snippet", "present-oldsnippet")),
     ),
     "prohibited-modification": _Type(
         parse=lambda value: FieldQualifiers(
-            prohibited_modifications=_choice(value, "any", "format", "style", "translation", "annotation")
+            prohibited_modifications=_choice(
+                value, "any", "format", "style", "translation", "annotation"
+            )
         ),
         sections={"present": "2.5.5.2.4"},
         usages=frozenset(MODIFIABLE),
         can_repeat=True,
     ),
-    "must-include-resource": _Type(parse=_must_include, sections={"present": "2.5.5.2.5"}, usages=_PRESENTING),
+    "must-include-resource": _Type(
+        parse=_must_include, sections={"present": "2.5.5.2.5"}, usages=_PRESENTING
+    ),
     "prohibited-context": _Type(
-        parse=lambda value: FieldQualifiers(prohibited_contexts=_choice(value, "within-user-frame")),
+        parse=lambda value: FieldQualifiers(
+            prohibited_contexts=_choice(value, "within-user-frame")
+        ),
         sections={"present": "2.5.5.2.6"},
         usages=_WHOLE_COPIES,
     ),
     "required-context": _Type(
-        parse=lambda value: FieldQualifiers(required_contexts=_choice(value, "within-original-frame")),
+        parse=lambda value: FieldQualifiers(
+            required_contexts=_choice(value, "within-original-frame")
+        ),
         sections={"present": "2.5.5.2.7"},
         usages=_WHOLE_COPIES,
     ),
@@ -193,14 +224,20 @@ def read_qualifiers(text: str, usage: str) -> FieldQualifiers:
     while position < len(text):
         match = _QUALIFIER.match(text, position)
         if match is None:
-            raise QualifierError("`{}` is no qualifier, which is written name=value", text[position:].strip(), "3")
+            raise QualifierError(
+                "`{}` is no qualifier, which is written name=value", text[position:].strip(), "3"
+            )
         position = match.end()
         name, value = match[1].lower(), match[2]
         kind = _TYPES.get(name)
         if kind is None:
             raise QualifierError("qualifier `{}` is not known", name, "2.4.1.2")
         if usage not in kind.usages:
-            raise QualifierError(f"qualifier `{{}}` cannot limit `{usage}`", name, _UNRESTRICTED.get(usage, "2.4.1.2"))
+            raise QualifierError(
+                f"qualifier `{{}}` cannot limit `{usage}`",
+                name,
+                _UNRESTRICTED.get(usage, "2.4.1.2"),
+            )
         try:
             qualifier = kind.parse(unquote(value, errors="strict"))
         except ValueError:

@@ -37,7 +37,13 @@ class PageUses:
     """Use -> what the fields that apply to the page say of it."""
 
     def __init__(
-        self, agent: Agent, matching: Matching, reason_of: ReasonOf, capture: Capture, *, refused: UseDecision | None
+        self,
+        agent: Agent,
+        matching: Matching,
+        reason_of: ReasonOf,
+        capture: Capture,
+        *,
+        refused: UseDecision | None,
     ) -> None:
         """`refused`: what holds for all uses, where nobody knows what is permitted."""
         self._refusal = refused
@@ -68,7 +74,9 @@ class PageUses:
             decision = self._matching.decisions[usage] = _refusal(answer, self._reason_of)
             return decision
         if not answer.qualifiers.depends_on_page:
-            decision = self._matching.decisions[usage] = self._permission(answer).conjoined(answer.qualifiers)
+            decision = self._matching.decisions[usage] = self._permission(answer).conjoined(
+                answer.qualifiers
+            )
             return decision
         return self._decide_on_page(answer, use)
 
@@ -86,7 +94,11 @@ class PageUses:
         permitted = self._permission(answer).conjoined(qualifiers)
         if not must_use and not must_include:
             return permitted
-        return replace(permitted, must_use=tuple(filter(None, must_use)), must_include=tuple(filter(None, must_include)))
+        return replace(
+            permitted,
+            must_use=tuple(filter(None, must_use)),
+            must_include=tuple(filter(None, must_include)),
+        )
 
     @cached_property
     def required_resources(self) -> tuple[str, ...]:
@@ -101,7 +113,9 @@ class PageUses:
                 (answer.qualifiers.must_include, "must-include-resource"),
             ):
                 if self._agent.has_arranged(self._capture.url, feature):
-                    urls |= dict.fromkeys(uri for resource in resources if (uri := self._absolute(resource)))
+                    urls |= dict.fromkeys(
+                        uri for resource in resources if (uri := self._absolute(resource))
+                    )
         return tuple(urls)
 
     @cached_property
@@ -177,7 +191,9 @@ class SiteUses:
     def decide(self, use: str) -> UseDecision | None:
         """The refusal of a use; None: there is none."""
         answer = self._everywhere.decide(use if use in USAGES else OTHER)
-        return _refusal(answer, self._reason_of) if answer and answer.verdict is Verdict.DENY else None
+        return (
+            _refusal(answer, self._reason_of) if answer and answer.verdict is Verdict.DENY else None
+        )
 
 
 class RelatedUses:
@@ -201,7 +217,9 @@ class RelatedUses:
 
     def decide(self, use: str) -> UseDecision | None:
         related = () if use in USAGES else sorted(self._vocabulary.related("acap", use).touching)
-        decisions = [decision for usage in related if (decision := self._uses.decide(usage)) is not None]
+        decisions = [
+            decision for usage in related if (decision := self._uses.decide(usage)) is not None
+        ]
         refusing = [decision for decision in decisions if decision.verdict is Verdict.DENY]
         return most_restrictive(refusing) if refusing else self._uses.decide(use)
 
@@ -210,7 +228,9 @@ class RelatedUses:
         modifications = self._vocabulary.modifications(use)
         if not modifications:
             return ()
-        decisions = (decision for shown in MODIFIABLE if (decision := self._uses.decide(shown)) is not None)
+        decisions = (
+            decision for shown in MODIFIABLE if (decision := self._uses.decide(shown)) is not None
+        )
         return [
             (Qualifiers(prohibited_modifications=prohibited), reason)
             for decision in decisions
@@ -220,6 +240,11 @@ class RelatedUses:
 
 
 def _refusal(answer: Answer, reason_of: ReasonOf) -> UseDecision:
-    rules = ("acap.unusable" if field.verdict is Verdict.ALLOW else "acap.disallow" for field in answer.named_fields)
-    reasons = tuple(reason_of(rule, field) for rule, field in zip(rules, answer.named_fields, strict=True))
+    rules = (
+        "acap.unusable" if field.verdict is Verdict.ALLOW else "acap.disallow"
+        for field in answer.named_fields
+    )
+    reasons = tuple(
+        reason_of(rule, field) for rule, field in zip(rules, answer.named_fields, strict=True)
+    )
     return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)

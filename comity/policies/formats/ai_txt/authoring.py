@@ -21,7 +21,11 @@ _PAPER = "ai.txt paper section-3.2"
 _TEXT = (
     Directive("User-agent", _PAPER, "Whom the block is for: names, or `*` for anybody", "agent"),
     Directive(
-        "Path", _PAPER, "Which resources are meant: a path and all beneath it, of a file type", "path file-type", ("User-agent",)
+        "Path",
+        _PAPER,
+        "Which resources are meant: a path and all beneath it, of a file type",
+        "path file-type",
+        ("User-agent",),
     ),
     Directive(
         "Element",
@@ -31,16 +35,44 @@ _TEXT = (
         ("Path",),
     ),
     Directive("Disallow", _PAPER, "AI must not do this with the element", "action", ("Element",)),
-    Directive("Guide", _PAPER, "AI may do this with the element, as the guidelines below say", "action", ("Element",)),
-    Directive("Lang", _PAPER, "The language of the guideline below, as a tag such as `en-US`", "language", ("Guide",)),
-    Directive("Guideline", _PAPER, "How AI is to do what the Guide permits, as a sentence or several", "text", ("Lang",)),
+    Directive(
+        "Guide",
+        _PAPER,
+        "AI may do this with the element, as the guidelines below say",
+        "action",
+        ("Element",),
+    ),
+    Directive(
+        "Lang",
+        _PAPER,
+        "The language of the guideline below, as a tag such as `en-US`",
+        "language",
+        ("Guide",),
+    ),
+    Directive(
+        "Guideline",
+        _PAPER,
+        "How AI is to do what the Guide permits, as a sentence or several",
+        "text",
+        ("Lang",),
+    ),
 )
 _SPAWNING_SPEC = "Spawning's ai.txt (docs/ai-txt.md)"
 _SPAWNING = (
     Directive(
-        "Disallow", _SPAWNING_SPEC, "AI must not be trained on files of this type, or below this path", "path", ("User-agent",)
+        "Disallow",
+        _SPAWNING_SPEC,
+        "AI must not be trained on files of this type, or below this path",
+        "path",
+        ("User-agent",),
     ),
-    Directive("Allow", _SPAWNING_SPEC, "An exception to a shorter pattern of a Disallow", "path", ("User-agent",)),
+    Directive(
+        "Allow",
+        _SPAWNING_SPEC,
+        "An exception to a shorter pattern of a Disallow",
+        "path",
+        ("User-agent",),
+    ),
 )
 _FORM = "ai.txt paper section-4"
 _XML = tuple(
@@ -48,9 +80,21 @@ _XML = tuple(
     for name, summary, value, within, form in (
         ("ai-txt", "The root element", "", (), "element"),
         ("user-agent", "A block for some agents", "", ("ai-txt",), "element"),
-        ("names", "Whom the block is for: names, or `*` for anybody", "agent", ("user-agent",), "attribute"),
+        (
+            "names",
+            "Whom the block is for: names, or `*` for anybody",
+            "agent",
+            ("user-agent",),
+            "attribute",
+        ),
         ("path", "A block about some resources", "", ("user-agent",), "element"),
-        ("value", "Which resources are meant: a path and all beneath it", "path", ("path",), "attribute"),
+        (
+            "value",
+            "Which resources are meant: a path and all beneath it",
+            "path",
+            ("path",),
+            "attribute",
+        ),
         ("file-type", "Of which type they are", "file-type", ("path",), "attribute"),
         ("element", "A block about a part of them", "", ("path",), "element"),
         (
@@ -61,10 +105,28 @@ _XML = tuple(
             "attribute",
         ),
         ("disallow", "AI must not do this with the element", "", ("element",), "element"),
-        ("guide", "AI may do this with the element, as the guidelines in it say", "", ("element",), "element"),
-        ("actions", "Which actions are meant, or `*` for every one", "action", ("disallow", "guide"), "attribute"),
+        (
+            "guide",
+            "AI may do this with the element, as the guidelines in it say",
+            "",
+            ("element",),
+            "element",
+        ),
+        (
+            "actions",
+            "Which actions are meant, or `*` for every one",
+            "action",
+            ("disallow", "guide"),
+            "attribute",
+        ),
         ("guideline", "How AI is to do what the guide permits", "text", ("guide",), "element"),
-        ("lang", "The language of the guideline, as a tag such as `en-US`", "language", ("guideline",), "attribute"),
+        (
+            "lang",
+            "The language of the guideline, as a tag such as `en-US`",
+            "language",
+            ("guideline",),
+            "attribute",
+        ),
     )
 )
 
@@ -79,11 +141,21 @@ def completions(text: str, position: int) -> list[str]:
     before, _, line = text[:position].replace("\r\n", "\n").replace("\r", "\n").rpartition("\n")
     match = _KEYWORD.match(line)
     if match is None:
-        return [f"{name}: " for name in _expected(before) if name.lower().startswith(line.strip().lower())]
+        return [
+            f"{name}: "
+            for name in _expected(before)
+            if name.lower().startswith(line.strip().lower())
+        ]
     words = match[2].split(" ")
     earlier, prefix = {word.lower() for word in words[:-1]}, words[-1].lower()
-    candidates = _values(_BY_NAME.get(match[1].capitalize()), len([word for word in words[:-1] if word]))
-    return [word for word in candidates if word.lower().startswith(prefix) and word.lower() not in earlier]
+    candidates = _values(
+        _BY_NAME.get(match[1].capitalize()), len([word for word in words[:-1] if word])
+    )
+    return [
+        word
+        for word in candidates
+        if word.lower().startswith(prefix) and word.lower() not in earlier
+    ]
 
 
 def _values(keyword: Keyword | None, words: int) -> tuple[str, ...]:
@@ -102,9 +174,16 @@ def _expected(before: str) -> list[str]:
         match = _KEYWORD.match(line)
         keyword = _BY_NAME.get(match[1].capitalize()) if match else None
         if keyword:
-            last = {level: block for level, block in last.items() if level < keyword.level} | {keyword.level: keyword}
-    open_blocks = [keyword.value[0].decode() for keyword in sorted(last.values(), key=lambda block: -block.level)]
-    within = [directive for block in open_blocks for directive in _TEXT if block in directive.within]
+            last = {level: block for level, block in last.items() if level < keyword.level} | {
+                keyword.level: keyword
+            }
+    open_blocks = [
+        keyword.value[0].decode()
+        for keyword in sorted(last.values(), key=lambda block: -block.level)
+    ]
+    within = [
+        directive for block in open_blocks for directive in _TEXT if block in directive.within
+    ]
     return list(dict.fromkeys(directive.name for directive in (*within, _TEXT[0])))
 
 

@@ -80,7 +80,9 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
         _check(remarks, file.elements, keyword_lines(file.text))
         _check_mixture(remarks, file)
     elif file.elements.findings and not (file.spawning and file.spawning.patterns):
-        remarks.report("ait.unread", "no line of it is a rule: it says nothing to any reader of ai.txt")
+        remarks.report(
+            "ait.unread", "no line of it is a rule: it says nothing to any reader of ai.txt"
+        )
     return remarks.findings
 
 
@@ -112,7 +114,9 @@ def _attributes(body: bytes) -> Iterator[Entry]:
         keyword, attribute = _XML_KEYWORDS.get(local_name(element), (None, ""))
         if keyword:
             value = element.get(attribute, "").strip(" \t\r\n").encode()
-            yield Entry(keyword, value, tree.lines[element], 0, element.get("file-type", "").strip().lower())
+            yield Entry(
+                keyword, value, tree.lines[element], 0, element.get("file-type", "").strip().lower()
+            )
             if keyword is Keyword.LANG:
                 yield Entry(Keyword.GUIDELINE, b"", tree.lines[element], 0)
 
@@ -144,9 +148,24 @@ def _check(remarks: Remarks, ai_txt: AiTxt, entries: Iterable[Entry]) -> None:
 _UNUSED_LANGUAGE = "no Guideline stands below this Lang: it says nothing"
 
 
-def _report(remarks: Remarks, rule: str, message: str, entry: Entry, *quoted: bytes, offset: int = 0, length: int = 0) -> None:
+def _report(
+    remarks: Remarks,
+    rule: str,
+    message: str,
+    entry: Entry,
+    *quoted: bytes,
+    offset: int = 0,
+    length: int = 0,
+) -> None:
     column = entry.column + offset if entry.column else 0
-    remarks.report(rule, message, *quoted, line=entry.line, column=column, length=(length or len(entry.value)) if column else 0)
+    remarks.report(
+        rule,
+        message,
+        *quoted,
+        line=entry.line,
+        column=column,
+        length=(length or len(entry.value)) if column else 0,
+    )
 
 
 def _check_agents(remarks: Remarks, entry: Entry) -> None:
@@ -154,7 +173,15 @@ def _check_agents(remarks: Remarks, entry: Entry) -> None:
     for word in NAME.finditer(entry.value):
         if word[0].lower() in names:
             message = "`{}` is named twice in this line"
-            _report(remarks, "ait.repeated-agent", message, entry, word[0], offset=word.start(), length=len(word[0]))
+            _report(
+                remarks,
+                "ait.repeated-agent",
+                message,
+                entry,
+                word[0],
+                offset=word.start(),
+                length=len(word[0]),
+            )
         names.add(word[0].lower())
     if other := _OUTSIDE_NAMES.search(entry.value):
         message = (
@@ -167,7 +194,9 @@ def _check_agents(remarks: Remarks, entry: Entry) -> None:
 # Figure 11 of the paper: agent-name and path-segment. The figure prints a space where its source has `~`.
 _OUTSIDE_NAMES = re.compile(rb"(?<=[A-Za-z0-9_])[.-](?=[A-Za-z0-9_])")
 NOT_ASCII = re.compile(rb"[\x80-\xff]+")
-_OUTSIDE_PATHS = re.compile(rb"[^A-Za-z0-9_.&%/~:@*$?\x80-\xff-]")  # but for the wildcards of robots.txt
+_OUTSIDE_PATHS = re.compile(
+    rb"[^A-Za-z0-9_.&%/~:@*$?\x80-\xff-]"
+)  # but for the wildcards of robots.txt
 
 
 def _check_path(remarks: Remarks, entry: Entry) -> None:
@@ -175,7 +204,13 @@ def _check_path(remarks: Remarks, entry: Entry) -> None:
     if entry.column and len(words := value.split()) > 1 and words[-1].isalnum():
         return  # `ait.file-type`
     if odd := oddity(value):
-        _report(remarks, "ait.path-characters", f"`{{}}` probably matches nothing: {literal(odd)}", entry, value)
+        _report(
+            remarks,
+            "ait.path-characters",
+            f"`{{}}` probably matches nothing: {literal(odd)}",
+            entry,
+            value,
+        )
     else:
         _check_grammar(remarks, entry)
     _check_extension(remarks, entry)
@@ -183,14 +218,32 @@ def _check_path(remarks: Remarks, entry: Entry) -> None:
 
 def _check_grammar(remarks: Remarks, entry: Entry) -> None:
     """Report characters that the paper's grammar lacks. An escape of a reserved one is another path (RFC 3986 section-2.2)."""
-    message = "`{}` in a path is outside the grammar of ai.txt: a strict reader may pass over the line. "
+    message = (
+        "`{}` in a path is outside the grammar of ai.txt: a strict reader may pass over the line. "
+    )
     if other := NOT_ASCII.search(entry.value):
         advice = "Write `{}`, which is the same path."
         quoted = other[0], escaped(other[0])
-        _report(remarks, "ait.grammar", message + advice, entry, *quoted, offset=other.start(), length=len(other[0]))
+        _report(
+            remarks,
+            "ait.grammar",
+            message + advice,
+            entry,
+            *quoted,
+            offset=other.start(),
+            length=len(other[0]),
+        )
     if other := _OUTSIDE_PATHS.search(entry.value):
         advice = "Name the folder above it, which covers it."
-        _report(remarks, "ait.grammar", message + advice, entry, other[0], offset=other.start(), length=1)
+        _report(
+            remarks,
+            "ait.grammar",
+            message + advice,
+            entry,
+            other[0],
+            offset=other.start(),
+            length=1,
+        )
 
 
 def escaped(octets: bytes) -> bytes:
@@ -204,7 +257,23 @@ _TYPES = {
     b"xhtml": ("html", "xml"),
     **dict.fromkeys((b"json", b"ndjson", b"jsonl", b"geojson"), ("json",)),
     **dict.fromkeys((b"xml", b"rss", b"atom", b"rdf"), ("xml",)),
-    **dict.fromkeys((b"jpg", b"jpeg", b"png", b"gif", b"webp", b"pdf", b"mp3", b"mp4", b"zip", b"css", b"js", b"csv"), ()),
+    **dict.fromkeys(
+        (
+            b"jpg",
+            b"jpeg",
+            b"png",
+            b"gif",
+            b"webp",
+            b"pdf",
+            b"mp3",
+            b"mp4",
+            b"zip",
+            b"css",
+            b"js",
+            b"csv",
+        ),
+        (),
+    ),
 }
 
 
@@ -212,7 +281,11 @@ def _check_extension(remarks: Remarks, entry: Entry) -> None:
     match = _EXTENSION.search(entry.value, max(0, len(entry.value) - 10))
     types = _TYPES.get(match[1].lower()) if match else None
     if entry.file_type and types is not None and entry.file_type not in types:
-        advice = f"write `{types[0]}`" if types else "rules for elements are known of html, json and xml alone"
+        advice = (
+            f"write `{types[0]}`"
+            if types
+            else "rules for elements are known of html, json and xml alone"
+        )
         message = f"the rule is for {entry.file_type}, and the path ends as what is not: {advice}"
         _report(remarks, "ait.extension", message, entry)
 
@@ -230,13 +303,26 @@ _TAGS = {name.split(",")[0].lower(): tag for tag, name in reversed(LANGUAGES.ite
     "português": "pt",
 }
 _COUNTRIES = {"UK": "GB"}  # that ISO 3166 calls otherwise
-_COUNTRY_AS_LANGUAGE = {"jp": "ja", "cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "ua": "uk", "kr": "ko", "us": "en-US"}
+_COUNTRY_AS_LANGUAGE = {
+    "jp": "ja",
+    "cn": "zh",
+    "cz": "cs",
+    "dk": "da",
+    "gr": "el",
+    "ua": "uk",
+    "kr": "ko",
+    "us": "en-US",
+}
 
 
 def _check_language(remarks: Remarks, entry: Entry) -> None:
     text = entry.value.decode("utf-8", "replace")
     primary, *others = text.replace("_", "-").split("-")
-    tag = _TAGS.get(text.lower()) or _TAGS.get(primary.lower()) or ("" if others else _COUNTRY_AS_LANGUAGE.get(primary.lower()))
+    tag = (
+        _TAGS.get(text.lower())
+        or _TAGS.get(primary.lower())
+        or ("" if others else _COUNTRY_AS_LANGUAGE.get(primary.lower()))
+    )
     if tag:
         message = f"`{{}}` is no tag of a language: write `{tag}`"
     elif len(primary) > 3 and primary.isascii() and primary.isalpha():
@@ -248,7 +334,13 @@ def _check_language(remarks: Remarks, entry: Entry) -> None:
         message = "`{}`: the parts of a tag are parted by hyphens"
     else:
         return
-    _report(remarks, "ait.language-tag", message, entry, *([entry.value] if message.startswith("`{}`") else ()))
+    _report(
+        remarks,
+        "ait.language-tag",
+        message,
+        entry,
+        *([entry.value] if message.startswith("`{}`") else ()),
+    )
 
 
 def _check_element(remarks: Remarks, entry: Entry, types: Iterable[str]) -> None:
@@ -265,11 +357,25 @@ def _check_element(remarks: Remarks, entry: Entry, types: Iterable[str]) -> None
             unread = compiled(element).unread
         except SelectorError as error:
             message = "`{}` cannot be applied, as {}: the whole document is meant. Write a CSS selector such as `article p`"
-            _report(remarks, "ait.no-element", message, entry, quoted, str(error).encode("utf-8", "replace"))
+            _report(
+                remarks,
+                "ait.no-element",
+                message,
+                entry,
+                quoted,
+                str(error).encode("utf-8", "replace"),
+            )
         else:
             if unread:
                 message = "`{}` is read without {}, which can be told of no page that is not rendered: more is meant"
-                _report(remarks, "ait.element-part", message, entry, quoted, ", ".join(unread).encode("utf-8", "replace"))
+                _report(
+                    remarks,
+                    "ait.element-part",
+                    message,
+                    entry,
+                    quoted,
+                    ", ".join(unread).encode("utf-8", "replace"),
+                )
 
 
 class _Wide:
@@ -289,9 +395,15 @@ class _Wide:
         out."""
         if self._index is None:
             patterns = [(pattern, path) for path in self._actions for pattern in patterns_of(path)]
-            self._index = PatternIndex([pattern for pattern, _ in patterns]), [path for _, path in patterns]
+            self._index = (
+                PatternIndex([pattern for pattern, _ in patterns]),
+                [path for _, path in patterns],
+            )
         index, paths = self._index
-        covering = [{paths[number] for number in index.all(sample(pattern))} for pattern in patterns_of(path)]
+        covering = [
+            {paths[number] for number in index.all(sample(pattern))}
+            for pattern in patterns_of(path)
+        ]
         remaining, lines = set(actions), set()
         for wide in covering[0].intersection(*covering[1:]):
             of_path = self._actions[wide]
@@ -305,7 +417,10 @@ class _Wide:
 
 def _covers(path: str, other: str) -> bool:
     """Return whether a path covers all that another does."""
-    return all(any(covers(pattern, sample(narrow)) for pattern in patterns_of(path)) for narrow in patterns_of(other))
+    return all(
+        any(covers(pattern, sample(narrow)) for pattern in patterns_of(path))
+        for narrow in patterns_of(other)
+    )
 
 
 _Key = tuple[frozenset[str], str]  # agents, lower case; file type
@@ -315,9 +430,13 @@ _ANYBODY = frozenset((ALL,))
 def _check_rules(remarks: Remarks, rules: tuple[ElementRule, ...]) -> None:
     """Rules that others leave nothing to. All rules that bind an agent hold together, and Disallow comes before Guide."""
     keys: dict[tuple[str, ...], frozenset[str]] = {}
-    agents_of = [keys.setdefault(rule.agents, frozenset(map(str.lower, rule.agents))) for rule in rules]
+    agents_of = [
+        keys.setdefault(rule.agents, frozenset(map(str.lower, rule.agents))) for rule in rules
+    ]
     wide: dict[_Key, _Wide] = {}
-    same: dict[tuple[frozenset[str], str, str, str], dict[str, int]] = {}  # agents, path, type, element -> action -> line
+    same: dict[
+        tuple[frozenset[str], str, str, str], dict[str, int]
+    ] = {}  # agents, path, type, element -> action -> line
     for rule, agents in zip(rules, agents_of, strict=True):
         if rule.verdict is Verdict.DENY:
             if rule.element == ALL:
@@ -326,11 +445,15 @@ def _check_rules(remarks: Remarks, rules: tuple[ElementRule, ...]) -> None:
             for action in rule.actions:
                 actions.setdefault(action, rule.line)
     guides: dict[Any, int] = {}
-    by_line: dict[int, list[tuple[str, str] | None]] = {}  # a line makes a rule for each of its paths and elements
+    by_line: dict[
+        int, list[tuple[str, str] | None]
+    ] = {}  # a line makes a rule for each of its paths and elements
     for rule, agents in zip(rules, agents_of, strict=True):
         by_line.setdefault(rule.line, []).append(_overruled(rule, agents, wide, same, guides))
     for line, of_line in by_line.items():
-        finding = next((finding for finding in of_line if finding and finding[0] == "ait.contradiction"), None)
+        finding = next(
+            (finding for finding in of_line if finding and finding[0] == "ait.contradiction"), None
+        )
         if finding or (finding := of_line[0] if all(of_line) else None):
             remarks.report(*finding, line=line)
 
@@ -357,10 +480,17 @@ def _overruled(
                 f"line {line} disallows {_action_in_words(name)} of the same element: Disallow counts, whatever is said here",
             )
     else:
-        lines = {same[agents, rule.path, rule.file_type, rule.element].get(action, 0) for action in rule.actions}
+        lines = {
+            same[agents, rule.path, rule.file_type, rule.element].get(action, 0)
+            for action in rule.actions
+        }
         if max(lines) < rule.line and 0 not in lines:
             return "ait.duplicate", f"line {min(lines)} says the same"
-    for key in ((bound, file_type) for bound in binding for file_type in dict.fromkeys((rule.file_type, EVERY_TYPE))):
+    for key in (
+        (bound, file_type)
+        for bound in binding
+        for file_type in dict.fromkeys((rule.file_type, EVERY_TYPE))
+    ):
         if key in wide and (lines := wide[key].lines(rule.path, rule.actions, rule.line)):
             return _by_wider(rule, min(lines))
     return None
@@ -372,12 +502,20 @@ def _action_in_words(name: str) -> str:
 
 def _by_wider(rule: ElementRule, line: int) -> tuple[str, str]:
     if rule.verdict is None:
-        return "ait.contradiction", f"line {line} disallows it of the whole document: Disallow counts, whatever is said here"
-    return "ait.overruled", f"line {line} disallows it of the whole document already: nothing is added here"
+        return (
+            "ait.contradiction",
+            f"line {line} disallows it of the whole document: Disallow counts, whatever is said here",
+        )
+    return (
+        "ait.overruled",
+        f"line {line} disallows it of the whole document already: nothing is added here",
+    )
 
 
 def _prohibited(
-    rule: ElementRule, binding: Iterable[frozenset[str]], same: dict[tuple[frozenset[str], str, str, str], dict[str, int]]
+    rule: ElementRule,
+    binding: Iterable[frozenset[str]],
+    same: dict[tuple[frozenset[str], str, str, str], dict[str, int]],
 ) -> dict[str, int]:
     """The actions of a Guide that a Disallow of the same element has, and its line."""
     prohibited: dict[str, int] = {}

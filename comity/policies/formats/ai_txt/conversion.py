@@ -35,12 +35,16 @@ def _of_this_format(ai_txt: AiTxt) -> AiTxt:
     return ai_txt
 
 
-def other_form(url: str, fetched: Fetched, *, is_xml: bool = False) -> tuple[bytes, tuple[str, ...]]:
+def other_form(
+    url: str, fetched: Fetched, *, is_xml: bool = False
+) -> tuple[bytes, tuple[str, ...]]:
     """A file in its other form, XML for text and text for XML, and what its author should know. PolicyError where there is none.
 
     `url`: what the file is called there."""
     if is_xml:
-        return ai_txt_from_xml(fetched.body), tuple(map(str, from_xml(fetched.body, url=url).findings))
+        return ai_txt_from_xml(fetched.body), tuple(
+            map(str, from_xml(fetched.body, url=url).findings)
+        )
     file = AiFile(url, fetched)
     if not file.is_present:
         raise PolicyError(f"there is no ai.txt: {file.outcome}")

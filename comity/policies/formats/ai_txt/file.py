@@ -29,16 +29,27 @@ class AiFile(File):
     @property
     def crawler_names(self) -> frozenset[str]:
         """The agents that a block or group names, in lower case."""
-        names = {name.lower() for rule in self.elements.rules for name in rule.agents} if self.elements else set()
-        return frozenset(names | {name.lower() for name, _ in self.spawning.agents} if self.spawning else names) - {"*"}
+        names = (
+            {name.lower() for rule in self.elements.rules for name in rule.agents}
+            if self.elements
+            else set()
+        )
+        return frozenset(
+            names | {name.lower() for name, _ in self.spawning.agents} if self.spawning else names
+        ) - {"*"}
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return (*(self.elements.findings if self.elements else ()), *(self.spawning.findings if self.spawning else ()))
+        return (
+            *(self.elements.findings if self.elements else ()),
+            *(self.spawning.findings if self.spawning else ()),
+        )
 
     def rule_reason(self, rule: ElementRule, page_url: str) -> Reason:
         """The reason that a rule for an element gives: its line, whatever page it is about."""
-        return self.line_reason("ait.disallow" if rule.verdict is Verdict.DENY else "ait.guide", rule.line, rule.offset)
+        return self.line_reason(
+            "ait.disallow" if rule.verdict is Verdict.DENY else "ait.guide", rule.line, rule.offset
+        )
 
 
 def ai_txt_of(site: SiteFiles) -> AiFile:

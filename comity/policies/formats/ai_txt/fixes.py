@@ -20,7 +20,9 @@ from comity.policies.syntax.printable import printable
 
 _UNITS = (b"  ", b"    ", b"\t")
 _PLAIN = re.compile(rb"[ \t]*")
-_SPAWNING_VALUE = re.compile(rb"[/*.]")  # begins a value that is one of Spawning's where its line is not indented
+_SPAWNING_VALUE = re.compile(
+    rb"[/*.]"
+)  # begins a value that is one of Spawning's where its line is not indented
 
 
 class _File(NamedTuple):
@@ -34,10 +36,16 @@ def _file(body: bytes) -> _File | None:
     """Read a file. None where nothing can be mended."""
     text, cut = text_of(body)
     ai_txt = parse(text, cut=cut)
-    if cut or spawning(text).patterns or any(finding.rule == "ait.limit" for finding in ai_txt.findings):
+    if (
+        cut
+        or spawning(text).patterns
+        or any(finding.rule == "ait.limit" for finding in ai_txt.findings)
+    ):
         return None
     entries = tuple(keyword_lines(text))
-    return _File(entries, {entry.line: number for number, entry in enumerate(entries)}, _unit(entries))
+    return _File(
+        entries, {entry.line: number for number, entry in enumerate(entries)}, _unit(entries)
+    )
 
 
 def _unit(entries: tuple[Entry, ...]) -> bytes:
@@ -65,7 +73,10 @@ def indent(draft: Draft, finding: Finding) -> Fix | None:
     if not _PLAIN.fullmatch(match[1]):
         return None
     keyword = SPELLINGS[match[2].lower()]
-    return Fix("Indent the line", (draft.replaced(finding.line, 1, len(match[1]), file.unit * keyword.level),))
+    return Fix(
+        "Indent the line",
+        (draft.replaced(finding.line, 1, len(match[1]), file.unit * keyword.level),),
+    )
 
 
 def spell(draft: Draft, finding: Finding) -> Fix | None:
@@ -76,7 +87,10 @@ def spell(draft: Draft, finding: Finding) -> Fix | None:
     keyword = SPELLINGS[match[2].lower()]
     if finding.column == match.start(2) + 1 and match[2] != keyword.value[0]:
         name = keyword.value[0]
-        return Fix(f"Write `{name.decode()}`", (draft.replaced(finding.line, finding.column, len(match[2]), name),))
+        return Fix(
+            f"Write `{name.decode()}`",
+            (draft.replaced(finding.line, finding.column, len(match[2]), name),),
+        )
     if match[3] is None and finding.column == match.end(2) + 1:
         if keyword is Keyword.DISALLOW and _SPAWNING_VALUE.match(match[4]):
             return None
@@ -97,7 +111,10 @@ def move_comment(draft: Draft, finding: Finding) -> Fix | None:
     own_line = match[1] + line[finding.column - 1 :].rstrip(b" \t") + draft.line_end
     return Fix(
         "Put the comment on a line of its own",
-        (Edit(start, start, own_line), draft.replaced(finding.line, len(before) + 1, len(line) - len(before), b"")),
+        (
+            Edit(start, start, own_line),
+            draft.replaced(finding.line, len(before) + 1, len(line) - len(before), b""),
+        ),
     )
 
 
@@ -136,10 +153,15 @@ def escape(draft: Draft, finding: Finding) -> Fix | None:
         return None
     file, _ = in_file
     entry = file.entries[file.numbers[finding.line]]
-    if entry.keyword is not Keyword.PATH or not NOT_ASCII.match(entry.value, finding.column - entry.column):
+    if entry.keyword is not Keyword.PATH or not NOT_ASCII.match(
+        entry.value, finding.column - entry.column
+    ):
         return None
     path = NOT_ASCII.sub(lambda match: escaped(match[0]), entry.value)
-    return Fix(f"Write `{printable(path)}`", (draft.replaced(finding.line, entry.column, len(entry.value), path),))
+    return Fix(
+        f"Write `{printable(path)}`",
+        (draft.replaced(finding.line, entry.column, len(entry.value), path),),
+    )
 
 
 def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
@@ -150,10 +172,17 @@ def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
     number = file.numbers[finding.line]
     after = file.entries[number + 1].keyword if number + 1 < len(file.entries) else None
     before = number - 1
-    while before >= 0 and file.entries[before].keyword in (Keyword.LANG, Keyword.GUIDELINE):  # they end no block
+    while before >= 0 and file.entries[before].keyword in (
+        Keyword.LANG,
+        Keyword.GUIDELINE,
+    ):  # they end no block
         before -= 1
     is_alone = before < 0 or file.entries[before].keyword.level < Keyword.DISALLOW.level
-    if SPELLINGS[match[2].lower()] is not Keyword.DISALLOW or is_alone or after in (Keyword.LANG, Keyword.GUIDELINE):
+    if (
+        SPELLINGS[match[2].lower()] is not Keyword.DISALLOW
+        or is_alone
+        or after in (Keyword.LANG, Keyword.GUIDELINE)
+    ):
         return None
     return Fix("Leave out the line", (draft.without_line(finding.line),))
 

@@ -13,7 +13,14 @@ from xml.etree import ElementTree as ET
 
 from comity.policies.answers.decision import Verdict
 from comity.policies.answers.element_rule import ElementRule, Guideline, display_names
-from comity.policies.formats.ai_txt.reading import MAX_RULES, MAX_SIZE, SELECTOR, Position, RuleList, Values
+from comity.policies.formats.ai_txt.reading import (
+    MAX_RULES,
+    MAX_SIZE,
+    SELECTOR,
+    Position,
+    RuleList,
+    Values,
+)
 from comity.policies.formats.ai_txt.values import AiTxt
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import Findings
@@ -25,7 +32,9 @@ MAX_XML_ELEMENTS = 8 * MAX_RULES
 ROOT = "ai-txt"  # name of the root element
 _INDENTATION = "  "
 
-Blocks = Iterator[tuple[tuple[str, ...], Iterator[tuple[str, str, Iterator[tuple[str, Iterator[ElementRule]]]]]]]
+Blocks = Iterator[
+    tuple[tuple[str, ...], Iterator[tuple[str, str, Iterator[tuple[str, Iterator[ElementRule]]]]]]
+]
 
 
 def _blocks(rules: Iterable[ElementRule]) -> Blocks:
@@ -34,7 +43,9 @@ def _blocks(rules: Iterable[ElementRule]) -> Blocks:
         yield agents, _path_blocks(of_agents)
 
 
-def _path_blocks(rules: Iterable[ElementRule]) -> Iterator[tuple[str, str, Iterator[tuple[str, Iterator[ElementRule]]]]]:
+def _path_blocks(
+    rules: Iterable[ElementRule],
+) -> Iterator[tuple[str, str, Iterator[tuple[str, Iterator[ElementRule]]]]]:
     for (path, file_type), of_path in groupby(rules, lambda rule: (rule.path, rule.file_type)):
         yield path, file_type, groupby(of_path, lambda rule: rule.element)
 
@@ -50,7 +61,9 @@ def to_text(ai_txt: AiTxt) -> str:
                 lines.append(f"{_INDENTATION * 2}Element: {element}")
                 for rule in rules:
                     keyword = "Disallow" if rule.verdict is Verdict.DENY else "Guide"
-                    lines.append(f"{_INDENTATION * 3}{keyword}: {' '.join(display_names(rule.actions))}")
+                    lines.append(
+                        f"{_INDENTATION * 3}{keyword}: {' '.join(display_names(rule.actions))}"
+                    )
                     for guideline in rule.guidelines:
                         lines.append(f"{_INDENTATION * 4}Lang: {guideline.lang}")
                         lines.append(f"{_INDENTATION * 4}Guideline: {guideline.text}")
@@ -69,9 +82,13 @@ def to_xml(ai_txt: AiTxt) -> bytes:
                 element_block = ET.SubElement(path_block, "element", {"name": element})
                 for rule in rules:
                     name = "disallow" if rule.verdict is Verdict.DENY else "guide"
-                    action_block = ET.SubElement(element_block, name, {"actions": " ".join(display_names(rule.actions))})
+                    action_block = ET.SubElement(
+                        element_block, name, {"actions": " ".join(display_names(rule.actions))}
+                    )
                     for guideline in rule.guidelines:
-                        ET.SubElement(action_block, "guideline", {"lang": guideline.lang}).text = guideline.text
+                        ET.SubElement(
+                            action_block, "guideline", {"lang": guideline.lang}
+                        ).text = guideline.text
     ET.indent(root, _INDENTATION)
     document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return document + b"\n"
@@ -89,7 +106,9 @@ def from_xml(body: bytes, *, url: str = "") -> AiTxt:
         return AiTxt(rules=(), findings=tuple(findings))
     root = tree.root
     if (name := local_name(root)) != ROOT:
-        findings.report("ait.format", f"the root is `{{}}`, not `{ROOT}`", name.encode(), line=tree.lines[root])
+        findings.report(
+            "ait.format", f"the root is `{{}}`, not `{ROOT}`", name.encode(), line=tree.lines[root]
+        )
         return AiTxt(rules=(), findings=tuple(findings))
     rules = RuleList(findings)
     _XmlReader(findings, tree).read(rules)
@@ -111,15 +130,21 @@ class _XmlReader:
                 file_type = self._values.file_type(_attribute(path_block, "file-type"), position)
                 for element_block in self._children(path_block, "element") if path else ():
                     position = Position(self._lines[element_block])
-                    element = self._values.element(_attribute(element_block, "name"), position, {file_type})
+                    element = self._values.element(
+                        _attribute(element_block, "name"), position, {file_type}
+                    )
                     for rule in self._rules(element_block, agents, path, file_type, element):
                         rules.add((rule,))
 
-    def _rules(self, parent: Any, agents: tuple[str, ...], path: str, file_type: str, element: str) -> Iterator[ElementRule]:
+    def _rules(
+        self, parent: Any, agents: tuple[str, ...], path: str, file_type: str, element: str
+    ) -> Iterator[ElementRule]:
         for block in self._children(parent, "disallow", "guide"):
             is_guide = local_name(block) == "guide"
             position = Position(self._lines[block])
-            actions = self._values.actions(_attribute(block, "actions"), position, are_prohibited=not is_guide)
+            actions = self._values.actions(
+                _attribute(block, "actions"), position, are_prohibited=not is_guide
+            )
             if actions:
                 yield ElementRule(
                     agents=agents,
@@ -137,14 +162,18 @@ class _XmlReader:
         for guideline in self._children(guide, "guideline"):
             line = self._lines[guideline]
             if text := self._values.guideline(_trimmed(own_text(guideline)), Position(line)):
-                yield Guideline(self._values.lang(_attribute(guideline, "lang"), Position(line)), text, line)
+                yield Guideline(
+                    self._values.lang(_attribute(guideline, "lang"), Position(line)), text, line
+                )
 
     def _children(self, element: Any, *names: str) -> Iterator[Any]:
         for child in element:
             if (name := local_name(child)) in names:
                 yield child
             else:
-                self._findings.report("ait.keyword", "`{}` is no element here", name.encode(), line=self._lines[child])
+                self._findings.report(
+                    "ait.keyword", "`{}` is no element here", name.encode(), line=self._lines[child]
+                )
 
 
 def _attribute(element: Any, name: str) -> bytes:

@@ -57,7 +57,8 @@ SPELLINGS = {keyword.value[0].lower(): keyword for keyword in Keyword} | {
 }
 # LENIENT: white space instead of the colon, and before it.
 LINE = re.compile(
-    rb"(%s)((?i:%s))(?:[ \t]*+(:)|(?![^ \t\r\n]))[ \t]*+([^\r\n]*+)" % (INDENTATION, b"|".join(sorted(SPELLINGS, reverse=True)))
+    rb"(%s)((?i:%s))(?:[ \t]*+(:)|(?![^ \t\r\n]))[ \t]*+([^\r\n]*+)"
+    % (INDENTATION, b"|".join(sorted(SPELLINGS, reverse=True)))
 )
 _EMPTY_LINE = re.compile(rb"%s(?:#|[\r\n]|\Z)" % INDENTATION)  # a comment, or a blank line
 NOTHINGS = re.compile(rb"(?:%s(?:#[^\r\n]*+)?+%s)++" % (INDENTATION, EOL))
@@ -70,7 +71,11 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
     kind = kind_of(text)
     if kind != "elements":
         if kind or not _is_blank(text):
-            description = "Spawning's opt-out by file type" if kind else "neither of the formats that ai.txt files have"
+            description = (
+                "Spawning's opt-out by file type"
+                if kind
+                else "neither of the formats that ai.txt files have"
+            )
             findings.report("ait.format", f"this is {description}")
         return AiTxt(rules=(), findings=tuple(findings))
     reader = _Reader(findings)
@@ -83,10 +88,21 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
         match = LINE.match(line)
         if match and (match[3] or is_meant(SPELLINGS[match[2].lower()], match[4])):
             reader.read(match, lines.number, lines.line_start)
-        elif not _EMPTY_LINE.match(line) and not reader.read_below(line, lines.number, lines.line_start):
-            name, column = line.lstrip(b" \t").partition(b":")[0], len(line) - len(line.lstrip(b" \t")) + 1
-            message = "`{}` is no keyword. Begin a comment with `#`." if name.startswith(b"//") else "`{}` is no keyword"
-            findings.report("ait.keyword", message, name[:100].rstrip(), line=lines.number, column=column)
+        elif not _EMPTY_LINE.match(line) and not reader.read_below(
+            line, lines.number, lines.line_start
+        ):
+            name, column = (
+                line.lstrip(b" \t").partition(b":")[0],
+                len(line) - len(line.lstrip(b" \t")) + 1,
+            )
+            message = (
+                "`{}` is no keyword. Begin a comment with `#`."
+                if name.startswith(b"//")
+                else "`{}` is no keyword"
+            )
+            findings.report(
+                "ait.keyword", message, name[:100].rstrip(), line=lines.number, column=column
+            )
     reader.close()
     if cut:
         reader.rules.cut(lines.number, lines.line_start)
@@ -124,7 +140,9 @@ class _Reader:
         self._paths: list[Path] = []
         self._file_types: set[str] = set()  # of these
         self._elements: list[str] = []
-        self._opened: tuple[int, int] | None = None  # level and line of the last line, if it began a block
+        self._opened: tuple[int, int] | None = (
+            None  # level and line of the last line, if it began a block
+        )
         self._is_below_disallow = False  # since the last line with a keyword
         self._guide: ElementRule | None = None  # that is still being read
         self._guidelines: list[Guideline] = []
@@ -139,7 +157,9 @@ class _Reader:
         # A `#` in an element is a CSS id, in a guideline a character. LENIENT: elsewhere it begins a comment.
         if keyword not in (Keyword.ELEMENT, Keyword.GUIDELINE) and b"#" in value:
             column = position.column + value.find(b"#")
-            self._findings.report("ait.comment", "a comment is a line of its own", line=line, column=column)
+            self._findings.report(
+                "ait.comment", "a comment is a line of its own", line=line, column=column
+            )
             value = value.partition(b"#")[0]
         value = value.rstrip(b" \t")
         if keyword.level < 4:
@@ -163,7 +183,9 @@ class _Reader:
             return False
         position = Position(number, line.find(value) + 1)
         message = "`{}` is read as more of the Disallow above: write the actions behind its colon"
-        self._findings.report("ait.keyword", message, value, line=number, column=position.column, length=len(value))
+        self._findings.report(
+            "ait.keyword", message, value, line=number, column=position.column, length=len(value)
+        )
         self._read_actions(Keyword.DISALLOW, value, position, offset)
         return True
 
@@ -177,10 +199,23 @@ class _Reader:
         indentation, name, colon, _ = match.groups()
         column = len(indentation) + 1
         if name != keyword.value[0]:
-            self._findings.report("ait.keyword", "`{}` is read as `{}`", name, keyword.value[0], line=line, column=column)
+            self._findings.report(
+                "ait.keyword",
+                "`{}` is read as `{}`",
+                name,
+                keyword.value[0],
+                line=line,
+                column=column,
+            )
         if not colon:
-            self._findings.report("ait.keyword", "`{}` without its colon", name, line=line, column=column + len(name))
-        if not self._unit and keyword.level and indentation in (unit * keyword.level for unit in (b"  ", b"    ", b"\t")):
+            self._findings.report(
+                "ait.keyword", "`{}` without its colon", name, line=line, column=column + len(name)
+            )
+        if (
+            not self._unit
+            and keyword.level
+            and indentation in (unit * keyword.level for unit in (b"  ", b"    ", b"\t"))
+        ):
             self._unit = indentation[: len(indentation) // keyword.level]
         if indentation != self._unit * keyword.level or (keyword.level and not indentation):
             message = f"`{{}}` belongs to level {keyword.level}: indent it by 2 spaces, 4 spaces or a tab for each"
@@ -190,10 +225,14 @@ class _Reader:
         """Begin a block. True where it joins the one before it, which is of the same kind and empty."""
         opened, self._opened = self._opened, (level, line)
         if opened and opened[0] == level:
-            self._findings.report("ait.empty", "it holds nothing: it shares what the next one holds", line=opened[1])
+            self._findings.report(
+                "ait.empty", "it holds nothing: it shares what the next one holds", line=opened[1]
+            )
             return True
         if opened and opened[0] > level:
-            self._findings.report("ait.empty", "it holds nothing: it states nothing", line=opened[1])
+            self._findings.report(
+                "ait.empty", "it holds nothing: it states nothing", line=opened[1]
+            )
         return False
 
     def _read_agents(self, value: bytes, position: Position) -> None:
@@ -201,7 +240,11 @@ class _Reader:
             self._agents, self._names = (), set()
         agents = [name for name in self._values.agents(value, position) if name not in self._names]
         if agents:
-            self._agents = self._values.together((*self._agents, *agents), position) if self._agents else tuple(agents)
+            self._agents = (
+                self._values.together((*self._agents, *agents), position)
+                if self._agents
+                else tuple(agents)
+            )
             self._names = set(self._agents)
         self._paths, self._file_types, self._elements = [], set(), []
 
@@ -211,7 +254,9 @@ class _Reader:
         self._elements = []
         path = self._values.typed_path(value, position)
         if not self._agents:
-            self._findings.report("ait.orphan", "a path with no agent above it: it states nothing", line=position.line)
+            self._findings.report(
+                "ait.orphan", "a path with no agent above it: it states nothing", line=position.line
+            )
         elif path:
             self._paths.append(path)
             self._file_types.add(path.file_type)
@@ -221,15 +266,25 @@ class _Reader:
             self._elements = []
         self._elements.append(self._values.element(value, position, self._file_types))
         if not self._paths:
-            self._findings.report("ait.orphan", "an element with no path above it: it states nothing", line=position.line)
+            self._findings.report(
+                "ait.orphan",
+                "an element with no path above it: it states nothing",
+                line=position.line,
+            )
 
-    def _read_actions(self, keyword: Keyword, value: bytes, position: Position, offset: int) -> None:
+    def _read_actions(
+        self, keyword: Keyword, value: bytes, position: Position, offset: int
+    ) -> None:
         self._opened = None
         actions = self._values.actions(value, position, are_prohibited=keyword is Keyword.DISALLOW)
         if not self._paths:
-            self._findings.report("ait.orphan", "no path above it: it states nothing", line=position.line)
+            self._findings.report(
+                "ait.orphan", "no path above it: it states nothing", line=position.line
+            )
         elif not self._elements:
-            self._findings.report("ait.orphan", "no element above it: the whole document is meant", line=position.line)
+            self._findings.report(
+                "ait.orphan", "no element above it: the whole document is meant", line=position.line
+            )
         rule = everywhere(actions, position.line, offset)
         if keyword is Keyword.GUIDE:
             self._guide = replace(rule, verdict=None)
@@ -238,12 +293,16 @@ class _Reader:
 
     def _read_guideline(self, keyword: Keyword, value: bytes, position: Position) -> None:
         if self._guide is None:
-            self._findings.report("ait.orphan", "no Guide above it: it states nothing", line=position.line)
+            self._findings.report(
+                "ait.orphan", "no Guide above it: it states nothing", line=position.line
+            )
         elif keyword is Keyword.LANG:
             self._lang = self._values.lang(value, position)
         elif text := self._values.guideline(value, position):
             if self._lang == UNDETERMINED:
-                self._findings.report("ait.language", "a guideline without a language", line=position.line)
+                self._findings.report(
+                    "ait.language", "a guideline without a language", line=position.line
+                )
             self._guidelines.append(Guideline(self._lang, text, position.line))
 
     def _close_guide(self) -> None:
@@ -256,7 +315,13 @@ class _Reader:
 
     def _add(self, rule: ElementRule) -> None:
         self.rules.add(
-            replace(rule, agents=self._agents, path=path.pattern, file_type=path.file_type, element=element)
+            replace(
+                rule,
+                agents=self._agents,
+                path=path.pattern,
+                file_type=path.file_type,
+                element=element,
+            )
             for path in self._paths
             for element in self._elements or [ALL]
         )

@@ -28,4 +28,6 @@ def kind_of(body: bytes) -> Kind:
         return ""
     if _ELEMENTS.search(text):
         return "elements"
-    return "spawning" if _PATTERN.search(text) or (_AGENT.search(text) and _RULE.search(text)) else ""
+    return (
+        "spawning" if _PATTERN.search(text) or (_AGENT.search(text) and _RULE.search(text)) else ""
+    )

@@ -10,14 +10,23 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Verdict
-from comity.policies.answers.element_rule import ACTION_SPELLINGS, ACTIONS, ALL, EVERY_TYPE, ElementRule, is_dotted_name
+from comity.policies.answers.element_rule import (
+    ACTION_SPELLINGS,
+    ACTIONS,
+    ALL,
+    EVERY_TYPE,
+    ElementRule,
+    is_dotted_name,
+)
 from comity.policies.document.document import FILE_TYPES
 from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE, Findings
 from comity.policies.syntax.path_patterns import normal_pattern
 from comity.policies.syntax.urls import target_of
 
 MAX_RULES = 10_000  # of a file
-MAX_SIZE = 4 * MAX_BYTES  # characters of all rules; blocks that share a Disallow or Guide have it once each
+MAX_SIZE = (
+    4 * MAX_BYTES
+)  # characters of all rules; blocks that share a Disallow or Guide have it once each
 MAX_NAMES = 1000  # agents of a block; actions of a line
 MAX_PATH = 8 * 1024  # characters, in normal form
 MAX_LANG = 100  # octets
@@ -28,7 +37,9 @@ _OVERHEAD = 100  # characters that a rule counts for besides its texts
 
 # LENIENT: what looks like a space, or like nothing, is one: NO-BREAK SPACE, ZERO WIDTH SPACE and a stray BOM.
 _ODD_SPACE = re.compile(rb"\xc2\xa0|\xe2\x80\x8b|\xef\xbb\xbf")
-_STRING_OR_NO_BREAK_SPACE = re.compile(rb"(\"(?:[^\"\\]|\\.)*+\"?|'(?:[^'\\]|\\.)*+'?|\\.)|\xc2\xa0", re.DOTALL)
+_STRING_OR_NO_BREAK_SPACE = re.compile(
+    rb"(\"(?:[^\"\\]|\\.)*+\"?|'(?:[^'\\]|\\.)*+'?|\\.)|\xc2\xa0", re.DOTALL
+)
 
 _URL = re.compile(rb"(?i:https?)://")
 _WORD = re.compile(rb"[^ \t]++")
@@ -52,7 +63,9 @@ _AROUND_NAMES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb()[]{}<>.:!-"
 
 KNOWN_ACTIONS = frozenset(action.lower() for action in ACTIONS)
 
-_UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0 section-2.2 has no such characters
+_UNFIT = re.compile(
+    "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+)  # XML 1.0 section-2.2 has no such characters
 _LINE_ENDS = re.compile(r"[\r\n]+")
 
 _ODD_SPACES = "`{}` has spaces that are none of ASCII: they are read as such"
@@ -78,7 +91,9 @@ def trimmed(value: bytes) -> bytes:
 def are_known_actions(value: bytes) -> bool:
     """Return whether a value is a list of known actions, as a Disallow has them, and of nothing else."""
     names = [_prohibited_name(word) for word in _PROHIBITED.findall(spaced(value))]
-    return any(names) and all(name in ("", ALL) or name in KNOWN_ACTIONS or name in ACTION_SPELLINGS for name in names)
+    return any(names) and all(
+        name in ("", ALL) or name in KNOWN_ACTIONS or name in ACTION_SPELLINGS for name in names
+    )
 
 
 def _prohibited_name(word: bytes) -> str:
@@ -105,7 +120,9 @@ class Values:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
 
-    def _report(self, rule: str, message: str, *quoted: bytes, position: Position, offset: int = 0) -> None:
+    def _report(
+        self, rule: str, message: str, *quoted: bytes, position: Position, offset: int = 0
+    ) -> None:
         column = position.column + offset if position.column else 0
         self._findings.report(rule, message, *quoted, line=position.line, column=column)
 
@@ -120,7 +137,14 @@ class Values:
             token = ALL if ALL in name else match[0] if match else ""
             if token != name:
                 message = "`{}` is read as `{}`" if token else "`{}` names nobody"
-                self._report("ait.agent", message, word[0], token.encode(), position=position, offset=word.start())
+                self._report(
+                    "ait.agent",
+                    message,
+                    word[0],
+                    token.encode(),
+                    position=position,
+                    offset=word.start(),
+                )
             if token:
                 names[token] = None
         if not names:
@@ -131,7 +155,11 @@ class Values:
         """The names of one block."""
         names = tuple(dict.fromkeys(names))
         if len(names) > MAX_NAMES or len(" ".join(names)) > MAX_LINE:
-            self._report("ait.limit", f"more than {MAX_NAMES} names or {MAX_LINE} octets: any agent is meant", position=position)
+            self._report(
+                "ait.limit",
+                f"more than {MAX_NAMES} names or {MAX_LINE} octets: any agent is meant",
+                position=position,
+            )
             return (ALL,)
         if ALL in names and len(names) > 1:
             self._report("ait.agent", "`*` beside names: any agent is meant", position=position)
@@ -149,13 +177,19 @@ class Values:
             words.pop()
         if words and not types:
             unknown, offset = words[-1][0], words[-1].start()
-            if len(words) > 1 and (unknown.isalnum() or unknown == b"*" or _LIKE_TYPE.fullmatch(unknown)):
+            if len(words) > 1 and (
+                unknown.isalnum() or unknown == b"*" or _LIKE_TYPE.fullmatch(unknown)
+            ):
                 self._report("ait.file-type", _NO_TYPE, unknown, position=position, offset=offset)
                 words.pop()
             else:
-                self._report("ait.file-type", "no file type: every type is meant", position=position)
+                self._report(
+                    "ait.file-type", "no file type: every type is meant", position=position
+                )
         if len(types) > 1:
-            self._report("ait.file-type", "more than one file type: every type is meant", position=position)
+            self._report(
+                "ait.file-type", "more than one file type: every type is meant", position=position
+            )
         pattern = self.path(value[: words[-1].end()] if words else b"", position)
         return Path(pattern, types.pop() if len(types) == 1 else EVERY_TYPE) if pattern else None
 
@@ -175,9 +209,15 @@ class Values:
         elif path != value:
             self._report("ait.path", "`{}` is read as `{}`", value, path, position=position)
         elif b"*" in path or path.endswith(b"$"):
-            self._report("ait.path", "`{}` is read as a pattern of robots.txt", value, position=position)
+            self._report(
+                "ait.path", "`{}` is read as a pattern of robots.txt", value, position=position
+            )
         if len(pattern) > MAX_PATH:
-            self._report("ait.limit", f"a path of more than {MAX_PATH} characters: it is cut, and covers more", position=position)
+            self._report(
+                "ait.limit",
+                f"a path of more than {MAX_PATH} characters: it is cut, and covers more",
+                position=position,
+            )
             pattern = pattern[: pattern.rfind("/", 0, MAX_PATH) + 1] or "/"
         return pattern
 
@@ -185,7 +225,12 @@ class Values:
         """The file type of an attribute; "" for every type."""
         word = value.decode("latin-1").lower()
         if word not in FILE_TYPES:
-            self._report("ait.file-type", _NO_TYPE if word else "no file type: every type is meant", value, position=position)
+            self._report(
+                "ait.file-type",
+                _NO_TYPE if word else "no file type: every type is meant",
+                value,
+                position=position,
+            )
         return word if word in FILE_TYPES else EVERY_TYPE
 
     def element(self, value: bytes, position: Position, file_types: Iterable[str] = ()) -> str:
@@ -199,13 +244,22 @@ class Values:
             self._report(SELECTOR, _ODD_SPACES, value, position=position)
         element = _text(plain)
         if not element:
-            self._report("ait.empty", "no element is named: the whole document is meant", position=position)
+            self._report(
+                "ait.empty", "no element is named: the whole document is meant", position=position
+            )
         elif len(value) > MAX_LINE:
             self._report(
-                "ait.limit", f"an element of more than {MAX_LINE} octets: the whole document is meant", position=position
+                "ait.limit",
+                f"an element of more than {MAX_LINE} octets: the whole document is meant",
+                position=position,
             )
         elif "\ufffd" in element:
-            self._report(SELECTOR, "`{}` has odd characters: the whole document is meant", value, position=position)
+            self._report(
+                SELECTOR,
+                "`{}` has odd characters: the whole document is meant",
+                value,
+                position=position,
+            )
         else:
             if element != ALL and is_name:
                 self._check_name(element, value, position)
@@ -233,16 +287,33 @@ class Values:
             action = ACTION_SPELLINGS.get(name, name)
             if action != spelling:
                 message = "`{}` is read as `{}`" if action else "`{}` names no action"
-                self._report("ait.action", message, word[0], action.encode(), position=position, offset=word.start())
+                self._report(
+                    "ait.action",
+                    message,
+                    word[0],
+                    action.encode(),
+                    position=position,
+                    offset=word.start(),
+                )
             elif action != ALL and action not in KNOWN_ACTIONS:
-                self._report("ait.action", "nobody knows the action `{}`", word[0], position=position, offset=word.start())
+                self._report(
+                    "ait.action",
+                    "nobody knows the action `{}`",
+                    word[0],
+                    position=position,
+                    offset=word.start(),
+                )
             actions.add(action)
         actions.discard("")
         if not actions:
-            self._report("ait.empty", "no action is named here: write one, such as Train", position=position)
+            self._report(
+                "ait.empty", "no action is named here: write one, such as Train", position=position
+            )
         if len(actions) > MAX_NAMES or len(" ".join(actions).encode()) > MAX_LINE:
             self._report(
-                "ait.limit", f"more than {MAX_NAMES} actions or {MAX_LINE} octets: every action is meant", position=position
+                "ait.limit",
+                f"more than {MAX_NAMES} actions or {MAX_LINE} octets: every action is meant",
+                position=position,
             )
             return frozenset((ALL,))
         return frozenset(actions)
@@ -260,7 +331,9 @@ class Values:
         if not octets:
             self._report("ait.empty", "an empty guideline", position=position)
         if len(octets) > MAX_LINE:
-            self._report("ait.limit", f"only the first {MAX_LINE} octets are read", position=position)
+            self._report(
+                "ait.limit", f"only the first {MAX_LINE} octets are read", position=position
+            )
         return octets[:MAX_LINE].decode("utf-8", "ignore").rstrip(" \t")
 
 
@@ -278,7 +351,9 @@ class RuleList:
         """Rules that differ in path and element only."""
         size = 0
         for rule in rules:
-            guidelines = sum(len(guideline.text) + len(guideline.lang) for guideline in rule.guidelines)
+            guidelines = sum(
+                len(guideline.text) + len(guideline.lang) for guideline in rule.guidelines
+            )
             size = size or _OVERHEAD + sum(map(len, rule.actions)) + guidelines
             self._size_left -= size + len(rule.path) + len(rule.element)
             if self._is_full is None and (self._size_left < 0 or len(self._rules) == MAX_RULES):
@@ -295,7 +370,11 @@ class RuleList:
 
     def cut(self, line: int, offset: int) -> None:
         """The text ends here and is more: it may prohibit anything."""
-        self._findings.report("ait.limit", "there is more than is read: every action is prohibited everywhere", line=line)
+        self._findings.report(
+            "ait.limit",
+            "there is more than is read: every action is prohibited everywhere",
+            line=line,
+        )
         self._is_full, self._beyond = (line, offset), {ALL}
 
     def closed(self) -> tuple[ElementRule, ...]:

@@ -6,7 +6,13 @@ from comity.policies.agent import Agent
 from comity.policies.document.document import Content
 from comity.policies.formats.ai_txt.file import AiFile, ai_txt_of
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import AgentReading, ElementRuleSet, Resource, SiteReading, Statements
+from comity.policies.formats.format import (
+    AgentReading,
+    ElementRuleSet,
+    Resource,
+    SiteReading,
+    Statements,
+)
 from comity.policies.vocabulary.statement import Statement
 
 
@@ -17,7 +23,9 @@ class AiReading(AgentReading):
         self._file = file
         bound = file.elements.for_agent(token) if file.elements else None
         self._elements = bound if bound and bound.rules else None
-        self._spawning = file.spawning.for_agent(token) if file.spawning and file.spawning.patterns else None
+        self._spawning = (
+            file.spawning.for_agent(token) if file.spawning and file.spawning.patterns else None
+        )
 
     @property
     def is_silent(self) -> bool:
@@ -34,11 +42,19 @@ class AiReading(AgentReading):
         return self._spawning.everywhere() if self._spawning else ()
 
     def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
-        rules = self._elements.rules_for(target, content.served_as, content.kind) if self._elements else ()
+        rules = (
+            self._elements.rules_for(target, content.served_as, content.kind)
+            if self._elements
+            else ()
+        )
         return ElementRuleSet(rules, self._file.rule_reason) if rules else None
 
     def element_rules_everywhere(self) -> ElementRuleSet | None:
-        return ElementRuleSet(self._elements.everywhere(), self._file.rule_reason) if self._elements else None
+        return (
+            ElementRuleSet(self._elements.everywhere(), self._file.rule_reason)
+            if self._elements
+            else None
+        )
 
 
 class AiSite(SiteReading):

@@ -58,14 +58,18 @@ class Spawning(NamedTuple):
         """The groups that name it, else those for `*` (RFC 9309 section-2.2.1)."""
         naming = {group for name, group in self.agents if name == token.lower()}
         groups = naming or {group for name, group in self.agents if name == "*"}
-        return AgentPatterns(pattern for pattern in self.patterns if pattern.group in groups or pattern.group < 0)
+        return AgentPatterns(
+            pattern for pattern in self.patterns if pattern.group in groups or pattern.group < 0
+        )
 
 
 class AgentPatterns:
     """The patterns that bind one agent."""
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
-        self._types: dict[str, Pattern] = {}  # the deciding one of each: Disallow before Allow, then the first
+        self._types: dict[
+            str, Pattern
+        ] = {}  # the deciding one of each: Disallow before Allow, then the first
         self._paths: list[Pattern] = []
         self._refusing_all: Pattern | None = None
         for pattern in patterns:
@@ -73,7 +77,9 @@ class AgentPatterns:
                 self._refusing_all = self._refusing_all or pattern
             elif not pattern.is_type:
                 self._paths.append(pattern)
-            elif pattern.text not in self._types or _denies(pattern) > _denies(self._types[pattern.text]):
+            elif pattern.text not in self._types or _denies(pattern) > _denies(
+                self._types[pattern.text]
+            ):
                 self._types[pattern.text] = pattern
         self._index = PatternIndex(
             [pattern.text for pattern in self._paths],
@@ -88,7 +94,11 @@ class AgentPatterns:
         name = target.partition("?")[0].rpartition("/")[2].lower()
         suffixes = (name[start:] for start in range(len(name)) if name[start] == ".")
         matching += (self._types[suffix] for suffix in suffixes if suffix in self._types)
-        decides = max(matching, key=lambda pattern: (len(pattern.text) + pattern.is_type, _denies(pattern)), default=None)
+        decides = max(
+            matching,
+            key=lambda pattern: (len(pattern.text) + pattern.is_type, _denies(pattern)),
+            default=None,
+        )
         decides = self._refusing_all or decides
         if decides is None or decides.verdict is Verdict.ALLOW:
             return ()
@@ -137,7 +147,12 @@ def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
                 break
     if cut or len(patterns) > MAX_PATTERNS:
         patterns[MAX_PATTERNS:] = [
-            Pattern(Verdict.DENY, "", -1, Location(line=lines.number, text="the rest of the file", url=url))
+            Pattern(
+                Verdict.DENY,
+                "",
+                -1,
+                Location(line=lines.number, text="the rest of the file", url=url),
+            )
         ]
     return Spawning(tuple(patterns), tuple(agents), tuple(findings))
 
@@ -149,16 +164,31 @@ def _names(value: bytes) -> Iterator[str]:
             yield match[0].decode("ascii").lower()
 
 
-def _patterns(record: Record, group: int, source: Location, findings: Findings) -> Iterator[Pattern]:
+def _patterns(
+    record: Record, group: int, source: Location, findings: Findings
+) -> Iterator[Pattern]:
     """The patterns of a line. What cannot be read refuses everything, and permits nothing."""
     verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
     spelled = words = _PATTERN.findall(record.value)
     if verdict is Verdict.DENY:
         words = [word for word in map(trimmed, spelled) if word]
-    odd = record.overlong or any(word[:1] not in (b"/", b"*") and not _TYPE.fullmatch(word) for word in words)
+    odd = record.overlong or any(
+        word[:1] not in (b"/", b"*") and not _TYPE.fullmatch(word) for word in words
+    )
     if odd or len(words) > 1 or words != spelled:
-        means = "it permits nothing" if verdict is Verdict.ALLOW else "it refuses everything" if odd else "each is read"
-        findings.report("spawning.pattern", f"`{{}}` is no single path or file type: {means}", record.value, line=source.line)
+        means = (
+            "it permits nothing"
+            if verdict is Verdict.ALLOW
+            else "it refuses everything"
+            if odd
+            else "each is read"
+        )
+        findings.report(
+            "spawning.pattern",
+            f"`{{}}` is no single path or file type: {means}",
+            record.value,
+            line=source.line,
+        )
     if odd or (len(words) > 1 and verdict is Verdict.ALLOW):
         words = [b""] if verdict is Verdict.DENY else []
     for word in words:

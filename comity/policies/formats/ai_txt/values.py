@@ -26,7 +26,9 @@ class AiTxt:
         """The rules that bind the product token: those for `*` and those that name it, together (AIT-9)."""
         return AgentElementRules(self.rules, token)
 
-    def rules_for(self, target: str, token: str, media_type: str, kind: str = "") -> tuple[ElementRule, ...]:
+    def rules_for(
+        self, target: str, token: str, media_type: str, kind: str = ""
+    ) -> tuple[ElementRule, ...]:
         """The rules for one agent about one resource. For several resources, keep the result of `for_agent`."""
         return self.for_agent(token).rules_for(target, media_type, kind)
 
@@ -59,12 +61,16 @@ class AgentElementRules:
         matching_paths = {self._paths[number] for path in paths for number in self._index.all(path)}
         types = {EVERY_TYPE, kind, *file_types(media_type)}
         numbers = sorted(number for path in matching_paths for number in self._numbers[path])
-        return tuple(rule for rule in (self.rules[number] for number in numbers) if rule.file_type in types)
+        return tuple(
+            rule for rule in (self.rules[number] for number in numbers) if rule.file_type in types
+        )
 
     def everywhere(self) -> tuple[ElementRule, ...]:
         """The rules about all of every resource."""
         return tuple(
-            rule for rule in self.rules if rule.element == ALL and rule.file_type == EVERY_TYPE and rule.path in ("/", "*")
+            rule
+            for rule in self.rules
+            if rule.element == ALL and rule.file_type == EVERY_TYPE and rule.path in ("/", "*")
         )
 
 

@@ -26,7 +26,11 @@ def _groupings(site: SiteFiles) -> list[Grouping]:
     assert robots
     lines = tuple(line for line in lines_of(site) if line.name in LINES)
     ended, lines_in_ended = in_ended_lists(robots, lines)
-    return [(robots, lines)] if len(ended.groups) == len(robots.groups) else [(robots, lines), (ended, lines_in_ended)]
+    return (
+        [(robots, lines)]
+        if len(ended.groups) == len(robots.groups)
+        else [(robots, lines), (ended, lines_in_ended)]
+    )
 
 
 class PreferenceLines(LineReading):
@@ -38,7 +42,10 @@ class PreferenceLines(LineReading):
         self._url = robots_of(site).url
         self._groupings = site.once(PreferenceLines, lambda: _groupings(site))
         self._readings = [
-            (short_strings.Lines(lines, robots, token, url=self._url), content_usage.Rules(lines, robots, token, url=self._url))
+            (
+                short_strings.Lines(lines, robots, token, url=self._url),
+                content_usage.Rules(lines, robots, token, url=self._url),
+            )
             for robots, lines in self._groupings
         ]
 
@@ -68,14 +75,21 @@ class PreferenceLines(LineReading):
         """Content-Usage lines say nothing of what robots.txt disallows (draft-ietf-aipref-attach section robots), but their
         refusals hold where it is fetched all the same."""
         strings = _agreed([strings.statements(resource.target) for strings, _ in self._readings])
-        dictionaries = _agreed([dictionaries.statements(resource.target) for _, dictionaries in self._readings])
+        dictionaries = _agreed(
+            [dictionaries.statements(resource.target) for _, dictionaries in self._readings]
+        )
         if resource.is_disallowed:
             refused = (statement for statement in dictionaries if statement.verdict is Verdict.DENY)
             dictionaries = tuple(refused) if resource.is_fetched else ()
         return Statements((*strings, *dictionaries))
 
     def everywhere(self) -> tuple[Statement, ...]:
-        return _agreed([(*strings.everywhere(), *dictionaries.everywhere()) for strings, dictionaries in self._readings])
+        return _agreed(
+            [
+                (*strings.everywhere(), *dictionaries.everywhere())
+                for strings, dictionaries in self._readings
+            ]
+        )
 
 
 def _agreed(readings: list[tuple[Statement, ...]]) -> tuple[Statement, ...]:
@@ -83,7 +97,11 @@ def _agreed(readings: list[tuple[Statement, ...]]) -> tuple[Statement, ...]:
         return readings[0]
     agreed = content_usage.agreed([_verdicts(reading) for reading in readings])
     statements = chain.from_iterable(readings)
-    return tuple(dict.fromkeys(statement for statement in statements if statement.verdict is agreed.get(statement.term)))
+    return tuple(
+        dict.fromkeys(
+            statement for statement in statements if statement.verdict is agreed.get(statement.term)
+        )
+    )
 
 
 def _verdicts(statements: tuple[Statement, ...]) -> dict[str, Verdict]:
@@ -101,7 +119,9 @@ def read_headers(headers: Headers, response: Response) -> Statements:
     findings: list[Finding] = []
     outcomes = []
     if values := headers.get(b"content-usage"):
-        outcomes.append(content_usage.field(values, readers=response.agent.content_usage, url=response.url))
+        outcomes.append(
+            content_usage.field(values, readers=response.agent.content_usage, url=response.url)
+        )
     if values := headers.get(b"usage-pref"):
         outcomes.append(short_strings.string_field(values, url=response.url))
     for more, reported in outcomes:

@@ -41,6 +41,9 @@ AUTHORING = Authoring(
             _AGENT,
         ),
     ),
-    values={"preference": _preferences(DICTIONARY_LABELS), "short-preference": _preferences(STRING_LABELS)},
+    values={
+        "preference": _preferences(DICTIONARY_LABELS),
+        "short-preference": _preferences(STRING_LABELS),
+    },
     check_site=check,
 )

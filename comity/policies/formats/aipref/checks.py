@@ -42,11 +42,23 @@ def check(site: SiteFiles) -> Iterator[Finding]:
         strings = {line: list(_string(line)) for line in lines if line.name in short_strings.NAMES}
         _check_labels("usage.label", strings, STRING_LABELS, MEANT_IN_STRINGS, file.robots, remarks)
         _check_contradictions("usage.contradiction", strings, file.robots, remarks)
-        dictionaries = {line: list(_dictionary(line)) for line in lines if line.name == content_usage.NAME}
+        dictionaries = {
+            line: list(_dictionary(line)) for line in lines if line.name == content_usage.NAME
+        }
         for members in dictionaries.values():
             _check_repeated(members, file.robots, remarks)
-        last = {line: list({member.label: member for member in members}.values()) for line, members in dictionaries.items()}
-        _check_labels("content-usage.unknown", last, DICTIONARY_LABELS, MEANT_IN_DICTIONARIES, file.robots, remarks)
+        last = {
+            line: list({member.label: member for member in members}.values())
+            for line, members in dictionaries.items()
+        }
+        _check_labels(
+            "content-usage.unknown",
+            last,
+            DICTIONARY_LABELS,
+            MEANT_IN_DICTIONARIES,
+            file.robots,
+            remarks,
+        )
         _check_contradictions("content-usage.contradiction", last, file.robots, remarks)
         yield from remarks.findings
 
@@ -73,17 +85,31 @@ def _dictionary(line: ExtensionLine) -> Iterator[_Member]:
 
 
 def _check_labels(
-    rule: str, lines: _Lines, labels: Iterable[str], synonyms: Mapping[str, str], robots: Robots, remarks: Remarks
+    rule: str,
+    lines: _Lines,
+    labels: Iterable[str],
+    synonyms: Mapping[str, str],
+    robots: Robots,
+    remarks: Remarks,
 ) -> None:
     suggestions: dict[str, str] = dict.fromkeys(labels, "")
     for line, members in lines.items():
         for member in members:
             if member.label not in suggestions and len(suggestions) < MAX_WORDS:
-                suggestions[member.label] = synonyms.get(member.label.lower()) or nearest(member.label, labels)
+                suggestions[member.label] = synonyms.get(member.label.lower()) or nearest(
+                    member.label, labels
+                )
             if word := suggestions.get(member.label):
                 column, length = column_and_length(line, member.label.encode(), robots)
                 message = f"nobody knows `{{}}` here, and nothing is said by it: write `{word}={member.value}`"
-                remarks.report(rule, message, member.label.encode(), line=line.line, column=column, length=length)
+                remarks.report(
+                    rule,
+                    message,
+                    member.label.encode(),
+                    line=line.line,
+                    column=column,
+                    length=length,
+                )
 
 
 def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Remarks) -> None:
@@ -97,12 +123,18 @@ def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Rem
                 refused.setdefault((member.path, member.label), member.line)
         for line, label, value, path in members:
             refusing = refused.get((path, label))
-            if refusing and short_strings.VERDICTS[value] is Verdict.ALLOW and (line, label) not in reported:
+            if (
+                refusing
+                and short_strings.VERDICTS[value] is Verdict.ALLOW
+                and (line, label) not in reported
+            ):
                 reported.add((line, label))
                 column, length = column_and_length(line, label.encode(), robots)
                 position = "in this line" if refusing is line else f"by line {refusing.line}"
                 message = f"`{{}}` is refused {position} too, for the same agents: it is refused"
-                remarks.report(rule, message, label.encode(), line=line.line, column=column, length=length)
+                remarks.report(
+                    rule, message, label.encode(), line=line.line, column=column, length=length
+                )
 
 
 def _check_repeated(members: list[_Member], robots: Robots, remarks: Remarks) -> None:
@@ -111,7 +143,14 @@ def _check_repeated(members: list[_Member], robots: Robots, remarks: Remarks) ->
         if values.setdefault(label, value) != value:
             column, length = column_and_length(line, label.encode(), robots)
             message = "`{}` stands twice in this line: the last one counts"
-            remarks.report("content-usage.repeated", message, label.encode(), line=line.line, column=column, length=length)
+            remarks.report(
+                "content-usage.repeated",
+                message,
+                label.encode(),
+                line=line.line,
+                column=column,
+                length=length,
+            )
             return
 
 

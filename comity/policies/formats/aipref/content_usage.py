@@ -68,16 +68,31 @@ def read(value: bytes | str, findings: Findings | None = None, line: int = 0) ->
         dictionary = http_sf.parse(octets, tltype="dictionary")
     except http_sf.StructuredFieldError as error:
         if findings is not None:
-            findings.report("content-usage.syntax", "it is no dictionary and states nothing: {}", str(error).encode(), line=line)
+            findings.report(
+                "content-usage.syntax",
+                "it is no dictionary and states nothing: {}",
+                str(error).encode(),
+                line=line,
+            )
         return None
     preferences = tokens(dictionary, parameters=True)
     if findings is not None:
         assert isinstance(dictionary, dict)
         for label in dictionary:
             if label in _OTHERS:
-                findings.report("content-usage.label", "`{}` is a word of Content Signals", label.encode(), line=line)
+                findings.report(
+                    "content-usage.label",
+                    "`{}` is a word of Content Signals",
+                    label.encode(),
+                    line=line,
+                )
             elif label not in preferences:
-                findings.report("content-usage.value", "`{}` has no value that counts: write y or n", label.encode(), line=line)
+                findings.report(
+                    "content-usage.value",
+                    "`{}` has no value that counts: write y or n",
+                    label.encode(),
+                    line=line,
+                )
     return bounded(preferences)
 
 
@@ -91,14 +106,18 @@ def field(
     return statements, tuple(replace(finding, url=url) for finding in findings)
 
 
-def _read_field(field_lines: tuple[Sequence[bytes], Collection[str]]) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
+def _read_field(
+    field_lines: tuple[Sequence[bytes], Collection[str]],
+) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
     values, readers = field_lines
     value, overlong = joined(values)
     if not value and not overlong:
         return (), ()
     findings = Findings("")
     if overlong:
-        findings.report("content-usage.length", f"it has more than {usage.MAX_FIELD} octets: it permits nothing")
+        findings.report(
+            "content-usage.length", f"it has more than {usage.MAX_FIELD} octets: it permits nothing"
+        )
     readings: dict[str, Preferences] = {}
     dictionary = read(value, findings)  # read all the same for what its author should know
     if "aipref" in readers:
@@ -118,7 +137,9 @@ def _read_field(field_lines: tuple[Sequence[bytes], Collection[str]]) -> tuple[t
 
 def _of_cut(dictionary: Preferences | None, value: bytes) -> Preferences:
     """Return what is refused in a value that was cut: by its members, where it ends in a string and is no dictionary."""
-    return refusals(usage.read(value.decode("utf-8", "replace")) if dictionary is None else dictionary)
+    return refusals(
+        usage.read(value.decode("utf-8", "replace")) if dictionary is None else dictionary
+    )
 
 
 _field = Remembered(_read_field, most=MAX_REMEMBERED)
@@ -157,7 +178,9 @@ class _Paths:
             by_path.setdefault(path, []).append((preferences, line))
         self._paths = list(by_path)
         self._index = PatternIndex(self._paths)
-        self.preferences = [lines if len(lines) == 1 else _distinct(lines) for lines in by_path.values()]
+        self.preferences = [
+            lines if len(lines) == 1 else _distinct(lines) for lines in by_path.values()
+        ]
         self._are_plain = not any("*" in path for path in by_path)
         self.are_for_all = not _FOR_ALL.isdisjoint(by_path)
 
@@ -168,7 +191,12 @@ class _Paths:
             return self.preferences[path] if path >= 0 else []
         matching = self._index.all(target)
         longest = len(self._paths[matching[0]]) if matching else 0
-        return [line for path in matching if len(self._paths[path]) == longest for line in self.preferences[path]]
+        return [
+            line
+            for path in matching
+            if len(self._paths[path]) == longest
+            for line in self.preferences[path]
+        ]
 
     def matching_lines(self, target: str) -> list[_LinePreferences]:
         """The lines of every path that matches. `target`: normal form."""
@@ -178,7 +206,9 @@ class _Paths:
 class Rules:
     """The lines of one robots.txt that bind one agent: those of its groups, and the refusals that stand in none."""
 
-    def __init__(self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = "") -> None:
+    def __init__(
+        self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = ""
+    ) -> None:
         self._url = url
         reader = _Reader(frozenset(robots.groups_naming(token)), url)
         for line in lines:
@@ -198,12 +228,23 @@ class Rules:
 
     def everywhere(self) -> tuple[Statement, ...]:
         """The refusals of all resources, and the permissions of any: what these refuse is refused whatever the path."""
-        statements = [statement for paths in (self._speaking, self._refusing) for statement in self._everywhere(paths)]
+        statements = [
+            statement
+            for paths in (self._speaking, self._refusing)
+            for statement in self._everywhere(paths)
+        ]
         refused = {statement.term for statement in statements if statement.verdict is Verdict.DENY}
-        return tuple(statement for statement in statements if statement.verdict is Verdict.DENY or statement.term not in refused)
+        return tuple(
+            statement
+            for statement in statements
+            if statement.verdict is Verdict.DENY or statement.term not in refused
+        )
 
     def _everywhere(self, paths: _Paths) -> tuple[Statement, ...]:
-        distinct = {tuple(tuple(preferences.items()) for preferences, _ in lines): lines for lines in paths.preferences}
+        distinct = {
+            tuple(tuple(preferences.items()) for preferences, _ in lines): lines
+            for lines in paths.preferences
+        }
         outcomes = map(self._statements, distinct.values())
         return common(outcomes if paths.are_for_all else chain(outcomes, [()]))
 
@@ -221,7 +262,9 @@ class _Reader:
 
     def __init__(self, groups: Collection[int], url: str) -> None:
         self._groups = groups
-        self._cache: dict[bytes, Preferences | None] = {}  # the same few dictionaries stand under many paths
+        self._cache: dict[
+            bytes, Preferences | None
+        ] = {}  # the same few dictionaries stand under many paths
         self.findings = Findings(url)
         self.speaking: list[_Line] = []
         self.refusing: list[_Line] = []
@@ -230,7 +273,9 @@ class _Reader:
         path, value = parts(line.value)
         if line.overlong:  # its last member may be cut, and what came after it is unknown
             value = value.rpartition(b",")[0]
-            self.findings.report("content-usage.length", "it is too long: it permits nothing", line=line.line)
+            self.findings.report(
+                "content-usage.length", "it is too long: it permits nothing", line=line.line
+            )
         preferences = self._preferences(path, value, line.line)
         if line.overlong:
             preferences = _of_cut(preferences, value)
@@ -239,7 +284,9 @@ class _Reader:
         pattern = normal_pattern(path)
         if line.group < 0:
             self.findings.report(
-                "content-usage.outside", "outside of any group it can refuse, and permits nothing", line=line.line
+                "content-usage.outside",
+                "outside of any group it can refuse, and permits nothing",
+                line=line.line,
             )
         if line.group < 0 or (line.overlong and line.group in self._groups):
             self.refusing.append((pattern, refusals(preferences), line))
@@ -248,7 +295,9 @@ class _Reader:
 
     def _preferences(self, path: bytes, value: bytes, line: int) -> Preferences | None:
         if path and not value:
-            self.findings.report("content-usage.path", "`{}` is a path, and nothing is said of it", path, line=line)
+            self.findings.report(
+                "content-usage.path", "`{}` is a path, and nothing is said of it", path, line=line
+            )
         if value in self._cache:
             return self._cache[value]
         before = len(self.findings)

@@ -3,10 +3,18 @@
 from comity.policies.answers.rule import ALLOWS, ERROR, FINDING, INFO, REFUSES, Rule
 
 RULES = {
-    "usage.allow": Rule(ALLOWS, "draft-thomson-aipref-sup section-3.3", "a short usage preference string says `y`"),
-    "usage.disallow": Rule(REFUSES, "draft-thomson-aipref-sup section-3.3", "a short usage preference string says `n`"),
-    "content-usage.allow": Rule(ALLOWS, "draft-ietf-aipref-attach-05 robots", "a Content-Usage rule or field says `y`"),
-    "content-usage.disallow": Rule(REFUSES, "draft-ietf-aipref-attach-05 robots", "a Content-Usage rule or field says `n`"),
+    "usage.allow": Rule(
+        ALLOWS, "draft-thomson-aipref-sup section-3.3", "a short usage preference string says `y`"
+    ),
+    "usage.disallow": Rule(
+        REFUSES, "draft-thomson-aipref-sup section-3.3", "a short usage preference string says `n`"
+    ),
+    "content-usage.allow": Rule(
+        ALLOWS, "draft-ietf-aipref-attach-05 robots", "a Content-Usage rule or field says `y`"
+    ),
+    "content-usage.disallow": Rule(
+        REFUSES, "draft-ietf-aipref-attach-05 robots", "a Content-Usage rule or field says `n`"
+    ),
     "usage.late": Rule(
         FINDING,
         "draft-thomson-aipref-sup section-6.1",
@@ -14,7 +22,10 @@ RULES = {
         severity=INFO,
     ),
     "usage.ignored": Rule(
-        FINDING, "draft-thomson-aipref-sup section-3.1", "a member is no preference: it is ignored", severity=ERROR
+        FINDING,
+        "draft-thomson-aipref-sup section-3.1",
+        "a member is no preference: it is ignored",
+        severity=ERROR,
     ),
     "usage.length": Rule(
         FINDING,
@@ -28,14 +39,28 @@ RULES = {
         severity=ERROR,
     ),
     "content-usage.syntax": Rule(
-        FINDING, "draft-ietf-aipref-attach-05 robots", "a value is no dictionary: it states nothing", severity=ERROR
+        FINDING,
+        "draft-ietf-aipref-attach-05 robots",
+        "a value is no dictionary: it states nothing",
+        severity=ERROR,
     ),
     "content-usage.path": Rule(
-        FINDING, "draft-ietf-aipref-attach-05 robots", "what stands before the preferences is no path", severity=ERROR
+        FINDING,
+        "draft-ietf-aipref-attach-05 robots",
+        "what stands before the preferences is no path",
+        severity=ERROR,
     ),
-    "content-usage.label": Rule(FINDING, "draft-ietf-aipref-vocab-07 section-4", "a word of another vocabulary", severity=ERROR),
+    "content-usage.label": Rule(
+        FINDING,
+        "draft-ietf-aipref-vocab-07 section-4",
+        "a word of another vocabulary",
+        severity=ERROR,
+    ),
     "content-usage.value": Rule(
-        FINDING, "draft-ietf-aipref-vocab-07 y-or-n", "a value is neither `y` nor `n`: it states nothing", severity=ERROR
+        FINDING,
+        "draft-ietf-aipref-vocab-07 y-or-n",
+        "a value is neither `y` nor `n`: it states nothing",
+        severity=ERROR,
     ),
     "content-usage.length": Rule(
         FINDING,
@@ -50,10 +75,14 @@ RULES = {
         severity=ERROR,
     ),
     "usage.contradiction": Rule(
-        FINDING, "draft-thomson-aipref-sup section-5.4", "a label is permitted and refused for the same agents: it is refused"
+        FINDING,
+        "draft-thomson-aipref-sup section-5.4",
+        "a label is permitted and refused for the same agents: it is refused",
     ),
     "usage.label": Rule(
-        FINDING, "draft-thomson-aipref-sup section-4", "a word of another vocabulary, or nearly a label: nothing is said by it"
+        FINDING,
+        "draft-thomson-aipref-sup section-4",
+        "a word of another vocabulary, or nearly a label: nothing is said by it",
     ),
     "content-usage.contradiction": Rule(
         FINDING,
@@ -61,9 +90,13 @@ RULES = {
         "a label is permitted and refused for the same path and agents: it is refused",
     ),
     "content-usage.repeated": Rule(
-        FINDING, "draft-ietf-aipref-vocab-07 section-5", "a label stands twice in a dictionary: the last one counts"
+        FINDING,
+        "draft-ietf-aipref-vocab-07 section-5",
+        "a label stands twice in a dictionary: the last one counts",
     ),
     "content-usage.unknown": Rule(
-        FINDING, "draft-ietf-aipref-vocab-07 section-4", "a word of another vocabulary, or nearly a label: nothing is said by it"
+        FINDING,
+        "draft-ietf-aipref-vocab-07 section-4",
+        "a word of another vocabulary, or nearly a label: nothing is said by it",
     ),
 }

@@ -50,7 +50,9 @@ def read(expression: str, findings: Findings | None = None, line: int = 0) -> Pr
             message = "`{}` is no preference: write label=y or label=n"
             findings.report("usage.ignored", message, member.encode("utf-8", "replace"), line=line)
     if findings is not None and len(preferences) > MAX_LABELS:
-        findings.report("usage.length", f"it has more than {MAX_LABELS} labels: it permits nothing", line=line)
+        findings.report(
+            "usage.length", f"it has more than {MAX_LABELS} labels: it permits nothing", line=line
+        )
     return bounded(preferences)
 
 
@@ -62,7 +64,10 @@ def field(values: Iterable[bytes]) -> Preferences:
     value, overlong = joined(values)
     try:
         http_sf.parse(value, tltype="dictionary")
-        members = [http_sf.parse(member.strip(b" \t"), tltype="dictionary") for member in _MEMBER.findall(value)]
+        members = [
+            http_sf.parse(member.strip(b" \t"), tltype="dictionary")
+            for member in _MEMBER.findall(value)
+        ]
     except http_sf.StructuredFieldError:
         return refusals(read(value.decode("utf-8", "replace")))
     preferences: Preferences = {}
@@ -72,7 +77,9 @@ def field(values: Iterable[bytes]) -> Preferences:
     return bounded(refusals(preferences) if overlong else preferences)
 
 
-def string_field(values: Iterable[bytes], *, url: str = "") -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
+def string_field(
+    values: Iterable[bytes], *, url: str = ""
+) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
     """The statements of one response's Usage-Pref fields about its content. `url`: of the page."""
     findings = Findings(url)
     expressions = []
@@ -80,10 +87,17 @@ def string_field(values: Iterable[bytes], *, url: str = "") -> tuple[tuple[State
         value, overlong = joined([field_line])
         preferences = read(value.decode("utf-8", "replace"), findings)
         if overlong:
-            findings.report("usage.length", f"it has more than {MAX_FIELD} octets: it permits nothing")
+            findings.report(
+                "usage.length", f"it has more than {MAX_FIELD} octets: it permits nothing"
+            )
         expressions.append((refusals(preferences) if overlong else preferences, value))
     statements = [
-        Statement(f"usage:{label}", verdict, RULES[verdict], Location(part=f"header {FIELD}", text=printable(value)))
+        Statement(
+            f"usage:{label}",
+            verdict,
+            RULES[verdict],
+            Location(part=f"header {FIELD}", text=printable(value)),
+        )
         for label, (verdict, value) in deciding(expressions).items()
     ]
     return tuple(statements), tuple(findings)
@@ -103,7 +117,11 @@ def tokens(dictionary: http_sf.StructuredType, *, parameters: bool) -> Preferenc
     for label, member in dictionary.items():
         assert isinstance(member, tuple)
         value, member_parameters = member
-        if isinstance(value, http_sf.Token) and str(value) in VERDICTS and (parameters or not member_parameters):
+        if (
+            isinstance(value, http_sf.Token)
+            and str(value) in VERDICTS
+            and (parameters or not member_parameters)
+        ):
             preferences[label] = VERDICTS[str(value)]
     return preferences
 
@@ -142,7 +160,9 @@ def _note(preferences: Preferences, label: str, verdict: Verdict) -> bool:
 class Lines:
     """The `usage` lines of one robots.txt that bind one agent: those of its groups, and the refusals that stand in none."""
 
-    def __init__(self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = "") -> None:
+    def __init__(
+        self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = ""
+    ) -> None:
         self._url = url
         self._findings = Findings(url)
         groups = frozenset(robots.groups_naming(token))
@@ -160,7 +180,11 @@ class Lines:
 
     def statements(self, target: str) -> tuple[Statement, ...]:
         """The statements about the resource, one for each label. `target`: path and query."""
-        return self._of_allowed if self._allowed and self._allowed.deciding_line(target) else self._of_all
+        return (
+            self._of_allowed
+            if self._allowed and self._allowed.deciding_line(target)
+            else self._of_all
+        )
 
     def everywhere(self) -> tuple[Statement, ...]:
         """The refusals of all resources, and the permissions of any: what these refuse is refused whatever the path."""
@@ -179,15 +203,21 @@ class Lines:
             self._findings.report("usage.outside", message, line=line.line)
         return refusals(preferences) if line.overlong or line.group < 0 else preferences
 
-    def _narrow(self, bound: list[tuple[Preferences, ExtensionLine]], robots: Robots, rules: AgentRules) -> None:
+    def _narrow(
+        self, bound: list[tuple[Preferences, ExtensionLine]], robots: Robots, rules: AgentRules
+    ) -> None:
         """Narrow a line to the paths of its group, as in the example of section-2, where the group has Allow lines alone."""
-        only_some = rules.only_allows and not any(rule.path_pattern.rstrip("*") in ("", "/") for rule in rules.matching("/"))
+        only_some = rules.only_allows and not any(
+            rule.path_pattern.rstrip("*") in ("", "/") for rule in rules.matching("/")
+        )
         of_all = []
         for preferences, line in bound:
             first = rules.first_of(robots.lines_of(line.group)) if line.group >= 0 else 0
             if 0 < first < line.line:
                 self._findings.report(
-                    "usage.late", "it belongs above the rules of its group, and counts here too", line=line.line
+                    "usage.late",
+                    "it belongs above the rules of its group, and counts here too",
+                    line=line.line,
                 )
             if not (only_some and first):
                 of_all.append((preferences, line))
@@ -195,7 +225,9 @@ class Lines:
             self._allowed = rules
             self._of_all = self._statements(of_all)
 
-    def _statements(self, lines: Iterable[tuple[Preferences, ExtensionLine]]) -> tuple[Statement, ...]:
+    def _statements(
+        self, lines: Iterable[tuple[Preferences, ExtensionLine]]
+    ) -> tuple[Statement, ...]:
         return tuple(
             Statement(f"usage:{label}", verdict, RULES[verdict], line.source(self._url))
             for label, (verdict, line) in deciding(lines).items()
@@ -207,9 +239,15 @@ def common(outcomes: Iterable[tuple[Statement, ...]]) -> tuple[Statement, ...]:
     permitted: dict[str, Statement] = {}
     refused: dict[str, Statement] | None = None
     for outcome in outcomes:
-        denied = {statement.term: statement for statement in outcome if statement.verdict is Verdict.DENY}
+        denied = {
+            statement.term: statement for statement in outcome if statement.verdict is Verdict.DENY
+        }
         for statement in outcome:
             if statement.verdict is Verdict.ALLOW and statement.term not in denied:
                 permitted.setdefault(statement.term, statement)
-        refused = denied if refused is None else {term: statement for term, statement in refused.items() if term in denied}
+        refused = (
+            denied
+            if refused is None
+            else {term: statement for term, statement in refused.items() if term in denied}
+        )
     return (*(refused or {}).values(), *permitted.values())

@@ -23,9 +23,14 @@ DICTIONARY_LABELS = {
 
 # Words of other vocabularies -> the label that says nearly the same
 MEANT_IN_STRINGS = {
-    **dict.fromkeys(("train-ai", "ai-train", "ai-input", "ai-use", "ai-all", "noai", "inference", "train"), "ai"),
+    **dict.fromkeys(
+        ("train-ai", "ai-train", "ai-input", "ai-use", "ai-all", "noai", "inference", "train"), "ai"
+    ),
     **dict.fromkeys(("train-genai", "ai-output"), "genai"),
     **dict.fromkeys(("bots", "all"), "tdm"),
     "ai-index": "search",
 }
-MEANT_IN_DICTIONARIES = {**dict.fromkeys(("noai", "train", "ai-all", "ai-training"), "train-ai"), "ai-index": "search"}
+MEANT_IN_DICTIONARIES = {
+    **dict.fromkeys(("noai", "train", "ai-all", "ai-training"), "train-ai"),
+    "ai-index": "search",
+}

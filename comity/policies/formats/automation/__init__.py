@@ -33,7 +33,11 @@ def annotated(content: Content, response: Response) -> Statements:
     """Read the annotations of a page (extension section-3.5): for this page they come before the file."""
     annotations, findings, unread = annotations_in(content, response.agent.token)
     refused = (
-        Reason(rule="automation.json-ld", source=Source(url=OF_PAGE, part=JSON_LD, line=line, text=text)) for line, text in unread
+        Reason(
+            rule="automation.json-ld",
+            source=Source(url=OF_PAGE, part=JSON_LD, line=line, text=text),
+        )
+        for line, text in unread
     )
     state = Annotated(response.url, annotations) if annotations else None
     return Statements(findings=findings, state=state, refused=tuple(refused))

@@ -44,10 +44,19 @@ class Automated(AgentReading):
     def is_silent(self) -> bool:
         """True where the file makes no statement about any request."""
         is_unreachable = self._file.availability is Availability.UNREACHABLE
-        return not (is_unreachable or self._is_unread or (self._rules is not None and self._rules.is_stating))
+        return not (
+            is_unreachable
+            or self._is_unread
+            or (self._rules is not None and self._rules.is_stating)
+        )
 
     def access(
-        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Annotated | None = None
+        self,
+        target: str,
+        sent: str,
+        facts: Facts,
+        now: datetime | None,
+        page: Annotated | None = None,
     ) -> Decision | None:
         """The decision on a request; None: nobody says. `page`: what the page that came back says of itself."""
         if target == ROBOTS and facts.is_plain and page is None:
@@ -77,7 +86,9 @@ class Automated(AgentReading):
         """A reason of each group that covers the URL, that of the one that speaks first."""
         groups = self._rules.matching(target) if self._rules else []
         decisions = (self._decide(group, facts, None, None) for group in groups)
-        return [reason for decision in decisions if decision is not None for reason in decision.reasons]
+        return [
+            reason for decision in decisions if decision is not None for reason in decision.reasons
+        ]
 
     def limits(self, target: str) -> Limits | None:
         """Return the limits on requests like that to the target; None: nothing is stated."""
@@ -93,7 +104,9 @@ class Automated(AgentReading):
         for rate in group.directives.request_limit:
             yield StatedLimit("request-limit", rate.value, None, self._source(rate), rate.advice)
         for number in group.directives.concurrent_limit:
-            yield StatedLimit("concurrent-limit", None, number.value, self._source(number), number.advice)
+            yield StatedLimit(
+                "concurrent-limit", None, number.value, self._source(number), number.advice
+            )
 
     def _source(self, directive: DirectiveValue[Any]) -> Source:
         return self._file.line_reason("automation.value", directive.line, directive.offset).source
@@ -106,7 +119,9 @@ class Automated(AgentReading):
                 source = told.directive or group
                 reason = self._file.line_reason(told.rule, source.line, source.offset)
                 scope = () if "/" in paths else paths
-                yield Condition(scopes=scope, words=told.words, reason=reason, can_be_met=told.can_be_met)
+                yield Condition(
+                    scopes=scope, words=told.words, reason=reason, can_be_met=told.can_be_met
+                )
 
     @cached_property
     def _decided(self) -> Bounded[tuple[int, Facts], Decision]:
@@ -120,15 +135,27 @@ class Automated(AgentReading):
             self._decided[group.offset, facts] = decision
         return decision
 
-    def _decide(self, group: Group | None, facts: Facts, now: datetime | None, page: Annotated | None) -> Decision | None:
+    def _decide(
+        self, group: Group | None, facts: Facts, now: datetime | None, page: Annotated | None
+    ) -> Decision | None:
         annotation = page.directives if page else None
-        refused = refusals(group, facts, self._agent.purposes, now or datetime.now(UTC), annotation, host=self._host)
+        refused = refusals(
+            group,
+            facts,
+            self._agent.purposes,
+            now or datetime.now(UTC),
+            annotation,
+            host=self._host,
+        )
         if refused:
             reasons = tuple(self._reason(refusal, group, page) for refusal in refused)
             return Decision(verdict=Verdict.DENY, reasons=reasons)
         if group is None:
             return None
-        lines = [self._file.line_reason("automation.allow", line.line, line.offset) for line in group.directives.allowed_methods]
+        lines = [
+            self._file.line_reason("automation.allow", line.line, line.offset)
+            for line in group.directives.allowed_methods
+        ]
         return Decision(verdict=Verdict.ALLOW, reasons=tuple(lines))
 
     def _reason(self, refusal: Refusal, group: Group | None, page: Annotated | None) -> Reason:
@@ -152,4 +179,7 @@ class Annotated:
     def reason(self, rule: str, number: int) -> Reason:
         """Return a reason by one of them. `number`: of the one that states it."""
         annotation = self._annotations[number]
-        return Reason(rule=rule, source=Source(url=self._url, part=JSON_LD, line=annotation.line, text=annotation.text))
+        return Reason(
+            rule=rule,
+            source=Source(url=self._url, part=JSON_LD, line=annotation.line, text=annotation.text),
+        )

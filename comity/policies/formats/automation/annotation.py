@@ -81,7 +81,9 @@ class _Object(NamedTuple):
         """Yield its pairs, with those that stand in an object for the sake of order alone (JSON-LD 1.1, nested properties)."""
         for key, value in self.pairs:
             nested = (value if isinstance(value, list) else [value]) if key == "@nest" else ()
-            yield from chain.from_iterable(item.properties() for item in nested if isinstance(item, _Object))
+            yield from chain.from_iterable(
+                item.properties() for item in nested if isinstance(item, _Object)
+            )
             yield key, value
 
 
@@ -91,7 +93,10 @@ def annotations_in(content: Content, token: str) -> AnnotationReading:
     Never raises."""
     if not content.is_markup or not (_has_name(content.octets) or content.has_written_letters):
         return AnnotationReading()
-    scripts = islice((script for script in content.scripts(JSON_LD) if _has_name(_octets(script[0]).lower())), MAX_SCRIPTS + 1)
+    scripts = islice(
+        (script for script in content.scripts(JSON_LD) if _has_name(_octets(script[0]).lower())),
+        MAX_SCRIPTS + 1,
+    )
     return _annotations((list(scripts), token.lower()))
 
 
@@ -111,8 +116,12 @@ def _read(page: tuple[list[tuple[str, int]], str]) -> AnnotationReading:
                     raise ValueError(f"there are more than {MAX_ANNOTATIONS} annotations")
                 node_line = line and line + script.count("\n", 0, node.start)
                 if _is_addressed(node, token, findings, node_line):
-                    directives = _directives(node, DirectiveValue(None, node_line, len(addressed)), findings)
-                    addressed.append(Annotation(directives, node_line, _shown(script[node.start : node.end])))
+                    directives = _directives(
+                        node, DirectiveValue(None, node_line, len(addressed)), findings
+                    )
+                    addressed.append(
+                        Annotation(directives, node_line, _shown(script[node.start : node.end]))
+                    )
         except ValueError as error:
             message = "an annotation cannot be read, so every use of the page is refused: {}"
             findings.report("automation.json-ld", message, _octets(str(error)), line=line)
@@ -164,7 +173,12 @@ def _nodes(script: str) -> Iterator[_Object]:
     while values:
         value = values.pop()
         if isinstance(value, _Object):
-            names = {name for key, written in value.pairs if key in _TYPE_KEYS for name in _type_names(written)}
+            names = {
+                name
+                for key, written in value.pairs
+                if key in _TYPE_KEYS
+                for name in _type_names(written)
+            }
             if TYPE in names:
                 yield value
             elif odd := next((name for name in names if name.lower() == TYPE.lower()), ""):
@@ -184,7 +198,9 @@ def _spans(script: str) -> list[tuple[int, int]]:
             nodes += 1
             opened.append(match.start())
             if len(opened) > MAX_DEPTH or nodes > MAX_NODES:
-                raise ValueError(f"it has more than {MAX_DEPTH} levels, or {MAX_NODES} objects and arrays")
+                raise ValueError(
+                    f"it has more than {MAX_DEPTH} levels, or {MAX_NODES} objects and arrays"
+                )
         elif opened and match[0] in ("}", "]"):
             start = opened.pop()
             if match[0] == "}":
@@ -243,12 +259,24 @@ def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> b
     """True where the annotation binds the agent: it names no user agent, or this one, or what it names cannot be read."""
     user_agents = [value for key, value in node.properties() if _name(key) == "useragent"]
     try:
-        agents = [trimmed(agent).decode() for value in user_agents for agent in _text_value(value).split(b",")]
+        agents = [
+            trimmed(agent).decode()
+            for value in user_agents
+            for agent in _text_value(value).split(b",")
+        ]
     except (TypeError, ValueError):
-        findings.report("automation.agent", "a userAgent that cannot be read: the annotation binds every agent", line=line)
+        findings.report(
+            "automation.agent",
+            "a userAgent that cannot be read: the annotation binds every agent",
+            line=line,
+        )
         return True
     tokens = [PRODUCT_TOKEN.match(agent) for agent in agents]
-    return not user_agents or "*" in agents or any(match[0].lower() == token for match in tokens if match)
+    return (
+        not user_agents
+        or "*" in agents
+        or any(match[0].lower() == token for match in tokens if match)
+    )
 
 
 def _directives(node: _Object, source: DirectiveValue[None], findings: Findings) -> Directives:
@@ -257,20 +285,40 @@ def _directives(node: _Object, source: DirectiveValue[None], findings: Findings)
     for key, value in node.properties():
         name, quoted = _name(key), _octets(key)
         if name in WITHOUT_EFFECT:
-            findings.report("automation.annotation", "`{}` has no effect in an annotation", quoted, line=source.line)
+            findings.report(
+                "automation.annotation",
+                "`{}` has no effect in an annotation",
+                quoted,
+                line=source.line,
+            )
         elif name in _DIRECTIVES:
             directive = _DIRECTIVES[name]
             values = by_field.setdefault(directive.field, [])
             if values:
-                findings.report("automation.repeated", "`{}` stands more than once: all hold together", quoted, line=source.line)
+                findings.report(
+                    "automation.repeated",
+                    "`{}` stands more than once: all hold together",
+                    quoted,
+                    line=source.line,
+                )
             odd: bytes | None = b""
             try:
-                parsed, odd = directive.parse(_text_value(value)) if len(values) < MAX_REPEATED else (directive.strictest, b"")
+                parsed, odd = (
+                    directive.parse(_text_value(value))
+                    if len(values) < MAX_REPEATED
+                    else (directive.strictest, b"")
+                )
             except (TypeError, ValueError):
                 parsed = directive.strictest
             if odd is not None:
-                message = f"`{{}}` in `{{}}` {directive.otherwise}" if odd else f"a value of `{{}}` {directive.otherwise}"
-                findings.report("automation.value", message, *filter(None, (odd, quoted)), line=source.line)
+                message = (
+                    f"`{{}}` in `{{}}` {directive.otherwise}"
+                    if odd
+                    else f"a value of `{{}}` {directive.otherwise}"
+                )
+                findings.report(
+                    "automation.value", message, *filter(None, (odd, quoted)), line=source.line
+                )
             if len(values) <= MAX_REPEATED:
                 values.append(source._replace(value=parsed))
     return Directives(**{field: tuple(values) for field, values in by_field.items()})

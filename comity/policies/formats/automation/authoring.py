@@ -5,7 +5,12 @@ from __future__ import annotations
 from comity.policies.formats.authoring import Authoring, Directive
 from comity.policies.formats.automation.annotation import TYPE, WITHOUT_EFFECT
 from comity.policies.formats.automation.checks import check_site
-from comity.policies.formats.automation.directives import ALLOW_XHR, API_AUTOMATION, METHODS, SESSION_VALIDATION
+from comity.policies.formats.automation.directives import (
+    ALLOW_XHR,
+    API_AUTOMATION,
+    METHODS,
+    SESSION_VALIDATION,
+)
 from comity.policies.formats.automation.fixes import FIXES
 from comity.policies.formats.automation.words import MECHANISMS
 
@@ -18,9 +23,17 @@ _LINES = (
         "To which URLs the group applies: a path and all beneath it, or a pattern",
         "path",
     ),
-    Directive("host", f"{_CORE} scope-and-applicability", "To which host of the site the group applies", "host"),
     Directive(
-        "user-agent", f"{_CORE} scope-and-applicability", "Whom the group binds: product tokens, or `*` for anybody", "agent"
+        "host",
+        f"{_CORE} scope-and-applicability",
+        "To which host of the site the group applies",
+        "host",
+    ),
+    Directive(
+        "user-agent",
+        f"{_CORE} scope-and-applicability",
+        "Whom the group binds: product tokens, or `*` for anybody",
+        "agent",
     ),
     Directive(
         "allowed-methods",
@@ -35,23 +48,59 @@ _LINES = (
         "purpose",
     ),
     Directive(
-        "allowed-automations", f"{_EXT} section-3.2", "With which tools requests may be made; without it, with none", "mechanism"
+        "allowed-automations",
+        f"{_EXT} section-3.2",
+        "With which tools requests may be made; without it, with none",
+        "mechanism",
     ),
     Directive(
-        "api-automation", f"{_EXT} section-3.3", "Whether requests to APIs may be made; without it, none", "api-automation"
+        "api-automation",
+        f"{_EXT} section-3.3",
+        "Whether requests to APIs may be made; without it, none",
+        "api-automation",
     ),
-    Directive("allow-xhr", f"{_EXT} section-3.3", "Whether requests of scripts may be made; without it, none", "allow-xhr"),
-    Directive("disallow-fetch-from", f"{_EXT} section-3.3", "From which pages scripts must not make requests", "path"),
+    Directive(
+        "allow-xhr",
+        f"{_EXT} section-3.3",
+        "Whether requests of scripts may be made; without it, none",
+        "allow-xhr",
+    ),
+    Directive(
+        "disallow-fetch-from",
+        f"{_EXT} section-3.3",
+        "From which pages scripts must not make requests",
+        "path",
+    ),
     Directive(
         "require-human-initiated-session",
         f"{_EXT} section-3.4",
         "Whether requests need a session that a person has begun",
         "boolean",
     ),
-    Directive("session-validation", f"{_EXT} section-3.4", "What a session has to carry", "session-validation"),
-    Directive("session-ttl", f"{_EXT} section-3.4", "How old a session may be, such as `30m` or `1h`", "duration"),
-    Directive("request-limit", f"{_EXT} section-3.1", "How many requests may be made in a time, such as `60/minute`", "rate"),
-    Directive("concurrent-limit", f"{_EXT} section-3.1", "How many requests may be made at a time", "number"),
+    Directive(
+        "session-validation",
+        f"{_EXT} section-3.4",
+        "What a session has to carry",
+        "session-validation",
+    ),
+    Directive(
+        "session-ttl",
+        f"{_EXT} section-3.4",
+        "How old a session may be, such as `30m` or `1h`",
+        "duration",
+    ),
+    Directive(
+        "request-limit",
+        f"{_EXT} section-3.1",
+        "How many requests may be made in a time, such as `60/minute`",
+        "rate",
+    ),
+    Directive(
+        "concurrent-limit",
+        f"{_EXT} section-3.1",
+        "How many requests may be made at a time",
+        "number",
+    ),
 )
 
 
@@ -62,7 +111,14 @@ def _member_name(directive: Directive) -> str:
 
 
 _MEMBERS = tuple(
-    Directive(_member_name(line), f"{_EXT} section-3.5", line.summary.partition(";")[0], line.value, (TYPE,), "member")
+    Directive(
+        _member_name(line),
+        f"{_EXT} section-3.5",
+        line.summary.partition(";")[0],
+        line.value,
+        (TYPE,),
+        "member",
+    )
     for line in _LINES
     if line.name.replace("-", "") not in WITHOUT_EFFECT
 )
@@ -78,15 +134,27 @@ _METHODS = {
     "TRACE": "asks for what was sent",
     "CONNECT": "opens a tunnel",
 }
-_OF_API = {"none": "no requests", "with-key-only": "requests that have a key", "open": "any requests"}
+_OF_API = {
+    "none": "no requests",
+    "with-key-only": "requests that have a key",
+    "open": "any requests",
+}
 _OF_XHR = {"none": "no requests", "read-only": "GET alone", "open": "any requests"}
-_OF_SESSIONS = {"cookie-based": "a cookie", "token-based": "a token", "oauth": "a bearer token of OAuth", "none": "nothing"}
+_OF_SESSIONS = {
+    "cookie-based": "a cookie",
+    "token-based": "a token",
+    "oauth": "a bearer token of OAuth",
+    "none": "nothing",
+}
 
 AUTHORING = Authoring(
     directives=(
         *_LINES,
         Directive(
-            TYPE, f"{_EXT} section-3.5", "What a page says of requests that it makes or leads to, in JSON-LD", form="member"
+            TYPE,
+            f"{_EXT} section-3.5",
+            "What a page says of requests that it makes or leads to, in JSON-LD",
+            form="member",
         ),
         *_MEMBERS,
     ),

@@ -47,7 +47,14 @@ def records(text: bytes) -> Iterator[Record]:
         if match:
             value = match[match.lastindex or 0].rstrip(b" \t")
             start = match.start(match.lastindex or 0)
-            yield Record(match[1].decode("ascii").lower(), value, lines.number, start + 1, match.start(1) + 1, record is not None)
+            yield Record(
+                match[1].decode("ascii").lower(),
+                value,
+                lines.number,
+                start + 1,
+                match.start(1) + 1,
+                record is not None,
+            )
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
@@ -62,7 +69,9 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     while line := lines.read():
         if match := SLASHES.match(line):
             message = "`//` begins no comment. Write `#`."
-            remarks.report("automation.unknown", message, line=lines.number, column=match.end() - 1, length=2)
+            remarks.report(
+                "automation.unknown", message, line=lines.number, column=match.end() - 1, length=2
+            )
     groups = file.automation.groups
     _check_shadowed(remarks, groups)
     _check_hosts(remarks, groups, files.origin)
@@ -75,21 +84,46 @@ def _check_record(remarks: Remarks, record: Record) -> None:
     if not record.is_known:
         name = record.name.encode()
         near = nearest(record.name, NAMES)
-        message = f"`{{}}` is no directive: write `{near}`" if near else "`{}` is no directive: it says nothing"
-        remarks.report("automation.unknown", message, name, line=record.line, column=record.name_column, length=len(name))
+        message = (
+            f"`{{}}` is no directive: write `{near}`"
+            if near
+            else "`{}` is no directive: it says nothing"
+        )
+        remarks.report(
+            "automation.unknown",
+            message,
+            name,
+            line=record.line,
+            column=record.name_column,
+            length=len(name),
+        )
     elif record.name == "scope":
         for pattern in url_patterns(record.value):
             if odd := oddity(pattern):
                 column = record.column + record.value.find(pattern)
                 message = f"`{{}}` probably matches nothing: {literal(odd)}"
-                remarks.report("automation.pattern", message, pattern, line=record.line, column=column, length=len(pattern))
+                remarks.report(
+                    "automation.pattern",
+                    message,
+                    pattern,
+                    line=record.line,
+                    column=column,
+                    length=len(pattern),
+                )
     elif record.name == "allowed-automations":
         for match in re.finditer(rb"[^ \t,]++", record.value):
             word = match[0].decode("utf-8", "replace").lower()
             if word not in MECHANISMS and (near := nearest(word, MECHANISMS)):
                 column = record.column + match.start()
                 message = f"`{{}}` is a word of nobody's: write `{near}`"
-                remarks.report("automation.word", message, match[0], line=record.line, column=column, length=len(match[0]))
+                remarks.report(
+                    "automation.word",
+                    message,
+                    match[0],
+                    line=record.line,
+                    column=column,
+                    length=len(match[0]),
+                )
 
 
 SLASHES = re.compile(rb"[ \t]*+//")  # that begin no comment in any of these files
@@ -102,7 +136,9 @@ _EVERYWHERE = (("", "/"), ("", "*"), ("", "/*"))
 def _check_shadowed(remarks: Remarks, groups: tuple[Group, ...]) -> None:
     """Groups that never speak, as others of the same rank stand below them."""
     last: dict[tuple[Any, ...], Group] = {}
-    interned: dict[frozenset[str], frozenset[str]] = {}  # equal ones are one: a group has many scopes, and each is compared
+    interned: dict[
+        frozenset[str], frozenset[str]
+    ] = {}  # equal ones are one: a group has many scopes, and each is compared
     of_groups = [_selectors(group, interned) for group in groups]
     for group, selectors in zip(groups, of_groups, strict=True):
         last.update(dict.fromkeys(selectors, group))
@@ -124,7 +160,9 @@ def _agents(group: Group) -> frozenset[str]:
     return _ANYBODY if group.agents is None or "*" in group.agents else group.agents
 
 
-def _selectors(group: Group, interned: dict[frozenset[str], frozenset[str]]) -> list[tuple[Any, ...]]:
+def _selectors(
+    group: Group, interned: dict[frozenset[str], frozenset[str]]
+) -> list[tuple[Any, ...]]:
     """Return a selector for each scope of a group: hosts, agents and the scope. `interned`: sets, each under itself."""
     agents = _agents(group) if group.agents is None else group.agents
     agents = interned.setdefault(agents, agents)
@@ -138,7 +176,9 @@ def _selectors(group: Group, interned: dict[frozenset[str], frozenset[str]]) -> 
 def _check_hosts(remarks: Remarks, groups: tuple[Group, ...], origin: str) -> None:
     """Groups for other hosts, where some group is for this one: else it may be a file that is on no site yet."""
     host = host_pattern(origin.partition("://")[2])
-    matching = [group.hosts is not None and exactness_of(group.hosts, host) is not None for group in groups]
+    matching = [
+        group.hosts is not None and exactness_of(group.hosts, host) is not None for group in groups
+    ]
     for group, is_here in zip(groups, matching, strict=True):
         if any(matching) and group.hosts and not is_here:
             message = f"the group is for another host than {host}: it says nothing here, as each host has a file of its own"
@@ -161,21 +201,41 @@ def _without_effect(directives: Directives) -> Iterator[tuple[int, str]]:
     if methods and not frozenset.intersection(*(directive.value for directive in methods)):
         for name in directives._fields:
             if name != "allowed_methods" and (values := getattr(directives, name)):
-                yield values[0].line, f"line {methods[0].line} permits no method: every request is refused, whatever is said here"
+                yield (
+                    values[0].line,
+                    f"line {methods[0].line} permits no method: every request is refused, whatever is said here",
+                )
         return
-    if directives.disallow_fetch_from and all(value.value == "none" for value in directives.allow_xhr):
-        cause = f"line {directives.allow_xhr[0].line} refuses" if directives.allow_xhr else "without allow-xhr the group refuses"
-        yield directives.disallow_fetch_from[0].line, f"{cause} all requests of scripts: from which pages makes no difference"
+    if directives.disallow_fetch_from and all(
+        value.value == "none" for value in directives.allow_xhr
+    ):
+        cause = (
+            f"line {directives.allow_xhr[0].line} refuses"
+            if directives.allow_xhr
+            else "without allow-xhr the group refuses"
+        )
+        yield (
+            directives.disallow_fetch_from[0].line,
+            f"{cause} all requests of scripts: from which pages makes no difference",
+        )
 
 
 def _check_limits(remarks: Remarks, directives: Directives) -> None:
     limits = [limit for limit in directives.request_limit if limit.value and limit.value.requests]
     for limit in limits:
-        others = (other for other in limits if limit.value and other.value and _is_beyond(limit.value, other.value))
+        others = (
+            other
+            for other in limits
+            if limit.value and other.value and _is_beyond(limit.value, other.value)
+        )
         if other := next(others, None):
-            message = f"who keeps to the limit of line {other.line} keeps to this one: it limits nothing"
+            message = (
+                f"who keeps to the limit of line {other.line} keeps to this one: it limits nothing"
+            )
             remarks.report("automation.slack-limit", message, line=limit.line)
-    lines = [limit.line for limit in directives.request_limit if limit.value and not limit.value.requests]
+    lines = [
+        limit.line for limit in directives.request_limit if limit.value and not limit.value.requests
+    ]
     lines += [limit.line for limit in directives.concurrent_limit if not limit.value]
     for line in lines:
         message = "a limit of zero refuses every request: leave it out, or write `allowed-methods:` with no method to refuse them"
@@ -188,4 +248,7 @@ def _is_beyond(limit: Window, other: Window) -> bool:
         return False
     if other.seconds >= limit.seconds:
         return limit.requests >= other.requests
-    return limit.requests * other.seconds >= other.requests * limit.seconds and limit.seconds % other.seconds == 0
+    return (
+        limit.requests * other.seconds >= other.requests * limit.seconds
+        and limit.seconds % other.seconds == 0
+    )

@@ -9,7 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from comity.policies.formats.automation.directives import METHODS, SESSION_VALIDATION, Directives, DirectiveValue, UrlPattern
+from comity.policies.formats.automation.directives import (
+    METHODS,
+    SESSION_VALIDATION,
+    Directives,
+    DirectiveValue,
+    UrlPattern,
+)
 from comity.policies.syntax.printable import printable
 
 NOTHING = "no requests"
@@ -33,7 +39,12 @@ def conditions(directives: Directives) -> Iterator[ToldCondition]:
     told = chain(
         _told("automation.purpose", directives.allowed_purposes, _purposes),
         _told("automation.method", directives.allowed_methods, _methods, absent=NOTHING),
-        _told("automation.mechanism", directives.allowed_automations, _automations, absent="no requests with tools"),
+        _told(
+            "automation.mechanism",
+            directives.allowed_automations,
+            _automations,
+            absent="no requests with tools",
+        ),
         _api(directives),
         _told("automation.xhr", directives.allow_xhr, _xhr, absent="no requests by scripts"),
         _told("automation.fetch-from", directives.disallow_fetch_from, _pages),
@@ -46,7 +57,9 @@ def conditions(directives: Directives) -> Iterator[ToldCondition]:
     return (condition for condition in told if condition.words)
 
 
-def _told(rule: str, stated: Sequence[DirectiveValue[Any]], words_of: Any, *, absent: str = "") -> Iterator[ToldCondition]:
+def _told(
+    rule: str, stated: Sequence[DirectiveValue[Any]], words_of: Any, *, absent: str = ""
+) -> Iterator[ToldCondition]:
     """Yield the words of a directive. `absent`: where the group leaves it out."""
     for directive in stated:
         yield ToldCondition(rule, words_of(directive.value), directive)
@@ -71,11 +84,19 @@ def _purposes(allowed: frozenset[str]) -> str:
 
 
 def _methods(allowed: frozenset[str]) -> str:
-    return f"only {_listed(sorted(allowed, key=METHODS.index), 'and')} requests" if allowed else NOTHING
+    return (
+        f"only {_listed(sorted(allowed, key=METHODS.index), 'and')} requests"
+        if allowed
+        else NOTHING
+    )
 
 
 def _automations(allowed: frozenset[str]) -> str:
-    return f"with tools only requests by {_listed(sorted(allowed), 'or')}" if allowed else "no requests with tools"
+    return (
+        f"with tools only requests by {_listed(sorted(allowed), 'or')}"
+        if allowed
+        else "no requests with tools"
+    )
 
 
 def _api(directives: Directives) -> Iterator[ToldCondition]:
@@ -89,7 +110,9 @@ def _api(directives: Directives) -> Iterator[ToldCondition]:
 
 
 def _xhr(value: str) -> str:
-    return {"open": "", "read-only": "requests by scripts only with GET"}.get(value, "no requests by scripts")
+    return {"open": "", "read-only": "requests by scripts only with GET"}.get(
+        value, "no requests by scripts"
+    )
 
 
 def _pages(patterns: tuple[UrlPattern, ...]) -> str:
@@ -110,17 +133,29 @@ def _validation(value: str) -> str:
         return ""
     credential = SESSION_VALIDATION.get(value)
     words = {"cookie": "a cookie", "token": "a token", "bearer": "a bearer token"}
-    return f"in a session only requests with {words[credential]}" if credential else "no requests in a session"
+    return (
+        f"in a session only requests with {words[credential]}"
+        if credential
+        else "no requests in a session"
+    )
 
 
 def _ttl(ttl: Any) -> str:
-    return f"in a session only requests until {ttl.total_seconds():g} s after it began" if ttl else "no requests in a session"
+    return (
+        f"in a session only requests until {ttl.total_seconds():g} s after it began"
+        if ttl
+        else "no requests in a session"
+    )
 
 
 def _rate(window: Any) -> str:
     if window is None:
         return "requests only as slowly as can be, as the limit cannot be read"
-    return f"at most {_counted(window.requests)} in {window.seconds:g} s" if window.requests else NOTHING
+    return (
+        f"at most {_counted(window.requests)} in {window.seconds:g} s"
+        if window.requests
+        else NOTHING
+    )
 
 
 def _concurrency(number: int) -> str:

@@ -14,11 +14,26 @@ T = TypeVar("T")
 
 
 PATH = "/automation-preferences.txt"  # core draft, file-location-and-format
-METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")  # core, formal-syntax
+METHODS = (
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "DELETE",
+    "PATCH",
+    "OPTIONS",
+    "TRACE",
+    "CONNECT",
+)  # core, formal-syntax
 API_AUTOMATION = ("none", "with-key-only", "open")  # extension section-3.3
 ALLOW_XHR = ("none", "read-only", "open")  # extension section-3.3
 # Extension section-3.4, and what of comity.policies.answers.request.CREDENTIALS each asks for.
-SESSION_VALIDATION = {"cookie-based": "cookie", "token-based": "token", "oauth": "bearer", "none": ""}
+SESSION_VALIDATION = {
+    "cookie-based": "cookie",
+    "token-based": "token",
+    "oauth": "bearer",
+    "none": "",
+}
 
 NOWHERE = "?"  # instead of a host that cannot be read: no host is so named
 
@@ -49,9 +64,15 @@ class Directives(NamedTuple):
     allow_xhr: tuple[DirectiveValue[str], ...] = ()  # of ALLOW_XHR
     disallow_fetch_from: tuple[DirectiveValue[tuple[UrlPattern, ...]], ...] = ()
     require_human_initiated_session: tuple[DirectiveValue[bool], ...] = ()
-    session_validation: tuple[DirectiveValue[str], ...] = ()  # of SESSION_VALIDATION; "": unreadable, no session satisfies it
-    session_ttl: tuple[DirectiveValue[timedelta | None], ...] = ()  # None: unreadable, no session is permitted
-    request_limit: tuple[DirectiveValue[Window | None], ...] = ()  # None: unreadable, as slow as the operator's settings allow
+    session_validation: tuple[
+        DirectiveValue[str], ...
+    ] = ()  # of SESSION_VALIDATION; "": unreadable, no session satisfies it
+    session_ttl: tuple[
+        DirectiveValue[timedelta | None], ...
+    ] = ()  # None: unreadable, no session is permitted
+    request_limit: tuple[
+        DirectiveValue[Window | None], ...
+    ] = ()  # None: unreadable, as slow as the operator's settings allow
     concurrent_limit: tuple[DirectiveValue[int], ...] = ()
 
 
@@ -60,8 +81,14 @@ class Group(NamedTuple):
 
     line: int  # of its first line, 1-based
     offset: int  # where that starts in the text
-    scopes: tuple[UrlPattern, ...]  # (): none is written; `/`, which any group with a matching scope outranks
-    hosts: tuple[str, ...] | None  # as `host_pattern` makes them; None: absent, the whole host; (): none that can be read
-    agents: frozenset[str] | None  # product tokens, lower case, or "*"; None: absent, all; empty: nobody
+    scopes: tuple[
+        UrlPattern, ...
+    ]  # (): none is written; `/`, which any group with a matching scope outranks
+    hosts: (
+        tuple[str, ...] | None
+    )  # as `host_pattern` makes them; None: absent, the whole host; (): none that can be read
+    agents: (
+        frozenset[str] | None
+    )  # product tokens, lower case, or "*"; None: absent, all; empty: nobody
     directives: Directives
     key: str = ""  # of a group with limits: digest of its scopes, hosts and agents, the same in every process

@@ -42,7 +42,11 @@ class AutomationFile(File):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return (*media_type_findings(self.fetched, self.url), *self.automation.findings) if self.automation else ()
+        return (
+            (*media_type_findings(self.fetched, self.url), *self.automation.findings)
+            if self.automation
+            else ()
+        )
 
 
 def preferences_of(site: SiteFiles) -> AutomationFile:

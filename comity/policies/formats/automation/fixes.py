@@ -39,7 +39,11 @@ def comment_markup(draft: Draft, finding: Finding) -> Fix | None:
 def _commented(draft: Draft, line: int, column: int) -> tuple[Edit, ...]:
     rest = draft.line(line)[column + 3 :].strip(b" \t")
     text = rest.removesuffix(b"-->").rstrip(b" \t") if rest.count(b"-->") == 1 else rest
-    return (draft.replaced(line, column, len(draft.line(line)) - column + 1, b"# " + text if text else b"#"),)
+    return (
+        draft.replaced(
+            line, column, len(draft.line(line)) - column + 1, b"# " + text if text else b"#"
+        ),
+    )
 
 
 def leave_out_repetition(draft: Draft, finding: Finding) -> Fix | None:

@@ -17,7 +17,13 @@ from typing import Any, NamedTuple
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.decision import Finding
 from comity.policies.answers.fetched import Fetched
-from comity.policies.formats.automation.directives import NOWHERE, Directives, DirectiveValue, Group, UrlPattern
+from comity.policies.formats.automation.directives import (
+    NOWHERE,
+    Directives,
+    DirectiveValue,
+    Group,
+    UrlPattern,
+)
 from comity.policies.formats.automation.value_syntax import (
     DIRECTIVES,
     SPACE,
@@ -38,7 +44,11 @@ MAX_VALUES = 200  # items of a list
 MAX_ITEMS = 20_000  # of all lists of a file; equal ones count once
 MAX_REPEATED = 16  # times that a directive may stand in a group
 
-SELECTORS = (b"scope", b"host", b"user-agent")  # to what and to whom a group applies; several of one count as one list
+SELECTORS = (
+    b"scope",
+    b"host",
+    b"user-agent",
+)  # to what and to whom a group applies; several of one count as one list
 
 
 class Automation(NamedTuple):
@@ -55,14 +65,18 @@ class Automation(NamedTuple):
 
 def _strictest(name: bytes) -> tuple[Any, str]:
     """Return the most restrictive value of a directive that is not written as it has to be, and the advice."""
-    return DIRECTIVES[name].strictest, f"write `{name.decode()}:` and its value, with nothing but a space between"
+    return DIRECTIVES[
+        name
+    ].strictest, f"write `{name.decode()}:` and its value, with nothing but a space between"
 
 
 # core, file-location-and-format
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # HTAB is white space in the formal syntax
 _END = re.compile(EOL)
-_CHARSET = re.compile(rb"(?:.*;)?[ \t]*charset=\"?utf-8\"?[ \t]*(?:;.*)?", re.IGNORECASE | re.DOTALL)
+_CHARSET = re.compile(
+    rb"(?:.*;)?[ \t]*charset=\"?utf-8\"?[ \t]*(?:;.*)?", re.IGNORECASE | re.DOTALL
+)
 
 
 def rejection(fetched: Fetched) -> str:
@@ -85,7 +99,9 @@ def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
     """The findings on the type with which a site serves a file that is read."""
     content_type = fetched.header(b"Content-Type")
     media_type, _, parameters = content_type.partition(b";")
-    if not content_type or (media_type.strip().lower() == b"text/plain" and _CHARSET.fullmatch(parameters)):
+    if not content_type or (
+        media_type.strip().lower() == b"text/plain" and _CHARSET.fullmatch(parameters)
+    ):
         return ()
     message = f"the media type is {printable(content_type)}, not text/plain; charset=utf-8"
     return (Finding(rule="automation.media-type", message=message, url=url),)
@@ -98,7 +114,9 @@ _NAMES = b"|".join((*SELECTORS, *DIRECTIVES))
 _WHITE = rb"(?:[ \t]|%s)" % INVISIBLE.pattern
 _NAME = rb"%s*+(?i:%s)(?=%s|[:#\r\n]|\Z)" % (_WHITE, _NAMES, _WHITE)
 # LENIENT: no colon. Prose that begins with such a word is no directive, where the word is one of SELECTORS.
-RECORD = re.compile(rb"%s*+((?i:%s))(?:%s*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % (_WHITE, _NAMES, _WHITE))
+RECORD = re.compile(
+    rb"%s*+((?i:%s))(?:%s*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % (_WHITE, _NAMES, _WHITE)
+)
 _NO_COLON = ("automation.colon", "without its colon")
 _UNSEEN_BESIDE = ("automation.invisible", "beside something that cannot be seen")
 _WORDS = re.compile(rb"[^ \t,]++(?:[ \t]*+,[ \t]*+[^ \t,]++)*+[ \t]*+")
@@ -118,18 +136,31 @@ class _Open:
     scopes: list[UrlPattern] = field(default_factory=list)
     hosts: list[str] | None = None
     agents: set[str] | None = None
-    values_by_name: dict[bytes, list[DirectiveValue[Any]]] = field(default_factory=dict)  # by the name of the directive
+    values_by_name: dict[bytes, list[DirectiveValue[Any]]] = field(
+        default_factory=dict
+    )  # by the name of the directive
 
     @property
     def is_continuing(self) -> bool:
         return not self.scopes and self.hosts is None and self.agents is None
 
     def closed(self) -> Group:
-        directives = Directives(**{DIRECTIVES[name].field: tuple(values) for name, values in self.values_by_name.items()})
+        directives = Directives(
+            **{
+                DIRECTIVES[name].field: tuple(values)
+                for name, values in self.values_by_name.items()
+            }
+        )
         key = ""
         if directives.request_limit or directives.concurrent_limit:
-            selectors = (sorted(set(self.scopes)), sorted(set(self.hosts or ())), sorted(self.agents or ()))
-            key = blake2b(repr([list(map(tuple, selectors[0])), *selectors[1:]]).encode(), digest_size=8).hexdigest()
+            selectors = (
+                sorted(set(self.scopes)),
+                sorted(set(self.hosts or ())),
+                sorted(self.agents or ()),
+            )
+            key = blake2b(
+                repr([list(map(tuple, selectors[0])), *selectors[1:]]).encode(), digest_size=8
+            ).hexdigest()
         return Group(
             line=self.line,
             offset=self.offset,
@@ -143,7 +174,10 @@ class _Open:
 
 def is_plain(record: re.Match[bytes]) -> bool:
     """Return whether a line has its colon, and nothing that cannot be seen beside its name."""
-    before, between = record.string[record.start() : record.start(1)], record.string[record.end(1) : record.end(2)]
+    before, between = (
+        record.string[record.start() : record.start(1)],
+        record.string[record.end(1) : record.end(2)],
+    )
     return record[2] is not None and not (before + between).strip(b" \t:")
 
 
@@ -169,13 +203,16 @@ class _Reader:
         self._items_left = MAX_ITEMS
         self._line = b""  # the one that is read
         self._name_at = self._value_at = 0  # where they start in it
-        self._cache: dict[tuple[bytes, bytes], ParsedValue] = {}  # name and value -> what has been read; most groups say the same
+        self._cache: dict[
+            tuple[bytes, bytes], ParsedValue
+        ] = {}  # name and value -> what has been read; most groups say the same
 
     def read(self, cut: bool) -> Automation:
         complete = not cut
         if cut:
             self._findings.report(
-                "automation.limit", f"only the whole lines in the first {len(self._lines.text)} octets are read"
+                "automation.limit",
+                f"only the whole lines in the first {len(self._lines.text)} octets are read",
             )
         self._markup()
         try:
@@ -184,7 +221,9 @@ class _Reader:
             self._end_block()
         except _LimitError as full:
             complete = False
-            self._findings.report("automation.limit", f"{full}: nothing is read from here on", line=self._lines.number)
+            self._findings.report(
+                "automation.limit", f"{full}: nothing is read from here on", line=self._lines.number
+            )
             with suppress(_LimitError):
                 self._end_block()  # what is read of it counts
         for group in self._groups:
@@ -192,14 +231,18 @@ class _Reader:
                 message = "the group has no scope: it applies where no other one does"
                 self._findings.report("automation.scope", message, line=group.line)
         self._findings.sort(key=lambda finding: finding.line or maxsize)
-        return Automation(tuple(group.closed() for group in self._groups), complete, tuple(self._findings))
+        return Automation(
+            tuple(group.closed() for group in self._groups), complete, tuple(self._findings)
+        )
 
     def _markup(self) -> None:
         text = self._lines.text
         first = _MARKUP.search(text)
         if first:
             message = f"lines of markup, {len(_MARKUP.findall(text))} in all, are ignored: a comment begins with #"
-            self._findings.report("automation.markup", message, line=1 + len(_END.findall(text, 0, first.start())))
+            self._findings.report(
+                "automation.markup", message, line=1 + len(_END.findall(text, 0, first.start()))
+            )
 
     def _read(self) -> bool:
         """ParsedValue one line, and whatever before it says nothing. False at the end of the text."""
@@ -219,19 +262,33 @@ class _Reader:
             raise _LimitError(f"the line has more than {MAX_LINE} octets")
         if b"<!--" in value:
             value = value.partition(b"<!--")[0]
-            self._report("automation.markup", "markup after a value is ignored: a comment begins with #")
+            self._report(
+                "automation.markup", "markup after a value is ignored: a comment begins with #"
+            )
         if not is_plain(match):
             rule, problem = _UNSEEN_BESIDE if colon else _NO_COLON
-            ends = "it counts all the same" if name in SELECTORS else "it has its most restrictive value"
+            ends = (
+                "it counts all the same"
+                if name in SELECTORS
+                else "it has its most restrictive value"
+            )
             self._report(rule, f"`{{}}` is written {problem}: {ends}", name, of_name=True)
         self._record(name, is_plain(match), value.rstrip(b" \t"))
         return True
 
-    def _report(self, rule: str, message: str, quoted: bytes = b"", *, of_name: bool = False) -> None:
+    def _report(
+        self, rule: str, message: str, quoted: bytes = b"", *, of_name: bool = False
+    ) -> None:
         """About the text that is quoted: a part of the value, or the name."""
         start = self._name_at if of_name else self._line.find(quoted, self._value_at)
         column = start + 1 if quoted else 0
-        self._findings.report(rule, message, *([quoted] if "{}" in message else ()), line=self._lines.number, column=column)
+        self._findings.report(
+            rule,
+            message,
+            *([quoted] if "{}" in message else ()),
+            line=self._lines.number,
+            column=column,
+        )
 
     def _record(self, name: bytes, is_as_specified: bool, value: bytes) -> None:
         if self._block is None:
@@ -244,7 +301,11 @@ class _Reader:
             self._agents(self._block, value)
         else:
             parsed, advice = self._directive(name, value) if is_as_specified else _strictest(name)
-            self._state(self._block, name, DirectiveValue(parsed, self._lines.number, self._lines.line_start, advice))
+            self._state(
+                self._block,
+                name,
+                DirectiveValue(parsed, self._lines.number, self._lines.line_start, advice),
+            )
 
     def _scope(self, block: _Open, value: bytes) -> None:
         value = self._trimmed(value)
@@ -264,16 +325,26 @@ class _Reader:
             self._count_hosts(sum(bool(host) for host, _ in (pattern, *of_host)))
             block.scopes += pattern, *of_host
             if pattern.host == NOWHERE:
-                self._report("automation.scope", "`{}` names no host: it matches nothing", pattern_text)
+                self._report(
+                    "automation.scope", "`{}` names no host: it matches nothing", pattern_text
+                )
             elif not pattern.host and not pattern_text.startswith((b"/", b"*")):
                 self._report("automation.scope", "`{}` is read as with a leading /", pattern_text)
             if SPACE.search(pattern_text):
-                self._report("automation.scope", "`{}` has white space, which is read as part of the URL", pattern_text)
+                self._report(
+                    "automation.scope",
+                    "`{}` has white space, which is read as part of the URL",
+                    pattern_text,
+                )
 
     def _host(self, block: _Open, value: bytes) -> None:
         hosts = self._names(value)
         if len(hosts) != 1:
-            message = "these are several hosts: any of them is meant" if hosts else "the host is empty: it counts as not written"
+            message = (
+                "these are several hosts: any of them is meant"
+                if hosts
+                else "the host is empty: it counts as not written"
+            )
             self._report("automation.host", message)
         self._count_hosts(len(hosts))
         for host_text in hosts:
@@ -281,7 +352,11 @@ class _Reader:
             block.hosts = block.hosts or []
             if host.startswith("."):  # LENIENT: as it is written for cookies and proxies
                 block.hosts += host[1:], f"*{host}"
-                self._report("automation.host", f"`{{}}` is read as {host[1:]} and the hosts below it", host_text)
+                self._report(
+                    "automation.host",
+                    f"`{{}}` is read as {host[1:]} and the hosts below it",
+                    host_text,
+                )
             elif host:
                 block.hosts.append(host)
             else:
@@ -312,14 +387,18 @@ class _Reader:
     def _trimmed(self, value: bytes) -> bytes:
         name = trimmed(value)
         if name != value:
-            self._report("automation.invisible", "what cannot be seen around `{}` is left out", name)
+            self._report(
+                "automation.invisible", "what cannot be seen around `{}` is left out", name
+            )
         return name
 
     def _count_items(self, value: bytes) -> None:
         number = value.count(b",") + 1
         self._items_left -= number
         if number > MAX_VALUES or self._items_left < 0:
-            raise _LimitError(f"the list has more than {MAX_VALUES} values, or all lists more than {MAX_ITEMS}")
+            raise _LimitError(
+                f"the list has more than {MAX_VALUES} values, or all lists more than {MAX_ITEMS}"
+            )
 
     def _count_hosts(self, number: int) -> None:
         self._hosts_left -= number
@@ -337,7 +416,9 @@ class _Reader:
             return parsed, ""
         otherwise, advice = DIRECTIVES[name].otherwise, DIRECTIVES[name].advice(odd)
         message = f"{otherwise}. {advice[0].upper()}{advice[1:]}" if advice else otherwise
-        self._report("automation.value", f"`{{}}` {message}" if odd else f"an empty value {message}", odd)
+        self._report(
+            "automation.value", f"`{{}}` {message}" if odd else f"an empty value {message}", odd
+        )
         return parsed, advice
 
     def _state(self, block: _Open, name: bytes, value: DirectiveValue[Any]) -> None:
@@ -358,7 +439,9 @@ class _Reader:
         if block is None or (block.is_continuing and not block.values_by_name):
             return
         if block.is_continuing and self._groups:
-            message = "the block names no scope, host or user-agent: it continues the group before it"
+            message = (
+                "the block names no scope, host or user-agent: it continues the group before it"
+            )
             self._findings.report("automation.continued", message, line=block.line)
             for name, values in block.values_by_name.items():
                 for value in values:

@@ -13,7 +13,14 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from comity.policies.answers.request import API, XHR, Facts, Session
-from comity.policies.formats.automation.directives import PATH, SESSION_VALIDATION, Directives, DirectiveValue, Group, UrlPattern
+from comity.policies.formats.automation.directives import (
+    PATH,
+    SESSION_VALIDATION,
+    Directives,
+    DirectiveValue,
+    Group,
+    UrlPattern,
+)
 from comity.policies.formats.automation.grammar import Automation
 from comity.policies.formats.automation.value_syntax import host_pattern
 from comity.policies.syntax.path_patterns import PatternIndex, covers, normal_target, sample
@@ -29,11 +36,19 @@ def host_matches(pattern: str, host: str) -> bool:
 def _matches(pattern: str, host: str) -> bool:
     if pattern == host:
         return True
-    name, _, port = pattern.partition(":") if not pattern.startswith("[") else pattern.partition("]:")
-    host_name, _, own_port = host.partition(":") if not host.startswith("[") else host.partition("]:")
+    name, _, port = (
+        pattern.partition(":") if not pattern.startswith("[") else pattern.partition("]:")
+    )
+    host_name, _, own_port = (
+        host.partition(":") if not host.startswith("[") else host.partition("]:")
+    )
     if port and port != own_port:
         return False
-    return covers(f"{name}$", host_name) if "*" in name else name.removesuffix("]") == host_name.removesuffix("]")
+    return (
+        covers(f"{name}$", host_name)
+        if "*" in name
+        else name.removesuffix("]") == host_name.removesuffix("]")
+    )
 
 
 class _Scopes:
@@ -42,7 +57,8 @@ class _Scopes:
     def __init__(self, scopes: list[tuple[str, bool, int]]) -> None:
         """`scopes`: pattern, whether the group names the agent, number of the group; of equals the first decides."""
         self._index = PatternIndex(
-            [pattern for pattern, _, _ in scopes], [number for number, (_, by_name, _) in enumerate(scopes) if by_name]
+            [pattern for pattern, _, _ in scopes],
+            [number for number, (_, by_name, _) in enumerate(scopes) if by_name],
         )
         self._groups = array("H", (group for _, _, group in scopes))
 
@@ -62,12 +78,17 @@ class Rules:
         """`host`: of the site's origin, with its port unless it is the default one."""
         self._groups = automation.groups
         token, host = token.lower(), host_pattern(host) or host.lower()
-        by_host: dict[bool, list[tuple[str, bool, int]]] = {True: [], False: []}  # whether the host is named exactly
+        by_host: dict[bool, list[tuple[str, bool, int]]] = {
+            True: [],
+            False: [],
+        }  # whether the host is named exactly
         rest: list[tuple[bool, bool, int]] = []  # groups without a scope
         self.has_limits = False  # whether one of them states limits
         for number, group in reversed(list(enumerate(self._groups))):  # the later one wins
             exactness = exactness_of(group.hosts, host)
-            if exactness is None or not (group.agents is None or "*" in group.agents or token in group.agents):
+            if exactness is None or not (
+                group.agents is None or "*" in group.agents or token in group.agents
+            ):
                 continue
             by_name = group.agents is not None and token in group.agents
             if group.directives.request_limit or group.directives.concurrent_limit:
@@ -78,7 +99,9 @@ class Rules:
                 scope_exactness = exactness_of((scope.host,), host) if scope.host else False
                 if scope_exactness is not None:
                     by_host[exactness or scope_exactness].append((scope.path, by_name, number))
-        self._scopes = [_Scopes(by_host[exactness]) for exactness in (True, False) if by_host[exactness]]
+        self._scopes = [
+            _Scopes(by_host[exactness]) for exactness in (True, False) if by_host[exactness]
+        ]
         self._rest = [number for *_, number in sorted(rest, reverse=True)]
         self.is_stating = bool(self._scopes or self._rest)  # whether anything may bind the agent
 
@@ -96,7 +119,9 @@ class Rules:
     def speaking(self) -> Iterator[tuple[Group, tuple[UrlPattern, ...]]]:
         """Yield each group that speaks for any target, with the scopes for which it does; (): for what no scope covers."""
         for group in self._groups:
-            scopes = tuple(scope for scope in group.scopes if self._group(sample(scope.path)) is group)
+            scopes = tuple(
+                scope for scope in group.scopes if self._group(sample(scope.path)) is group
+            )
             if scopes or (not group.scopes and self._group(sample("/")) is group):
                 yield group, scopes
 
@@ -142,9 +167,15 @@ def refusals(
     parts = (
         *(policy.method(method.upper()) for method in (facts.method, *facts.overriding)),
         policy.purposes({purpose.lower() for purpose in purposes}),
-        policy.automations({automation.lower() for automation in facts.automations}) if facts.automations else (),
+        policy.automations({automation.lower() for automation in facts.automations})
+        if facts.automations
+        else (),
         policy.api(has_key=facts.has_key) if API in facts.kinds else (),
-        *(policy.xhr(method.upper(), facts.referer, host) for method in (facts.method, *facts.overriding) if XHR in facts.kinds),
+        *(
+            policy.xhr(method.upper(), facts.referer, host)
+            for method in (facts.method, *facts.overriding)
+            if XHR in facts.kinds
+        ),
         policy.session(facts.session, now),
         policy.limits(),
     )
@@ -163,12 +194,22 @@ class _Policy:
         self._of_group = group.directives if group else Directives()
         self._added = annotation
 
-    def _refused(self, rule: str, name: str, is_refusing: Callable[[Any], bool], *, replaces: bool = False) -> Iterator[Refusal]:
+    def _refused(
+        self, rule: str, name: str, is_refusing: Callable[[Any], bool], *, replaces: bool = False
+    ) -> Iterator[Refusal]:
         """`replaces`: what the annotation states stands instead of what the group does."""
         added = getattr(self._added, name)
         if not (replaces and added):
-            yield from (Refusal(rule, directive) for directive in getattr(self._of_group, name) if is_refusing(directive.value))
-        yield from (Refusal(rule, directive, from_annotation=True) for directive in added if is_refusing(directive.value))
+            yield from (
+                Refusal(rule, directive)
+                for directive in getattr(self._of_group, name)
+                if is_refusing(directive.value)
+            )
+        yield from (
+            Refusal(rule, directive, from_annotation=True)
+            for directive in added
+            if is_refusing(directive.value)
+        )
 
     def _absent(self, rule: str, *directives: object) -> Iterator[Refusal]:
         if not (self._is_silent or any(directives)):
@@ -186,38 +227,61 @@ class _Policy:
     def purposes(self, purposes: set[str]) -> Iterator[Refusal]:
         """Core, purpose-declaration. All must be listed; who declares none is not one of those that are."""
         return self._refused(
-            "automation.purpose", "allowed_purposes", lambda allowed: not purposes or not purposes <= allowed, replaces=True
+            "automation.purpose",
+            "allowed_purposes",
+            lambda allowed: not purposes or not purposes <= allowed,
+            replaces=True,
         )
 
     def automations(self, automations: set[str]) -> Iterator[Refusal]:
         """Extension section-3.2. All must be listed; without the directive none is."""
         rule = "automation.mechanism"
-        yield from self._refused(rule, "allowed_automations", lambda allowed: not automations <= allowed, replaces=True)
-        yield from self._absent(rule, self._of_group.allowed_automations, self._added.allowed_automations)
+        yield from self._refused(
+            rule, "allowed_automations", lambda allowed: not automations <= allowed, replaces=True
+        )
+        yield from self._absent(
+            rule, self._of_group.allowed_automations, self._added.allowed_automations
+        )
 
     def api(self, *, has_key: bool) -> Iterator[Refusal]:
         """Extension section-3.3: without the directive "none"."""
         yield from self._refused("automation.api", "api_automation", lambda value: value == "none")
         yield from self._absent("automation.api", self._of_group.api_automation)
-        yield from self._refused("automation.key", "api_automation", lambda value: value == "with-key-only" and not has_key)
+        yield from self._refused(
+            "automation.key",
+            "api_automation",
+            lambda value: value == "with-key-only" and not has_key,
+        )
 
     def xhr(self, method: str, referer: str | None, host: str) -> Iterator[Refusal]:
         """Extension section-3.3: without the directive `allow-xhr` is "none"."""
         permitting = ("open", "read-only") if method == "GET" else ("open",)
-        yield from self._refused("automation.xhr", "allow_xhr", lambda value: value not in permitting)
+        yield from self._refused(
+            "automation.xhr", "allow_xhr", lambda value: value not in permitting
+        )
         yield from self._absent("automation.xhr", self._of_group.allow_xhr)
-        yield from self._refused("automation.fetch-from", "disallow_fetch_from", lambda pages: _is_among(referer, pages, host))
+        yield from self._refused(
+            "automation.fetch-from",
+            "disallow_fetch_from",
+            lambda pages: _is_among(referer, pages, host),
+        )
 
     def session(self, session: Session | None, now: datetime) -> Iterator[Refusal]:
         """Extension section-3.4. Validation and TTL speak of the session that a request has; they demand none."""
         is_human = session is not None and session.human_initiated
-        yield from self._refused("automation.session", "require_human_initiated_session", lambda value: value and not is_human)
+        yield from self._refused(
+            "automation.session",
+            "require_human_initiated_session",
+            lambda value: value and not is_human,
+        )
         if session:
             age = now - session.started_at if session.started_at else None
             yield from self._refused(
                 "automation.session-validation",
                 "session_validation",
-                lambda value: value != "none" and SESSION_VALIDATION.get(value) not in session.carries,
+                lambda value: (
+                    value != "none" and SESSION_VALIDATION.get(value) not in session.carries
+                ),
             )
             yield from self._refused(  # of one that begins later, by a clock that was set back, nobody knows the age
                 "automation.session-ttl",
@@ -233,7 +297,11 @@ class _Policy:
             for directive in directives.request_limit
             if directive.value and not directive.value.requests
         )
-        yield from (Refusal("automation.none", directive) for directive in directives.concurrent_limit if not directive.value)
+        yield from (
+            Refusal("automation.none", directive)
+            for directive in directives.concurrent_limit
+            if not directive.value
+        )
 
 
 def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> bool:
@@ -247,7 +315,8 @@ def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> 
     page_host, targets = host_pattern(origin), tuple(map(normal_target, spellings(page or "")))
     host = host_pattern(host) or page_host
     return any(
-        host_matches(pattern.host or host, page_host) and any(covers(pattern.path, target) for target in targets)
+        host_matches(pattern.host or host, page_host)
+        and any(covers(pattern.path, target) for target in targets)
         for pattern in patterns
     )
 

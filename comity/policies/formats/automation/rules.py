@@ -4,7 +4,9 @@ from comity.policies.answers.rule import ALLOWS, ERROR, FINDING, INFO, REFUSES, 
 
 RULES = {
     "automation.allow": Rule(
-        ALLOWS, "draft-liao-aipref-autoctl-core-01 http-method-restrictions", "the group that speaks permits the request"
+        ALLOWS,
+        "draft-liao-aipref-autoctl-core-01 http-method-restrictions",
+        "the group that speaks permits the request",
     ),
     "automation.method": Rule(
         REFUSES,
@@ -25,7 +27,10 @@ RULES = {
         depends_on_request=True,
     ),
     "automation.api": Rule(
-        REFUSES, "draft-liao-aipref-autoctl-ext section-3.3", "API automation is not permitted", depends_on_request=True
+        REFUSES,
+        "draft-liao-aipref-autoctl-ext section-3.3",
+        "API automation is not permitted",
+        depends_on_request=True,
     ),
     "automation.key": Rule(
         REFUSES,
@@ -68,7 +73,9 @@ RULES = {
         depends_on_request=True,
     ),
     "automation.none": Rule(
-        REFUSES, "draft-liao-aipref-autoctl-ext section-3.1", "the number of requests that are permitted is zero"
+        REFUSES,
+        "draft-liao-aipref-autoctl-ext section-3.1",
+        "the number of requests that are permitted is zero",
     ),
     "automation.unreachable": Rule(
         REFUSES,
@@ -94,7 +101,9 @@ RULES = {
         "the value of a user-agent line is more than product tokens, or none",
     ),
     "automation.annotation": Rule(
-        FINDING, "draft-liao-aipref-autoctl-ext section-3.5", "a directive has no effect in an annotation of a page"
+        FINDING,
+        "draft-liao-aipref-autoctl-ext section-3.5",
+        "a directive has no effect in an annotation of a page",
     ),
     "automation.colon": Rule(
         FINDING,
@@ -109,7 +118,9 @@ RULES = {
         severity=INFO,
     ),
     "automation.host": Rule(
-        FINDING, "draft-liao-aipref-autoctl-core-01 scope-and-applicability", "a host that is none, or more than one"
+        FINDING,
+        "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
+        "a host that is none, or more than one",
     ),
     "automation.invisible": Rule(
         FINDING,
@@ -118,7 +129,10 @@ RULES = {
         severity=ERROR,
     ),
     "automation.limit": Rule(
-        FINDING, "draft-liao-aipref-autoctl-core-01 security-considerations", "there is more than is read", severity=ERROR
+        FINDING,
+        "draft-liao-aipref-autoctl-core-01 security-considerations",
+        "there is more than is read",
+        severity=ERROR,
     ),
     "automation.markup": Rule(
         FINDING,
@@ -163,7 +177,11 @@ RULES = {
         "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
         "a group for another host stands in the file of this one",
     ),
-    "automation.pattern": Rule(FINDING, "draft-liao-aipref-autoctl-core-01 formal-syntax", "a scope probably matches nothing"),
+    "automation.pattern": Rule(
+        FINDING,
+        "draft-liao-aipref-autoctl-core-01 formal-syntax",
+        "a scope probably matches nothing",
+    ),
     "automation.shadowed": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
@@ -175,7 +193,17 @@ RULES = {
         "a limit that nobody reaches who keeps to another one",
         severity=INFO,
     ),
-    "automation.unknown": Rule(FINDING, "draft-liao-aipref-autoctl-core-01 formal-syntax", "a line has the name of no directive"),
-    "automation.word": Rule(FINDING, "draft-liao-aipref-autoctl-ext section-3.2", "a misspelled mechanism"),
-    "automation.zero": Rule(FINDING, "draft-liao-aipref-autoctl-ext section-3.1", "a limit of zero refuses every request"),
+    "automation.unknown": Rule(
+        FINDING,
+        "draft-liao-aipref-autoctl-core-01 formal-syntax",
+        "a line has the name of no directive",
+    ),
+    "automation.word": Rule(
+        FINDING, "draft-liao-aipref-autoctl-ext section-3.2", "a misspelled mechanism"
+    ),
+    "automation.zero": Rule(
+        FINDING,
+        "draft-liao-aipref-autoctl-ext section-3.1",
+        "a limit of zero refuses every request",
+    ),
 }

@@ -67,7 +67,9 @@ def url_pattern(value: bytes) -> UrlPattern:
     """A pattern of URLs. What begins with neither `/`, `*` nor a scheme is read as with a leading `/`."""
     absolute = ABSOLUTE.match(value)
     if absolute is None:
-        return UrlPattern("", normal_pattern(value if value.startswith((b"/", b"*")) else b"/" + value))
+        return UrlPattern(
+            "", normal_pattern(value if value.startswith((b"/", b"*")) else b"/" + value)
+        )
     rest = value[absolute.end() :]
     host = host_pattern(absolute[1].decode("utf-8", "replace")) or NOWHERE
     return UrlPattern(host, normal_pattern(rest if rest.startswith(b"/") else b"/" + rest))
@@ -80,11 +82,17 @@ def scope_patterns(scope: bytes) -> tuple[UrlPattern, ...]:
 
 def page_patterns(page: bytes) -> tuple[UrlPattern, ...]:
     """Return those of a page: scripts are of pages of any host, so what begins with no `/` may begin with one."""
-    return (url_pattern(page), *(_with_host(page) if page.startswith(b"//") or not page.startswith(b"/") else ()))
+    return (
+        url_pattern(page),
+        *(_with_host(page) if page.startswith(b"//") or not page.startswith(b"/") else ()),
+    )
 
 
 def _with_host(value: bytes) -> Iterator[UrlPattern]:
-    if not ABSOLUTE.match(value) and (pattern := url_pattern(b"https://" + value.removeprefix(b"//"))).host != NOWHERE:
+    if (
+        not ABSOLUTE.match(value)
+        and (pattern := url_pattern(b"https://" + value.removeprefix(b"//"))).host != NOWHERE
+    ):
         yield pattern
 
 
@@ -102,12 +110,19 @@ def url_patterns(value: bytes) -> list[bytes]:
 _COUNT = re.compile(r"[0-9]+")
 _RATE = re.compile(r"([0-9]+)/(second|minute|hour|day)")
 _DURATION = re.compile(r"([0-9]+)([smhd])")
-_DURATIONS = {"s": (1, 86400), "m": (60, 1440), "h": (3600, 168), "d": (DAY, 365)}  # seconds, greatest value
+_DURATIONS = {
+    "s": (1, 86400),
+    "m": (60, 1440),
+    "h": (3600, 168),
+    "d": (DAY, 365),
+}  # seconds, greatest value
 SPACE = re.compile(rb"[ \t]")
 _TOKEN = re.compile(rb"[!-~]+")  # purpose-token, automation-token
 _EVERY_PAGE = (UrlPattern("*", "/"),)
 
-ParsedValue = tuple[Any, bytes | None]  # a value, and the first part of it that cannot be read; None: all can
+ParsedValue = tuple[
+    Any, bytes | None
+]  # a value, and the first part of it that cannot be read; None: all can
 
 
 def items(value: bytes) -> list[bytes]:
@@ -141,7 +156,9 @@ def _tokens(value: bytes) -> ParsedValue:
 
 
 def _methods(value: bytes) -> ParsedValue:
-    methods = {item: item.upper().decode("latin-1") for item in items(value)}  # of ASCII: to Unicode `poſt` is POST
+    methods = {
+        item: item.upper().decode("latin-1") for item in items(value)
+    }  # of ASCII: to Unicode `poſt` is POST
     return frozenset(methods.values()).intersection(METHODS), next(
         (item for item in methods if methods[item] not in METHODS), None
     )
@@ -149,13 +166,21 @@ def _methods(value: bytes) -> ParsedValue:
 
 def _pages(value: bytes) -> ParsedValue:
     pages = [page for item in items(value) if (page := trimmed(item))]
-    odd = next((page for page in pages if url_pattern(page).host == NOWHERE or SPACE.search(page)), None)
-    return (tuple(chain.from_iterable(map(page_patterns, pages))), None) if odd is None else (_EVERY_PAGE, odd)
+    odd = next(
+        (page for page in pages if url_pattern(page).host == NOWHERE or SPACE.search(page)), None
+    )
+    return (
+        (tuple(chain.from_iterable(map(page_patterns, pages))), None)
+        if odd is None
+        else (_EVERY_PAGE, odd)
+    )
 
 
 def _choice(values: Iterable[str], strictest: str) -> Callable[[bytes], ParsedValue]:
     allowed = {value.encode(): value for value in values}
-    return lambda value: (allowed[value.lower()], None) if value.lower() in allowed else (strictest, value)
+    return lambda value: (
+        (allowed[value.lower()], None) if value.lower() in allowed else (strictest, value)
+    )
 
 
 def _boolean(value: bytes) -> ParsedValue:
@@ -206,7 +231,9 @@ class Directive(NamedTuple):
     parse: Callable[[bytes], ParsedValue]  # of the value without white space around it
     strictest: Any  # the most restrictive value
     otherwise: str  # what is said of a part that cannot be read
-    advice: Callable[[bytes], str] = _no_advice  # what to write instead of a value that cannot be read
+    advice: Callable[[bytes], str] = (
+        _no_advice  # what to write instead of a value that cannot be read
+    )
 
     @property
     def field(self) -> str:
@@ -220,12 +247,36 @@ DIRECTIVES = {
         Directive("allowed-methods", _methods, frozenset(), "is no method: it permits none"),
         Directive("allowed-purposes", _tokens, frozenset(), "is no purpose: it permits none"),
         Directive("allowed-automations", _tokens, frozenset(), "is no mechanism: it permits none"),
-        Directive("api-automation", _choice(API_AUTOMATION, "none"), "none", f"is none of {', '.join(API_AUTOMATION)}"),
-        Directive("allow-xhr", _choice(ALLOW_XHR, "none"), "none", f"is none of {', '.join(ALLOW_XHR)}"),
-        Directive("disallow-fetch-from", _pages, _EVERY_PAGE, "is no URL pattern: every page is meant"),
-        Directive("require-human-initiated-session", _boolean, True, "is neither true nor false: it counts as true"),
-        Directive("session-validation", _choice(SESSION_VALIDATION, ""), "", f"is none of {', '.join(SESSION_VALIDATION)}"),
-        Directive("session-ttl", _session_ttl, None, "is no duration within 86400s, 1440m, 168h or 365d: no session will do"),
+        Directive(
+            "api-automation",
+            _choice(API_AUTOMATION, "none"),
+            "none",
+            f"is none of {', '.join(API_AUTOMATION)}",
+        ),
+        Directive(
+            "allow-xhr", _choice(ALLOW_XHR, "none"), "none", f"is none of {', '.join(ALLOW_XHR)}"
+        ),
+        Directive(
+            "disallow-fetch-from", _pages, _EVERY_PAGE, "is no URL pattern: every page is meant"
+        ),
+        Directive(
+            "require-human-initiated-session",
+            _boolean,
+            True,
+            "is neither true nor false: it counts as true",
+        ),
+        Directive(
+            "session-validation",
+            _choice(SESSION_VALIDATION, ""),
+            "",
+            f"is none of {', '.join(SESSION_VALIDATION)}",
+        ),
+        Directive(
+            "session-ttl",
+            _session_ttl,
+            None,
+            "is no duration within 86400s, 1440m, 168h or 365d: no session will do",
+        ),
         Directive(
             "request-limit",
             _request_limit,
@@ -233,6 +284,12 @@ DIRECTIVES = {
             "is no number for a second, minute, hour or day: the pace is the slowest",
             _request_limit_advice,
         ),
-        Directive("concurrent-limit", _concurrent_limit, 1, "is no number: it counts as 1", _concurrent_limit_advice),
+        Directive(
+            "concurrent-limit",
+            _concurrent_limit,
+            1,
+            "is no number: it counts as 1",
+            _concurrent_limit_advice,
+        ),
     )
 }

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.authoring import Remarks
-from comity.policies.formats.content_signals.signals import LABELS, LEVELS, NAMES, Signal, line_signals, members
+from comity.policies.formats.content_signals.signals import (
+    LABELS,
+    LEVELS,
+    NAMES,
+    Signal,
+    line_signals,
+    members,
+)
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.file import lines_of, robots_of
@@ -16,7 +23,10 @@ from comity.policies.syntax.suspicions import nearest
 
 # Words of other vocabularies -> the signal that says nearly the same
 _SYNONYMS = {
-    **dict.fromkeys(("train-ai", "ai", "genai", "train-genai", "train", "ai-training", "noai", "tdm"), "ai-train"),
+    **dict.fromkeys(
+        ("train-ai", "ai", "genai", "train-genai", "train", "ai-training", "noai", "tdm"),
+        "ai-train",
+    ),
     **dict.fromkeys(("ai-use", "inference", "ai-output", "ai-inference", "input"), "ai-input"),
     "index": "search",
 }
@@ -43,7 +53,14 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
             if word := suggestions.get(key):
                 column, length = _key_position(line, key, robots)
                 message = f"`{{}}` is no signal: write `{word}=no` or `{word}=yes`"
-                remarks.report("content-signal.label", message, key.encode(), line=line.line, column=column, length=length)
+                remarks.report(
+                    "content-signal.label",
+                    message,
+                    key.encode(),
+                    line=line.line,
+                    column=column,
+                    length=length,
+                )
         if line.group < 0:
             speaks = "permits nothing" if line.group == IN_ACAP else "speaks to everybody"
             message = f"it stands in no group, and {speaks}: write it below `User-agent: *`"
@@ -57,7 +74,9 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
 def _key_position(line: ExtensionLine, key: str, robots: Robots) -> tuple[int, int]:
     """Return column and length of a key, which may be written with underscores."""
     start = line.value.lower().replace(b"_", b"-").find(key.encode())
-    return column_and_length(line, line.value[max(start, 0) : max(start, 0) + len(key.encode())], robots)
+    return column_and_length(
+        line, line.value[max(start, 0) : max(start, 0) + len(key.encode())], robots
+    )
 
 
 def _squeezed(value: bytes) -> bytes:
@@ -68,7 +87,10 @@ def _squeezed(value: bytes) -> bytes:
 def usual_form(value: bytes) -> bytes:
     """The value as its specification has it; b"" where that is not known to say the same."""
     signals = members(value)
-    is_known = all((value in ("yes", "no") and key in LABELS) or (key == "use" and value in LEVELS) for key, value in signals)
+    is_known = all(
+        (value in ("yes", "no") and key in LABELS) or (key == "use" and value in LEVELS)
+        for key, value in signals
+    )
     usual = ", ".join(f"{key}={value}" for key, value in signals).encode()
     return usual if is_known and signals and line_signals(usual) == line_signals(value) else b""
 
@@ -105,4 +127,6 @@ def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks
                         if rule == "content-signal.contradiction"
                         else f"`{{}}` is refused to others by line {refusing.line}, and some readers take that for everybody's"
                     )
-                    remarks.report(rule, message, word.encode(), line=line.line, column=column, length=length)
+                    remarks.report(
+                        rule, message, word.encode(), line=line.line, column=column, length=length
+                    )

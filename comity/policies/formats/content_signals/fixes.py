@@ -18,7 +18,9 @@ def respell(draft: Draft, finding: Finding) -> Fix | None:
     indentation = len(name) - len(name.lstrip(b" \t"))
     length = len(name) - indentation + len(colon) + len(value.rstrip(b" \t"))
     text = b"Content-Signal: " + usual
-    return Fix(f"Write `{text.decode()}`", (draft.replaced(finding.line, indentation + 1, length, text),))
+    return Fix(
+        f"Write `{text.decode()}`", (draft.replaced(finding.line, indentation + 1, length, text),)
+    )
 
 
 FIXES = {"content-signal.spelling": respell}

@@ -3,15 +3,25 @@
 from comity.policies.answers.rule import ALLOWS, ERROR, FINDING, INFO, REFUSES, Rule
 
 RULES = {
-    "content-signal.allow": Rule(ALLOWS, "draft-romm-aipref-contentsignals usage-category-labels", "a Content Signal says `yes`"),
+    "content-signal.allow": Rule(
+        ALLOWS,
+        "draft-romm-aipref-contentsignals usage-category-labels",
+        "a Content Signal says `yes`",
+    ),
     "content-signal.disallow": Rule(
-        REFUSES, "draft-romm-aipref-contentsignals usage-category-labels", "a Content Signal says `no`"
+        REFUSES,
+        "draft-romm-aipref-contentsignals usage-category-labels",
+        "a Content Signal says `no`",
     ),
     "content-signal.fallback": Rule(
-        REFUSES, "comity, docs/content-signals.md", "a Content Signal for `*` says `no`, and the agent's own group has none"
+        REFUSES,
+        "comity, docs/content-signals.md",
+        "a Content Signal for `*` says `no`, and the agent's own group has none",
     ),
     "content-signal.whole-file": Rule(
-        REFUSES, "comity, docs/content-signals.md", "a Content Signal in the group of another agent says `no`"
+        REFUSES,
+        "comity, docs/content-signals.md",
+        "a Content Signal in the group of another agent says `no`",
     ),
     "content-signal.value": Rule(
         FINDING,
@@ -20,7 +30,9 @@ RULES = {
         severity=ERROR,
     ),
     "content-signal.contradiction": Rule(
-        FINDING, "draft-romm-aipref-contentsignals usage-category-labels", "a signal permits the use of what may not be fetched"
+        FINDING,
+        "draft-romm-aipref-contentsignals usage-category-labels",
+        "a signal permits the use of what may not be fetched",
     ),
     "content-signal.elsewhere": Rule(
         FINDING,
@@ -28,7 +40,9 @@ RULES = {
         "what a group permits is refused in the group of another agent: not all readers know that it is another's",
     ),
     "content-signal.label": Rule(
-        FINDING, "draft-romm-aipref-contentsignals usage-category-labels", "a word of another vocabulary, or nearly a signal"
+        FINDING,
+        "draft-romm-aipref-contentsignals usage-category-labels",
+        "a word of another vocabulary, or nearly a signal",
     ),
     "content-signal.outside": Rule(
         FINDING,

@@ -33,7 +33,9 @@ LEVELS = ("immediate", "reference", "full")
 _WORDS = frozenset((*LABELS, *(f"use-{level}" for level in LEVELS)))
 
 _VERDICTS = {"yes": Verdict.ALLOW, "no": Verdict.DENY}
-_PERHAPS = frozenset(("y", "true", "1", "allow"))  # meant as "yes": no permission, but no refusal either
+_PERHAPS = frozenset(
+    ("y", "true", "1", "allow")
+)  # meant as "yes": no permission, but no refusal either
 
 _WHOLE_SITE = ("/", "/*", "*")  # patterns
 
@@ -64,7 +66,9 @@ class _Signal(NamedTuple):
 class Signals:
     """The signals of one robots.txt to one agent. They have no path: each holds for the whole site."""
 
-    def __init__(self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = "") -> None:
+    def __init__(
+        self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = ""
+    ) -> None:
         self._robots = robots
         self._token = token
         self._findings = Findings(url)
@@ -76,7 +80,9 @@ class Signals:
             for signal in _read(line.value, line.source(url), self._findings):
                 if signal.word in words or len(words) < len(_WORDS) + MAX_UNKNOWN:
                     words.add(signal.word)
-                    self._signals.append(signal._replace(group=line.group, own_group=line_in_ended.group))
+                    self._signals.append(
+                        signal._replace(group=line.group, own_group=line_in_ended.group)
+                    )
 
     def statements(self) -> tuple[Statement, ...]:
         """One for each word of which something is said that counts: the first line that decides."""
@@ -95,7 +101,9 @@ class Signals:
         own_groups = frozenset(self._ended.groups_naming(self._token))
         # The readings: only the agent's groups speak, of which such a line may end the list of agents; those for `*` do where its
         # own have no such line; all lines speak.
-        fallback = [signal for signal in self._signals if signal.group in everybodys and not has_own]
+        fallback = [
+            signal for signal in self._signals if signal.group in everybodys and not has_own
+        ]
         readings = (
             ("content-signal.disallow", bound),
             ("content-signal.fallback", fallback),
@@ -105,12 +113,17 @@ class Signals:
         for rule, signals in readings:
             for word, verdict, source, *_ in signals:
                 if verdict is Verdict.DENY:
-                    statements.setdefault(word, Statement(f"content-signal:{word}", verdict, rule, source))
+                    statements.setdefault(
+                        word, Statement(f"content-signal:{word}", verdict, rule, source)
+                    )
         # What the agent's groups permit, every other reading permits too: each has their lines, and none refuses it here. A
         # record of ACAP may be another's.
         for word, verdict, source, _, own_group in bound:
             if verdict is Verdict.ALLOW and (own_group == BEFORE_ALL or own_group in own_groups):
-                statements.setdefault(word, Statement(f"content-signal:{word}", verdict, "content-signal.allow", source))
+                statements.setdefault(
+                    word,
+                    Statement(f"content-signal:{word}", verdict, "content-signal.allow", source),
+                )
         return tuple(statements.values())
 
     @cached_property
@@ -128,17 +141,25 @@ class Signals:
         """The findings for the file's author, contradictions among them."""
         if not self._signals:
             return tuple(self._findings)
-        refused = {statement.term: statement for statement in self._statements if statement.verdict is Verdict.DENY}
+        refused = {
+            statement.term: statement
+            for statement in self._statements
+            if statement.verdict is Verdict.DENY
+        }
         for word, verdict, source, *_ in self._bound[0]:
             refusal = refused.get(f"content-signal:{word}")
             if refusal and verdict is Verdict.ALLOW:
                 message = f"`{word}` is permitted here and refused by line {refusal.location.line}: it is refused"
                 self._findings.report("content-signal.contradiction", message, line=source.line)
-        permits = [statement for statement in self._statements if statement.verdict is Verdict.ALLOW]
+        permits = [
+            statement for statement in self._statements if statement.verdict is Verdict.ALLOW
+        ]
         rule = self._robots.for_agent(self._token).decide("/") if permits else None
         if rule and rule.verdict is Verdict.DENY and rule.path_pattern in _WHOLE_SITE:
             message = f"the site permits a use here and refuses by line {rule.line} to be fetched: it is not fetched"
-            self._findings.report("content-signal.contradiction", message, line=permits[0].location.line)
+            self._findings.report(
+                "content-signal.contradiction", message, line=permits[0].location.line
+            )
         return tuple(self._findings)
 
 
@@ -151,10 +172,14 @@ def field(
     findings = Findings(url)
     statements: dict[str, Statement] = {}
     for value in values:
-        for word, verdict, source, *_ in _read(value, Location(part=f"header {name}", text=printable(value)), findings):
+        for word, verdict, source, *_ in _read(
+            value, Location(part=f"header {name}", text=printable(value)), findings
+        ):
             rule = "content-signal.disallow" if verdict is Verdict.DENY else "content-signal.allow"
             statement = Statement(f"content-signal:{word}", verdict, rule, source)
-            if verdict is Verdict.DENY and (word not in statements or statements[word].verdict is Verdict.ALLOW):
+            if verdict is Verdict.DENY and (
+                word not in statements or statements[word].verdict is Verdict.ALLOW
+            ):
                 statements[word] = statement
             else:
                 statements.setdefault(word, statement)
@@ -168,7 +193,9 @@ class Signal(NamedTuple):
 
 def line_signals(value: bytes) -> list[Signal]:
     """The signals of one line or field."""
-    return [Signal(signal.word, signal.verdict) for signal in _read(value, Location(), Findings(""))]
+    return [
+        Signal(signal.word, signal.verdict) for signal in _read(value, Location(), Findings(""))
+    ]
 
 
 def members(value: bytes) -> list[tuple[str, str]]:
@@ -196,9 +223,16 @@ def _read(value: bytes, source: Location, findings: Findings) -> Iterator[_Signa
         elif key == "use":
             level = LEVELS.index(value_text) if value_text in LEVELS else -1
             if level < 0:
-                _report(findings, "`{}` is none of immediate, reference and full: none is permitted", member, source)
+                _report(
+                    findings,
+                    "`{}` is none of immediate, reference and full: none is permitted",
+                    member,
+                    source,
+                )
             for number, name in enumerate(LEVELS):
-                yield _Signal(f"use-{name}", Verdict.ALLOW if number <= level else Verdict.DENY, source)
+                yield _Signal(
+                    f"use-{name}", Verdict.ALLOW if number <= level else Verdict.DENY, source
+                )
         elif key not in LABELS:
             unknown += 1
             _report(findings, "`{}` is no signal that is known", member, source)
@@ -214,4 +248,6 @@ def _read(value: bytes, source: Location, findings: Findings) -> Iterator[_Signa
 
 
 def _report(findings: Findings, message: str, member: str, source: Location) -> None:
-    findings.report("content-signal.value", message, member.encode("utf-8", "replace"), line=source.line)
+    findings.report(
+        "content-signal.value", message, member.encode("utf-8", "replace"), line=source.line
+    )

@@ -9,13 +9,50 @@ from comity.policies.formats.robots.fixes import FIXES
 _AGENT = "User-agent"
 
 DIRECTIVES = (
-    Directive(_AGENT, "RFC 9309 section-2.2.1", "Begins a group: whom the rules after it bind", "agent"),
-    Directive("Disallow", "RFC 9309 section-2.2.2", "What begins with the path may not be fetched", "path", (_AGENT,)),
-    Directive("Allow", "RFC 9309 section-2.2.2", "What begins with the path may be fetched", "path", (_AGENT,)),
-    Directive("Sitemap", "RFC 9309 section-2.2.4", "Names a list of the site's pages, for every crawler", "url"),
-    Directive("Crawl-delay", "Crawl-delay (extension)", "The seconds between two requests", "seconds", (_AGENT,)),
-    Directive("Request-rate", "Request-rate (extension)", "The number of requests in a period", "rate", (_AGENT,)),
-    Directive("Visit-time", "Visit-time (extension)", "The hours of the day, in UTC, in which to come", "hours", (_AGENT,)),
+    Directive(
+        _AGENT, "RFC 9309 section-2.2.1", "Begins a group: whom the rules after it bind", "agent"
+    ),
+    Directive(
+        "Disallow",
+        "RFC 9309 section-2.2.2",
+        "What begins with the path may not be fetched",
+        "path",
+        (_AGENT,),
+    ),
+    Directive(
+        "Allow",
+        "RFC 9309 section-2.2.2",
+        "What begins with the path may be fetched",
+        "path",
+        (_AGENT,),
+    ),
+    Directive(
+        "Sitemap",
+        "RFC 9309 section-2.2.4",
+        "Names a list of the site's pages, for every crawler",
+        "url",
+    ),
+    Directive(
+        "Crawl-delay",
+        "Crawl-delay (extension)",
+        "The seconds between two requests",
+        "seconds",
+        (_AGENT,),
+    ),
+    Directive(
+        "Request-rate",
+        "Request-rate (extension)",
+        "The number of requests in a period",
+        "rate",
+        (_AGENT,),
+    ),
+    Directive(
+        "Visit-time",
+        "Visit-time (extension)",
+        "The hours of the day, in UTC, in which to come",
+        "hours",
+        (_AGENT,),
+    ),
 )
 
 VALUES = {

@@ -21,7 +21,13 @@ from comity.policies.formats.robots.misplaced import READ_ELSEWHERE, advice, joi
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
 from comity.policies.syntax.lines import EOL, line_ends
 from comity.policies.syntax.records import NAME, RULE_KINDS, Kind, Record, read_record
-from comity.policies.syntax.suspicions import INVISIBLE, nearest, several_names, suspicions, unquoted
+from comity.policies.syntax.suspicions import (
+    INVISIBLE,
+    nearest,
+    several_names,
+    suspicions,
+    unquoted,
+)
 
 # Lines of which nothing is to be said: by far the most.
 _PLAIN = (
@@ -33,7 +39,10 @@ _PLAIN = (
 _ODD = re.compile(rb"(?:%s)*+([^\r\n]*+(?:%s|\Z))" % (_PLAIN, EOL))
 _BLANK_LINES = re.compile(rb"(?>%s)(?:[ \t]*+(?>%s))++" % (EOL, EOL))
 # A record that is none, for what stands before it, or in the place of its colon.
-_HIDDEN = re.compile(rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)" % (INVISIBLE.pattern, NAME, INVISIBLE.pattern))
+_HIDDEN = re.compile(
+    rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)"
+    % (INVISIBLE.pattern, NAME, INVISIBLE.pattern)
+)
 _UNKNOWN = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z0-9_. -]{1,39}+):(?!//)")
 _TAG = re.compile(rb"[ \t]*+(<(?:!--|[!/?]?[A-Za-z])[^\r\n]*+)")
 _META = re.compile(rb"<meta\b[^>]*(?:bot\b|robots|tdm-)", re.IGNORECASE)
@@ -80,13 +89,19 @@ class _LineCheck:
         self._robots = robots
         self._remarks = remarks
         self._spellings = {
-            kind.value.decode(): kind.value.decode().capitalize() for kind in Kind if kind is not Kind.ACAP_CRAWLER
+            kind.value.decode(): kind.value.decode().capitalize()
+            for kind in Kind
+            if kind is not Kind.ACAP_CRAWLER
         }
         self._others = frozenset(others)
         self._spellings |= {name: name.title() for name in sorted(others)}
         self._suspicious = 0  # rules of which something is said
-        self._has_markup = False  # elements of HTML stand in it, and its styles and scripts are no records
-        self._meanings = dict.fromkeys(self._spellings, "")  # name -> the spelling of the one that was meant
+        self._has_markup = (
+            False  # elements of HTML stand in it, and its styles and scripts are no records
+        )
+        self._meanings = dict.fromkeys(
+            self._spellings, ""
+        )  # name -> the spelling of the one that was meant
 
     def check(self) -> None:
         text = self._robots.text
@@ -106,18 +121,34 @@ class _LineCheck:
         if record.unseen:
             message = "a character that cannot be seen stands beside `{}`, and others don't read the line so: take it out"
             column = line.lower().find(record.name) + 1
-            self._remarks.report("robots.invisible", message, record.name, line=number, column=column, length=len(record.name))
+            self._remarks.report(
+                "robots.invisible",
+                message,
+                record.name,
+                line=number,
+                column=column,
+                length=len(record.name),
+            )
         if record.kind is Kind.SITEMAP:
             if record.value and not _ABSOLUTE.match(record.value):
                 message = "`{}` is no absolute URL, and few read others: write it with https:// and the host"
                 self._report("robots.sitemap-url", message, record.value, record, line, number)
         elif record.kind is Kind.AGENT:
             self._check_agent(record, line, number)
-        elif record.kind in RULE_KINDS and record.value and not record.overlong and self._robots.group_at(offset) >= 0:
+        elif (
+            record.kind in RULE_KINDS
+            and record.value
+            and not record.overlong
+            and self._robots.group_at(offset) >= 0
+        ):
             self._check_rule(record, line, number)
 
-    def _report(self, rule: str, message: str, quoted: bytes, record: Record, line: bytes, number: int) -> None:
-        self._remarks.report(rule, message, quoted, line=number, column=record.column(line), length=len(record.value))
+    def _report(
+        self, rule: str, message: str, quoted: bytes, record: Record, line: bytes, number: int
+    ) -> None:
+        self._remarks.report(
+            rule, message, quoted, line=number, column=record.column(line), length=len(record.value)
+        )
 
     def _check_unread(self, line: bytes, number: int) -> None:
         if match := _HIDDEN.match(line):
@@ -126,10 +157,14 @@ class _LineCheck:
             column = match.start(2) + 1
             if INVISIBLE.search(before) or INVISIBLE.search(after):
                 message = "the line is not read, for a character that cannot be seen stands beside `{}`: take it out"
-                self._remarks.report("robots.invisible", message, name, line=number, column=column, length=len(name))
+                self._remarks.report(
+                    "robots.invisible", message, name, line=number, column=column, length=len(name)
+                )
             elif colon != b":":
                 message = "the line is not read: write `{}:`"
-                self._remarks.report("robots.colon", message, name, line=number, column=column, length=len(name))
+                self._remarks.report(
+                    "robots.colon", message, name, line=number, column=column, length=len(name)
+                )
         elif match := _UNKNOWN.match(line):
             self._check_unknown(match[1].rstrip(b" \t"), number, match.start(1) + 1)
         elif match := _TAG.match(line):
@@ -143,14 +178,27 @@ class _LineCheck:
         name = octets.decode().lower()
         if name in self._others or joined(name) in READ_ELSEWHERE or name.startswith("acap-"):
             return
-        rule, message, quoted = "robots.unread", "No known crawler reads `{}`. Delete the line, or put `#` before it.", b""
+        rule, message, quoted = (
+            "robots.unread",
+            "No known crawler reads `{}`. Delete the line, or put `#` before it.",
+            b"",
+        )
         if spelling := self._spelling(name):
-            rule, message, quoted = "robots.unknown", "`{}` is no record that is known: write `{}`", spelling.encode()
+            rule, message, quoted = (
+                "robots.unknown",
+                "`{}` is no record that is known: write `{}`",
+                spelling.encode(),
+            )
         elif remedy := advice(name):
-            rule, message = "robots.misplaced", f"No crawler reads `{{}}` in robots.txt. {literal(remedy)}"
+            rule, message = (
+                "robots.misplaced",
+                f"No crawler reads `{{}}` in robots.txt. {literal(remedy)}",
+            )
         elif self._has_markup:
             return
-        self._remarks.report(rule, message, octets, quoted, line=number, column=column, length=len(octets))
+        self._remarks.report(
+            rule, message, octets, quoted, line=number, column=column, length=len(octets)
+        )
 
     def _check_markup(self, tag: bytes, number: int, column: int) -> None:
         """Look at a line of HTML. Of a page that is not meant to be a robots.txt the first is enough."""
@@ -158,7 +206,14 @@ class _LineCheck:
         if is_meta or not self._has_markup:
             advice_ = "Write `{}` into the pages" if is_meta else "Take `{}` and the other tags out"
             message = f"No crawler reads HTML in robots.txt. {advice_}."
-            self._remarks.report("robots.misplaced", message, tag[:MAX_TAG], line=number, column=column, length=len(tag))
+            self._remarks.report(
+                "robots.misplaced",
+                message,
+                tag[:MAX_TAG],
+                line=number,
+                column=column,
+                length=len(tag),
+            )
         self._has_markup = self._has_markup or not is_meta
 
     def _spelling(self, name: str) -> str:
@@ -171,25 +226,53 @@ class _LineCheck:
         value = record.value
         if several := several_names(value):
             start, name = several
-            message, column = "`{}` is not named here: a User-agent line has one name", record.column(line) + start
-            self._remarks.report("robots.several-agents", message, name, line=number, column=column, length=len(name))
+            message, column = (
+                "`{}` is not named here: a User-agent line has one name",
+                record.column(line) + start,
+            )
+            self._remarks.report(
+                "robots.several-agents", message, name, line=number, column=column, length=len(name)
+            )
         elif unquoted(value) != value:
-            self._report("robots.quotes", "quotes are no part of a name: write `{}`", unquoted(value), record, line, number)
+            self._report(
+                "robots.quotes",
+                "quotes are no part of a name: write `{}`",
+                unquoted(value),
+                record,
+                line,
+                number,
+            )
         elif INVISIBLE.match(value):
             message = "a character that cannot be seen stands before the name, and nobody is named: write `{}`"
-            self._report("robots.invisible", message, INVISIBLE.sub(b"", value), record, line, number)
+            self._report(
+                "robots.invisible", message, INVISIBLE.sub(b"", value), record, line, number
+            )
 
     def _check_rule(self, record: Record, line: bytes, number: int) -> None:
         if self._suspicious >= MAX_SUSPICIOUS:
             return
         column, before = record.column(line), len(self._remarks)
         for kind, message, quoted, start, length in suspicions(record.value):
-            self._remarks.report(_OF_SUSPICION[kind], message, *quoted, line=number, column=column + start, length=length)
+            self._remarks.report(
+                _OF_SUSPICION[kind],
+                message,
+                *quoted,
+                line=number,
+                column=column + start,
+                length=length,
+            )
         end = column - 1 + len(record.value)
         if line[end : end + 1] == b"#" and line[end + 1 : end + 2].strip():
             message = "what follows `{}` is a comment: a fragment is never sent to a server, and a `#` in a path is written %23"
             fragment = line[end:].rstrip()
-            self._remarks.report("robots.fragment", message, record.value, line=number, column=end + 1, length=len(fragment))
+            self._remarks.report(
+                "robots.fragment",
+                message,
+                record.value,
+                line=number,
+                column=end + 1,
+                length=len(fragment),
+            )
         self._suspicious += len(self._remarks) > before
 
 
@@ -207,26 +290,38 @@ class _Rules:
             self.lines += rules.numbers
             self.groups += repeat(group, len(rules.patterns))
         self.allows = frozenset(allows)
-        self.first = dict(zip(reversed(self.patterns), range(len(self.patterns) - 1, -1, -1), strict=True))  # pattern -> rule
+        self.first = dict(
+            zip(reversed(self.patterns), range(len(self.patterns) - 1, -1, -1), strict=True)
+        )  # pattern -> rule
         self.allowed = frozenset(map(self.patterns.__getitem__, allows))
 
     @cached_property
     def refused(self) -> frozenset[str]:
         """The patterns of rules that are no Allow lines."""
-        return frozenset(pattern for rule, pattern in enumerate(self.patterns) if rule not in self.allows)
+        return frozenset(
+            pattern for rule, pattern in enumerate(self.patterns) if rule not in self.allows
+        )
 
 
 class _GroupCheck:
     """Looks at the rules of each group, and of all groups that bind the same agents."""
 
-    def __init__(self, robots: Robots, remarks: Remarks, speaking: frozenset[int], *, has_acap: bool) -> None:
+    def __init__(
+        self, robots: Robots, remarks: Remarks, speaking: frozenset[int], *, has_acap: bool
+    ) -> None:
         """`speaking`: groups in which other formats have lines."""
         self._robots = robots
         self._remarks = remarks
         self._speaking = speaking
-        self._has_acap = has_acap  # then a rule may be replaced, which only one of the same pattern is
-        self._groups: dict[str, dict[int, int]] = {}  # token -> its groups, and the line that names it there
-        self._bindings: dict[int, set[tuple[int, ...]]] = {}  # group -> with which groups together it binds agents
+        self._has_acap = (
+            has_acap  # then a rule may be replaced, which only one of the same pattern is
+        )
+        self._groups: dict[
+            str, dict[int, int]
+        ] = {}  # token -> its groups, and the line that names it there
+        self._bindings: dict[
+            int, set[tuple[int, ...]]
+        ] = {}  # group -> with which groups together it binds agents
         self._reported: set[int] = set()  # lines
 
     def check(self) -> None:
@@ -242,7 +337,9 @@ class _GroupCheck:
             rules_left -= sum(len(compiled[group].patterns) for group in combination)
             if rules_left < 0:
                 break
-            patterns = [pattern for group in combination for pattern in compiled[group].patterns[:2]]
+            patterns = [
+                pattern for group in combination for pattern in compiled[group].patterns[:2]
+            ]
             if len(patterns) > 1 or (patterns and patterns[0].endswith("*")):
                 self._check_rules(combination, compiled)
             rates = [line for group in combination for line in compiled[group].rate_lines]
@@ -252,7 +349,11 @@ class _GroupCheck:
     def _check_agents(self) -> None:
         text = b"\n" + self._robots.text
         number, before = 0, 0
-        previous = -1, 0, False  # of the agent line before: its group, where it ends, and whether it is for any agent
+        previous = (
+            -1,
+            0,
+            False,
+        )  # of the agent line before: its group, where it ends, and whether it is for any agent
         for match in _AGENT_LINE.finditer(text):
             record = read_record(match[1])
             if record is None or record.kind is not Kind.AGENT:
@@ -261,7 +362,9 @@ class _GroupCheck:
             number += line_ends(text, before, start)
             before = start
             group, is_for_any = self._robots.group_at(start - 1), record.value[:1] == b"*"
-            if (group, is_for_any) == (previous[0], not previous[2]) and _BLANK_LINES.fullmatch(text, previous[1], start):
+            if (group, is_for_any) == (previous[0], not previous[2]) and _BLANK_LINES.fullmatch(
+                text, previous[1], start
+            ):
                 message = "a blank line ends no list of agents: those above share the rules below"
                 self._remarks.report("robots.blank", message, line=number)
             previous = group, match.end(), is_for_any
@@ -270,7 +373,14 @@ class _GroupCheck:
                 if groups and group not in groups:
                     message = f"`{{}}` is named in line {next(iter(groups.values()))} too: the rules of both groups hold together"
                     column = record.column(match[1])
-                    self._remarks.report("robots.same-agent", message, token[0], line=number, column=column, length=len(token[0]))
+                    self._remarks.report(
+                        "robots.same-agent",
+                        message,
+                        token[0],
+                        line=number,
+                        column=column,
+                        length=len(token[0]),
+                    )
                 groups.setdefault(group, number)
 
     def _check_empty(self, compiled: dict[int, RuleLines]) -> None:
@@ -278,9 +388,17 @@ class _GroupCheck:
         if not compiled or max(compiled) in self._speaking:
             return
         group = max(compiled)
-        agent_lines = [groups[group] for token, groups in self._groups.items() if group in groups and token != ANY]
-        if agent_lines and not (compiled[group].patterns or compiled[group].rate_lines or self._has_rule(group)):
-            message = "no rule follows: who is named here may fetch everything, whatever is said to `*`"
+        agent_lines = [
+            groups[group]
+            for token, groups in self._groups.items()
+            if group in groups and token != ANY
+        ]
+        if agent_lines and not (
+            compiled[group].patterns or compiled[group].rate_lines or self._has_rule(group)
+        ):
+            message = (
+                "no rule follows: who is named here may fetch everything, whatever is said to `*`"
+            )
             self._remarks.report("robots.no-rules", message, line=agent_lines[0])
 
     def _has_rule(self, group: int) -> bool:
@@ -319,13 +437,28 @@ class _GroupCheck:
         in_group: dict[tuple[str, bool, int], int] = {}
         for rule, (pattern, group) in enumerate(zip(rules.patterns, rules.groups, strict=True)):
             allows = rule in rules.allows
-            first, before = firsts.setdefault((pattern, allows), rule), in_group.setdefault((pattern, allows, group), rule)
+            first, before = (
+                firsts.setdefault((pattern, allows), rule),
+                in_group.setdefault((pattern, allows, group), rule),
+            )
             allowed = allowing.get(pattern)
             if before != rule:
-                self._report("robots.duplicate", f"line {rules.lines[before]} says the same", line=rules.lines[rule])
+                self._report(
+                    "robots.duplicate",
+                    f"line {rules.lines[before]} says the same",
+                    line=rules.lines[rule],
+                )
             elif first != rule and group in exclusive:
-                self._report("robots.repeated", f"line {rules.lines[first]} says the same", line=rules.lines[rule])
-            elif not allows and allowed is not None and (rules.groups[allowed] == group or group in exclusive):
+                self._report(
+                    "robots.repeated",
+                    f"line {rules.lines[first]} says the same",
+                    line=rules.lines[rule],
+                )
+            elif (
+                not allows
+                and allowed is not None
+                and (rules.groups[allowed] == group or group in exclusive)
+            ):
                 message = f"it has no effect: line {rules.lines[allowed]} allows the same path, and Allow wins"
                 self._report("robots.overruled", message, line=rules.lines[rule])
 
@@ -352,13 +485,17 @@ class _GroupCheck:
                     if rules.groups[rule] in exclusive and (rule in rules.allows) is allows:
                         line = rules.lines[rules.first[shorter]]
                         message = f"it has no effect: line {line} says the same of all that begins with `{{}}`"
-                        self._report("robots.covered", message, shorter.encode(), line=rules.lines[rule])
+                        self._report(
+                            "robots.covered", message, shorter.encode(), line=rules.lines[rule]
+                        )
             if pattern in covering:
                 prefixes.append(pattern)
 
     def _check_stars(self, rules: _Rules, exclusive: frozenset[int]) -> None:
         """Wildcards at the end of patterns that decide the same without them: their length is compared with that of others."""
-        starred = [pattern for pattern in rules.first if pattern.endswith("*") and pattern[0] == "/"]
+        starred = [
+            pattern for pattern in rules.first if pattern.endswith("*") and pattern[0] == "/"
+        ]
         if not starred:
             return
         bare = Counter(pattern.rstrip("*") for pattern in starred)
@@ -399,16 +536,29 @@ class _GroupCheck:
                 is_read = visit_time([(line, text, value)]) is not None
             if not is_read:
                 form = _FORMS[kind]
-                self._report("robots.rate-value", f"`{{}}` cannot be read, and asks for nothing: write {form}", value, line=line)
+                self._report(
+                    "robots.rate-value",
+                    f"`{{}}` cannot be read, and asks for nothing: write {form}",
+                    value,
+                    line=line,
+                )
         if not delays:
             return
         longest = max(delays, key=delays.__getitem__)
         slower = max(rates, key=rates.__getitem__, default=0)
         for line, delay in delays.items():
             if slower and rates[slower] > delay:
-                self._report("robots.delay", f"it has no effect: line {slower} asks for fewer requests", line=line)
+                self._report(
+                    "robots.delay",
+                    f"it has no effect: line {slower} asks for fewer requests",
+                    line=line,
+                )
             elif delay < delays[longest]:
-                self._report("robots.delay", f"it has no effect: line {longest} asks for a longer delay", line=line)
+                self._report(
+                    "robots.delay",
+                    f"it has no effect: line {longest} asks for a longer delay",
+                    line=line,
+                )
 
 
 _FORMS = {

@@ -19,13 +19,17 @@ from comity.policies.vocabulary.statement import Location
 @cache
 def _line(names: frozenset[str]) -> re.Pattern[bytes]:
     alternatives = b"|".join(re.escape(name.encode()) for name in sorted(names, reverse=True))
-    return re.compile(rb"[\r\n][ \t]*+(%s)[ \t]*+:[ \t]*+([^#\r\n]*+)" % alternatives, re.IGNORECASE)
+    return re.compile(
+        rb"[\r\n][ \t]*+(%s)[ \t]*+:[ \t]*+([^#\r\n]*+)" % alternatives, re.IGNORECASE
+    )
 
 
 @cache
 def _telling(names: frozenset[str]) -> tuple[bytes, ...]:
     """Some of the names, one of which stands in any of them."""
-    return tuple(name.encode() for name in names if not any(other in name for other in names - {name}))
+    return tuple(
+        name.encode() for name in names if not any(other in name for other in names - {name})
+    )
 
 
 class ExtensionLine(NamedTuple):
@@ -38,7 +42,9 @@ class ExtensionLine(NamedTuple):
 
     def source(self, url: str) -> Location:
         """`url`: of the robots.txt."""
-        return Location(line=self.line, text=printable(self.name.title().encode() + b": " + self.value), url=url)
+        return Location(
+            line=self.line, text=printable(self.name.title().encode() + b": " + self.value), url=url
+        )
 
 
 def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLine, ...]:
@@ -57,14 +63,23 @@ def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLin
         overlong = len(value) > MAX_LINE
         lines.append(
             ExtensionLine(
-                name.decode().lower(), value[:MAX_LINE].rstrip(b" \t"), number, offset, robots.group_at(offset), overlong=overlong
+                name.decode().lower(),
+                value[:MAX_LINE].rstrip(b" \t"),
+                number,
+                offset,
+                robots.group_at(offset),
+                overlong=overlong,
             )
         )
     return tuple(lines)
 
 
-def in_ended_lists(robots: Robots, lines: Iterable[ExtensionLine]) -> tuple[Robots, tuple[ExtensionLine, ...]]:
+def in_ended_lists(
+    robots: Robots, lines: Iterable[ExtensionLine]
+) -> tuple[Robots, tuple[ExtensionLine, ...]]:
     """The file as it is where each of these lines ends a list of agents, as a rule does, and the lines in its groups."""
     lines = tuple(lines)
     ended = robots.ended_at(line.offset for line in lines if line.group >= 0)
-    return ended, lines if ended is robots else tuple(line._replace(group=ended.group_at(line.offset)) for line in lines)
+    return ended, lines if ended is robots else tuple(
+        line._replace(group=ended.group_at(line.offset)) for line in lines
+    )

@@ -35,7 +35,9 @@ class RobotsFile(File):
     ) -> None:
         """Read a file. `definitions`, `crawlers`, `refuses_only`: of the file that refers to it."""
         super().__init__(url, fetched)
-        self._referred: dict[str, str] = {}  # locator -> URL; a file may refer to another for each of many crawlers
+        self._referred: dict[
+            str, str
+        ] = {}  # locator -> URL; a file may refer to another for each of many crawlers
         self.robots: robots.Robots | None = None
         self.acap: acap.Acap | None = None
         self.is_marked_up = self.is_present and is_marked_up(super()._read())
@@ -71,7 +73,9 @@ class RobotsFile(File):
         """The agents that a record names, in lower case: product tokens, and names in ACAP, which may have any form."""
         tokens = self.robots.product_tokens if self.robots else frozenset()
         records = self.acap.records if self.acap else ()
-        return tokens | {crawler.lower() for record in records for crawler in record.crawlers} - {"*"}
+        return tokens | {crawler.lower() for record in records for crawler in record.crawlers} - {
+            "*"
+        }
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -85,7 +89,9 @@ class RobotsFile(File):
             message += " Serve it as text/plain."
             of_file.append(Finding(rule="robots.media-type", message=message, url=self.url))
         if self.is_marked_up:
-            message = "The records stand in markup: crawlers may pass them over, and comity reads only"
+            message = (
+                "The records stand in markup: crawlers may pass them over, and comity reads only"
+            )
             message += " refusals. Save the file as plain text, without tags."
             return (*of_file, Finding(rule="robots.markup", message=message, url=self.url))
         conventional = self.robots.findings if self.robots else ()
@@ -93,10 +99,17 @@ class RobotsFile(File):
         return (*of_file, *conventional, *of_acap)
 
     def _odd_references(self, parsed: acap.Acap) -> Iterator[Finding]:
-        for reference in (reference for record in parsed.records for reference in record.references):
-            messages = {"": "it leads to no http or https URL: everything is refused", self.url: "the file refers to itself"}
+        for reference in (
+            reference for record in parsed.records for reference in record.references
+        ):
+            messages = {
+                "": "it leads to no http or https URL: everything is refused",
+                self.url: "the file refers to itself",
+            }
             if message := messages.get(self.referred(reference)):
-                yield Finding(rule="acap.reference", message=message, url=self.url, line=reference.line)
+                yield Finding(
+                    rule="acap.reference", message=message, url=self.url, line=reference.line
+                )
 
 
 def robots_of(site: SiteFiles) -> RobotsFile:
@@ -107,4 +120,6 @@ def robots_of(site: SiteFiles) -> RobotsFile:
 def lines_of(site: SiteFiles) -> tuple[ExtensionLine, ...]:
     """The lines by which other formats speak in it."""
     robots = robots_of(site).robots
-    return site.once(ExtensionLine, lambda: extension_lines(robots, site.robots_lines) if robots else ())
+    return site.once(
+        ExtensionLine, lambda: extension_lines(robots, site.robots_lines) if robots else ()
+    )

@@ -26,7 +26,10 @@ def _spelling(draft: Draft, finding: Finding) -> Fix | None:
     record, line = record_and_line
     spelling = _SPELLINGS[record.kind]
     column = line.lower().find(record.name) + 1
-    return Fix(f"Write `{spelling.decode()}`", (draft.replaced(finding.line, column, len(record.name), spelling),))
+    return Fix(
+        f"Write `{spelling.decode()}`",
+        (draft.replaced(finding.line, column, len(record.name), spelling),),
+    )
 
 
 def _colon(draft: Draft, finding: Finding) -> Fix | None:
@@ -39,7 +42,10 @@ def _colon(draft: Draft, finding: Finding) -> Fix | None:
 
 def _agent(draft: Draft, finding: Finding) -> Fix | None:
     """Leave a version, or what cannot be seen, out behind a name: nothing by which another agent may be meant."""
-    if not (record_and_line := _record(draft, finding)) or record_and_line[0].kind is not Kind.AGENT:
+    if (
+        not (record_and_line := _record(draft, finding))
+        or record_and_line[0].kind is not Kind.AGENT
+    ):
         return None
     record, line = record_and_line
     token = TOKEN.match(record.value)
@@ -53,13 +59,19 @@ def _agent(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def _duplicate(draft: Draft, finding: Finding) -> Fix | None:
-    if not (record_and_line := _record(draft, finding)) or record_and_line[0].kind not in RULE_KINDS:
+    if (
+        not (record_and_line := _record(draft, finding))
+        or record_and_line[0].kind not in RULE_KINDS
+    ):
         return None
     return draft.line_out(finding.line)
 
 
 def _star(draft: Draft, finding: Finding) -> Fix | None:
-    if not (record_and_line := _record(draft, finding)) or record_and_line[0].kind not in RULE_KINDS:
+    if (
+        not (record_and_line := _record(draft, finding))
+        or record_and_line[0].kind not in RULE_KINDS
+    ):
         return None
     record, line = record_and_line
     bare = record.value.rstrip(b"*")

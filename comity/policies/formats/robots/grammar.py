@@ -31,7 +31,12 @@ from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.rates import Rates
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
 from comity.policies.syntax.lines import EOL, MAX_BYTES, MAX_LINE, Findings, Lines, text_of
-from comity.policies.syntax.path_patterns import NORMAL_IN_PATTERNS, PatternIndex, normal_pattern, normal_target
+from comity.policies.syntax.path_patterns import (
+    NORMAL_IN_PATTERNS,
+    PatternIndex,
+    normal_pattern,
+    normal_target,
+)
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.records import NAME, RATE_KINDS, RULE_KINDS, Kind, Record, read_record
 
@@ -92,8 +97,12 @@ class Robots:
         self.findings = findings
         self.refuses_only = refuses_only
         self.text = text  # the octets that were read: without a BOM, cut at the limit
-        self._starts = array("I", [start for start, _ in groups] + [len(text)])  # group -> where it starts in the text
-        self._numbers = array("I", [number for _, number in groups])  # group -> number of its first line
+        self._starts = array(
+            "I", [start for start, _ in groups] + [len(text)]
+        )  # group -> where it starts in the text
+        self._numbers = array(
+            "I", [number for _, number in groups]
+        )  # group -> number of its first line
         self._agents = agents  # for each agent line, "\n" token "\t" group
         self._sitemaps = sitemaps
         self._acap = array("I", acap)  # by turns where ACAP records begin and where they end
@@ -113,7 +122,9 @@ class Robots:
     @property
     def product_tokens(self) -> frozenset[str]:
         """The product tokens that a group names, in lower case."""
-        return frozenset(token.decode() for token in re.findall(rb"\n([^\t]++)\t", self._agents)) - {"*"}
+        return frozenset(
+            token.decode() for token in re.findall(rb"\n([^\t]++)\t", self._agents)
+        ) - {"*"}
 
     def for_agent(self, token: str, *, contested: Container[str] = ()) -> AgentRules:
         """The rules of all groups that name the token, else of those for `*` (section-2.2.1).
@@ -140,7 +151,9 @@ class Robots:
 
     def cursor(self, group: int) -> Lines:
         """The lines of a group."""
-        return Lines(self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1)
+        return Lines(
+            self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1
+        )
 
     def groups_naming(self, token: str) -> list[int]:
         """Return the numbers of the groups that bind the agent, which count as one, from 0 on."""
@@ -168,7 +181,9 @@ class Robots:
 
     def _naming(self, token: bytes) -> list[int]:
         _, *entries = self._agents.split(b"\n%s\t" % token)
-        return [int(group) for group in dict.fromkeys(entry.partition(b"\n")[0] for entry in entries)]
+        return [
+            int(group) for group in dict.fromkeys(entry.partition(b"\n")[0] for entry in entries)
+        ]
 
 
 def parse(
@@ -185,7 +200,10 @@ def parse(
     text, cut = text_of(body, cut=oversized)
     findings = Findings(url)
     if cut:
-        findings.report("robots.oversized", f"only the whole lines in the first {min(len(body), MAX_BYTES)} octets are read")
+        findings.report(
+            "robots.oversized",
+            f"only the whole lines in the first {min(len(body), MAX_BYTES)} octets are read",
+        )
     reader = _FileReader(text, findings)
     reader.refuses_only = refuses_only
     return reader.read()
@@ -223,7 +241,9 @@ class _FileReader:
         self._acap: list[int] = []
         self._rates = 0
         self._is_naming = False  # in a list of agent lines that has no rule yet
-        self._interrupted_at = 0  # line of a record of another kind within the list; 0: there is none
+        self._interrupted_at = (
+            0  # line of a record of another kind within the list; 0: there is none
+        )
         self._joined_at = 0  # the same, once an agent line came after it
         self._is_joined = False  # some list is so
         self._in_acap = False  # in an ACAP record, in which conventional records have no effect (ACAP 1.0 section-2.9.2)
@@ -239,7 +259,13 @@ class _FileReader:
             elif self._in_acap and (record.kind in RULE_KINDS or record.kind in RATE_KINDS):
                 message = "`{}` has no effect within an ACAP record: a User-agent line begins a conventional one"
                 column = line.lower().find(record.name) + 1
-                self._report("acap.conventional", message, record.name, column=column, length=len(record.name))
+                self._report(
+                    "acap.conventional",
+                    message,
+                    record.name,
+                    column=column,
+                    length=len(record.name),
+                )
             else:
                 if record.name != record.kind.value or not record.colon or record.overlong:
                     self._report_spelling(record, line)
@@ -268,18 +294,32 @@ class _FileReader:
             self._lines.skip(_MORE_RULES)
         return self._lines.read()
 
-    def _report(self, rule: str, message: str, *quoted: bytes, column: int = 0, length: int = 0) -> None:
-        self._findings.report(rule, message, *quoted, line=self._lines.number, column=column, length=length)
+    def _report(
+        self, rule: str, message: str, *quoted: bytes, column: int = 0, length: int = 0
+    ) -> None:
+        self._findings.report(
+            rule, message, *quoted, line=self._lines.number, column=column, length=length
+        )
 
     def _report_spelling(self, record: Record, line: bytes) -> None:
         column = line.lower().find(record.name) + 1
         if record.name != record.kind.value:
             length = len(record.name)
             self._report(
-                "robots.misspelled", "`{}` is read as `{}`", record.name, record.kind.value, column=column, length=length
+                "robots.misspelled",
+                "`{}` is read as `{}`",
+                record.name,
+                record.kind.value,
+                column=column,
+                length=length,
             )
         if not record.colon:
-            self._report("robots.missing-colon", "`{}` without a colon", record.name, column=column + len(record.name))
+            self._report(
+                "robots.missing-colon",
+                "`{}` without a colon",
+                record.name,
+                column=column + len(record.name),
+            )
         if record.overlong:
             self._report("robots.long-line", f"only the first {MAX_LINE} octets are read")
 
@@ -318,7 +358,10 @@ class _FileReader:
         match = TOKEN.match(value)
         token = match[0] if match else b""
         if token != value or not token:
-            message, column = "`{}` is read as `{}`" if token else "`{}` names nobody", record.column(line)
+            message, column = (
+                "`{}` is read as `{}`" if token else "`{}` names nobody",
+                record.column(line),
+            )
             self._report("robots.agent", message, value, token, column=column, length=len(value))
         if token:
             self._agents += b"\n%s\t%d" % (token.lower(), len(self._groups) - 1)
@@ -332,8 +375,13 @@ class _FileReader:
             self._findings.report("robots.joined", message, line=self._joined_at)
             self._joined_at = 0
         if record.value and record.value[:1] not in (b"/", b"*"):
-            message, column = "`{}` begins with neither / nor *: it matches nothing", record.column(line)
-            self._report("robots.path", message, record.value, column=column, length=len(record.value))
+            message, column = (
+                "`{}` begins with neither / nor *: it matches nothing",
+                record.column(line),
+            )
+            self._report(
+                "robots.path", message, record.value, column=column, length=len(record.value)
+            )
 
     def _read_sitemap(self, value: bytes) -> None:
         if len(self._sitemaps) == MAX_SITEMAPS:
@@ -361,8 +409,12 @@ class RuleLines:
         self.patterns: list[str] = []  # of the rules, in normal form
         self.allows: list[int] = []  # rules of Allow lines
         self.numbers = array("I")  # rule -> number of its line
-        self.only_allows = True  # no Disallow line has a path, and no Allow line one that cannot be told
-        self.rate_lines: list[tuple[Kind, int, str, bytes]] = []  # of RATE_KINDS: line number, the line, value
+        self.only_allows = (
+            True  # no Disallow line has a path, and no Allow line one that cannot be told
+        )
+        self.rate_lines: list[
+            tuple[Kind, int, str, bytes]
+        ] = []  # of RATE_KINDS: line number, the line, value
         for lines in groups:
             self._compile(lines)
 
@@ -453,7 +505,14 @@ class AgentRules:
         """-1: none."""
         if replaced is None or not self._contested:
             return self._index.best(normal_target(target))
-        return next((rule for rule in self._index.all(normal_target(target)) if self._has_effect(rule, replaced)), -1)
+        return next(
+            (
+                rule
+                for rule in self._index.all(normal_target(target))
+                if self._has_effect(rule, replaced)
+            ),
+            -1,
+        )
 
     def _has_effect(self, rule: int, replaced: Replaced) -> bool:
         if rule not in self._contested:
@@ -495,7 +554,9 @@ class AgentRules:
             crawl_delay(self._values(Kind.CRAWL_DELAY)),
             request_rates(self._values(Kind.REQUEST_RATE)),
             visit_time(
-                (number, line, value) for line_kind, number, line, value in self._rate_lines if line_kind is Kind.VISIT_TIME
+                (number, line, value)
+                for line_kind, number, line, value in self._rate_lines
+                if line_kind is Kind.VISIT_TIME
             ),
         )
 
@@ -506,6 +567,9 @@ def _add_usual(usual: bytes, patterns: list[str]) -> list[int]:
         usual = usual.replace(b"\r\n", b"\n")
     text = "\n" + usual[:-1].decode("ascii")
     # A line end before each Allow line and each rule between two of them.
-    rules = accumulate((between.count("\n") + 1 for between in _NAME_OF_ALLOW.split(text)[:-1]), initial=len(patterns) - 1)
+    rules = accumulate(
+        (between.count("\n") + 1 for between in _NAME_OF_ALLOW.split(text)[:-1]),
+        initial=len(patterns) - 1,
+    )
     patterns += _NAME.split(text)[1:]
     return list(islice(rules, 1, None))

@@ -20,20 +20,41 @@ _TDM = "Write it into /.well-known/tdmrep.json, or send it as a field with the p
 ADVICE = {
     **{
         word: _IN_PAGES.format(word)
-        for word in ("noindex", "nofollow", "noarchive", "nosnippet", "noimageindex", "nocache", "notranslate")
+        for word in (
+            "noindex",
+            "nofollow",
+            "noarchive",
+            "nosnippet",
+            "noimageindex",
+            "nocache",
+            "notranslate",
+        )
     },
     **dict.fromkeys(
         (
             *("aitrain", "aitraining", "allowaitraining", "trainai"),
-            *("blockai", "disallowai", "disallowaitraining", "disallowtraining", "noai", "noaitraining", "noimageai"),
+            *(
+                "blockai",
+                "disallowai",
+                "disallowaitraining",
+                "disallowtraining",
+                "noai",
+                "noaitraining",
+                "noimageai",
+            ),
             *("noml", "notrain", "notraining"),
         ),
         _NO_TRAINING,
     ),
     "aiinput": f"Write `Content-Signal: ai-input=no` {_BELOW}",
-    **dict.fromkeys(("block", "deny", "disallowed", "exclude", "forbid", "reject"), _RECORD.format("Disallow")),
+    **dict.fromkeys(
+        ("block", "deny", "disallowed", "exclude", "forbid", "reject"), _RECORD.format("Disallow")
+    ),
     **dict.fromkeys(("accept", "allowed", "include", "permit"), _RECORD.format("Allow")),
-    **dict.fromkeys(("agent", "bot", "botname", "crawler", "robot", "spider", "useragents"), _RECORD.format("User-agent")),
+    **dict.fromkeys(
+        ("agent", "bot", "botname", "crawler", "robot", "spider", "useragents"),
+        _RECORD.format("User-agent"),
+    ),
     **dict.fromkeys(("crawlrate", "delay", "ratelimit"), _RECORD.format("Crawl-delay")),
     **dict.fromkeys(("sitemapindex", "sitemapurl"), _RECORD.format("Sitemap")),
     **dict.fromkeys(("tdmreservation", "tdmpolicy"), _TDM),

@@ -17,18 +17,30 @@ MAX_VALUE = 100  # octets of a value; none that is meant is longer
 
 def _read(record: str, values: Iterable[bytes]) -> list[Protego]:
     texts = {value.decode("utf-8", "replace") for value in values if len(value) <= MAX_VALUE}
-    return [Protego.parse(f"User-agent: *\n{record}: {text}\n") for text in sorted(texts) if text.isprintable()]
+    return [
+        Protego.parse(f"User-agent: *\n{record}: {text}\n")
+        for text in sorted(texts)
+        if text.isprintable()
+    ]
 
 
 def crawl_delay(values: Iterable[bytes]) -> float | None:
     """The longest Crawl-delay in seconds; None where no value is one."""
-    delays = [delay for protego in _read("Crawl-delay", values) if (delay := protego.crawl_delay("*")) is not None]
+    delays = [
+        delay
+        for protego in _read("Crawl-delay", values)
+        if (delay := protego.crawl_delay("*")) is not None
+    ]
     return min(max(delays), MAX_SECONDS) if delays else None
 
 
 def request_rates(values: Iterable[bytes]) -> tuple[RequestRate, ...]:
     """Every Request-rate, the slowest first; at most MAX_REQUEST_RATES."""
-    rates = [RequestRate(*rate) for protego in _read("Request-rate", values) if (rate := protego.request_rate("*"))]
+    rates = [
+        RequestRate(*rate)
+        for protego in _read("Request-rate", values)
+        if (rate := protego.request_rate("*"))
+    ]
     return slowest(rate._replace(seconds=min(rate.seconds, MAX_SECONDS)) for rate in rates)
 
 

@@ -25,7 +25,14 @@ from urllib.parse import urljoin
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import strictest
-from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, UseDecision, Verdict
+from comity.policies.answers.decision import (
+    ActionRequest,
+    Decision,
+    Finding,
+    Reason,
+    UseDecision,
+    Verdict,
+)
 from comity.policies.answers.fetched import Availability, Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import Facts
@@ -38,7 +45,9 @@ from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.file import PATH, RobotsFile, robots_of
 from comity.policies.syntax.urls import merges_slashes_only, resolved
 
-MAX_DECIDED = 1024  # decisions, or reasons, that are kept of one file: one for each line that decided
+MAX_DECIDED = (
+    1024  # decisions, or reasons, that are kept of one file: one for each line that decided
+)
 
 
 class Groups:
@@ -55,11 +64,20 @@ class Groups:
         # By the number of the deciding line; 0: none of a group, -1: no group.
         self._decided: Bounded[int, Decision] = Bounded(MAX_DECIDED)
 
-    def access(self, target: str, sent: str, now: datetime | None, acap: PurposeView | None = None) -> Decision:
+    def access(
+        self, target: str, sent: str, now: datetime | None, acap: PurposeView | None = None
+    ) -> Decision:
         """`sent`: the URL's target as it is sent; `target` is one of its `spellings`. `acap`: what replaces lines."""
-        replaced = partial(acap.on_crawling, by_name=self.by_name, url=self._file.url) if acap else None
+        replaced = (
+            partial(acap.on_crawling, by_name=self.by_name, url=self._file.url) if acap else None
+        )
         line = self.rules.deciding_line(target, replaced) or (0 if self.rules.has_group else -1)
-        if target != sent and line > 0 and merges_slashes_only(sent, target) and line in self._lines(sent):
+        if (
+            target != sent
+            and line > 0
+            and merges_slashes_only(sent, target)
+            and line in self._lines(sent)
+        ):
             return self.access(sent, sent, now, acap)  # there the line has been overcome
         decision = self._decided.get(line)
         if decision is None:
@@ -68,7 +86,9 @@ class Groups:
         if visit_time and decision.verdict is Verdict.ALLOW:
             opens = visit_time.opens(now or datetime.now(UTC))
             if opens is not None:
-                reason = self._file.reason("robots.visit-time", line=visit_time.line, text=visit_time.text)
+                reason = self._file.reason(
+                    "robots.visit-time", line=visit_time.line, text=visit_time.text
+                )
                 return Decision(verdict=Verdict.DEFER, reasons=(reason,), not_before=opens)
         return decision
 
@@ -106,13 +126,17 @@ class RobotsReading(AgentReading):
 
     restricts_access = True
 
-    def __init__(self, agent: Agent, file: RobotsFile, fetched: Mapping[str, Fetched], origin: str) -> None:
+    def __init__(
+        self, agent: Agent, file: RobotsFile, fetched: Mapping[str, Fetched], origin: str
+    ) -> None:
         """`fetched`: absolute URL -> what came back, of the files that robots.txt refers to."""
         self._agent = agent
         self._origin = origin
         self._file = file
         referred = list(_referred(agent, file))
-        self.references = tuple(dict.fromkeys(reference.url for reference in referred if reference.url))
+        self.references = tuple(
+            dict.fromkeys(reference.url for reference in referred if reference.url)
+        )
         self._constant: list[Decision] = []  # what holds for every request
         self._unknown: list[Reason] = []  # why nobody knows what is permitted
         files = [file]
@@ -120,14 +144,22 @@ class RobotsReading(AgentReading):
             referred_file = _read_referred(reference, file, fetched)
             if referred_file is None or referred_file.availability is Availability.UNREACHABLE:
                 if len(self._unknown) < MAX_REASONS:
-                    reason = file.line_reason("acap.reference-unreachable", reference.reference.line, reference.reference.offset)
+                    reason = file.line_reason(
+                        "acap.reference-unreachable",
+                        reference.reference.line,
+                        reference.reference.offset,
+                    )
                     self._unknown.append(reason)
             elif referred_file.is_present:
                 files.append(referred_file)
         self._files = {robots_file.url: robots_file for robots_file in files}
         if not file.is_present:
             is_absent = file.availability is Availability.ABSENT
-            rule, verdict = ("robots.unavailable", Verdict.ALLOW) if is_absent else ("robots.unreachable", Verdict.DENY)
+            rule, verdict = (
+                ("robots.unavailable", Verdict.ALLOW)
+                if is_absent
+                else ("robots.unreachable", Verdict.DENY)
+            )
             self._constant.append(Decision(verdict=verdict, reasons=(file.outcome_reason(rule),)))
         if self._unknown:
             self._constant.append(Decision(verdict=Verdict.DENY, reasons=tuple(self._unknown)))
@@ -138,13 +170,31 @@ class RobotsReading(AgentReading):
     def _bind_groups(self, read_files: list[RobotsFile]) -> None:
         for file in read_files:
             if file.acap and file.acap.ignores_conventional:
-                reason = file.line_reason("acap.ignore-conventional", file.acap.ignores_conventional, file.acap.ignores_offset)
+                reason = file.line_reason(
+                    "acap.ignore-conventional",
+                    file.acap.ignores_conventional,
+                    file.acap.ignores_offset,
+                )
                 self._constant.append(Decision(verdict=Verdict.ALLOW, reasons=(reason,)))
-        files = list({file.url: file for file in read_files if not (file.acap and file.acap.ignores_conventional)}.values())
-        self._groups = [Groups(file, self._agent.token, self._acap.crawl_patterns) for file in files if file.robots]
+        files = list(
+            {
+                file.url: file
+                for file in read_files
+                if not (file.acap and file.acap.ignores_conventional)
+            }.values()
+        )
+        self._groups = [
+            Groups(file, self._agent.token, self._acap.crawl_patterns)
+            for file in files
+            if file.robots
+        ]
         self.depends_on_request = self._acap.asks_purposes
         # Most sites: one file, and no word of ACAP in it.
-        self._single = self._groups[0] if len(self._groups) == 1 and not self._constant and not self._acap.records else None
+        self._single = (
+            self._groups[0]
+            if len(self._groups) == 1 and not self._constant and not self._acap.records
+            else None
+        )
 
     # Access
 
@@ -153,7 +203,9 @@ class RobotsReading(AgentReading):
         """True where the site has hours for visits."""
         return any(groups.rules.rates.visit_time for groups in self._groups)
 
-    def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision:
+    def access(
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+    ) -> Decision:
         if self._single and target != PATH:
             return self._single.access(target, sent, now)
         if target == PATH:
@@ -161,7 +213,14 @@ class RobotsReading(AgentReading):
         acap = self._acap.for_purposes(facts.purposes)
         answer = acap.matching(target).decide("crawl")
         decisions = (
-            [Decision(verdict=answer.verdict, reasons=tuple(map(self._field_reason, answer.named_fields)))] if answer else []
+            [
+                Decision(
+                    verdict=answer.verdict,
+                    reasons=tuple(map(self._field_reason, answer.named_fields)),
+                )
+            ]
+            if answer
+            else []
         )
         decisions += self._constant
         decisions += (groups.access(target, sent, now, acap) for groups in self._groups)
@@ -169,12 +228,18 @@ class RobotsReading(AgentReading):
 
     def disallows(self, target: str, facts: Facts) -> bool:
         acap = self._acap.for_purposes(facts.purposes)
-        return any(groups.access(target, target, None, acap).verdict is Verdict.DENY for groups in self._groups)
+        return any(
+            groups.access(target, target, None, acap).verdict is Verdict.DENY
+            for groups in self._groups
+        )
 
     def considered(self, target: str, facts: Facts) -> Iterator[Reason]:
         for groups in self._groups:
             yield from groups.matching(target)
-        yield from map(self._field_reason, self._acap.for_purposes(facts.purposes).matching(target).fields("crawl"))
+        yield from map(
+            self._field_reason,
+            self._acap.for_purposes(facts.purposes).matching(target).fields("crawl"),
+        )
 
     @property
     def rates(self) -> Rates | None:  # type: ignore[override]
@@ -195,9 +260,18 @@ class RobotsReading(AgentReading):
     def sources(self, targets: Iterable[str], capture: Capture) -> list[RelatedUses]:
         if not self._acap.records:
             return []
-        refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(self._unknown)) if self._unknown else None
-        distinct = dict.fromkeys(map(self._acap.for_purposes(capture.facts.purposes).matching, targets))
-        uses = (PageUses(self._agent, matching, self._reason, capture, refused=refused) for matching in distinct)
+        refused = (
+            UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(self._unknown))
+            if self._unknown
+            else None
+        )
+        distinct = dict.fromkeys(
+            map(self._acap.for_purposes(capture.facts.purposes).matching, targets)
+        )
+        uses = (
+            PageUses(self._agent, matching, self._reason, capture, refused=refused)
+            for matching in distinct
+        )
         return [RelatedUses(of_target, self._agent.vocabulary) for of_target in uses]
 
     def site_sources(self, purposes: Iterable[str] | None) -> list[RelatedUses]:
@@ -209,12 +283,16 @@ class RobotsReading(AgentReading):
     def requests(self) -> Iterable[ActionRequest]:
         """Once for each resource (ACAP 1.0 section-2.6)."""
         requests: dict[tuple[str, str], ActionRequest] = {}
-        for file, request in ((record.url, request) for record in self._acap.records for request in record.requests):
+        for file, request in (
+            (record.url, request) for record in self._acap.records for request in record.requests
+        ):
             url = resolved(self._origin, request.path)
             if (request.action, url) not in requests:
                 is_arranged = self._agent.has_arranged(url, request.action)
                 reason = self._files[file].line_reason("acap.request", request.line, request.offset)
-                action_request = ActionRequest(action=request.action, url=url, arranged=is_arranged, reason=reason)
+                action_request = ActionRequest(
+                    action=request.action, url=url, arranged=is_arranged, reason=reason
+                )
                 requests[request.action, url] = action_request
         return requests.values()
 
@@ -233,7 +311,9 @@ class RobotsReading(AgentReading):
         key = rule, citation, field.url, field.offset
         reason = self._reasons.get(key)
         if reason is None:
-            reason = self._reasons[key] = self._files[field.url].line_reason(rule, field.line, field.offset, citation)
+            reason = self._reasons[key] = self._files[field.url].line_reason(
+                rule, field.line, field.offset, citation
+            )
         return reason
 
 
@@ -255,7 +335,9 @@ def _referred(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
                 yield _Referred(url, crawlers, reference)
 
 
-def _read_referred(reference: _Referred, file: RobotsFile, fetched: Mapping[str, Fetched]) -> RobotsFile | None:
+def _read_referred(
+    reference: _Referred, file: RobotsFile, fetched: Mapping[str, Fetched]
+) -> RobotsFile | None:
     assert file.acap
     if reference.url not in fetched:
         return None
@@ -284,7 +366,11 @@ class RobotsSite(SiteReading):
         """The files that robots.txt refers to, each as what it says to any crawler."""
         if not (acap := self._file.acap):
             return ()
-        urls = dict.fromkeys(self._file.referred(reference) for record in acap.records for reference in record.references)
+        urls = dict.fromkeys(
+            self._file.referred(reference)
+            for record in acap.records
+            for reference in record.references
+        )
         return tuple(
             RobotsFile(url, self._site.fetched[url], definitions=acap.definitions, crawlers=("*",))
             for url in urls
@@ -304,10 +390,13 @@ class RobotsSite(SiteReading):
     def referred_files(self) -> tuple[FileReference, ...]:  # type: ignore[override]
         """ACAP 1.0 section-2.3.2."""
         references = (
-            reference for record in (self._file.acap.records if self._file.acap else ()) for reference in record.references
+            reference
+            for record in (self._file.acap.records if self._file.acap else ())
+            for reference in record.references
         )
         return tuple(
-            FileReference(self._file.referred(reference), f"{self._file.url}:{reference.line}") for reference in references
+            FileReference(self._file.referred(reference), f"{self._file.url}:{reference.line}")
+            for reference in references
         )
 
     @property

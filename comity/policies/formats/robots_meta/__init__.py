@@ -41,7 +41,11 @@ def page_elements(content: Content, agent: Agent) -> ElementRuleSet | None:
 def _no_snippet(vocabulary: Vocabulary) -> ElementRule:
     """The same for all pages: where two are joined, the rule is one."""
     actions = {action.lower() for action in ACTIONS}
-    uses = (use for use in vocabulary.uses if "nosnippet" in vocabulary.related("robots-meta", use).words)
+    uses = (
+        use
+        for use in vocabulary.uses
+        if "nosnippet" in vocabulary.related("robots-meta", use).words
+    )
     return ElementRule(
         agents=(ALL,),
         path="/",
@@ -63,6 +67,9 @@ FORMAT = Format(
     read_headers=read_headers,
     read_document=read_document,
     page_elements=page_elements,
-    of_images={"robots-meta:noimageai": "robots-meta:noai", "robots-meta:noimageindex": "robots-meta:noindex"},
+    of_images={
+        "robots-meta:noimageai": "robots-meta:noai",
+        "robots-meta:noimageindex": "robots-meta:noindex",
+    },
     authoring=AUTHORING,
 )

@@ -10,12 +10,24 @@ _SPEC = "robots meta (docs/robots-meta.md)"
 _CARRIERS = ("robots", "X-Robots-Tag")
 AUTHORING = Authoring(
     directives=(
-        Directive("robots", _SPEC, "What everybody may do with the page", "robots-directive", form="meta"),
         Directive(
-            "X-Robots-Tag", _SPEC, "What everybody, or an agent named, may do with the response", "robots-directive", form="field"
+            "robots", _SPEC, "What everybody may do with the page", "robots-directive", form="meta"
         ),
-        *(Directive(name, _SPEC, summary, "", _CARRIERS, "word") for name, summary in SUMMARIES.items()),
-        *(Directive(name, _SPEC, summary, value, _CARRIERS, "word") for name, summary, value in VALUED),
+        Directive(
+            "X-Robots-Tag",
+            _SPEC,
+            "What everybody, or an agent named, may do with the response",
+            "robots-directive",
+            form="field",
+        ),
+        *(
+            Directive(name, _SPEC, summary, "", _CARRIERS, "word")
+            for name, summary in SUMMARIES.items()
+        ),
+        *(
+            Directive(name, _SPEC, summary, value, _CARRIERS, "word")
+            for name, summary, value in VALUED
+        ),
     ),
     values={
         "robots-directive": {**SUMMARIES, **{name: summary for name, summary, _ in VALUED}},

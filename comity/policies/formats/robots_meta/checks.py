@@ -11,7 +11,14 @@ from typing import NamedTuple
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
 from comity.policies.formats.authoring import Remarks, literal
-from comity.policies.formats.robots_meta.directives import DIRECTIVE_NAMES, MAX_CHARS, MEMBER, directives_in, is_for_others, scope
+from comity.policies.formats.robots_meta.directives import (
+    DIRECTIVE_NAMES,
+    MAX_CHARS,
+    MEMBER,
+    directives_in,
+    is_for_others,
+    scope,
+)
 from comity.policies.formats.robots_meta.words import SPELLINGS
 from comity.policies.syntax.suspicions import nearest
 from comity.policies.vocabulary.known_crawlers import nearest as nearest_crawler
@@ -42,10 +49,19 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     """Check the elements of a page, and the fields with which it came, for what reading them does not find."""
     remarks = Remarks(url)
     addressed: dict[str, list[_Directive]] = {}  # agent, in lower case -> what is said to it
-    equivalents = [(text, line) for name, text, line in _metas(content, "http-equiv") if name == _FIELD]
+    equivalents = [
+        (text, line) for name, text, line in _metas(content, "http-equiv") if name == _FIELD
+    ]
     named, others = ([*_to_agents(content, attribute)] for attribute in ("name", "property"))
-    fields = [(value.decode("utf-8", "replace"), 0) for name, value in content.headers if name.lower() == _FIELD.encode()]
-    for agent, directive in (*_in_fields([*fields, *equivalents]), *_in_elements([*named, *others])):
+    fields = [
+        (value.decode("utf-8", "replace"), 0)
+        for name, value in content.headers
+        if name.lower() == _FIELD.encode()
+    ]
+    for agent, directive in (
+        *_in_fields([*fields, *equivalents]),
+        *_in_elements([*named, *others]),
+    ):
         addressed.setdefault(agent, []).append(directive)
     for agent, directives in addressed.items():
         _check_name(remarks, agent, directives)
@@ -96,19 +112,34 @@ def _check(remarks: Remarks, directives: list[_Directive]) -> None:
     first: dict[str, _Directive] = {}
     for directive in directives:
         _check_word(remarks, directive)
-        if directive.name in DIRECTIVE_NAMES and first.setdefault(directive.name, directive) is not directive:
+        if (
+            directive.name in DIRECTIVE_NAMES
+            and first.setdefault(directive.name, directive) is not directive
+        ):
             if first[directive.name].value == directive.value:
-                _report(remarks, "robots-meta.duplicate", "`{}` stands there already: leave it out", directive)
+                _report(
+                    remarks,
+                    "robots-meta.duplicate",
+                    "`{}` stands there already: leave it out",
+                    directive,
+                )
             else:
                 message = "`{}` has another value before: the smallest counts"
                 _report(remarks, "robots-meta.contradiction", message, directive)
     for name, opposites in _OPPOSITES.items():
-        if name in first and (opposite := next((other for other in opposites if other in first), "")):
+        if name in first and (
+            opposite := next((other for other in opposites if other in first), "")
+        ):
             message = f"`{{}}` is the opposite of `{SPELLINGS[opposite]}`: what refuses counts. Leave one of them out"
             _report(remarks, "robots-meta.contradiction", message, first[name])
     snippet = first.get("maxsnippet")
     if snippet and "nosnippet" in first and snippet.value != "0":
-        _report(remarks, "robots-meta.contradiction", "`{}` says nothing beside `nosnippet`: leave one of them out", snippet)
+        _report(
+            remarks,
+            "robots-meta.contradiction",
+            "`{}` says nothing beside `nosnippet`: leave one of them out",
+            snippet,
+        )
 
 
 def _check_name(remarks: Remarks, name: str, directives: list[_Directive]) -> None:
@@ -118,7 +149,12 @@ def _check_name(remarks: Remarks, name: str, directives: list[_Directive]) -> No
         right = crawler.token if crawler else nearest(name, ("robots",))
         if right:
             message = f"No crawler is called `{{}}`. Write `{right}`."
-            remarks.report("robots-meta.misspelled", message, name.encode("utf-8", "replace"), line=directives[0].line)
+            remarks.report(
+                "robots-meta.misspelled",
+                message,
+                name.encode("utf-8", "replace"),
+                line=directives[0].line,
+            )
 
 
 def _check_word(remarks: Remarks, directive: _Directive) -> None:
@@ -126,7 +162,9 @@ def _check_word(remarks: Remarks, directive: _Directive) -> None:
         message = "few crawlers read `{}`: say it in robots.txt or tdmrep.json too"
         _report(remarks, "robots-meta.informal", message, directive)
     elif directive.name in _OBSOLETE:
-        _report(remarks, "robots-meta.obsolete", "nobody reads `{}` any more: leave it out", directive)
+        _report(
+            remarks, "robots-meta.obsolete", "nobody reads `{}` any more: leave it out", directive
+        )
     elif _EQUALS.match(directive.text) and directive.value:
         right = f"{SPELLINGS.get(directive.name, directive.name)}:{directive.value}"
         message = f"Other crawlers do not read `{{}}`. Write `{literal(right)}`."
@@ -139,4 +177,6 @@ def _check_word(remarks: Remarks, directive: _Directive) -> None:
 
 
 def _report(remarks: Remarks, rule: str, message: str, directive: _Directive) -> None:
-    remarks.report(rule, message, directive.text[:200].encode("utf-8", "replace"), line=directive.line)
+    remarks.report(
+        rule, message, directive.text[:200].encode("utf-8", "replace"), line=directive.line
+    )

@@ -34,14 +34,40 @@ DirectiveReading = tuple[tuple[Statement, ...], tuple[Finding, ...]]
 EVERYBODY = ("robots", "*")  # as the name of an agent
 
 # Directives without a value -> the words that they refuse. Names are compared without `-` and `_`.
-_REFUSING = ("noindex", "nofollow", "noarchive", "nocache", "nosnippet", "noimageindex", "noai", "noimageai", "noml")
-_SILENT = ("all", "index", "follow", "archive", "snippet", "imageindex", "noodp", "noydir", "noyaca", "nositelinkssearchbox")
+_REFUSING = (
+    "noindex",
+    "nofollow",
+    "noarchive",
+    "nocache",
+    "nosnippet",
+    "noimageindex",
+    "noai",
+    "noimageai",
+    "noml",
+)
+_SILENT = (
+    "all",
+    "index",
+    "follow",
+    "archive",
+    "snippet",
+    "imageindex",
+    "noodp",
+    "noydir",
+    "noyaca",
+    "nositelinkssearchbox",
+)
 _PLAIN: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in _REFUSING},
     **dict.fromkeys(_SILENT, ()),
     "none": ("noindex", "nofollow"),
 }
-_REFUSED_UNREAD = (*_REFUSING, "max-image-preview", "max-video-preview", "unavailable_after")  # what the rest could refuse
+_REFUSED_UNREAD = (
+    *_REFUSING,
+    "max-image-preview",
+    "max-video-preview",
+    "unavailable_after",
+)  # what the rest could refuse
 _TRANSLATION = Qualifiers(prohibited_modifications=frozenset(("translation",)))
 
 MEMBER = re.compile(
@@ -56,7 +82,11 @@ _NUMBER = re.compile(r"-1|\d{1,9}")
 # LENIENT: what configurations and editors leave around directives and between them.
 _SEPARATORS = f"|/\u3002{COMMAS}"
 _MARKS = str.maketrans(
-    {**dict.fromkeys(QUOTES + BRACKETS + _SEPARATORS, " "), **dict.fromkeys(UNSEEN, ""), **dict.fromkeys(HYPHENS, "-")}
+    {
+        **dict.fromkeys(QUOTES + BRACKETS + _SEPARATORS, " "),
+        **dict.fromkeys(UNSEEN, ""),
+        **dict.fromkeys(HYPHENS, "-"),
+    }
 )
 _AROUND = SPACES + QUOTES + BRACKETS + UNSEEN
 
@@ -65,19 +95,27 @@ _DATE = re.compile(
     r"(?:[a-z]+(?:,\s*|\s+))?(\d{1,2})[\s-]+([a-z]{3})[a-z]*[\s-]+(\d{4}|\d\d)(?:\s+(\d{1,2}:\d\d(?::\d\d)?))?\s*([a-z]{1,5}|[+-]\d\d:?\d\d)?",
     re.IGNORECASE,
 )
-_GREENWICH = re.compile(r"(?<=\d)\s*+(?:GMT|UTC?)$", re.IGNORECASE)  # LENIENT: what ISO 8601 writes as Z
+_GREENWICH = re.compile(
+    r"(?<=\d)\s*+(?:GMT|UTC?)$", re.IGNORECASE
+)  # LENIENT: what ISO 8601 writes as Z
 _UTC = ("GMT", "UT", "UTC", "Z", "+0000", "-0000")
 _EARLIEST = timezone(timedelta(hours=14))  # where every day begins first
 
 
-def header(values: Iterable[bytes], token: str, *, now: datetime | None = None, url: str = "") -> DirectiveReading:
+def header(
+    values: Iterable[bytes], token: str, *, now: datetime | None = None, url: str = ""
+) -> DirectiveReading:
     """Read the X-Robots-Tag fields of one response for the agent. `now`: aware, None = the clock; `url`: of the page.
 
     A scope holds until the next one or the end of its field."""
-    return _reading([("", value.decode("utf-8", "replace"), 0) for value in values], token, now, url)
+    return _reading(
+        [("", value.decode("utf-8", "replace"), 0) for value in values], token, now, url
+    )
 
 
-def markup(content: Content, token: str, *, now: datetime | None = None, url: str = "") -> DirectiveReading:
+def markup(
+    content: Content, token: str, *, now: datetime | None = None, url: str = ""
+) -> DirectiveReading:
     """Read the meta elements of a page: those with a name, and those with a property and no name.
 
     The page is parsed only if its octets show an element for this agent or for all."""
@@ -105,7 +143,9 @@ def _own_name(name: str, token: str) -> str:
 _Passage = tuple[str, str, int]  # name of the element, "" for a field; text; line
 
 
-def _reading(passages: list[_Passage], token: str, now: datetime | None, url: str) -> DirectiveReading:
+def _reading(
+    passages: list[_Passage], token: str, now: datetime | None, url: str
+) -> DirectiveReading:
     is_dated = any(_DATED in _compared(text) for _, text, _ in passages)
     read_passages = partial(_read, now or datetime.now(UTC)) if is_dated else _undated
     statements, findings = read_passages((token.lower(), passages))
@@ -123,18 +163,24 @@ def _read(now: datetime, token_and_passages: tuple[str, list[_Passage]]) -> Dire
     return reader.reading()
 
 
-_DATED = "unavailableafter"  # as it is compared; where it does not stand, no directive asks for the time
+_DATED = (
+    "unavailableafter"  # as it is compared; where it does not stand, no directive asks for the time
+)
 _undated = Remembered(partial(_read, datetime.max.replace(tzinfo=UTC)), most=MAX_REMEMBERED)
 
 
 def _speaks(content: Content, token: str) -> bool:
-    return content.has_written_letters or _metas_pattern(token.lower()).search(content.octets) is not None
+    return (
+        content.has_written_letters
+        or _metas_pattern(token.lower()).search(content.octets) is not None
+    )
 
 
 @cache
 def _metas_pattern(token: str) -> re.Pattern[bytes]:
     return re.compile(
-        rb"(?:name|property)\s*+=[\"'\s]*+[^\"'<>=]{0,100}?(?<![a-z0-9_-])(?:robots|%s)(?![a-z0-9_-])" % re.escape(token.encode())
+        rb"(?:name|property)\s*+=[\"'\s]*+[^\"'<>=]{0,100}?(?<![a-z0-9_-])(?:robots|%s)(?![a-z0-9_-])"
+        % re.escape(token.encode())
     )
 
 
@@ -142,7 +188,9 @@ def _metas_pattern(token: str) -> re.Pattern[bytes]:
 def _own_names(token: str) -> re.Pattern[str]:
     """Pattern of the agent's name, and of those of everybody, that begin a scope behind what parts directives."""
     before, behind = re.escape(_AROUND + _SEPARATORS), re.escape(_AROUND)
-    return re.compile(rf"(?<=[{before}])(?:{re.escape(token)}|robots|\*){_VERSION}[{behind}]*+:", re.IGNORECASE)
+    return re.compile(
+        rf"(?<=[{before}])(?:{re.escape(token)}|robots|\*){_VERSION}[{behind}]*+:", re.IGNORECASE
+    )
 
 
 class _Directive(NamedTuple):
@@ -157,13 +205,17 @@ class _Reader:
         self._token = token
         self._now = now
         self._findings = Findings("")
-        self._statements: dict[tuple[str, str], Statement] = {}  # one for each part and word, the most restrictive
+        self._statements: dict[
+            tuple[str, str], Statement
+        ] = {}  # one for each part and word, the most restrictive
         self._embedded: list[Location] = []  # where indexifembedded stands
         self._chars_left = MAX_CHARS
 
     def reading(self) -> DirectiveReading:
         for source in self._embedded[:1]:
-            if any(statement.term == "robots-meta:noindex" for statement in self._statements.values()):
+            if any(
+                statement.term == "robots-meta:noindex" for statement in self._statements.values()
+            ):
                 self._limit("indexifembedded", source)
             else:
                 message = "`indexifembedded` means something beside `noindex` only"
@@ -183,7 +235,9 @@ class _Reader:
                 self._report_others(for_others)
                 ours = any(agent == self._token or agent in EVERYBODY for agent in agents)
                 for_others = []
-            if not ours and (own_name := _own_names(self._token).search(member, len(member) - len(rest))):
+            if not ours and (
+                own_name := _own_names(self._token).search(member, len(member) - len(rest))
+            ):
                 self._report_others([*for_others, member[: own_name.start()].strip()])
                 member, rest = member[own_name.start() :], member[own_name.end() :]
                 ours, for_others = True, []
@@ -195,7 +249,9 @@ class _Reader:
 
     def _report_others(self, members: list[str]) -> None:
         if members:
-            self._findings.report("robots-meta.agent", "`{}` is for another agent", _octets(", ".join(members)))
+            self._findings.report(
+                "robots-meta.agent", "`{}` is for another agent", _octets(", ".join(members))
+            )
 
     def meta(self, name: str, text: str, line: int) -> None:
         """One element."""
@@ -205,7 +261,13 @@ class _Reader:
                 for member in MEMBER.findall(text):
                     self._member(member, source, member.strip())
         else:
-            self._findings.report("robots-meta.agent", "`{}: {}` is for another agent", _octets(name), _octets(text), line=line)
+            self._findings.report(
+                "robots-meta.agent",
+                "`{}: {}` is for another agent",
+                _octets(name),
+                _octets(text),
+                line=line,
+            )
 
     def _is_too_much(self, text: str, source: Location) -> bool:
         """True where there is more than is read. Nobody knows what the rest refuses: it refuses all that it could."""
@@ -213,22 +275,39 @@ class _Reader:
         self._chars_left -= len(text)
         if self._chars_left < 0 <= before:
             self._report(
-                "robots-meta.unread", f"there are more than {MAX_CHARS} characters: `{{}}` refuses everything", text, source
+                "robots-meta.unread",
+                f"there are more than {MAX_CHARS} characters: `{{}}` refuses everything",
+                text,
+                source,
             )
             for word in _REFUSED_UNREAD:
-                self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.unread", _passage(source, text)))
+                self._add(
+                    Statement(
+                        f"robots-meta:{word}",
+                        Verdict.DENY,
+                        "robots-meta.unread",
+                        _passage(source, text),
+                    )
+                )
         return self._chars_left < 0
 
     def _member(self, text: str, source: Location, member: str) -> None:
         directives = [*directives_in(text)]
         if text.translate(_MARKS) != text and any(directive.name for directive in directives):
-            self._report("robots-meta.value", "`{}` is read without its marks, which others don't do", member, source)
+            self._report(
+                "robots-meta.value",
+                "`{}` is read without its marks, which others don't do",
+                member,
+                source,
+            )
         for directive in directives:
             if directive.name in _PLAIN:
                 for word in _PLAIN[directive.name]:
                     self._refuse(word, source, member)
                 if directive.value:
-                    self._report("robots-meta.unknown", "`{}` is no directive", directive.value, source)
+                    self._report(
+                        "robots-meta.unknown", "`{}` is no directive", directive.value, source
+                    )
             elif directive.name == "notranslate":
                 self._limit("notranslate", _passage(source, member), _TRANSLATION)
             elif directive.name == "indexifembedded":
@@ -237,7 +316,12 @@ class _Reader:
                 if directive.value:
                     _VALUED[directive.name](self, directive, source, member)
                 else:
-                    self._report("robots-meta.value", "`{}` has no value: it says nothing", directive.text, source)
+                    self._report(
+                        "robots-meta.value",
+                        "`{}` has no value: it says nothing",
+                        directive.text,
+                        source,
+                    )
             else:
                 self._report("robots-meta.unknown", "`{}` is no directive", directive.text, source)
 
@@ -245,7 +329,14 @@ class _Reader:
         self._findings.report(rule, message, _octets(quoted), line=source.line)
 
     def _refuse(self, word: str, source: Location, member: str) -> None:
-        self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.disallow", _passage(source, member)))
+        self._add(
+            Statement(
+                f"robots-meta:{word}",
+                Verdict.DENY,
+                "robots-meta.disallow",
+                _passage(source, member),
+            )
+        )
 
     def _limit(self, word: str, source: Location, qualifiers: Qualifiers = NO_QUALIFIERS) -> None:
         self._add(Statement(f"robots-meta:{word}", None, "robots-meta.limit", source, qualifiers))
@@ -289,7 +380,12 @@ class _Reader:
     def _unavailable_after(self, directive: _Directive, source: Location, member: str) -> None:
         until = date(directive.value)
         if until is None:
-            self._report("robots-meta.value", "`{}` is no date: it is read as one that is past", directive.value, source)
+            self._report(
+                "robots-meta.value",
+                "`{}` is no date: it is read as one that is past",
+                directive.value,
+                source,
+            )
         if until is None or until <= self._now:
             self._refuse("unavailable_after", source, member)
         else:
@@ -303,7 +399,9 @@ _VALUED: Mapping[str, Callable[[_Reader, _Directive, Location, str], None]] = {
     _DATED: _Reader._unavailable_after,
 }
 DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
-_NAMES_AS_VALUES = frozenset(("none", *_SILENT))  # behind a colon; what refuses by itself is lost in no value
+_NAMES_AS_VALUES = frozenset(
+    ("none", *_SILENT)
+)  # behind a colon; what refuses by itself is lost in no value
 
 
 def scope(member: str, token: str) -> tuple[list[str], str]:
@@ -320,7 +418,11 @@ def scope(member: str, token: str) -> tuple[list[str], str]:
             break
         follows = _AGENT.match(after.strip(_AROUND))
         next_name = follows[1].lower() if follows else ""
-        if name == token or name in EVERYBODY or (match and (next_name == token or _compared(next_name) in DIRECTIVE_NAMES)):
+        if (
+            name == token
+            or name in EVERYBODY
+            or (match and (next_name == token or _compared(next_name) in DIRECTIVE_NAMES))
+        ):
             agents.append(name)
         else:
             break
@@ -330,7 +432,9 @@ def scope(member: str, token: str) -> tuple[list[str], str]:
 def directives_in(text: str) -> Iterator[_Directive]:
     """The directives in one member of a list: the one it is, or all that stand in it without a comma."""
     words = _words(text)
-    starts = [number for number, word in enumerate(words) if _compared(_name(word)) in DIRECTIVE_NAMES]
+    starts = [
+        number for number, word in enumerate(words) if _compared(_name(word)) in DIRECTIVE_NAMES
+    ]
     ends = [*starts, len(words)]
     if ends[0]:
         yield _Directive("", "", " ".join(words[: ends[0]]))
@@ -346,7 +450,10 @@ def _words(text: str) -> list[str]:
     words: list[str] = []
     for marked_word in text.translate(_MARKS).split():
         word = marked_word.rstrip(".") or marked_word
-        if words and (not word.strip(":=") or (_compared(_name(word)) in _NAMES_AS_VALUES and _lacks_value(words[-1]))):
+        if words and (
+            not word.strip(":=")
+            or (_compared(_name(word)) in _NAMES_AS_VALUES and _lacks_value(words[-1]))
+        ):
             words[-1] += f" {word}"
         else:
             words.append(word)
@@ -363,13 +470,20 @@ def _lacks_value(word: str) -> bool:
 
 def is_for_others(name: str, text: str) -> bool:
     """True where an element is written for another agent."""
-    return len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) is not None and _is_all_directives(text)
+    return (
+        len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) is not None and _is_all_directives(text)
+    )
 
 
 def _is_all_directives(text: str) -> bool:
     """True where the text is written for agents, and says something."""
-    directives = [directive for member in MEMBER.findall(text) for directive in directives_in(member)]
-    if not all(directive.name and (directive.name in _VALUED or not directive.value) for directive in directives):
+    directives = [
+        directive for member in MEMBER.findall(text) for directive in directives_in(member)
+    ]
+    if not all(
+        directive.name and (directive.name in _VALUED or not directive.value)
+        for directive in directives
+    ):
         return False
     return any(_PLAIN.get(directive.name, True) for directive in directives)
 
@@ -396,7 +510,10 @@ def _passage(source: Location, member: str) -> Location:
 def _restricts_more(new: Statement, old: Statement) -> bool:
     if new.verdict is Verdict.DENY:
         return True
-    return new.qualifiers != old.qualifiers and new.qualifiers.conjoined(old.qualifiers) == new.qualifiers
+    return (
+        new.qualifiers != old.qualifiers
+        and new.qualifiers.conjoined(old.qualifiers) == new.qualifiers
+    )
 
 
 def date(text: str) -> datetime | None:
@@ -411,13 +528,17 @@ def date(text: str) -> datetime | None:
         if match is None:
             return None
         day, month, year, time, zone = match.groups()
-        parsed = parsedate_tz(f"{day} {month} {year} {time or '0:00'} {(zone or '').replace(':', '')}")
+        parsed = parsedate_tz(
+            f"{day} {month} {year} {time or '0:00'} {(zone or '').replace(':', '')}"
+        )
         if parsed is None:
             return None
         offset = parsed[9] or 0  # of zones that it does not know too
         is_known_zone = offset or (zone or "").upper().replace(":", "") in _UTC
         try:
-            moment = datetime(*parsed[:6], tzinfo=timezone(timedelta(seconds=offset)) if is_known_zone else None)
+            moment = datetime(
+                *parsed[:6], tzinfo=timezone(timedelta(seconds=offset)) if is_known_zone else None
+            )
         except ValueError:
             return None
     try:

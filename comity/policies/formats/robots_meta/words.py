@@ -27,9 +27,20 @@ SUMMARIES = {
 VALUED = (
     ("max-snippet", "How many characters may be shown: 0 for none, -1 for any number", "number"),
     ("max-image-preview", "How large images may be shown", "image-preview"),
-    ("max-video-preview", "How many seconds of videos may be shown: 0 for none, -1 for any number", "number"),
-    ("unavailable_after", "From when on the page must not be found in search, such as 2030-01-31", "date"),
+    (
+        "max-video-preview",
+        "How many seconds of videos may be shown: 0 for none, -1 for any number",
+        "number",
+    ),
+    (
+        "unavailable_after",
+        "From when on the page must not be found in search, such as 2030-01-31",
+        "date",
+    ),
 )
 
 # As it is compared -> as it is documented.
-SPELLINGS = {name.replace("-", "").replace("_", ""): name for name in (*SUMMARIES, *(name for name, _, _ in VALUED))}
+SPELLINGS = {
+    name.replace("-", "").replace("_", ""): name
+    for name in (*SUMMARIES, *(name for name, _, _ in VALUED))
+}

@@ -8,7 +8,14 @@ from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import NO_STATEMENTS, Format, Headers, Resource, Response, Statements
+from comity.policies.formats.format import (
+    NO_STATEMENTS,
+    Format,
+    Headers,
+    Resource,
+    Response,
+    Statements,
+)
 from comity.policies.formats.robots.extension_lines import in_ended_lists
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import IN_ACAP
@@ -34,7 +41,9 @@ class Licenses(LineReading):
         self._origin = site.origin
         readings = list(_readings(site, token))
         self.documents = tuple(dict.fromkeys(url for referred in readings for url in referred.urls))
-        licensing = frozenset(self.documents).intersection(*(referred.urls for referred in readings))
+        licensing = frozenset(self.documents).intersection(
+            *(referred.urls for referred in readings)
+        )
         self._rsl: list[tuple[Rsl, bool]] = []  # and whether it licenses anything
         missing = []
         for url in self.documents:
@@ -66,7 +75,9 @@ class Licenses(LineReading):
             refused = {f"rsl:{term}" for term in document.everywhere(self._origin)}
             of_root = document.statements(f"{self._origin}/")
             statements += (
-                statement if statement.term in refused else statement._replace(verdict=Verdict.ALLOW)
+                statement
+                if statement.term in refused
+                else statement._replace(verdict=Verdict.ALLOW)
                 for statement in of_root
                 if licenses or statement.term in refused
             )
@@ -80,9 +91,13 @@ def _readings(site: SiteFiles, token: str) -> Iterator[references.References]:
         lines = tuple(line for line in lines_of(site) if line.name in LINES)
         ended, lines_in_ended = in_ended_lists(file.robots, lines)
         outside_acap = tuple(line for line in lines_in_ended if line.group != IN_ACAP)
-        yield references.in_robots(lines, file.robots.groups_naming(token), file.robots.text, file.url)
+        yield references.in_robots(
+            lines, file.robots.groups_naming(token), file.robots.text, file.url
+        )
         if ended is not file.robots or len(outside_acap) < len(lines):
-            yield references.in_robots(outside_acap, ended.groups_naming(token), file.robots.text, file.url)
+            yield references.in_robots(
+                outside_acap, ended.groups_naming(token), file.robots.text, file.url
+            )
 
 
 def document_of(url: str, fetched: Fetched) -> Rsl:
@@ -92,7 +107,11 @@ def document_of(url: str, fetched: Fetched) -> Rsl:
 
 def lifetime(url: str, fetched: Fetched) -> float:
     """Seconds, by the document's max-age (RSL-3); infinity for any other file."""
-    if b"rsl" not in fetched.body[:MAX_PROLOGUE] or url.endswith(".txt") or not _is_present(fetched):
+    if (
+        b"rsl" not in fetched.body[:MAX_PROLOGUE]
+        or url.endswith(".txt")
+        or not _is_present(fetched)
+    ):
         return float("inf")
     return document_of(url, fetched).max_age.total_seconds()
 
@@ -118,7 +137,9 @@ def read_document(content: Content, response: Response) -> Statements:
         return NO_STATEMENTS
     referred = references.in_markup(content, response.url)
     documents = inline(content)
-    statements = tuple(statement for document in documents for statement in document.statements(response.url))
+    statements = tuple(
+        statement for document in documents for statement in document.statements(response.url)
+    )
     findings = tuple(finding for document in documents for finding in document.findings)
     return Statements((*statements, *_unlicensed(referred.unread)), findings, referred.urls)
 
@@ -134,7 +155,9 @@ def read_documents(urls: Iterable[str], fetched: Mapping[str, Fetched], url: str
             statements += document.statements(url)
             findings += document.findings
         else:
-            statements += unlicensed(Location(url=address, text=f"{printable(address)} cannot be had"))
+            statements += unlicensed(
+                Location(url=address, text=f"{printable(address)} cannot be had")
+            )
     return Statements(tuple(statements), tuple(findings))
 
 

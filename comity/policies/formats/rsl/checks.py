@@ -21,7 +21,14 @@ from comity.policies.formats.rsl.references import MEDIA_TYPE, is_address
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import line_ends
 from comity.policies.syntax.suspicions import nearest, oddity
-from comity.policies.syntax.xml_tree import XmlError, XmlTree, local_name, namespace, own_text, root_name
+from comity.policies.syntax.xml_tree import (
+    XmlError,
+    XmlTree,
+    local_name,
+    namespace,
+    own_text,
+    root_name,
+)
 
 _NAMES = frozenset(VOCABULARY) | VOCABULARY["content"][0] | VOCABULARY["license"][0]
 
@@ -46,7 +53,11 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
                 remarks.report("rsl.reference", message, line=line.line)
     findings = [*remarks.findings]
     for url, fetched in files.fetched.items():
-        if root_name(fetched.body) == "rsl" and files.file(url) and read(fetched.body, url).is_valid:
+        if (
+            root_name(fetched.body) == "rsl"
+            and files.file(url)
+            and read(fetched.body, url).is_valid
+        ):
             findings += _checked(fetched.body, url)
     return tuple(findings)
 
@@ -57,7 +68,10 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     if content.is_markup and content.mentions(b"application/rsl"):
         for tag in content.markup.tags("link"):
             relations = tag.attributes.get("rel", "").lower().split()
-            if tag.attributes.get("type", "").partition(";")[0].strip().lower() == MEDIA_TYPE and "license" not in relations:
+            if (
+                tag.attributes.get("type", "").partition(";")[0].strip().lower() == MEDIA_TYPE
+                and "license" not in relations
+            ):
                 message = 'a link to an RSL document without its relation: nobody reads it. Write `rel="license"`'
                 remarks.report("rsl.reference", message, line=tag.line)
     return remarks.findings
@@ -83,12 +97,18 @@ class _Checker:
 
     def _report(self, rule: str, message: str, element: Any, *quoted: str) -> None:
         line = self._lines[element] + self._before
-        self._remarks.report(rule, message, *(text[:1000].encode("utf-8", "replace") for text in quoted), line=line)
+        self._remarks.report(
+            rule, message, *(text[:1000].encode("utf-8", "replace") for text in quoted), line=line
+        )
 
     def check(self) -> None:
         if namespace(self._root) == NAMESPACE:
             for element in self._root.iter("*"):
-                if namespace(element) != NAMESPACE and local_name(element) in _NAMES and self._is_within(element):
+                if (
+                    namespace(element) != NAMESPACE
+                    and local_name(element) in _NAMES
+                    and self._is_within(element)
+                ):
                     message = f"`{{}}` is in another namespace and is left out: it belongs to `{NAMESPACE}`"
                     self._report("rsl.namespace", message, element, local_name(element))
         contents = list(self._children(self._root, "content"))
@@ -109,7 +129,11 @@ class _Checker:
         return parent is not None and namespace(parent) == NAMESPACE
 
     def _children(self, element: Any, *names: str) -> Iterator[Any]:
-        return (child for child in element if namespace(child) == namespace(self._root) and local_name(child) in names)
+        return (
+            child
+            for child in element
+            if namespace(child) == namespace(self._root) and local_name(child) in names
+        )
 
     def _check_hosts(self, contents: list[Any]) -> None:
         hosts = [host_of(content.get("url", "").strip()) for content in contents]
@@ -122,7 +146,12 @@ class _Checker:
     def _check_content(self, content: Any) -> None:
         address = content.get("url", "").strip()
         if odd := oddity(address.encode("utf-8", "replace")):
-            self._report("rsl.pattern", f"the url `{{}}` probably matches nothing: {literal(odd)}", content, address)
+            self._report(
+                "rsl.pattern",
+                f"the url `{{}}` probably matches nothing: {literal(odd)}",
+                content,
+                address,
+            )
         if content.get("server", "").strip():
             message = "the license has to be asked for at the server: to who does not ask, nothing is licensed"
             self._report("rsl.server", message, content)
@@ -144,10 +173,14 @@ class _Checker:
             words = own_text(prohibits).replace(",", " ").split()
             for word in words if prohibits.get("type", "usage").strip().lower() == "usage" else ():
                 if word in permitted and word in GENERAL:
-                    message = "`{}` is permitted and prohibited by the same license: it is not licensed"
+                    message = (
+                        "`{}` is permitted and prohibited by the same license: it is not licensed"
+                    )
                     self._report("rsl.contradiction", message, prohibits, word)
 
     def _check_words(self, permits: Any, words: list[str]) -> None:
         for word in dict.fromkeys(words):
-            if word not in GENERAL and (near := PROHIBITED.get(word.lower()) or nearest(word, GENERAL)):
+            if word not in GENERAL and (
+                near := PROHIBITED.get(word.lower()) or nearest(word, GENERAL)
+            ):
                 self._report("rsl.usage", f"`{{}}` permits nothing: write `{near}`", permits, word)

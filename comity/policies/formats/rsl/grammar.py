@@ -16,7 +16,13 @@ from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.path_patterns import normal_pattern, normal_target
 from comity.policies.syntax.suspicions import trimmed
 from comity.policies.syntax.urls import origin_of, target_of, without_scheme
-from comity.policies.syntax.xml_tree import XmlError, local_name, namespace, own_text, plain_attributes
+from comity.policies.syntax.xml_tree import (
+    XmlError,
+    local_name,
+    namespace,
+    own_text,
+    plain_attributes,
+)
 
 NAMESPACE = "https://rslstandard.org/rsl"  # section-2.2
 DEFAULT_AGE = timedelta(days=30)  # section-3.2
@@ -45,7 +51,9 @@ PROHIBITED = {word: word for word in GENERAL} | {
     "ai-inference": "ai-input",
     "inference": "ai-input",
 }
-USERS = frozenset(("commercial", "non-commercial", "education", "government", "personal"))  # section-3.4.1.2
+USERS = frozenset(
+    ("commercial", "non-commercial", "education", "government", "personal")
+)  # section-3.4.1.2
 
 # What an element of RSL may have: children and attributes. What else it has may be a condition that is not understood.
 VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -55,12 +63,21 @@ VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset(("license", "alternate", "schema", "copyright", "terms")),
         frozenset(("url", "server", "encrypted", "lastmod")),
     ),
-    "license": (frozenset(("permits", "prohibits", "prohibit", "payment", "reporting", "legal")), frozenset()),
+    "license": (
+        frozenset(("permits", "prohibits", "prohibit", "payment", "reporting", "legal")),
+        frozenset(),
+    ),
     "permits": (frozenset(), frozenset(("type",))),
     "prohibits": (frozenset(), frozenset(("type",))),
     "prohibit": (frozenset(), frozenset(("type",))),
 }
-LEGAL_TYPES = ("warranty", "disclaimer", "attestation", "contact", "proof")  # section-3.13: what the publisher says of itself
+LEGAL_TYPES = (
+    "warranty",
+    "disclaimer",
+    "attestation",
+    "contact",
+    "proof",
+)  # section-3.13: what the publisher says of itself
 
 
 class Party(NamedTuple):
@@ -90,7 +107,9 @@ class License(NamedTuple):
 
     def unmet(self, users: Collection[str]) -> int:
         """The line of a condition that nobody knows to be met; 0: there is none."""
-        return self.condition or next((limit.line for limit in self.limits if not limit.has(users)), 0)
+        return self.condition or next(
+            (limit.line for limit in self.limits if not limit.has(users)), 0
+        )
 
 
 class Scope(NamedTuple):
@@ -127,7 +146,9 @@ def full_host_of(url: str) -> str:
 _SEPARATOR = re.compile(r"[\s,;]+")
 
 
-def parse(body: bytes, url: str = "", *, first: int = 1, cut: bool = False, everywhere: bool = False) -> Document:
+def parse(
+    body: bytes, url: str = "", *, first: int = 1, cut: bool = False, everywhere: bool = False
+) -> Document:
     """`first`: number of the line that the findings have for its first one; 0: none. `cut`: there is more.
 
     `everywhere`: its contents are about whatever they stand in. Never raises; linear in the octets."""
@@ -170,12 +191,19 @@ class _Reader:
         except XmlError as error:
             scopes, problem = (), error.line or 1
             self._findings.clear()  # none of them matters now
-            self._report("rsl.limit" if error.is_limit else "rsl.syntax", "{}: nothing is licensed", str(error), line=problem)
+            self._report(
+                "rsl.limit" if error.is_limit else "rsl.syntax",
+                "{}: nothing is licensed",
+                str(error),
+                line=problem,
+            )
         return Document(scopes, age, problem, tuple(self._findings))
 
     def _report(self, rule: str, message: str, *quoted: str, line: int) -> None:
         line = self._first + line - 1 if self._first else 0
-        self._findings.report(rule, message, *(text[:1000].encode(errors="replace") for text in quoted), line=line)
+        self._findings.report(
+            rule, message, *(text[:1000].encode(errors="replace") for text in quoted), line=line
+        )
 
     def _age(self, root: Any) -> timedelta:
         max_age = root.get("max-age")
@@ -183,7 +211,12 @@ class _Reader:
             return DEFAULT_AGE
         if re.fullmatch(r"[0-9]{1,9}", max_age.strip()) and int(max_age):
             return min(timedelta(days=int(max_age)), MAX_AGE)
-        self._report("rsl.value", "max-age `{}` is no number of days: it is one day", max_age, line=self._lines[root])
+        self._report(
+            "rsl.value",
+            "max-age `{}` is no number of days: it is one day",
+            max_age,
+            line=self._lines[root],
+        )
         return timedelta(days=1)
 
     def _scopes(self, root: Any) -> Iterator[Scope]:
@@ -196,11 +229,19 @@ class _Reader:
         for content in _children(root, root, "content"):
             licenses_left -= len(content)
             if licenses_left < 0:
-                raise XmlError(f"the contents have more than {MAX_LICENSES} elements", self._lines[content], is_limit=True)
+                raise XmlError(
+                    f"the contents have more than {MAX_LICENSES} elements",
+                    self._lines[content],
+                    is_limit=True,
+                )
             for scope in self._scopes_of(content, root, odd):
                 scopes_left -= 1
                 if scopes_left < 0:
-                    raise XmlError(f"there are more than {MAX_SCOPES} scopes", self._lines[content], is_limit=True)
+                    raise XmlError(
+                        f"there are more than {MAX_SCOPES} scopes",
+                        self._lines[content],
+                        is_limit=True,
+                    )
                 yield scope
 
     def _scopes_of(self, content: Any, root: Any, odd: int) -> Iterator[Scope]:
@@ -209,9 +250,15 @@ class _Reader:
         for name, harmless in (("server", ""), ("encrypted", "false")):
             if content.get(name, harmless).strip() != harmless:
                 odd = odd or self._lines[content]
-        licenses = [self._license(child, root, odd) for child in _children(content, root, "license")]
+        licenses = [
+            self._license(child, root, odd) for child in _children(content, root, "license")
+        ]
         if not licenses:
-            self._report("rsl.value", "the content has no license: nothing is licensed", line=self._lines[content])
+            self._report(
+                "rsl.value",
+                "the content has no license: nothing is licensed",
+                line=self._lines[content],
+            )
             licenses = [License(self._lines[content], (), (), odd, (), ())]
         if self._everywhere:
             yield Scope("", 0, tuple(licenses))
@@ -221,11 +268,19 @@ class _Reader:
         if pattern is None:
             message = "url `{}` is no URL and no path: what is prohibited holds everywhere, what is permitted nowhere"
             self._report("rsl.value", message, url or "", line=self._lines[content])
-            pattern, licenses = ("", 0), [child if child.permits is None else child._replace(permits=()) for child in licenses]
+            pattern, licenses = (
+                ("", 0),
+                [
+                    child if child.permits is None else child._replace(permits=())
+                    for child in licenses
+                ],
+            )
         yield Scope(*pattern, tuple(licenses))
         texts = (own_text(alternate).strip() for alternate in _children(content, root, "alternate"))
         alternates = (_pattern(text, exact=True) for text in texts if text)
-        yield from (Scope(*pattern, tuple(licenses)) for pattern in dict.fromkeys(alternates) if pattern)
+        yield from (
+            Scope(*pattern, tuple(licenses)) for pattern in dict.fromkeys(alternates) if pattern
+        )
 
     def _not_understood(self, element: Any, root: Any) -> int:
         """The line of what stands in an element of RSL and is not of RSL; 0: nothing. That of others is left out (section-3)."""
@@ -233,10 +288,14 @@ class _Reader:
         odd = 0
         for child in _children(element, root):
             if (name := local_name(child)) not in children:
-                self._report("rsl.value", "`{}` is no element of RSL here", name, line=self._lines[child])
+                self._report(
+                    "rsl.value", "`{}` is no element of RSL here", name, line=self._lines[child]
+                )
                 odd = odd or self._lines[child]
         for name in sorted(plain_attributes(element).keys() - attributes):
-            self._report("rsl.value", "`{}` is no attribute of RSL here", name, line=self._lines[element])
+            self._report(
+                "rsl.value", "`{}` is no attribute of RSL here", name, line=self._lines[element]
+            )
             odd = odd or self._lines[element]
         return odd
 
@@ -250,25 +309,48 @@ class _Reader:
             elif name in ("prohibits", "prohibit"):
                 self._prohibits(terms, kind, child, root)
             elif name == "payment":
-                has_more = len(child) or own_text(child).strip() or plain_attributes(child).keys() - {"type"}
+                has_more = (
+                    len(child)
+                    or own_text(child).strip()
+                    or plain_attributes(child).keys() - {"type"}
+                )
                 is_free = kind in ("", "free") and not has_more
                 terms.condition = terms.condition or (0 if is_free else self._lines[child])
             elif name == "reporting" or (name == "legal" and kind not in LEGAL_TYPES):
                 terms.condition = terms.condition or self._lines[child]
         permits = None if terms.permits is None else tuple(terms.permits.items())
         limits = tuple(terms.limits.values())
-        bars = tuple(Party(kind, frozenset(words), terms.bars_at[kind]) for kind, words in terms.bars.items())
-        return License(self._lines[license_], permits, tuple(terms.prohibits.items()), terms.condition, limits, bars)
+        bars = tuple(
+            Party(kind, frozenset(words), terms.bars_at[kind]) for kind, words in terms.bars.items()
+        )
+        return License(
+            self._lines[license_],
+            permits,
+            tuple(terms.prohibits.items()),
+            terms.condition,
+            limits,
+            bars,
+        )
 
     def _permits(self, terms: _Terms, kind: str, permits: Any, root: Any) -> None:
         odd = self._not_understood(permits, root)
         words = _words(permits)
         if kind in terms.kinds:
-            self._report("rsl.value", "permits of type `{}` stands twice in its license", kind, line=self._lines[permits])
+            self._report(
+                "rsl.value",
+                "permits of type `{}` stands twice in its license",
+                kind,
+                line=self._lines[permits],
+            )
             odd = odd or self._lines[permits]
         if words != own_text(permits).split():
             text = own_text(permits).strip()
-            self._report("rsl.value", "`{}` is no list of words, which spaces separate", text, line=self._lines[permits])
+            self._report(
+                "rsl.value",
+                "`{}` is no list of words, which spaces separate",
+                text,
+                line=self._lines[permits],
+            )
             odd = odd or self._lines[permits]
         terms.kinds.add(kind)
         if kind in ("user", "geo"):
@@ -281,13 +363,20 @@ class _Reader:
                 if self._is_usage(word, permits):
                     terms.permits.setdefault(word, self._lines[permits])
         elif words != ["all"]:
-            self._report("rsl.value", "permits of type `{}` is not understood", kind, line=self._lines[permits])
+            self._report(
+                "rsl.value",
+                "permits of type `{}` is not understood",
+                kind,
+                line=self._lines[permits],
+            )
             odd = odd or self._lines[permits]
         terms.condition = terms.condition or odd
 
     def _prohibits(self, terms: _Terms, kind: str, prohibits: Any, root: Any) -> None:
         terms.condition = terms.condition or self._not_understood(prohibits, root)
-        words = [word.lower() for word in _words(prohibits) if ":" not in word]  # section-3.4.1: those of others
+        words = [
+            word.lower() for word in _words(prohibits) if ":" not in word
+        ]  # section-3.4.1: those of others
         if not kind and words:
             kind = "user" if USERS.issuperset(words) else "usage"
         if kind in ("user", "geo"):
@@ -299,20 +388,37 @@ class _Reader:
                 terms.bars_at.setdefault(kind, self._lines[prohibits])
         elif kind == "usage":
             for word in words:
-                terms.prohibits.setdefault(self._prohibited(word, prohibits), self._lines[prohibits])
+                terms.prohibits.setdefault(
+                    self._prohibited(word, prohibits), self._lines[prohibits]
+                )
         elif words:
-            self._report("rsl.value", "prohibits of type `{}` is not understood", kind, line=self._lines[prohibits])
+            self._report(
+                "rsl.value",
+                "prohibits of type `{}` is not understood",
+                kind,
+                line=self._lines[prohibits],
+            )
             terms.condition = terms.condition or self._lines[prohibits]
 
     def _is_usage(self, word: str, permits: Any) -> bool:
         if word not in GENERAL:
-            self._report("rsl.value", "`{}` is no usage of RSL: it permits nothing", word, line=self._lines[permits])
+            self._report(
+                "rsl.value",
+                "`{}` is no usage of RSL: it permits nothing",
+                word,
+                line=self._lines[permits],
+            )
         return word in GENERAL
 
     def _prohibited(self, word: str, prohibits: Any) -> str:
         usage = PROHIBITED.get(word, "ai-all" if word.startswith("ai") else "all")
         if usage != word:
-            self._report("rsl.value", f"`{{}}` is no usage of RSL: it prohibits {usage}", word, line=self._lines[prohibits])
+            self._report(
+                "rsl.value",
+                f"`{{}}` is no usage of RSL: it prohibits {usage}",
+                word,
+                line=self._lines[prohibits],
+            )
         return usage
 
 
@@ -323,7 +429,11 @@ def _words(element: Any) -> list[str]:
 
 def _children(element: Any, root: Any, name: str = "") -> Iterator[Any]:
     """Its children that are RSL's, as their namespace says; of that name."""
-    return (child for child in element if namespace(child) == namespace(root) and name in ("", local_name(child)))
+    return (
+        child
+        for child in element
+        if namespace(child) == namespace(root) and name in ("", local_name(child))
+    )
 
 
 def _pattern(url: str | None, *, exact: bool = False) -> tuple[str, int] | None:
@@ -343,5 +453,9 @@ def _pattern(url: str | None, *, exact: bool = False) -> tuple[str, int] | None:
         url = url.partition("#")[0]
     if url and not url.startswith(("/", "*")):
         return None
-    path = normal_target(url) + "$" if exact else normal_pattern(url.rstrip("*").encode("utf-8", "replace"))
+    path = (
+        normal_target(url) + "$"
+        if exact
+        else normal_pattern(url.rstrip("*").encode("utf-8", "replace"))
+    )
     return host + path, len(path)

@@ -16,8 +16,21 @@ from typing import NamedTuple
 from comity.bounded import Bounded
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.document.document import Content
-from comity.policies.formats.rsl.grammar import GENERAL, Document, License, full_host_of, host_of, parse
-from comity.policies.formats.rsl.references import MEDIA_TYPE, References, in_fields, in_markup, in_robots
+from comity.policies.formats.rsl.grammar import (
+    GENERAL,
+    Document,
+    License,
+    full_host_of,
+    host_of,
+    parse,
+)
+from comity.policies.formats.rsl.references import (
+    MEDIA_TYPE,
+    References,
+    in_fields,
+    in_markup,
+    in_robots,
+)
 from comity.policies.syntax.lines import line_ends, text_of
 from comity.policies.syntax.path_patterns import PatternIndex, normal_target
 from comity.policies.syntax.printable import printable
@@ -25,7 +38,16 @@ from comity.policies.syntax.remembered import Remembered
 from comity.policies.syntax.urls import host_names, origin_of, target_of
 from comity.policies.vocabulary.statement import Location, Statement
 
-__all__ = ["References", "Rsl", "in_fields", "in_markup", "in_robots", "inline", "read", "unlicensed"]
+__all__ = [
+    "References",
+    "Rsl",
+    "in_fields",
+    "in_markup",
+    "in_robots",
+    "inline",
+    "read",
+    "unlicensed",
+]
 
 SPEC = "https://rslstandard.org/rsl"
 TERMS = tuple(GENERAL)
@@ -38,7 +60,9 @@ _MOST = 3  # narrower than any word
 
 def unlicensed(reference: Location) -> tuple[Statement, ...]:
     """section-4.3: where there is no valid document, nothing is licensed. `reference`: where it stands."""
-    return tuple(Statement(f"rsl:{term}", Verdict.DENY, "rsl.unlicensed", reference) for term in TERMS)
+    return tuple(
+        Statement(f"rsl:{term}", Verdict.DENY, "rsl.unlicensed", reference) for term in TERMS
+    )
 
 
 class Rsl:
@@ -47,16 +71,22 @@ class Rsl:
     def __init__(self, document: Document, text: bytes, start: Location) -> None:
         """`start`: of the first line of the text."""
         self.findings: tuple[Finding, ...] = document.findings
-        self.max_age = document.max_age  # until it, and what refers to it, are asked for again (section-3.2.1)
+        self.max_age = (
+            document.max_age
+        )  # until it, and what refers to it, are asked for again (section-3.2.1)
         self.is_valid = bool(document.scopes)
         self._scopes = document.scopes
         self._problem = document.problem
         self._text = text
         self._start = start
-        self._cache: Bounded[tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]] = Bounded(MAX_KNOWN)
+        self._cache: Bounded[
+            tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]
+        ] = Bounded(MAX_KNOWN)
         self._index = PatternIndex([scope.pattern for scope in document.scopes])
 
-    def statements(self, url: str, *, arranged: bool = False, users: Collection[str] = ()) -> tuple[Statement, ...]:
+    def statements(
+        self, url: str, *, arranged: bool = False, users: Collection[str] = ()
+    ) -> tuple[Statement, ...]:
         """The statements about the resource; () where the document does not speak of it.
 
         `arranged`: whether the operator has met its conditions; `users` use the content: section-3.4.1.2 and section-3.5 have
@@ -79,13 +109,28 @@ class Rsl:
             root = origin_of(url or self._start.url) + "/"
         except ValueError:
             root = "/"
-        broad = [(octets, license_) for octets, license_ in self._licenses(self._matching(root)) if octets <= 1]
+        broad = [
+            (octets, license_)
+            for octets, license_ in self._licenses(self._matching(root))
+            if octets <= 1
+        ]
         refused = {
-            statement.term.partition(":")[2] for statement in self._decided(broad, False, ()) if statement.verdict is Verdict.DENY
+            statement.term.partition(":")[2]
+            for statement in self._decided(broad, False, ())
+            if statement.verdict is Verdict.DENY
         }
-        narrow = [license_ for scope in self._scopes if scope.octets > 1 for license_ in scope.licenses]
-        permitted = {word for license_ in narrow if not license_.unmet(()) for word, _ in license_.permits or ()}
-        return frozenset(term for term in refused if not any(_covers(word, term) for word in permitted))
+        narrow = [
+            license_ for scope in self._scopes if scope.octets > 1 for license_ in scope.licenses
+        ]
+        permitted = {
+            word
+            for license_ in narrow
+            if not license_.unmet(())
+            for word, _ in license_.permits or ()
+        }
+        return frozenset(
+            term for term in refused if not any(_covers(word, term) for word in permitted)
+        )
 
     def _matching(self, url: str) -> list[int]:
         """Numbers of the scopes that the resource is in."""
@@ -99,7 +144,9 @@ class Rsl:
         scopes = [self._scopes[number] for number in matching]
         return [(scope.octets, license_) for scope in scopes for license_ in scope.licenses]
 
-    def _decided(self, licenses: list[tuple[int, License]], arranged: bool, users: Collection[str]) -> Iterator[Statement]:
+    def _decided(
+        self, licenses: list[tuple[int, License]], arranged: bool, users: Collection[str]
+    ) -> Iterator[Statement]:
         for term in TERMS:
             verdict, claim = _decide(term, licenses, arranged, users)
             if claim is not None:
@@ -108,7 +155,9 @@ class Rsl:
     def _source(self, line: int) -> Location:
         line_octets = self._lines[line - 1] if 0 < line <= len(self._lines) else b""
         first = self._start.line
-        return self._start._replace(line=first + line - 1 if first else 0, text=printable(line_octets))
+        return self._start._replace(
+            line=first + line - 1 if first else 0, text=printable(line_octets)
+        )
 
     @cached_property
     def _lines(self) -> list[bytes]:
@@ -157,16 +206,28 @@ def _decide(
         barring = (party for party in license_.bars if party.has(users) is not False)
         refusals += (_Claim(octets, _MOST, "rsl.prohibits", party.line) for party in barring)
     # section-3.5: a list is exhaustive.
-    refusals += (_Claim(octets, 0, "rsl.unlicensed", line) for octets, line in lists.items() if octets not in with_term)
+    refusals += (
+        _Claim(octets, 0, "rsl.unlicensed", line)
+        for octets, line in lists.items()
+        if octets not in with_term
+    )
     if not refusals and not permissions:
         return None, None
     octets = max((refusal.octets for refusal in refusals), default=0)
     level = max((refusal.level for refusal in refusals), default=0)
-    prohibited = {(refusal.octets, refusal.level) for refusal in refusals if refusal.rule == "rsl.prohibits"}
+    prohibited = {
+        (refusal.octets, refusal.level) for refusal in refusals if refusal.rule == "rsl.prohibits"
+    }
     for permission in sorted(permissions, reverse=True):
-        if permission.octets >= octets and permission.level >= level and permission[:2] not in prohibited:
+        if (
+            permission.octets >= octets
+            and permission.level >= level
+            and permission[:2] not in prohibited
+        ):
             return Verdict.ALLOW, permission
-    return Verdict.DENY, max(refusals, key=lambda claim: (claim.rule == "rsl.prohibits", claim.octets, claim.level))
+    return Verdict.DENY, max(
+        refusals, key=lambda claim: (claim.rule == "rsl.prohibits", claim.octets, claim.level)
+    )
 
 
 def read(body: bytes, url: str = "", *, cut: bool = False) -> Rsl:

@@ -18,7 +18,10 @@ from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.statement import Location
 
 MEDIA_TYPE = "application/rsl+xml"
-WORDS = (b"application/rsl", b"rsl.xml")  # one of which stands in a page that has a document or refers to one
+WORDS = (
+    b"application/rsl",
+    b"rsl.xml",
+)  # one of which stands in a page that has a document or refers to one
 MAX_REFERENCES = 5  # documents of one carrier
 MAX_BETWEEN = 4096  # octets between an empty line and the License line that it sets apart, or between two such lines
 
@@ -29,7 +32,9 @@ class References(NamedTuple):
     """The documents that one carrier refers to."""
 
     urls: tuple[str, ...] = ()  # absolute, in the order given
-    unread: tuple[Location, ...] = ()  # references to what cannot be had: nothing is licensed by them
+    unread: tuple[
+        Location, ...
+    ] = ()  # references to what cannot be had: nothing is licensed by them
 
 
 class _Line(Protocol):
@@ -51,12 +56,18 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
     """`groups`: those that bind the agent; `text`, `url`: of the robots.txt.
 
     section-4.4.2: the lines in a group of the agent replace those that stand in none."""
-    addresses = [(line, line.value.decode("utf-8", "replace")) for line in lines if line.name == "license"]
+    addresses = [
+        (line, line.value.decode("utf-8", "replace")) for line in lines if line.name == "license"
+    ]
     addresses = [(line, address) for line, address in addresses if is_address(address)]
     in_groups = [(line, address) for line, address in addresses if line.group in groups]
     deciding = in_groups or _of_no_group(addresses, text)
     return _references(
-        (_alone(address), Location(line=line.line, text=f"License: {printable(line.value)}", url=url), url)
+        (
+            _alone(address),
+            Location(line=line.line, text=f"License: {printable(line.value)}", url=url),
+            url,
+        )
         for line, address in deciding
     )
 
@@ -75,12 +86,16 @@ def _alone(address: str) -> str | None:
 _OF_NO_GROUP = (b"#", b"sitemap", b"license")
 
 
-def _of_no_group(addresses: Iterable[tuple[_Line, str]], text: bytes) -> Iterator[tuple[_Line, str]]:
+def _of_no_group(
+    addresses: Iterable[tuple[_Line, str]], text: bytes
+) -> Iterator[tuple[_Line, str]]:
     """LENIENT: at the end of a file a line stands in the group above it, though an empty line sets it apart."""
     offset_before, is_apart = 0, False  # of the line of another address that stands last before
     for line, address in addresses:
         start = max(offset_before, line.offset - MAX_BETWEEN)
-        is_apart = _is_set_apart(text[start : line.offset], otherwise=is_apart and start == offset_before)
+        is_apart = _is_set_apart(
+            text[start : line.offset], otherwise=is_apart and start == offset_before
+        )
         offset_before = line.offset
         if line.group < 0 or is_apart:
             yield line, address
@@ -96,7 +111,9 @@ def _is_set_apart(before: bytes, *, otherwise: bool) -> bool:
 
 
 # RFC 8288 section-3
-_LINK = re.compile(r"<([^<>]*+)>((?:\s*+;\s*+[^;,\"=\s]++\s*+(?:=\s*+(?:\"(?:[^\"\\]|\\.)*+\"|[^\",;]*+))?+)*+)")
+_LINK = re.compile(
+    r"<([^<>]*+)>((?:\s*+;\s*+[^;,\"=\s]++\s*+(?:=\s*+(?:\"(?:[^\"\\]|\\.)*+\"|[^\",;]*+))?+)*+)"
+)
 _PARAMETER = re.compile(r";\s*+([^;,\"=\s]++)\s*+=\s*+(?:\"((?:[^\"\\]|\\.)*+)\"|([^\",;\s]*+))")
 
 
@@ -112,7 +129,13 @@ def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
                 media_type = parameters.get("type", "").partition(";")[0].strip()
                 if "license" in parameters.get("rel", "").split() and _is_rsl(media_type, link[1]):
                     links.append(
-                        (link[1].strip(), Location("header Link", text=printable(link[0].encode(errors="replace"))), url)
+                        (
+                            link[1].strip(),
+                            Location(
+                                "header Link", text=printable(link[0].encode(errors="replace"))
+                            ),
+                            url,
+                        )
                     )
     return _references(links)
 
@@ -122,7 +145,8 @@ def in_markup(content: Content, url: str) -> References:
     if not content.mentions(*WORDS):
         return References()
     links = [
-        (href, Location("link license", text=printable(href.encode(errors="replace")))) for kind, href in _rsl_links(content)
+        (href, Location("link license", text=printable(href.encode(errors="replace"))))
+        for kind, href in _rsl_links(content)
     ]
     base = content.base(url) if links else url
     return _references((href, source, base) for href, source in links)
@@ -135,7 +159,9 @@ def _rsl_links(content: Content) -> Iterator[tuple[str, str]]:
 def _is_rsl(media_type: str, address: str) -> bool:
     """LENIENT: a type that says less, where the name of the file says it."""
     try:
-        return media_type == MEDIA_TYPE or (media_type in _XML and urlsplit(address.strip()).path.lower().endswith("rsl.xml"))
+        return media_type == MEDIA_TYPE or (
+            media_type in _XML and urlsplit(address.strip()).path.lower().endswith("rsl.xml")
+        )
     except ValueError:
         return False
 

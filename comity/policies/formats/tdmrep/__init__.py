@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from comity.policies.agent import Agent
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import AgentReading, Format, Headers, Resource, Response, SiteReading, Statements, WellKnown
+from comity.policies.formats.format import (
+    AgentReading,
+    Format,
+    Headers,
+    Resource,
+    Response,
+    SiteReading,
+    Statements,
+    WellKnown,
+)
 from comity.policies.formats.tdmrep.authoring import AUTHORING
 from comity.policies.formats.tdmrep.reservation import (
     TERM,
@@ -57,7 +66,11 @@ def read_site(site: SiteFiles) -> TdmRepSite | None:
 
 def read_headers(headers: Headers, response: Response) -> Statements:
     """The fields of one response."""
-    return _statements(fields(((name, value) for name, values in headers.items() for value in values), response.url))
+    return _statements(
+        fields(
+            ((name, value) for name, values in headers.items() for value in values), response.url
+        )
+    )
 
 
 def read_document(content: Content, response: Response) -> Statements:

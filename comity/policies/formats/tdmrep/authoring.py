@@ -11,12 +11,32 @@ _POLICY = "Where the policy stands by which a permission can be had"
 
 AUTHORING = Authoring(
     directives=(
-        Directive("location", "W3C TDMRep sec-tdm-file", "Which resources are meant: a pattern of paths", "path", form="member"),
-        Directive("tdm-reservation", "W3C TDMRep sec-tdm-file", _RESERVATION, "reservation", form="member"),
+        Directive(
+            "location",
+            "W3C TDMRep sec-tdm-file",
+            "Which resources are meant: a pattern of paths",
+            "path",
+            form="member",
+        ),
+        Directive(
+            "tdm-reservation", "W3C TDMRep sec-tdm-file", _RESERVATION, "reservation", form="member"
+        ),
         Directive("tdm-policy", "W3C TDMRep sec-tdm-file", _POLICY, "url", form="member"),
-        Directive("tdm-reservation", "W3C TDMRep sec-tdm-header", _RESERVATION, "reservation", form="field"),
+        Directive(
+            "tdm-reservation",
+            "W3C TDMRep sec-tdm-header",
+            _RESERVATION,
+            "reservation",
+            form="field",
+        ),
         Directive("tdm-policy", "W3C TDMRep sec-tdm-header", _POLICY, "url", form="field"),
-        Directive("tdm-reservation", "W3C TDMRep sec-tdm-html-meta", _RESERVATION, "reservation", form="meta"),
+        Directive(
+            "tdm-reservation",
+            "W3C TDMRep sec-tdm-html-meta",
+            _RESERVATION,
+            "reservation",
+            form="meta",
+        ),
         Directive("tdm-policy", "W3C TDMRep sec-tdm-html-meta", _POLICY, "url", form="meta"),
     ),
     values={"reservation": {"1": "the right is reserved", "0": "the right is not reserved"}},

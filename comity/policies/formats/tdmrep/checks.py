@@ -16,12 +16,23 @@ from comity.policies.document.document import Content
 from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.tdmrep.lenient_json import without_extras
-from comity.policies.formats.tdmrep.reservation import LOCATION, POLICY, RESERVATION, WELL_KNOWN, TdmRule, tdmrep_of
+from comity.policies.formats.tdmrep.reservation import (
+    LOCATION,
+    POLICY,
+    RESERVATION,
+    WELL_KNOWN,
+    TdmRule,
+    tdmrep_of,
+)
 from comity.policies.syntax.path_patterns import PatternIndex, sample
 from comity.policies.syntax.suspicions import nearest, oddity
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?+|[\[\]{}:,\n]|[^\s"\[\]{}:,]++')
-_REMARKS = ("comment", "description", "note")  # members for people: JSON has no comments. With `@` those of JSON-LD
+_REMARKS = (
+    "comment",
+    "description",
+    "note",
+)  # members for people: JSON has no comments. With `@` those of JSON-LD
 _SYNONYMS = {  # names that others have for the same
     "policy": POLICY,
     "licence": POLICY,
@@ -49,7 +60,13 @@ class Member(NamedTuple):
 
 def members(text: str) -> Iterator[Member]:
     """Yield the members of the objects in the array, or of the one that stands in its place."""
-    depth, rules, line, line_start, number = 0, 0, 1, 0, -1  # rules: depth of their objects; 0: not known
+    depth, rules, line, line_start, number = (
+        0,
+        0,
+        1,
+        0,
+        -1,
+    )  # rules: depth of their objects; 0: not known
     last, name, name_line, name_column = "", "", 0, 0
     for token in _TOKEN.finditer(text):
         kind = token[0]
@@ -69,7 +86,11 @@ def members(text: str) -> Iterator[Member]:
             yield Member(name, kind, name_line, name_column, column, number)
             name = ""
         elif kind[0] == '"' and last in "{," and depth == rules:
-            name, name_line, name_column = kind[1:-1], line, _octets(text, line_start, token.start())
+            name, name_line, name_column = (
+                kind[1:-1],
+                line,
+                _octets(text, line_start, token.start()),
+            )
         last = kind if len(kind) == 1 else "value"
 
 
@@ -111,7 +132,9 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     for carrier in (fields, metas):
         names = dict(reversed(carrier))
         if POLICY in names and RESERVATION not in names:
-            message = "a policy by itself reserves nothing: write `tdm-reservation` with 1 beside it"
+            message = (
+                "a policy by itself reserves nothing: write `tdm-reservation` with 1 beside it"
+            )
             remarks.report("tdmrep.policy-alone", message, line=names[POLICY])
     return remarks.findings
 
@@ -122,30 +145,71 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
         near = (
             ""
             if name in MEMBERS
-            else _SYNONYMS.get(name.lower().replace("tdm-", "").replace("tdm_", "")) or nearest(name, MEMBERS)
+            else _SYNONYMS.get(name.lower().replace("tdm-", "").replace("tdm_", ""))
+            or nearest(name, MEMBERS)
         )
         if near and near not in rule:
             message = f"`{{}}` is no member of a rule: write `{near}`"
             octets = name.encode("utf-8", "replace")
-            remarks.report("tdmrep.member", message, octets, line=member.line, column=member.column, length=length)
-        elif name not in (*MEMBERS, *_REMARKS) and not name.startswith("@") and not rule.keys().isdisjoint(MEMBERS):
-            message, octets = "No known reader reads `{}`. Delete it.", name.encode("utf-8", "replace")
-            remarks.report("tdmrep.unread", message, octets, line=member.line, column=member.column, length=length)
+            remarks.report(
+                "tdmrep.member",
+                message,
+                octets,
+                line=member.line,
+                column=member.column,
+                length=length,
+            )
+        elif (
+            name not in (*MEMBERS, *_REMARKS)
+            and not name.startswith("@")
+            and not rule.keys().isdisjoint(MEMBERS)
+        ):
+            message, octets = (
+                "No known reader reads `{}`. Delete it.",
+                name.encode("utf-8", "replace"),
+            )
+            remarks.report(
+                "tdmrep.unread",
+                message,
+                octets,
+                line=member.line,
+                column=member.column,
+                length=length,
+            )
     reservation, policy = rule.get(RESERVATION), rule.get(POLICY)
     if reservation and re.fullmatch(r'"[ ]*[01][ ]*"', reservation.value):
         message = "the reservation is a text: other readers may pass over it. Write the number"
         _report(remarks, "tdmrep.text", message, reservation)
     if policy and reservation and reservation.value.strip('" ') == "0":
-        _report(remarks, "tdmrep.unused-policy", "the right is not reserved: nobody reads its policy", policy)
-    elif policy and policy.value.startswith('"') and not re.match(r'"\s*https?://|"\s*"', policy.value, re.IGNORECASE):
-        _report(remarks, "tdmrep.policy", "the address of the policy is not absolute: other readers may pass over it", policy)
+        _report(
+            remarks,
+            "tdmrep.unused-policy",
+            "the right is not reserved: nobody reads its policy",
+            policy,
+        )
+    elif (
+        policy
+        and policy.value.startswith('"')
+        and not re.match(r'"\s*https?://|"\s*"', policy.value, re.IGNORECASE)
+    ):
+        _report(
+            remarks,
+            "tdmrep.policy",
+            "the address of the policy is not absolute: other readers may pass over it",
+            policy,
+        )
     location = rule.get(LOCATION)
     if (
         location
         and location.value.startswith('"')
         and (odd := oddity(location.value.strip('"').strip().encode("utf-8", "replace")))
     ):
-        _report(remarks, "tdmrep.pattern", f"the location probably matches nothing: {literal(odd)}", location)
+        _report(
+            remarks,
+            "tdmrep.pattern",
+            f"the location probably matches nothing: {literal(odd)}",
+            location,
+        )
 
 
 def _report(remarks: Remarks, rule: str, message: str, member: Member) -> None:
@@ -162,16 +226,18 @@ def _check_rules(remarks: Remarks, rules: tuple[TdmRule, ...]) -> None:
     patterns = list(first)
     index = PatternIndex(patterns)
     for number, rule in enumerate(rules):
-        covering = {first[patterns[match]] for match in index.all(sample(rule.location))} | {first.get(rule.location, number)}
+        covering = {first[patterns[match]] for match in index.all(sample(rule.location))} | {
+            first.get(rule.location, number)
+        }
         if min(covering) >= number or rule.reserved is None:
             continue
         earlier = rules[min(covering)]
         if (earlier.reserved, earlier.policy) == (rule.reserved, rule.policy):
             remarks.report(
-                "tdmrep.duplicate", f"the rule of line {earlier.line} says the same of all that this one matches", line=rule.line
+                "tdmrep.duplicate",
+                f"the rule of line {earlier.line} says the same of all that this one matches",
+                line=rule.line,
             )
         else:
-            message = (
-                f"the rule never decides: that of line {earlier.line} stands before it and matches all that it does. Put it first"
-            )
+            message = f"the rule never decides: that of line {earlier.line} stands before it and matches all that it does. Put it first"
             remarks.report("tdmrep.overruled", message, line=rule.line)

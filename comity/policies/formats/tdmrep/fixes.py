@@ -18,7 +18,10 @@ def write_number(draft: Draft, finding: Finding) -> Fix | None:
     digit = draft.line(finding.line)[start : start + finding.length].strip(b'" ')
     if digit not in (b"0", b"1"):
         return None
-    return Fix(f"Write {digit.decode()}", (draft.replaced(finding.line, finding.column, finding.length, digit),))
+    return Fix(
+        f"Write {digit.decode()}",
+        (draft.replaced(finding.line, finding.column, finding.length, digit),),
+    )
 
 
 def write_strict(draft: Draft, finding: Finding) -> Fix | None:

@@ -15,10 +15,14 @@ from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import MAX_BYTES, Findings
 from comity.policies.syntax.xml_tree import own_text
 
-MAX_PACKAGE = 4 * 1024 * 1024  # octets of an EPUB file that are looked at; its pages and images need not be
+MAX_PACKAGE = (
+    4 * 1024 * 1024
+)  # octets of an EPUB file that are looked at; its pages and images need not be
 MAX_PACKAGES = 5  # package documents of an EPUB file
 MAX_PACKETS = 20  # places of a PDF file that are looked at
-MAX_STREAMS = 500  # metadata streams of a PDF file that are looked at: each of its images may have one
+MAX_STREAMS = (
+    500  # metadata streams of a PDF file that are looked at: each of its images may have one
+)
 MAX_STREAMED = 20 * 256 * 1024  # octets of all of these, decompressed
 MAX_PACKET = 256 * 1024  # octets of each, decompressed
 MAX_POLICIES = 100  # addresses that are tried
@@ -67,14 +71,33 @@ def _epub(body: bytes, report: Findings) -> Metadata:
         with zipfile.ZipFile(_LimitedFile(body)) as archive:
             for package in _packages(archive):
                 for name, value in _properties(package):
-                    (metadata.reservations if name == "reservation" else metadata.policies).append(value)
+                    (metadata.reservations if name == "reservation" else metadata.policies).append(
+                        value
+                    )
     except _LimitError:
-        report.report("tdmrep.limit", f"the EPUB file is not read: its metadata takes more than {MAX_PACKAGE} octets")
+        report.report(
+            "tdmrep.limit",
+            f"the EPUB file is not read: its metadata takes more than {MAX_PACKAGE} octets",
+        )
     except xml_tree.XmlError as error:
-        report.report("tdmrep.limit" if error.is_limit else "tdmrep.syntax", "the EPUB file is not read: {}", str(error).encode())
+        report.report(
+            "tdmrep.limit" if error.is_limit else "tdmrep.syntax",
+            "the EPUB file is not read: {}",
+            str(error).encode(),
+        )
     # What zipfile raises for what is no archive, is encrypted, or is packed in ways that EPUB does not have.
-    except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, EOFError, OSError, RuntimeError) as error:
-        report.report("tdmrep.syntax", "the EPUB file is not read: {}", str(error).encode(errors="replace"))
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        ValueError,
+        LookupError,
+        EOFError,
+        OSError,
+        RuntimeError,
+    ) as error:
+        report.report(
+            "tdmrep.syntax", "the EPUB file is not read: {}", str(error).encode(errors="replace")
+        )
     return metadata
 
 
@@ -119,22 +142,30 @@ def _properties(package: Any) -> Iterator[tuple[str, str]]:
 # PDF: XMP packets, not read as XML. The example of the specification has an attribute without quotes, and others follow it.
 
 _PROTOCOL = b"www.w3.org/ns/tdmrep"
-_XMLNS = re.compile(rb"xmlns:([A-Za-z_][\w.-]{0,50}+)\s{0,9}+=\s{0,9}+[\"']?+https?://%s" % re.escape(_PROTOCOL))
+_XMLNS = re.compile(
+    rb"xmlns:([A-Za-z_][\w.-]{0,50}+)\s{0,9}+=\s{0,9}+[\"']?+https?://%s" % re.escape(_PROTOCOL)
+)
 _STREAM = re.compile(rb"/Type\s{0,9}+/Metadata\b")
 
 
 # An element, or the attribute that RDF has for the same.
 _NAME = rb"([A-Za-z_][\w.-]{0,50}+):(reservation|policy)"
-_PROPERTY = re.compile(rb"(?:<%s(?:\s[^<>]*+)?+>|\s%s\s{0,9}+=\s{0,9}+[\"'])([^<>\"']*+)" % (_NAME, _NAME))
+_PROPERTY = re.compile(
+    rb"(?:<%s(?:\s[^<>]*+)?+>|\s%s\s{0,9}+=\s{0,9}+[\"'])([^<>\"']*+)" % (_NAME, _NAME)
+)
 
 
 def _pdf(body: bytes, report: Findings) -> Metadata:
     metadata = Metadata("XMP", [], [])
     for packet in _packets(body, report):
         prefixes = frozenset(_XMLNS.findall(packet))
-        for of_element, element, of_attribute, attribute, value in _PROPERTY.findall(_uncommented(packet)) if prefixes else ():
+        for of_element, element, of_attribute, attribute, value in (
+            _PROPERTY.findall(_uncommented(packet)) if prefixes else ()
+        ):
             is_reservation = (element or attribute) == b"reservation"
-            if (of_element or of_attribute) in prefixes and (is_reservation or len(metadata.policies) < MAX_POLICIES):
+            if (of_element or of_attribute) in prefixes and (
+                is_reservation or len(metadata.policies) < MAX_POLICIES
+            ):
                 values = metadata.reservations if is_reservation else metadata.policies
                 values.append(html.unescape(value.decode("utf-8", "replace")).strip())
     return metadata
@@ -143,7 +174,9 @@ def _pdf(body: bytes, report: Findings) -> Metadata:
 def _uncommented(packet: bytes) -> bytes:
     first, *others = packet.split(b"<!--")
     # One that does not end is none: what stands behind it may reserve.
-    return first + b"".join(part.partition(b"-->")[2] if b"-->" in part else part for part in others)
+    return first + b"".join(
+        part.partition(b"-->")[2] if b"-->" in part else part for part in others
+    )
 
 
 def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
@@ -163,7 +196,9 @@ def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
     octets_left = MAX_STREAMED
     for number, stream in enumerate(_STREAM.finditer(body)):
         if number == MAX_STREAMS or octets_left <= 0:
-            report.report("tdmrep.limit", f"only {number} metadata streams of the PDF file are read")
+            report.report(
+                "tdmrep.limit", f"only {number} metadata streams of the PDF file are read"
+            )
             break
         start = body.find(b"stream", stream.end(), stream.end() + 1000)
         if start >= 0 and b"/FlateDecode" in body[max(0, stream.start() - 500) : start]:
@@ -171,7 +206,9 @@ def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
             try:
                 packet = zlib.decompressobj().decompress(compressed, MAX_PACKET)
             except zlib.error:
-                report.report("tdmrep.syntax", "a metadata stream of the PDF file cannot be decompressed")
+                report.report(
+                    "tdmrep.syntax", "a metadata stream of the PDF file cannot be decompressed"
+                )
             else:
                 octets_left -= len(packet)
                 yield packet

@@ -22,7 +22,12 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.tdmrep import metadata as tdmrep_metadata
 from comity.policies.formats.tdmrep.lenient_json import strict_problem, without_extras
 from comity.policies.syntax.lines import Findings, line_ends, text_of
-from comity.policies.syntax.path_patterns import PatternIndex, escaped_text, normal_pattern, normal_target
+from comity.policies.syntax.path_patterns import (
+    PatternIndex,
+    escaped_text,
+    normal_pattern,
+    normal_target,
+)
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.suspicions import trimmed
 from comity.policies.syntax.urls import origin_of, resolved, target_of, without_scheme
@@ -93,24 +98,36 @@ def _digits(value: Any) -> list[str]:
 def _policy(values: Iterable[Any], url: str, report: Findings, line: int = 0) -> str:
     """The first that is the address of anything."""
     for value in values:
-        address, mark, fragment = value.strip().partition("#") if isinstance(value, str) else ("", "", "")
+        address, mark, fragment = (
+            value.strip().partition("#") if isinstance(value, str) else ("", "", "")
+        )
         try:
             if address and len(value) <= MAX_POLICY:
-                return resolved(url, address) + (mark + fragment if fragment.isascii() and fragment.isprintable() else "")
+                return resolved(url, address) + (
+                    mark + fragment if fragment.isascii() and fragment.isprintable() else ""
+                )
         except ValueError:
             pass
         if value:
-            quoted = value[:1000].encode(errors="replace") if isinstance(value, str) else b"what is no text"
+            quoted = (
+                value[:1000].encode(errors="replace")
+                if isinstance(value, str)
+                else b"what is no text"
+            )
             report.report("tdmrep.value", "`{}` is no address of a policy", quoted, line=line)
     return ""
 
 
-def _reservation(reservations: list[Any], policies: list[Any], part: str, url: str) -> Reservation | None:
+def _reservation(
+    reservations: list[Any], policies: list[Any], part: str, url: str
+) -> Reservation | None:
     if not reservations and not policies:
         return None
     report = Findings(url)
     reserved, policy = _reserved(reservations, report), _policy(policies, url, report)
-    properties = [f"{RESERVATION}: {value}" for value in reservations] + [f"{POLICY}: {value}" for value in policies]
+    properties = [f"{RESERVATION}: {value}" for value in reservations] + [
+        f"{POLICY}: {value}" for value in policies
+    ]
     text = printable("; ".join(properties).encode(errors="replace"))
     return Reservation(reserved, policy, Location(part=part, text=text), tuple(report))
 
@@ -125,9 +142,18 @@ def effective(reservations: Iterable[Reservation | None]) -> Reservation | None:
         if holds is None or reservation is None:
             holds = holds or reservation
         else:
-            source = holds.source if reservation.reserved is None and holds.reserved is not None else reservation.source
+            source = (
+                holds.source
+                if reservation.reserved is None and holds.reserved is not None
+                else reservation.source
+            )
             reserved = holds.reserved if reservation.reserved is None else reservation.reserved
-            holds = Reservation(reserved, reservation.policy or holds.policy, source, holds.findings + reservation.findings)
+            holds = Reservation(
+                reserved,
+                reservation.policy or holds.policy,
+                source,
+                holds.findings + reservation.findings,
+            )
     return holds
 
 
@@ -140,7 +166,9 @@ def statements(reservations: Iterable[Reservation | None]) -> tuple[Statement, .
         return (Statement(TERM, Verdict.ALLOW, "tdmrep.not-reserved", holds.source),)
     source = holds.source
     if holds.licensing not in source.text:
-        source = source._replace(text=f"{source.text}; {POLICY}: {printable(holds.licensing.encode())}")
+        source = source._replace(
+            text=f"{source.text}; {POLICY}: {printable(holds.licensing.encode())}"
+        )
     return (Statement(TERM, Verdict.DENY, "tdmrep.reserved", source),)
 
 
@@ -151,7 +179,12 @@ class TdmRep:
     """The rules of one file."""
 
     def __init__(
-        self, rules: tuple[TdmRule, ...], findings: tuple[Finding, ...], url: str = "", *, complete: bool = True
+        self,
+        rules: tuple[TdmRule, ...],
+        findings: tuple[Finding, ...],
+        url: str = "",
+        *,
+        complete: bool = True,
     ) -> None:
         """`complete`: False where there is more than is read."""
         self.rules = rules
@@ -168,10 +201,16 @@ class TdmRep:
         for number in sorted(self._index.all(normal_target(target))):
             rule = self.rules[number]
             if rule.reserved or (rule.reserved is False and not unset):
-                return Reservation(rule.reserved, rule.policy, Location(line=rule.line, text=rule.text, url=self._url))
+                return Reservation(
+                    rule.reserved,
+                    rule.policy,
+                    Location(line=rule.line, text=rule.text, url=self._url),
+                )
             unset = True
         if not self._complete and not unset:
-            return Reservation(True, "", Location(text="the file is longer than what is read of it", url=self._url))
+            return Reservation(
+                True, "", Location(text="the file is longer than what is read of it", url=self._url)
+            )
         return None
 
     def everywhere(self) -> bool:
@@ -202,7 +241,11 @@ _RELATIVE = re.compile(r"\.{1,2}(?:/|$)")  # RFC 3986 section-4.2
 def tdmrep_of(site: SiteFiles) -> TdmRep | None:
     """The site's tdmrep.json; None where it is not there."""
     file = site.file(site.origin + WELL_KNOWN)
-    return site.once(TdmRep, lambda: read(file.fetched.body, file.url, cut=file.fetched.oversized)) if file else None
+    return (
+        site.once(TdmRep, lambda: read(file.fetched.body, file.url, cut=file.fetched.oversized))
+        if file
+        else None
+    )
 
 
 class _Reader:
@@ -223,7 +266,10 @@ class _Reader:
     def read(self, cut: bool) -> TdmRep:
         if cut:
             self._complete = False
-            self._report("tdmrep.limit", f"only the whole lines in the first {len(self._text)} characters are read")
+            self._report(
+                "tdmrep.limit",
+                f"only the whole lines in the first {len(self._text)} characters are read",
+            )
         position = self._skipped(0)
         if self._text.startswith("[", position):
             self._read_rules(position + 1, cut)
@@ -246,7 +292,9 @@ class _Reader:
         return self._line
 
     def _report(self, rule: str, message: str, *quoted: str, line: int = 0) -> None:
-        self._findings.report(rule, message, *(text[:1000].encode(errors="replace") for text in quoted), line=line)
+        self._findings.report(
+            rule, message, *(text[:1000].encode(errors="replace") for text in quoted), line=line
+        )
 
     def _value(self, position: int) -> tuple[Any, int] | None:
         try:
@@ -285,7 +333,11 @@ class _Reader:
             if cut and position == len(self._text):
                 return
             if count == MAX_RULES:
-                self._report("tdmrep.limit", f"there are more than {MAX_RULES} rules", line=self._line_of(position))
+                self._report(
+                    "tdmrep.limit",
+                    f"there are more than {MAX_RULES} rules",
+                    line=self._line_of(position),
+                )
                 self._complete = False
                 return
             line = self._line_of(position)
@@ -305,15 +357,21 @@ class _Reader:
             self._report("tdmrep.syntax", "`{}` is no rule", source, line=line)
             return False
         if RESERVATION not in rule:
-            self._report("tdmrep.syntax", "the rule has no tdm-reservation: it is not set", line=line)
-        reserved = _reserved([rule[RESERVATION]] if RESERVATION in rule else [], self._findings, line)
+            self._report(
+                "tdmrep.syntax", "the rule has no tdm-reservation: it is not set", line=line
+            )
+        reserved = _reserved(
+            [rule[RESERVATION]] if RESERVATION in rule else [], self._findings, line
+        )
         policy = _policy([rule.get(POLICY)], self._url, self._findings, line)
         location, means = _location(rule.get(LOCATION), self._url)
         if means:
             written_location = rule.get(LOCATION)
             quoted = written_location if isinstance(written_location, str) else ""
             self._report("tdmrep.syntax", f"location `{{}}` {means}", quoted, line=line)
-            reserved = reserved or None  # what is not written as the specification has it gives nothing up
+            reserved = (
+                reserved or None
+            )  # what is not written as the specification has it gives nothing up
         self._rules.append(TdmRule(location, reserved, policy, line, _excerpt(source)))
         return True
 
@@ -326,7 +384,11 @@ class _Reader:
         line = self._line_of(position)
         self._report("tdmrep.syntax", "the file is no array of rules", line=line)
         self._is_json = not self._text[end:].strip()
-        if isinstance(value, dict) and RESERVATION in value and _reserved([value[RESERVATION]], self._findings, line):
+        if (
+            isinstance(value, dict)
+            and RESERVATION in value
+            and _reserved([value[RESERVATION]], self._findings, line)
+        ):
             policy = _policy([value.get(POLICY)], self._url, self._findings, line)
             self._rules.append(TdmRule("/", True, policy, line, _excerpt(self._text[position:end])))
         else:
@@ -357,9 +419,15 @@ def _location(value: Any, url: str) -> tuple[str, str]:
             is_own_host = not url or origin_of(f"{scheme or 'https'}://{rest}") == origin_of(url)
         except ValueError:
             is_own_host = False
-        location, means = target_of(f"https://{rest}"), "" if is_own_host else "is on another host: the rule can only reserve"
+        location, means = (
+            target_of(f"https://{rest}"),
+            "" if is_own_host else "is on another host: the rule can only reserve",
+        )
     elif not location.startswith(("/", "*")):
-        location, means = "/" + _RELATIVE.sub("", location), "is read with a / before it: the rule can only reserve"
+        location, means = (
+            "/" + _RELATIVE.sub("", location),
+            "is read with a / before it: the rule can only reserve",
+        )
     path, mark, _ = location.partition("#")
     if mark:
         location, means = path, means or "is read without its fragment: the rule can only reserve"
@@ -377,7 +445,10 @@ def fields(headers: Iterable[tuple[bytes, bytes]], url: str = "") -> Reservation
     """`url`: of the response."""
     properties: dict[str, list[Any]] = {RESERVATION: [], POLICY: []}
     for name, value in headers:
-        if name[:4].lower() == b"tdm-" and (values := properties.get(name.lower().decode("latin-1"))) is not None:
+        if (
+            name[:4].lower() == b"tdm-"
+            and (values := properties.get(name.lower().decode("latin-1"))) is not None
+        ):
             values.append(value.decode("utf-8", "replace").strip())
     return _reservation(properties[RESERVATION], properties[POLICY], f"header {RESERVATION}", url)
 
@@ -399,7 +470,9 @@ def markup(content: Content, url: str = "") -> Reservation | None:
         if name == RESERVATION and _reserved([value], Findings("")):
             properties[name].append(value.strip())
     policies = properties[POLICY]
-    if policies and (base := content.base(url)) != url:  # the reason has them as `url` alone tells what they mean
+    if (
+        policies and (base := content.base(url)) != url
+    ):  # the reason has them as `url` alone tells what they mean
         policies = [_joined(base, address) for address in policies]
     return _reservation(properties[RESERVATION], policies, f"meta {RESERVATION}", url)
 
@@ -422,5 +495,7 @@ def document(content: Content, url: str = "") -> Reservation | None:
         return None
     reservation = _reservation(metadata.reservations, metadata.policies, metadata.part, url)
     if reservation is None:
-        return Reservation(None, "", Location(part=metadata.part), tuple(report)) if report else None
+        return (
+            Reservation(None, "", Location(part=metadata.part), tuple(report)) if report else None
+        )
     return reservation._replace(findings=(*report, *reservation.findings))

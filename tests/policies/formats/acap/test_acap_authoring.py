@@ -45,13 +45,19 @@ def test_qualifiers_that_are_offered_are_read(usage: str) -> None:
     path, *qualifier = directive.value.split()
     assert path == "path"
     offered = AUTHORING.values[qualifier[0]] if qualifier else {}
-    assert {word.partition("=")[0] for word in offered} == {name for name, usages in QUALIFIED.items() if usage in usages}
+    assert {word.partition("=")[0] for word in offered} == {
+        name for name, usages in QUALIFIED.items() if usage in usages
+    }
     for word in offered:
         assert read_qualifiers(word, usage).restrictions()
 
 
 def found(text: str) -> list[Finding]:
-    files = SiteFiles("https://example.com", {URL: Fetched(status=200, body=text.encode())}, robots_lines=ROBOTS_LINES)
+    files = SiteFiles(
+        "https://example.com",
+        {URL: Fetched(status=200, body=text.encode())},
+        robots_lines=ROBOTS_LINES,
+    )
     assert CHECK
     return list(CHECK(files))
 
@@ -77,7 +83,9 @@ SAID: dict[str, list[tuple[int, str]]] = {
     f"{ANY}ACAP-allow-index: /a\nACAP-disallow-present: /a": [],
     f"{ANY}ACAP-allow-index: /a\nACAP-crawler: foo\nACAP-disallow-index: /a": [],
     f"{ANY}ACAP-allow-index: /a\nACAP-usage-purpose: research\nACAP-disallow-index: /a": [],
-    f"{ANY}ACAP-allow-index: /a\nACAP-allow-follow: /\nACAP-allow-index: /a": [(4, "acap.repeated")],
+    f"{ANY}ACAP-allow-index: /a\nACAP-allow-follow: /\nACAP-allow-index: /a": [
+        (4, "acap.repeated")
+    ],
     f"{ANY}ACAP-allow-index: /a\nACAP-allow-index: /a time-limit=3-days": [],
     f"ACAP-resource-set: s /a\n{ANY}ACAP-allow-index: the-acap:resource-set:S": [],
     f"ACAP-resource-set: s /a\n{ANY}ACAP-allow-index: /s": [(1, "acap.unused")],
@@ -89,13 +97,25 @@ SAID: dict[str, list[tuple[int, str]]] = {
 
 @pytest.mark.parametrize("text", one_in(3, SAID))
 def test_what_is_said(text: str) -> None:
-    assert [(finding.line, finding.rule) for finding in found(text) if finding.rule.startswith("acap.")] == SAID[text]
+    assert [
+        (finding.line, finding.rule) for finding in found(text) if finding.rule.startswith("acap.")
+    ] == SAID[text]
 
 
-def test_a_permission_before_a_second_path_grants_nothing_and_a_prohibition_holds_without_it() -> None:
-    [permission] = [finding for finding in found(f"{ANY}ACAP-allow-index: /a /b") if finding.rule == "acap.second-path"]
+def test_a_permission_before_a_second_path_grants_nothing_and_a_prohibition_holds_without_it() -> (
+    None
+):
+    [permission] = [
+        finding
+        for finding in found(f"{ANY}ACAP-allow-index: /a /b")
+        if finding.rule == "acap.second-path"
+    ]
     assert permission.message.startswith("`/b` is a second path: the permission grants nothing")
-    [prohibition] = [finding for finding in found(f"{ANY}ACAP-disallow-index: /a /b") if finding.rule == "acap.second-path"]
+    [prohibition] = [
+        finding
+        for finding in found(f"{ANY}ACAP-disallow-index: /a /b")
+        if finding.rule == "acap.second-path"
+    ]
     assert prohibition.message.startswith("`/b` is a second path: it is not prohibited")
     assert (prohibition.column, prohibition.length) == (25, 2)
 
@@ -111,11 +131,20 @@ def test_a_permission_before_a_second_path_grants_nothing_and_a_prohibition_hold
 def test_what_is_mended(before: str, after: str) -> None:
     draft = Draft(URL, before.encode())
     findings = [*parse(draft.body).findings, *found(before)]
-    fixes = [AUTHORING.fixes[finding.rule](draft, finding) for finding in findings if finding.rule in AUTHORING.fixes]
+    fixes = [
+        AUTHORING.fixes[finding.rule](draft, finding)
+        for finding in findings
+        if finding.rule in AUTHORING.fixes
+    ]
     assert apply(draft.body, filter(None, fixes))[0].decode() == after
 
 
-@given(st.lists(st.text(alphabet='ACPacp-rwleinds:=()/ *$,"\n', max_size=30).map("ACAP-{}".format), max_size=5))
+@given(
+    st.lists(
+        st.text(alphabet='ACPacp-rwleinds:=()/ *$,"\n', max_size=30).map("ACAP-{}".format),
+        max_size=5,
+    )
+)
 def test_anything_can_be_checked(lines: list[str]) -> None:
     assert all(0 < finding.line <= 200 for finding in found("\n".join(lines)))
 
@@ -131,8 +160,14 @@ CLOSED = "User-agent: *\nDisallow: /private/\n"
     [
         (f"{IGNORING}{NAMED}{CLOSED}", [1]),
         (f"{CLOSED}{IGNORING}ACAP-crawler: a\nACAP-crawler: b\nACAP-allow-index: /\n", [3]),
-        (f"{IGNORING}{NAMED}{ANY}ACAP-disallow-crawl: /private/\n{CLOSED}", []),  # a record is for all
-        (f'{IGNORING}{NAMED}ACAP-crawler: "x"\nACAP-disallow-crawl: /\n{CLOSED}', []),  # one that cannot be read refuses all
+        (
+            f"{IGNORING}{NAMED}{ANY}ACAP-disallow-crawl: /private/\n{CLOSED}",
+            [],
+        ),  # a record is for all
+        (
+            f'{IGNORING}{NAMED}ACAP-crawler: "x"\nACAP-disallow-crawl: /\n{CLOSED}',
+            [],
+        ),  # one that cannot be read refuses all
         (f"{IGNORING}{NAMED}{ANY}\n{CLOSED}", [1]),  # one without a field is none
         (f"{IGNORING}{NAMED}User-agent: *\nAllow: /\nDisallow:\n", []),  # nothing was refused
         (f"{IGNORING}{NAMED}", []),
@@ -140,8 +175,12 @@ CLOSED = "User-agent: *\nDisallow: /private/\n"
         (f"{NAMED}{IGNORING}{CLOSED}", []),  # without effect
     ],
 )
-def test_conventional_records_that_count_for_crawlers_that_are_not_named_no_more_are_told(text: str, lines: list[int]) -> None:
+def test_conventional_records_that_count_for_crawlers_that_are_not_named_no_more_are_told(
+    text: str, lines: list[int]
+) -> None:
     findings = [finding for finding in found(text) if finding.rule == "acap.frees-others"]
     assert [finding.line for finding in findings] == lines
     for finding in findings:
-        assert finding.message.endswith("Add a record for `ACAP-crawler: *` with your prohibitions, or delete this line")
+        assert finding.message.endswith(
+            "Add a record for `ACAP-crawler: *` with your prohibitions, or delete this line"
+        )

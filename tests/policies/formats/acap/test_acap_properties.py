@@ -69,8 +69,24 @@ files = st.lists(lines, max_size=15).map(b"\n".join)
 
 # Octets in which a reader may lose its way, between and within lines.
 TOKENS = [
-    *(b"ACAP-", b"acap-", b"##ACAP version=", b"crawler", b"allow-", b"disallow-", b"usage-purpose", b"permissions-reference"),
-    *(b"qualified-usage", b"composite-usage", b"resource-set", b"request-", b"take-down", b"ignore-conventional-records"),
+    *(
+        b"ACAP-",
+        b"acap-",
+        b"##ACAP version=",
+        b"crawler",
+        b"allow-",
+        b"disallow-",
+        b"usage-purpose",
+        b"permissions-reference",
+    ),
+    *(
+        b"qualified-usage",
+        b"composite-usage",
+        b"resource-set",
+        b"request-",
+        b"take-down",
+        b"ignore-conventional-records",
+    ),
     *(
         b"crawl",
         b"index",
@@ -84,12 +100,44 @@ TOKENS = [
         b"time-limit",
         b"max-length",
     ),
-    *(b":", b"=", b"*", b"$", b"/", b"#", b"%", b"%F", b"%FF", b"{}", b"{0}", b"-", b"1", b"a", b"user-agent"),
-    *(b" ", b"\t", b"\0", b"\x0b", b"\x0c", b"\x1c", b"\x85", b"\xff", "\u2028".encode(), "\u0130".encode(), b"\xed\xa0\x80"),
+    *(
+        b":",
+        b"=",
+        b"*",
+        b"$",
+        b"/",
+        b"#",
+        b"%",
+        b"%F",
+        b"%FF",
+        b"{}",
+        b"{0}",
+        b"-",
+        b"1",
+        b"a",
+        b"user-agent",
+    ),
+    *(
+        b" ",
+        b"\t",
+        b"\0",
+        b"\x0b",
+        b"\x0c",
+        b"\x1c",
+        b"\x85",
+        b"\xff",
+        "\u2028".encode(),
+        "\u0130".encode(),
+        b"\xed\xa0\x80",
+    ),
     *(b"\n", b"\r", b"\r\n", b"\xef\xbb\xbf"),
 ]
 octets = st.lists(st.sampled_from(TOKENS), max_size=40).map(b"".join)
-hostile = st.binary(max_size=500) | octets | st.lists(lines | octets | st.binary(max_size=20), max_size=20).map(b"\n".join)
+hostile = (
+    st.binary(max_size=500)
+    | octets
+    | st.lists(lines | octets | st.binary(max_size=20), max_size=20).map(b"\n".join)
+)
 
 
 def stated(acap: Acap) -> tuple[object, ...]:
@@ -99,7 +147,11 @@ def stated(acap: Acap) -> tuple[object, ...]:
         acap.ignores_conventional > 0,
         acap.definitions,
         [
-            (record.crawlers, [field[:6] for field in record.fields], [r[:-2] for r in (*record.requests, *record.references)])
+            (
+                record.crawlers,
+                [field[:6] for field in record.fields],
+                [r[:-2] for r in (*record.requests, *record.references)],
+            )
             for record in acap.records
         ],
     )
@@ -126,7 +178,9 @@ def assert_sound(acap: Acap, body: bytes) -> None:
         assert finding.message.isprintable()
         assert 0 <= finding.line <= len(texts)
         assert 0 <= finding.column <= (len(texts[finding.line - 1]) if finding.line else 0)
-    assert list(acap.findings) == sorted(acap.findings, key=lambda one: (one.line or len(texts) + 1, one.column))
+    assert list(acap.findings) == sorted(
+        acap.findings, key=lambda one: (one.line or len(texts) + 1, one.column)
+    )
     for record in acap.records:
         assert record.crawlers
         places = [(one.line, one.offset) for one in record.fields]
@@ -136,11 +190,16 @@ def assert_sound(acap: Acap, body: bytes) -> None:
         for field in record.fields:
             assert field.usage in USAGES
             assert field.pattern != WHOLE_SITE or field.verdict is Verdict.DENY or field.unusable
-            assert field.verdict is Verdict.ALLOW or not (field.qualifiers.restrictions() or field.unusable)
+            assert field.verdict is Verdict.ALLOW or not (
+                field.qualifiers.restrictions() or field.unusable
+            )
 
 
 @pytest.mark.requirement("SEC-1", "ACAP-38")
-@given(st.text(max_size=60) | octets.map(lambda text: text.decode("utf-8", "replace")), st.sampled_from(USAGES))
+@given(
+    st.text(max_size=60) | octets.map(lambda text: text.decode("utf-8", "replace")),
+    st.sampled_from(USAGES),
+)
 def test_qualifiers_are_read_or_cannot_be_honoured(text: str, usage: str) -> None:
     try:
         found = read_qualifiers(text, usage)
@@ -155,7 +214,9 @@ def test_qualifiers_are_read_or_cannot_be_honoured(text: str, usage: str) -> Non
 
 @pytest.mark.requirement("ACAP-1")
 @given(files, st.sampled_from(EOLS), st.booleans())
-def test_comments_blank_lines_and_line_ends_change_nothing(body: bytes, eol: bytes, indented: bool) -> None:
+def test_comments_blank_lines_and_line_ends_change_nothing(
+    body: bytes, eol: bytes, indented: bool
+) -> None:
     """But for the finding that crawler lines stand apart."""
     body = body.replace(b"##ACAP version=1.0", b"")
     plain = parse(body)
@@ -186,7 +247,11 @@ def test_the_case_of_names_changes_nothing(body: bytes) -> None:
 
 
 @pytest.mark.requirement("ACAP-8")
-@given(st.lists(st.sampled_from([line for line in LINES if line.startswith(b"ACAP-")]), max_size=15).map(b"\n".join))
+@given(
+    st.lists(
+        st.sampled_from([line for line in LINES if line.startswith(b"ACAP-")]), max_size=15
+    ).map(b"\n".join)
+)
 def test_conventional_records_before_do_not_notice(acap: bytes) -> None:
     group = b"User-agent: a\nDisallow: /x\nAllow: /x/y\n"
     for body in (group + acap, acap + b"\n" + group):
@@ -209,7 +274,9 @@ def test_both_parsers_see_the_same_records(body: bytes) -> None:
     """A conventional rule counts where no ACAP field would: after an agent line, until the next crawler line."""
     probe = body + b"\nDisallow: /probe\nACAP-disallow-crawl: /probe"
     conventional = robots.parse(probe)
-    in_acap = any(field.pattern == "/probe" for record in parse(probe).records for field in record.fields)
+    in_acap = any(
+        field.pattern == "/probe" for record in parse(probe).records for field in record.fields
+    )
     last = probe.count(b"\n")
     ignored = ("acap.conventional", last) in [(one.rule, one.line) for one in conventional.findings]
     # A crawler line that cannot be read begins a record of ACAP only: refusals on both sides stay.
@@ -221,7 +288,10 @@ def test_both_parsers_see_the_same_records(body: bytes) -> None:
 @given(files, files)
 def test_a_record_that_has_ended_does_not_change(before: bytes, after: bytes) -> None:
     """But for definitions, which hold for the whole file, and limits."""
-    before = re.sub(rb"(?m)^ACAP-(resource-set|qualified-usage|composite-usage).*$", b"", before) + b"\nUser-agent: a"
+    before = (
+        re.sub(rb"(?m)^ACAP-(resource-set|qualified-usage|composite-usage).*$", b"", before)
+        + b"\nUser-agent: a"
+    )
     after = re.sub(rb"(?m)^ACAP-(resource-set|qualified-usage|composite-usage).*$", b"", after)
     records = parse(before).records
     assert parse(before + b"\n" + after).records[: len(records)] == records

@@ -52,7 +52,9 @@ class Pair(NamedTuple):
     target: str = "/a/b.gif"
 
 
-def snippet(one: str, other: str, want: Verdict, decides: int, row: str, usage: str = "present-snippet") -> Pair:
+def snippet(
+    one: str, other: str, want: Verdict, decides: int, row: str, usage: str = "present-snippet"
+) -> Pair:
     return Pair(one, other, want, decides, row, usage)
 
 
@@ -112,10 +114,20 @@ PAIRS = [
     Pair("allow-index: the-acap:resource-set:both", "disallow-index: /", ALLOW, 1, "ACAP-22"),
     Pair("allow-index: /", "disallow-index: the-acap:resource-set:both", DENY, 2, "ACAP-22"),
     Pair("allow-index: the-acap:resource-set:both", "disallow-index: /a/b", DENY, 2, "ACAP-22"),
-    Pair("allow-index: The-ACAP:Resource-Set:BOTH", "disallow-index: the-acap:resource-set:images", ALLOW, 1, "ACAP-22"),
+    Pair(
+        "allow-index: The-ACAP:Resource-Set:BOTH",
+        "disallow-index: the-acap:resource-set:images",
+        ALLOW,
+        1,
+        "ACAP-22",
+    ),
     Pair("allow-index: the-acap:resource-set:images", "disallow-index: *.gif", DENY, 2, "ACAP-22"),
-    Pair("allow-index: /a/b.gif$", "disallow-index: the-acap:resource-set:none", DENY, 2, "ACAP-22"),
-    Pair("allow-index: /a/b.gif$", "disallow-index: the-acap:resource-set:empty", DENY, 2, "ACAP-22"),
+    Pair(
+        "allow-index: /a/b.gif$", "disallow-index: the-acap:resource-set:none", DENY, 2, "ACAP-22"
+    ),
+    Pair(
+        "allow-index: /a/b.gif$", "disallow-index: the-acap:resource-set:empty", DENY, 2, "ACAP-22"
+    ),
     Pair("allow-index: /", "disallow-crawl: the-acap:resource-set:none", ALLOW, 1, "ACAP-22"),
     Pair("allow-index: /", "allow-index: the-acap:resource-set:none", ALLOW, 1, "ACAP-22"),
     Pair("disallow-other: /", "allow-index: the-acap:resource-set:none", DENY, 1, "ACAP-22"),
@@ -158,21 +170,39 @@ PAIRS = [
     snippet("allow-present: /", "disallow-present-snippet: /", DENY, 2, "ACAP-29"),
     snippet("allow-present: /a/b", "disallow-present-snippet: /", DENY, 2, "ACAP-29"),
     snippet("disallow-present: /", "allow-present-snippet: /", ALLOW, 2, "ACAP-29"),
-    snippet("disallow-present: /A%2f", "allow-present-snippet: /a%2F", ALLOW, 2, "ACAP-29")._replace(target="/a%2f"),
+    snippet(
+        "disallow-present: /A%2f", "allow-present-snippet: /a%2F", ALLOW, 2, "ACAP-29"
+    )._replace(target="/a%2f"),
     snippet("disallow-present: /", "allow-present-snippet: /a/", ALLOW, 2, "ACAP-29"),
     snippet("disallow-present: /a/", "allow-present-snippet: /", DENY, 1, "ACAP-29"),
     snippet("disallow-present: /*b", "allow-present-snippet: /*.gif", DENY, 1, "ACAP-29"),
     snippet("disallow-present: /*b", "allow-present-snippet: /a/", ALLOW, 2, "ACAP-29"),
     snippet("disallow-present: /a/", "allow-present-snippet: /*.gif", DENY, 1, "ACAP-29"),
-    snippet("disallow-present: the-acap:resource-set:none", "allow-present-snippet: /a/b.gif", DENY, 1, "ACAP-29"),
-    snippet("allow-present: /a/ max-length=9-words", "allow-present-snippet: /", DENY, 1, "ACAP-29"),
-    snippet("allow-present: / max-length=9-words", "allow-present-snippet: /a/", ALLOW, 2, "ACAP-29"),
-    snippet("allow-present: / time-limit=1-days", "disallow-present-thumbnail: /a/", ALLOW, 1, "ACAP-29"),
+    snippet(
+        "disallow-present: the-acap:resource-set:none",
+        "allow-present-snippet: /a/b.gif",
+        DENY,
+        1,
+        "ACAP-29",
+    ),
+    snippet(
+        "allow-present: /a/ max-length=9-words", "allow-present-snippet: /", DENY, 1, "ACAP-29"
+    ),
+    snippet(
+        "allow-present: / max-length=9-words", "allow-present-snippet: /a/", ALLOW, 2, "ACAP-29"
+    ),
+    snippet(
+        "allow-present: / time-limit=1-days", "disallow-present-thumbnail: /a/", ALLOW, 1, "ACAP-29"
+    ),
     snippet("disallow-present: /", "allow-present-thumbnail: /a/", DENY, 1, "ACAP-29"),
     snippet("allow-present: /a/b", "allow-present-snippet: /", ALLOW, 2, "ACAP-29"),
     snippet("disallow-present: /a/b", "disallow-present-snippet: /", DENY, 2, "ACAP-29"),
-    snippet("disallow-present: /straße/", "allow-present-snippet: /strasse/", ALLOW, 2, "ACAP-29")._replace(target="/strasse/a"),
-    snippet("disallow-present: /strasse/", "allow-present-snippet: /straße/", ALLOW, 2, "ACAP-29")._replace(target="/straße/a"),
+    snippet(
+        "disallow-present: /straße/", "allow-present-snippet: /strasse/", ALLOW, 2, "ACAP-29"
+    )._replace(target="/strasse/a"),
+    snippet(
+        "disallow-present: /strasse/", "allow-present-snippet: /straße/", ALLOW, 2, "ACAP-29"
+    )._replace(target="/straße/a"),
     snippet("disallow-present: /", "allow-present-snippet: /b/", DENY, 1, "ACAP-29"),
     # section-2.5.6: other usages
     Pair("disallow-other: /", "allow-index: /", ALLOW, 2, "ACAP-28"),
@@ -218,7 +248,11 @@ def test_pair(pair: Pair) -> None:
         assert answer, text
         deciding = {text.splitlines()[field.line - 1] for field in answer.fields}
         assert answer.verdict is pair.want, text
-        assert deciding == {field.splitlines()[-1] for number, field in enumerate(fields, 1) if number & pair.decides}, text
+        assert deciding == {
+            field.splitlines()[-1]
+            for number, field in enumerate(fields, 1)
+            if number & pair.decides
+        }, text
         assert {answer.usage} == {field.usage for field in answer.fields}, text
         order = [(field.verdict is ALLOW, field.line) for field in answer.fields]
         assert order == sorted(order), text  # prohibitions first, then by line
@@ -263,14 +297,18 @@ CASES = [
 @pytest.mark.parametrize(("fields", "target", "want"), one_in(3, CASES))
 def test_letters_of_all_scripts(fields: str, target: str, want: Verdict | None) -> None:
     for crawler in ("*", "me"):
-        text = f"ACAP-crawler: {crawler}\n" + "\n".join(f"ACAP-{field}" for field in fields.split("|"))
+        text = f"ACAP-crawler: {crawler}\n" + "\n".join(
+            f"ACAP-{field}" for field in fields.split("|")
+        )
         answer = decide(text, "index", target, Agent("me"))
         assert (answer and answer.verdict) is want, crawler
 
 
 @pytest.mark.requirement("ACAP-23")
 def test_answers_do_not_depend_on_what_was_asked_before() -> None:
-    rules = Rules(Agent("me"), [parse("ACAP-crawler: *\nACAP-allow-index: /straße/".encode())]).for_purposes()
+    rules = Rules(
+        Agent("me"), [parse("ACAP-crawler: *\nACAP-allow-index: /straße/".encode())]
+    ).for_purposes()
     for _ in range(2):
         for target, want in (("/straße/", ALLOW), ("/strasse/", DENY), ("/STRAẞE/", ALLOW)):
             answer = rules.matching(target).decide("index")
@@ -280,18 +318,25 @@ def test_answers_do_not_depend_on_what_was_asked_before() -> None:
 
 @pytest.mark.requirement("ACAP-22", "ACAP-23", "RFC-13")
 @pytest.mark.parametrize("crawler", ["*", "me"])
-@pytest.mark.parametrize("spec", [b"/caf\xe9/", b"caf\xe9", b"/*\xe9/$", b"/caf%E9/", b"the-acap:resource-set:cafes"])
+@pytest.mark.parametrize(
+    "spec", [b"/caf\xe9/", b"caf\xe9", b"/*\xe9/$", b"/caf%E9/", b"the-acap:resource-set:cafes"]
+)
 def test_octets_that_are_no_utf_8_are_those_of_the_url(spec: bytes, crawler: str) -> None:
     text = b"ACAP-resource-set: cafes /tea /caf\xe9/\nACAP-crawler: %s\nACAP-allow-index: /\nACAP-disallow-index: %s\n"
     rules = Rules(Agent("me"), [parse(text % (crawler.encode(), spec))]).for_purposes()
-    answers = [rules.matching(target).decide("index") for target in ("/caf%E9/", "/CAF%e9/", "/caf%C3%A9/", "/caf%E8/")]
+    answers = [
+        rules.matching(target).decide("index")
+        for target in ("/caf%E9/", "/CAF%e9/", "/caf%C3%A9/", "/caf%E8/")
+    ]
     assert [answer and answer.verdict for answer in answers] == [DENY, DENY, ALLOW, ALLOW]
 
 
 @pytest.mark.requirement("RFC-3", "RFC-13")
 def test_robots_txt_tells_cases_apart() -> None:
     rules = robots.parse("User-agent: *\nDisallow: /É/".encode()).for_agent("me")
-    assert [rules.decide(target) is not None for target in ("/É/", "/%c3%89/", "/é/", "/%C3%A9/")] == [True, True, False, False]
+    assert [
+        rules.decide(target) is not None for target in ("/É/", "/%c3%89/", "/é/", "/%C3%A9/")
+    ] == [True, True, False, False]
 
 
 TRIPLES = [
@@ -316,14 +361,20 @@ def test_three_fields(fields: tuple[str, str, str], want: Verdict, row: str) -> 
         assert answer.verdict is want
 
 
-UNDETERMINED = ("/*a/*b", "/*a/*g", "/*b.*g", "/*b.*f")  # they match /a/b.gif, and no two tell which is narrower
+UNDETERMINED = (
+    "/*a/*b",
+    "/*a/*g",
+    "/*b.*g",
+    "/*b.*f",
+)  # they match /a/b.gif, and no two tell which is narrower
 
 
 @pytest.mark.requirement("ACAP-25")
 @pytest.mark.parametrize("refused", UNDETERMINED)
 def test_any_of_four_that_tell_nothing_of_each_other_refuses(refused: str) -> None:
     text = "ACAP-crawler: *\n" + "".join(
-        f"ACAP-{'disallow' if pattern == refused else 'allow'}-index: {pattern}\n" for pattern in UNDETERMINED
+        f"ACAP-{'disallow' if pattern == refused else 'allow'}-index: {pattern}\n"
+        for pattern in UNDETERMINED
     )
     answer = decide(text, "index", "/a/b.gif", Agent("me"))
     assert answer
@@ -341,7 +392,9 @@ def test_a_field_that_stands_twice_is_named_once(field: str) -> None:
 
 
 @pytest.mark.requirement("ACAP-24", "ACAP-45")
-def test_of_what_any_crawler_is_told_beside_a_more_general_permission_the_narrowest_decides() -> None:
+def test_of_what_any_crawler_is_told_beside_a_more_general_permission_the_narrowest_decides() -> (
+    None
+):
     text = "ACAP-crawler: me\nACAP-allow-other: /\nACAP-crawler: *\nACAP-{}-index: /\nACAP-{}-index: /a/\n"
     for one, other, want in (("disallow", "allow", ALLOW), ("allow", "disallow", DENY)):
         answer = decide(text.format(one, other), "index", "/a/b", Agent("me"))
@@ -351,7 +404,9 @@ def test_of_what_any_crawler_is_told_beside_a_more_general_permission_the_narrow
 
 @pytest.mark.requirement("SEC-1")
 def test_what_is_kept_of_targets_is_bounded() -> None:
-    fields = "".join(f"ACAP-disallow-index: /{number}/\n" for number in range(resolution.MAX_MATCHED + 5))
+    fields = "".join(
+        f"ACAP-disallow-index: /{number}/\n" for number in range(resolution.MAX_MATCHED + 5)
+    )
     view = Rules(Agent("me"), [parse(f"ACAP-crawler: *\n{fields}".encode())]).for_purposes()
     for number in range(resolution.MAX_MATCHED + 5):
         answer = view.matching(f"/{number}/").decide("index")
@@ -374,11 +429,11 @@ QUALIFIED = [
 
 @pytest.mark.requirement("ACAP-47", "ACAP-48")
 @pytest.mark.parametrize(("one", "other", "want"), QUALIFIED)
-def test_qualifiers_of_the_narrowest_hold_and_no_others(one: str, other: str, want: FieldQualifiers) -> None:
+def test_qualifiers_of_the_narrowest_hold_and_no_others(
+    one: str, other: str, want: FieldQualifiers
+) -> None:
     for first, second in ((one, other), (other, one)):
-        text = (
-            f"ACAP-crawler: *\nACAP-allow-present-{first}\nACAP-allow-present-{second}\nACAP-allow-present: / time-limit=1-days"
-        )
+        text = f"ACAP-crawler: *\nACAP-allow-present-{first}\nACAP-allow-present-{second}\nACAP-allow-present: / time-limit=1-days"
         answer = decide(text, "present-snippet", "/a/b.gif", Agent("me"))
         assert answer
         assert (answer.verdict, answer.qualifiers) == (ALLOW, want)
@@ -403,7 +458,10 @@ class Said(NamedTuple):
     @property
     def grants(self) -> bool:
         """ACAP-31, ACAP-38."""
-        return self.allows and (not self.qualifier or (self.qualifier != "unknown=1" and self.usage not in ("crawl", "other")))
+        return self.allows and (
+            not self.qualifier
+            or (self.qualifier != "unknown=1" and self.usage not in ("crawl", "other"))
+        )
 
 
 def written(site: Sequence[Said]) -> bytes:
@@ -418,7 +476,9 @@ def written(site: Sequence[Said]) -> bytes:
             lines += (f"ACAP-usage-purpose: {purpose}" for purpose in said.purposes)
             purposes = said.purposes
         qualifier = said.qualifier if said.allows else ""
-        lines.append(f"ACAP-{'allow' if said.allows else 'disallow'}-{said.usage}: {said.pattern} {qualifier}")
+        lines.append(
+            f"ACAP-{'allow' if said.allows else 'disallow'}-{said.usage}: {said.pattern} {qualifier}"
+        )
     return "\n".join(lines).encode()
 
 
@@ -454,7 +514,12 @@ def units(pattern: str) -> list[str]:
 
 def matches(pattern: str, target: str) -> bool:
     known = {STAR: ".*", STOP: r"\Z"}
-    return re.match("".join(known.get(unit) or re.escape(unit) for unit in units(pattern)), target.lower()) is not None
+    return (
+        re.match(
+            "".join(known.get(unit) or re.escape(unit) for unit in units(pattern)), target.lower()
+        )
+        is not None
+    )
 
 
 def is_narrower(one: list[str], other: list[str]) -> bool | None:
@@ -474,33 +539,54 @@ def is_narrower(one: list[str], other: list[str]) -> bool | None:
 
 def together(fields: list[Heard]) -> Outcome:
     """ACAP-16, ACAP-24, ACAP-25, ACAP-38, ACAP-47: of fields on one usage."""
-    left = [field for field in fields if not any(is_narrower(rival.units, field.units) for rival in fields)]
-    left = [field for field in left if field.purposes or not any(rival.purposes and rival.units == field.units for rival in left)]
+    left = [
+        field
+        for field in fields
+        if not any(is_narrower(rival.units, field.units) for rival in fields)
+    ]
+    left = [
+        field
+        for field in left
+        if field.purposes
+        or not any(rival.purposes and rival.units == field.units for rival in left)
+    ]
     refusing = [field for field in left if not field.said.grants]
-    days = [int(field.said.qualifier[11:-5]) for field in left if field.said.qualifier.endswith("-days")]
-    return Outcome(DENY, None, refusing) if refusing else Outcome(ALLOW, min(days, default=None), left)
+    days = [
+        int(field.said.qualifier[11:-5]) for field in left if field.said.qualifier.endswith("-days")
+    ]
+    return (
+        Outcome(DENY, None, refusing) if refusing else Outcome(ALLOW, min(days, default=None), left)
+    )
 
 
 def general(usage: str) -> list[str]:
     """The usage and those that can speak for it, ACAP-28 and ACAP-29."""
-    return list(dict.fromkeys([usage, *(["present"] if usage.startswith("present-") else []), "other"]))
+    return list(
+        dict.fromkeys([usage, *(["present"] if usage.startswith("present-") else []), "other"])
+    )
 
 
 def of_pool(fields: list[Heard], usage: str) -> Outcome | None:
-    speaking = {level: [field for field in fields if field.said.usage == level] for level in general(usage)}
+    speaking = {
+        level: [field for field in fields if field.said.usage == level] for level in general(usage)
+    }
     stated = [level for level in general(usage) if speaking[level]]
     if not stated:
         return None
     outcome = together(speaking[stated[0]])
     if stated[:2] == [usage, "present"] and outcome.verdict is ALLOW:  # ACAP-29
-        for refusing in (field for field in together(speaking["present"]).deciding if not field.said.grants):
+        for refusing in (
+            field for field in together(speaking["present"]).deciding if not field.said.grants
+        ):
             for own in outcome.deciding:
                 if own.units != refusing.units and not is_narrower(own.units, refusing.units):
                     return Outcome(DENY, None, [refusing])
     return outcome
 
 
-def expected(site: Sequence[Said], usage: str, target: str, purposes: frozenset[str]) -> tuple[Verdict, int | None] | None:
+def expected(
+    site: Sequence[Said], usage: str, target: str, purposes: frozenset[str]
+) -> tuple[Verdict, int | None] | None:
     heard = [
         (said.crawler, Heard(said, purposes & set(said.purposes)))
         for said in site
@@ -528,10 +614,34 @@ def expected(site: Sequence[Said], usage: str, target: str, purposes: frozenset[
     return ALLOW, min(days, default=None)
 
 
-PATTERNS = ["/", "*", "/a", "/A", "a", "/ab", "/*a", "/*b", "/a*", "/*a*", "/ab$", "/*$", "/**", "/*b$", "*b"]  # of /ab
+PATTERNS = [
+    "/",
+    "*",
+    "/a",
+    "/A",
+    "a",
+    "/ab",
+    "/*a",
+    "/*b",
+    "/a*",
+    "/*a*",
+    "/ab$",
+    "/*$",
+    "/**",
+    "/*b$",
+    "*b",
+]  # of /ab
 RELATED = [("index",), ("index", "other"), ("present-snippet", "present"), USAGES]
-patterns = st.sampled_from(PATTERNS) | st.sampled_from(PATTERNS) | st.text("/ab*$.", min_size=1, max_size=4)
-targets = st.just("/ab") | st.sampled_from(["/a", "/a/b", "/b.a"]) | st.text("/abAB$.", max_size=5).map("/".__add__)
+patterns = (
+    st.sampled_from(PATTERNS)
+    | st.sampled_from(PATTERNS)
+    | st.text("/ab*$.", min_size=1, max_size=4)
+)
+targets = (
+    st.just("/ab")
+    | st.sampled_from(["/a", "/a/b", "/b.a"])
+    | st.text("/abAB$.", max_size=5).map("/".__add__)
+)
 purposes = st.just(frozenset(PURPOSES)) | st.frozensets(st.sampled_from(PURPOSES))
 
 
@@ -541,7 +651,9 @@ def sites(draw: st.DrawFn, *, prohibitions: int = 0) -> list[Said]:
     said = st.builds(
         Said,
         st.sampled_from(["me", "*", "me", "*", "else"] if draw(st.booleans()) else ["*"]),
-        st.sampled_from([(), ("news",), ("pictures",), PURPOSES, ("sport",)] if draw(st.booleans()) else [()]),
+        st.sampled_from(
+            [(), ("news",), ("pictures",), PURPOSES, ("sport",)] if draw(st.booleans()) else [()]
+        ),
         st.sampled_from(draw(st.sampled_from(RELATED))),
         st.booleans(),
         st.sampled_from(draw(st.lists(patterns, min_size=2, max_size=4))),
@@ -551,7 +663,9 @@ def sites(draw: st.DrawFn, *, prohibitions: int = 0) -> list[Said]:
     return [field._replace(allows=False) for field in found[:prohibitions]] + found[prohibitions:]
 
 
-def answers(site: Sequence[Said], target: str, purposes: frozenset[str]) -> dict[str, tuple[Verdict, FieldQualifiers] | None]:
+def answers(
+    site: Sequence[Said], target: str, purposes: frozenset[str]
+) -> dict[str, tuple[Verdict, FieldQualifiers] | None]:
     return answers_of(Rules(Agent("me", purposes=tuple(purposes)), [parse(written(site))]), target)
 
 
@@ -559,7 +673,8 @@ def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, FieldQuali
     matching = rules.for_purposes().matching(target)
     found = {usage: matching.decide(usage) for usage in USAGES}
     return {
-        usage: answer and (answer.verdict, answer.qualifiers if answer.verdict is ALLOW else FieldQualifiers())
+        usage: answer
+        and (answer.verdict, answer.qualifiers if answer.verdict is ALLOW else FieldQualifiers())
         for usage, answer in found.items()
     }
 
@@ -575,7 +690,8 @@ def test_rules_are_the_rows(site: list[Said], targets: list[str], purposes: froz
     for target in targets:
         want = {usage: expected(site, usage, target, purposes) for usage in USAGES}
         assert answers_of(rules, target) == {
-            usage: outcome and (outcome[0], FieldQualifiers(days=outcome[1])) for usage, outcome in want.items()
+            usage: outcome and (outcome[0], FieldQualifiers(days=outcome[1]))
+            for usage, outcome in want.items()
         }
 
 
@@ -598,13 +714,19 @@ def test_a_prohibition_more_refuses_or_changes_nothing(
     """In any record, of any purpose: never does a refusal turn into a permission."""
     prohibition, *before = site
     was = answers(before, target, purposes)
-    for usage, answer in answers([*before[:place], prohibition, *before[place:]], target, purposes).items():
+    for usage, answer in answers(
+        [*before[:place], prohibition, *before[place:]], target, purposes
+    ).items():
         assert answer == was[usage] or (answer and answer[0] is DENY)
 
 
 @pytest.mark.requirement("ACAP-3", "ACAP-49")
-@given(sites().flatmap(lambda site: st.tuples(st.just(site), st.permutations(site))), targets, purposes)
-def test_order_is_nothing(orders: tuple[list[Said], list[Said]], target: str, purposes: frozenset[str]) -> None:
+@given(
+    sites().flatmap(lambda site: st.tuples(st.just(site), st.permutations(site))), targets, purposes
+)
+def test_order_is_nothing(
+    orders: tuple[list[Said], list[Said]], target: str, purposes: frozenset[str]
+) -> None:
     """Of records, of sub-records and of the fields in each; nor which fields share a record."""
     site, mixed = orders
     assert answers(mixed, target, purposes) == answers(site, target, purposes)
@@ -616,12 +738,20 @@ def test_a_field_replaces_no_line_of_another_file(reference: str) -> None:
     """No line of one file takes away what another refuses."""
     record = f"ACAP-crawler: *\nACAP-permissions-reference: {reference}\n"
     url = urljoin("https://example.com/", reference)
-    conventional, allow, disallow = "User-agent: *\nDisallow: /x/\n", "ACAP-allow-crawl: /x/\n", "ACAP-disallow-crawl: /x/\n"
+    conventional, allow, disallow = (
+        "User-agent: *\nDisallow: /x/\n",
+        "ACAP-allow-crawl: /x/\n",
+        "ACAP-disallow-crawl: /x/\n",
+    )
 
     def crawl(robots: str, referred: str) -> Verdict:
         files = {"https://example.com/robots.txt": robots.encode(), url: referred.encode()}
         fetched = {file: Fetched(status=200, body=body) for file, body in files.items()}
-        return Site("https://example.com", fetched).access(Agent("examplebot"), "https://example.com/x/1").verdict
+        return (
+            Site("https://example.com", fetched)
+            .access(Agent("examplebot"), "https://example.com/x/1")
+            .verdict
+        )
 
     assert crawl(f"{conventional}{record}", allow) is Verdict.DENY
     assert crawl(f"{record}{allow}", conventional) is Verdict.DENY
@@ -645,9 +775,18 @@ class Sliced(str):
 
 @pytest.mark.requirement("ACAP-24", "ACAP-29", "SEC-1")
 @pytest.mark.parametrize(
-    ("one", "other", "want"), [("a", "b", "ab"), ("a", "*", "a"), ("*", "$", "*"), ("$", "", "$"), ("*a", "*b*", ("*a", "*b*"))]
+    ("one", "other", "want"),
+    [
+        ("a", "b", "ab"),
+        ("a", "*", "a"),
+        ("*", "$", "*"),
+        ("$", "", "$"),
+        ("*a", "*b*", ("*a", "*b*")),
+    ],
 )
-def test_what_patterns_begin_with_in_common_costs_little(one: str, other: str, want: Sequence[str]) -> None:
+def test_what_patterns_begin_with_in_common_costs_little(
+    one: str, other: str, want: Sequence[str]
+) -> None:
     """Thousands of pairs are compared for one usage, and each pattern may have 32 KB."""
     common, Sliced.times = "/" + 10_000 * "*", 0
     found = resolution.narrowest([Sliced(common + one), Sliced(common + other)])
@@ -666,14 +805,23 @@ def test_a_pattern_is_folded_once_for_all_of_its_fields(monkeypatch: pytest.Monk
 
     for module in (resolution, checks):
         monkeypatch.setattr(module, "foldings", counted)
-    limits = "".join(f"ACAP-qualified-usage: q{days} present-snippet time-limit={days}-days\n" for days in range(20))
-    refusals = "".join(f"ACAP-qualified-usage: r{days} present time-limit=x{days}\n" for days in range(20))
+    limits = "".join(
+        f"ACAP-qualified-usage: q{days} present-snippet time-limit={days}-days\n"
+        for days in range(20)
+    )
+    refusals = "".join(
+        f"ACAP-qualified-usage: r{days} present time-limit=x{days}\n" for days in range(20)
+    )
     listed = " ".join(f"({name}{days})" for name in "qr" for days in range(20))
     fields = "ACAP-allow-(c): the-acap:resource-set:s\n" * 5
-    definitions = f"{limits}{refusals}ACAP-composite-usage: c {listed}\nACAP-resource-set: s /%C3%89 /a /É\n"
+    definitions = (
+        f"{limits}{refusals}ACAP-composite-usage: c {listed}\nACAP-resource-set: s /%C3%89 /a /É\n"
+    )
     text = f"{definitions}ACAP-crawler: *\n{fields}".encode()
     acap = parse(text)
-    answer = Rules(Agent("me"), [acap]).for_purposes().matching("/%C3%A9/x").decide("present-snippet")
+    answer = (
+        Rules(Agent("me"), [acap]).for_purposes().matching("/%C3%A9/x").decide("present-snippet")
+    )
     assert answer is not None
     assert answer.verdict is ALLOW
     # Once as it is compiled, and where a refusal of `present` is compared with permissions by the same pattern, for each of both.

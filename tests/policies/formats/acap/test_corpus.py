@@ -93,12 +93,18 @@ FILES = [
             ("comity", "/"): "allow 0",
             ("comity", "/wp-admin/"): "deny 19",
             ("comity", "/wp-content/upload/a.png"): "allow 10 20",
-            ("comity", "/wp-content/upload/a.js"): "allow 10 20",  # its pattern is narrower than `/*.js` too
+            (
+                "comity",
+                "/wp-content/upload/a.js",
+            ): "allow 10 20",  # its pattern is narrower than `/*.js` too
             ("comity", "/theme/a.js"): "deny 13",
             ("comity", "/author/a"): "deny 8",
             ("comity", "/blog/feed/"): "deny 5 16",
             ("Slurp", "/"): "deny 23",
-            ("Slurp", "/wp-content/upload/a.png"): "deny 23",  # what ACAP permits is not of the same pattern
+            (
+                "Slurp",
+                "/wp-content/upload/a.png",
+            ): "deny 23",  # what ACAP permits is not of the same pattern
             ("Slurp", "/wp-admin/"): "deny 19 23",
             ("MJ12bot", "/"): "deny 98",
         },
@@ -116,7 +122,10 @@ FILES = [
             ("comity", "/a?from=rss"): "deny 84",
             ("comity", "/a?START=10"): "deny 92",
             ("Googlebot", "/search/a"): "deny 7 81",
-            ("Googlebot", "/Search/a"): "deny 81",  # only the record for any crawler speaks, and it binds this one
+            (
+                "Googlebot",
+                "/Search/a",
+            ): "deny 81",  # only the record for any crawler speaks, and it binds this one
             ("Bingbot", "/tablet/morning-edition/"): "deny 43 95",
             ("Mediapartners-Google", "/search/a"): "deny 81",
             ("ia_archiver", "/news"): "deny 70",
@@ -145,13 +154,28 @@ FILES = [
         "1.0",
         [(["*"], 1)],
         [],
-        {("comity", "/"): "allow 3 6", ("comity", "/a"): "allow 3 6", ("Googlebot", "/"): "allow 3 6"},
+        {
+            ("comity", "/"): "allow 3 6",
+            ("comity", "/a"): "allow 3 6",
+            ("Googlebot", "/"): "allow 3 6",
+        },
     ),
 ]
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the real files are not here")
-@pytest.mark.requirement("ACAP-1", "ACAP-3", "ACAP-6", "ACAP-8", "ACAP-9", "ACAP-10", "ACAP-23", "ACAP-24", "ACAP-27", "ACAP-49")
+@pytest.mark.requirement(
+    "ACAP-1",
+    "ACAP-3",
+    "ACAP-6",
+    "ACAP-8",
+    "ACAP-9",
+    "ACAP-10",
+    "ACAP-23",
+    "ACAP-24",
+    "ACAP-27",
+    "ACAP-49",
+)
 @pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
 def test_real_file(file: File) -> None:
     body = (CORPUS / f"{file.name}.txt").read_bytes()
@@ -160,11 +184,16 @@ def test_real_file(file: File) -> None:
     assert [(record.crawlers, len(record.fields)) for record in read.records] == file.records
     assert [(finding.rule, finding.line) for finding in read.findings] == file.findings
     site = Site.from_files(ORIGIN, {"/robots.txt": body})
-    assert [(found.rule, found.line) for found in site.findings if found.rule.startswith("acap.")] == file.findings
+    assert [
+        (found.rule, found.line) for found in site.findings if found.rule.startswith("acap.")
+    ] == file.findings
     assert crawls(site, file.crawl) == file.crawl
     for user_agent, path in file.crawl:
         page = site.page(Agent(user_agent.partition("/")[0], user_agent=user_agent), ORIGIN + path)
-        told = [(page.uses[use].verdict, page.uses[use].stated) for use in ("index", "preserve", "present", "present-snippet")]
+        told = [
+            (page.uses[use].verdict, page.uses[use].stated)
+            for use in ("index", "preserve", "present", "present-snippet")
+        ]
         assert told == [(Verdict.DENY, False)] * 4  # they speak of crawling alone
 
 
@@ -197,14 +226,22 @@ OWN = [
         "1.0",
         [(["*"], 2)],
         [],
-        {("comity", "/a"): "allow 0", ("comity", "/drafts/a"): "deny 3 7", ("comity", "/Old/a"): "deny 9"},
+        {
+            ("comity", "/a"): "allow 0",
+            ("comity", "/drafts/a"): "deny 3 7",
+            ("comity", "/Old/a"): "deny 9",
+        },
     ),
     File(
         "any-crawler-twice",
         "1.1",
         [(["*"], 1), (["*"], 2)],
         [],
-        {("comity", "/a"): "allow 3 7", ("comity", "/SSL/a"): "deny 11", ("comity", "/ssl/a"): "deny 5 11"},
+        {
+            ("comity", "/a"): "allow 3 7",
+            ("comity", "/SSL/a"): "deny 11",
+            ("comity", "/ssl/a"): "deny 5 11",
+        },
     ),
     File(
         "version-in-a-name",
@@ -320,18 +357,34 @@ ACAP-disallow-crawl: /*.asp$
 }
 
 
-@pytest.mark.requirement("ACAP-1", "ACAP-3", "ACAP-6", "ACAP-8", "ACAP-9", "ACAP-10", "ACAP-23", "ACAP-24", "ACAP-27", "ACAP-49")
+@pytest.mark.requirement(
+    "ACAP-1",
+    "ACAP-3",
+    "ACAP-6",
+    "ACAP-8",
+    "ACAP-9",
+    "ACAP-10",
+    "ACAP-23",
+    "ACAP-24",
+    "ACAP-27",
+    "ACAP-49",
+)
 @pytest.mark.parametrize("file", OWN, ids=[file.name for file in OWN])
 def test_own_file(file: File) -> None:
     read = parse(TEXTS[file.name].encode())
     assert read.version == file.version
     assert [(record.crawlers, len(record.fields)) for record in read.records] == file.records
     assert [(finding.rule, finding.line) for finding in read.findings] == file.findings
-    assert crawls(Site.from_files(ORIGIN, {"/robots.txt": TEXTS[file.name].encode()}), file.crawl) == file.crawl
+    assert (
+        crawls(Site.from_files(ORIGIN, {"/robots.txt": TEXTS[file.name].encode()}), file.crawl)
+        == file.crawl
+    )
 
 
 @pytest.mark.requirement("ACAP-3")
-@pytest.mark.parametrize("between", ["", "\n# a comment\n", "\r\n\r\n"], ids=["next-line", "comment", "blank"])
+@pytest.mark.parametrize(
+    "between", ["", "\n# a comment\n", "\r\n\r\n"], ids=["next-line", "comment", "blank"]
+)
 def test_crawler_lines_without_a_field_between_them_are_one_record(between: str) -> None:
     text = f"ACAP-crawler: one\n{between}ACAP-crawler: two\nACAP-disallow-crawl: /\n"
     site = Site.from_files(ORIGIN, {"/robots.txt": text.encode()})

@@ -19,11 +19,16 @@ ROBOTS = f"{ORIGIN}/robots.txt"
 NOW = datetime(2007, 12, 1, 12, tzinfo=UTC)
 COMITY = Agent("comity")
 NAMED = Agent("named-crawler")
-SEARCHBOT = Agent("searchbot", user_agent="Mozilla/5.0 (compatible; SearchBot/2.1; +https://search.example/bot)")
+SEARCHBOT = Agent(
+    "searchbot", user_agent="Mozilla/5.0 (compatible; SearchBot/2.1; +https://search.example/bot)"
+)
 ARRANGED = Agent(
     "comity",
     arrangements=(
-        Arrangement("example.com", frozenset({"must-use-resource", "must-include-resource", "take-down", "re-crawl"})),
+        Arrangement(
+            "example.com",
+            frozenset({"must-use-resource", "must-include-resource", "take-down", "re-crawl"}),
+        ),
     ),
 )
 
@@ -60,7 +65,13 @@ def told(site: Site, path: str, use: str, agent: Agent = COMITY, **given: Any) -
         assert (access.verdict, access.reasons[0]) == (decision.verdict, reason)
     assert decision.stated == (reason.rule != "comity.default")
     if reason.source.line:
-        assert reason.source.text == site.files[reason.source.url].body.decode().splitlines()[reason.source.line - 1].strip()
+        assert (
+            reason.source.text
+            == site.files[reason.source.url]
+            .body.decode()
+            .splitlines()[reason.source.line - 1]
+            .strip()
+        )
     return Told(decision.verdict, reason.rule, reason.source.line, decision.restrictions())
 
 
@@ -119,13 +130,20 @@ ACAP-allow-(basic-usages): the-acap:resource-set:crawlable
 # ACAP-allow-(cache): the-acap:resource-set:crawlable
 """
 COMPOSITE = "ACAP-allow-(basic-usages): the-acap:resource-set:crawlable"
-SEPARATE = [f"ACAP-allow-{usage}: the-acap:resource-set:crawlable" for usage in ("crawl", "index", "present")]
+SEPARATE = [
+    f"ACAP-allow-{usage}: the-acap:resource-set:crawlable"
+    for usage in ("crawl", "index", "present")
+]
 CACHE = "ACAP-allow-(cache): the-acap:resource-set:crawlable"
 
 
 def line_of(text: str) -> int:
     """In the introductory file, commented out or not."""
-    [found] = [number for number, line in enumerate(INTRODUCTION.splitlines(), 1) if line.removeprefix("# ") == text]
+    [found] = [
+        number
+        for number, line in enumerate(INTRODUCTION.splitlines(), 1)
+        if line.removeprefix("# ") == text
+    ]
     return found
 
 
@@ -146,21 +164,34 @@ def test_introduction_has_nothing_to_find_fault_with() -> None:
 @pytest.mark.requirement("ACAP-11", "ACAP-22", "ACAP-41")
 @pytest.mark.parametrize(
     ("path", "conventional"),
-    [("/public/", 9), ("/public/a", 9), ("/promotion/a.html", 10), ("/news/2007/a?page=2", 11), ("/NEWS/A", 0)],
+    [
+        ("/public/", 9),
+        ("/public/a", 9),
+        ("/promotion/a.html", 10),
+        ("/news/2007/a?page=2", 11),
+        ("/NEWS/A", 0),
+    ],
 )
 def test_introduction_for_the_named_crawler(path: str, conventional: int) -> None:
     """`conventional`: the line that permits to crawl it too, of the pattern as it stands in the set."""
     site = reading(INTRODUCTION)
     access = site.access(NAMED, ORIGIN + path)
     assert access.verdict is Verdict.ALLOW
-    assert {(reason.rule, reason.source.line) for reason in access.reasons if reason.source.line} == {
+    assert {
+        (reason.rule, reason.source.line) for reason in access.reasons if reason.source.line
+    } == {
         ("acap.allow", 36),
         *([("robots.allow", conventional)] if conventional else []),
     }
-    assert {use: told(site, path, use, NAMED) for use in ("index", "present", "present-snippet", "preserve", "follow")} == {
+    assert {
+        use: told(site, path, use, NAMED)
+        for use in ("index", "present", "present-snippet", "preserve", "follow")
+    } == {
         "index": allowed(36),
         "present": allowed(36),
-        "present-snippet": allowed(36),  # "to present a particular resource in any way" is what section-2.5.5 says of it
+        "present-snippet": allowed(
+            36
+        ),  # "to present a particular resource in any way" is what section-2.5.5 says of it
         "preserve": UNSTATED,  # commented out
         "follow": Told(Verdict.ALLOW, "comity.default", 0, {}),
     }
@@ -207,7 +238,9 @@ def test_introduction_with_its_permission_to_cache() -> None:
     site = reading(uncommented(CACHE))
     assert told(site, "/news/a", "preserve", NAMED) == allowed(44, until_recrawled=True)
     assert told(site, "/news/a", "index", NAMED) == allowed(36)
-    assert told(site, "/private/a", "preserve", NAMED) == told(site, "/news/a", "preserve") == UNSTATED
+    assert (
+        told(site, "/private/a", "preserve", NAMED) == told(site, "/news/a", "preserve") == UNSTATED
+    )
 
 
 @pytest.mark.requirement("ACAP-7")
@@ -222,7 +255,9 @@ def test_introduction_with_conventional_records_ignored() -> None:
     site = reading(ignoring.replace("ACAP-disallow-crawl: /\n", "ACAP-disallow-crawl: /private/\n"))
     assert told(site, "/news/a", "crawl").verdict is Verdict.ALLOW
     assert told(site, "/private/a", "crawl") == refused(30)
-    site = reading(INTRODUCTION.replace("ACAP-disallow-crawl: /\n", "ACAP-disallow-crawl: /private/\n"))
+    site = reading(
+        INTRODUCTION.replace("ACAP-disallow-crawl: /\n", "ACAP-disallow-crawl: /private/\n")
+    )
     assert told(site, "/news/a", "crawl") == refused(5, "robots.disallow")
 
 
@@ -245,10 +280,15 @@ def test_2_3_1_any_crawler() -> None:
 @pytest.mark.requirement("ACAP-12")
 def test_2_3_2_a_reference_for_one_crawler() -> None:
     text = "ACAP-crawler: searchbot\nACAP-permissions-reference: /searchbot.txt\n"
-    site = reading(text, searchbot="# for the bot\nACAP-crawler: searchbot\nACAP-disallow-crawl: /private/\n")
+    site = reading(
+        text, searchbot="# for the bot\nACAP-crawler: searchbot\nACAP-disallow-crawl: /private/\n"
+    )
     assert site.references(SEARCHBOT) == (f"{ORIGIN}/searchbot.txt",)
     assert told(site, "/private/a", "crawl", SEARCHBOT) == refused(3)
-    assert site.access(SEARCHBOT, f"{ORIGIN}/private/a").reasons[0].source.url == f"{ORIGIN}/searchbot.txt"
+    assert (
+        site.access(SEARCHBOT, f"{ORIGIN}/private/a").reasons[0].source.url
+        == f"{ORIGIN}/searchbot.txt"
+    )
     assert told(site, "/a", "crawl", SEARCHBOT).verdict is Verdict.ALLOW
     assert site.references(COMITY) == ()
     assert told(site, "/private/a", "crawl").verdict is Verdict.ALLOW
@@ -257,7 +297,13 @@ def test_2_3_2_a_reference_for_one_crawler() -> None:
 @pytest.mark.requirement("ACAP-15")
 @pytest.mark.parametrize(
     ("purposes", "matches"),
-    [(("news",), True), (("web", "News"), True), ((), False), (("newsletters",), False), (("old-news",), False)],
+    [
+        (("news",), True),
+        (("web", "News"), True),
+        ((), False),
+        (("newsletters",), False),
+        (("old-news",), False),
+    ],
 )
 def test_2_3_3_a_purpose_by_name(purposes: tuple[str, ...], matches: bool) -> None:
     site = reading("ACAP-crawler: *\nACAP-usage-purpose: news\nACAP-allow-index: /\n")
@@ -278,8 +324,12 @@ def test_2_3_3_a_purpose_by_name(purposes: tuple[str, ...], matches: bool) -> No
     ],
 )
 def test_2_3_3_purposes_by_a_pattern(purpose: str, matches: bool) -> None:
-    site = reading("ACAP-crawler: *\nACAP-usage-purpose: http://news.search.*/*\nACAP-allow-index: /\n")
-    assert told(site, "/a", "index", Agent("comity", purposes=(purpose,))) == (allowed(3) if matches else UNSTATED)
+    site = reading(
+        "ACAP-crawler: *\nACAP-usage-purpose: http://news.search.*/*\nACAP-allow-index: /\n"
+    )
+    assert told(site, "/a", "index", Agent("comity", purposes=(purpose,))) == (
+        allowed(3) if matches else UNSTATED
+    )
 
 
 class Example(NamedTuple):
@@ -301,7 +351,11 @@ EXAMPLES = [
         "2.4.1.1",
         ("ACAP-20", "ACAP-48"),
         "ACAP-allow-index: /news/",
-        {("/news/a", "index"): allowed(2), ("/a", "index"): UNSTATED, ("/news/a", "present"): UNSTATED},
+        {
+            ("/news/a", "index"): allowed(2),
+            ("/a", "index"): UNSTATED,
+            ("/news/a", "present"): UNSTATED,
+        },
     ),
     Example(
         "2.4.1.2",
@@ -325,7 +379,11 @@ EXAMPLES = [
         "2.4.2",
         ("ACAP-20",),
         "ACAP-disallow-crawl: /private/",
-        {("/private/a", "crawl"): refused(2), ("/private", "crawl"): UNSTATED_CRAWL, ("/private/a", "index"): UNSTATED},
+        {
+            ("/private/a", "crawl"): refused(2),
+            ("/private", "crawl"): UNSTATED_CRAWL,
+            ("/private/a", "index"): UNSTATED,
+        },
     ),
     Example(
         "2.4.4",
@@ -339,7 +397,12 @@ EXAMPLES = [
         },
         definitions="ACAP-resource-set: indexable /public/ /news/ /promote/",
     ),
-    Example("2.5.1", ("ACAP-30",), "ACAP-disallow-crawl: /private/", {("/private/a", "crawl"): refused(2)}),
+    Example(
+        "2.5.1",
+        ("ACAP-30",),
+        "ACAP-disallow-crawl: /private/",
+        {("/private/a", "crawl"): refused(2)},
+    ),
     Example(
         "2.5.3.1",
         ("ACAP-32",),
@@ -397,7 +460,11 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         "2.5.5.1.1",
         ("ACAP-29",),
         "ACAP-disallow-present-original: /",
-        {("/a", "present-original"): refused(2), ("/a", "present"): UNSTATED, ("/a", "present-currentcopy"): UNSTATED},
+        {
+            ("/a", "present-original"): refused(2),
+            ("/a", "present"): UNSTATED,
+            ("/a", "present-currentcopy"): UNSTATED,
+        },
     ),
     Example(
         "2.5.5.1.5",
@@ -425,7 +492,10 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         "2.5.5.2.3",
         ("ACAP-34",),
         "ACAP-allow-present-snippet: /news/ max-length=250-chars",
-        {("/news/a", "present-snippet"): allowed(2, max_chars=250), ("/news/a", "present-oldsnippet"): UNSTATED},
+        {
+            ("/news/a", "present-snippet"): allowed(2, max_chars=250),
+            ("/news/a", "present-oldsnippet"): UNSTATED,
+        },
     ),
     Example(
         "2.5.5.2.4-annotation",
@@ -441,7 +511,9 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-35",),
         "ACAP-allow-present-currentcopy: /public/ prohibited-modification=style",
         {
-            ("/public/a", "present-currentcopy"): allowed(2, prohibited_modifications=frozenset({"style"})),
+            ("/public/a", "present-currentcopy"): allowed(
+                2, prohibited_modifications=frozenset({"style"})
+            ),
             ("/public/a", "present-oldcopy"): UNSTATED,
         },
     ),
@@ -449,19 +521,31 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         "2.5.5.2.4-two",
         ("ACAP-35",),
         "ACAP-allow-present-currentcopy: /public/ prohibited-modification=format prohibited-modification=translation",
-        {("/public/a", "present-currentcopy"): allowed(2, prohibited_modifications=frozenset({"format", "translation"}))},
+        {
+            ("/public/a", "present-currentcopy"): allowed(
+                2, prohibited_modifications=frozenset({"format", "translation"})
+            )
+        },
     ),
     Example(
         "2.5.5.2.6",
         ("ACAP-37",),
         "ACAP-allow-present-currentcopy: /public/ prohibited-context=within-user-frame",
-        {("/public/a", "present-currentcopy"): allowed(2, prohibited_contexts=frozenset({"within-user-frame"}))},
+        {
+            ("/public/a", "present-currentcopy"): allowed(
+                2, prohibited_contexts=frozenset({"within-user-frame"})
+            )
+        },
     ),
     Example(
         "2.5.5.2.7",
         ("ACAP-37",),
         "ACAP-allow-present-original: /public/ required-context=within-original-frame",
-        {("/public/a", "present-original"): allowed(2, required_contexts=frozenset({"within-original-frame"}))},
+        {
+            ("/public/a", "present-original"): allowed(
+                2, required_contexts=frozenset({"within-original-frame"})
+            )
+        },
     ),
     Example(
         "2.5.6",
@@ -469,7 +553,16 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         "ACAP-disallow-other: /public/",
         {
             ("/public/a", use): refused(2)
-            for use in ("crawl", "follow", "index", "preserve", "present", "present-snippet", "present-link", "other")
+            for use in (
+                "crawl",
+                "follow",
+                "index",
+                "preserve",
+                "present",
+                "present-snippet",
+                "present-link",
+                "other",
+            )
         }
         | {("/a", "crawl"): UNSTATED_CRAWL, ("/a", "index"): UNSTATED},
     ),
@@ -477,14 +570,20 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         "2.5.6-explicitly-permitted",
         ("ACAP-28",),
         "ACAP-disallow-other: /public/\nACAP-allow-index: /",
-        {("/public/a", "index"): allowed(3), ("/public/a", "preserve"): refused(2), ("/a", "preserve"): UNSTATED},
+        {
+            ("/public/a", "index"): allowed(3),
+            ("/public/a", "preserve"): refused(2),
+            ("/a", "preserve"): UNSTATED,
+        },
     ),
     Example(
         "2.7.1",
         ("ACAP-40",),
         "ACAP-allow-(my-present-snippet): /public/",
         {
-            ("/public/a", "present-snippet"): allowed(3, max_chars=250, until=datetime(2007, 12, 6, 12, tzinfo=UTC)),
+            ("/public/a", "present-snippet"): allowed(
+                3, max_chars=250, until=datetime(2007, 12, 6, 12, tzinfo=UTC)
+            ),
             ("/public/a", "present"): UNSTATED,
         },
         definitions="ACAP-qualified-usage: my-present-snippet present-snippet time-limit=5-days max-length=250-chars",
@@ -520,10 +619,18 @@ ACAP-composite-usage: my-default-present (present-30-word-snippet) present-thumb
 
 @pytest.mark.parametrize(
     "example",
-    one_in(2, [pytest.param(example, id=example.section, marks=pytest.mark.requirement(*example.rows)) for example in EXAMPLES]),
+    one_in(
+        2,
+        [
+            pytest.param(example, id=example.section, marks=pytest.mark.requirement(*example.rows))
+            for example in EXAMPLES
+        ],
+    ),
 )
 def test_example(example: Example) -> None:
-    site = reading("\n".join(filter(None, (example.definitions, "ACAP-crawler: *", example.fields))))
+    site = reading(
+        "\n".join(filter(None, (example.definitions, "ACAP-crawler: *", example.fields)))
+    )
     assert site.findings == ()
     assert {(path, use): told(site, path, use) for path, use in example.want} == example.want
 
@@ -534,7 +641,9 @@ ARTICLE = f'<html><body>{ABSTRACT}<p class="abstract">Second</p><p>Rest</p></bod
 
 @pytest.mark.requirement("ACAP-33")
 def test_2_5_3_2_index_by_another_resource() -> None:
-    site = reading("ACAP-crawler: *\nACAP-allow-index: /page-image.pdf must-use-resource=/page-image-index.txt\n")
+    site = reading(
+        "ACAP-crawler: *\nACAP-allow-index: /page-image.pdf must-use-resource=/page-image-index.txt\n"
+    )
     index = f"{ORIGIN}/page-image-index.txt"
     assert told(site, "/page-image.pdf", "index") == refused(2, "acap.no-arrangement")
     assert site.page(COMITY, f"{ORIGIN}/page-image.pdf", now=NOW).required_resources == ()
@@ -548,18 +657,24 @@ def test_2_5_3_2_index_by_another_resource() -> None:
 
 @pytest.mark.requirement("ACAP-33")
 def test_2_5_3_2_index_by_the_first_abstract() -> None:
-    site = reading("ACAP-crawler: *\nACAP-allow-index: /articles/ must-use-resource=the-acap:extract:class:abstract\n")
+    site = reading(
+        "ACAP-crawler: *\nACAP-allow-index: /articles/ must-use-resource=the-acap:extract:class:abstract\n"
+    )
     assert told(site, "/articles/a", "index", body=ARTICLE) == refused(2, "acap.no-arrangement")
     assert told(site, "/articles/a", "index", ARRANGED, body=ARTICLE) == allowed(
         2, must_use=(Resource(extract=Extract(kind="class", name="abstract"), content=ABSTRACT),)
     )
-    assert site.page(ARRANGED, f"{ORIGIN}/articles/a", now=NOW, body=ARTICLE).required_resources == ()
+    assert (
+        site.page(ARRANGED, f"{ORIGIN}/articles/a", now=NOW, body=ARTICLE).required_resources == ()
+    )
     assert told(site, "/a", "index", ARRANGED, body=ARTICLE) == UNSTATED
 
 
 @pytest.mark.requirement("ACAP-33")
 def test_2_5_5_2_2_the_cover_as_the_thumbnail_of_every_page() -> None:
-    site = reading("ACAP-crawler: *\nACAP-allow-present-thumbnail: /book/pages/ must-use-resource=/book/cover.jpg\n")
+    site = reading(
+        "ACAP-crawler: *\nACAP-allow-present-thumbnail: /book/pages/ must-use-resource=/book/cover.jpg\n"
+    )
     cover = f"{ORIGIN}/book/cover.jpg"
     image = Fetched(status=200, headers=((b"content-type", b"image/jpeg"),), body=b"\xff\xd8\xff")
     for path in ("/book/pages/1", "/book/pages/2"):
@@ -576,9 +691,15 @@ def test_2_6_take_down_of_a_story() -> None:
     assert site.findings == ()
     for agent, arranged in ((COMITY, False), (ARRANGED, True)):
         [request] = site.requests(agent)
-        assert (request.action, request.url, request.arranged) == ("take-down", f"{ORIGIN}/news/bad-story.htm", arranged)
+        assert (request.action, request.url, request.arranged) == (
+            "take-down",
+            f"{ORIGIN}/news/bad-story.htm",
+            arranged,
+        )
         assert (request.reason.source.url, request.reason.source.line) == (ROBOTS, 2)
-    assert told(site, "/news/bad-story.htm", "crawl") == UNSTATED_CRAWL  # it prohibits nothing by itself
+    assert (
+        told(site, "/news/bad-story.htm", "crawl") == UNSTATED_CRAWL
+    )  # it prohibits nothing by itself
 
 
 @pytest.mark.requirement("ACAP-6", "ACAP-7")

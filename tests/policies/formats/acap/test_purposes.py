@@ -60,7 +60,9 @@ def why(decision: Decision | UseDecision) -> tuple[str, str, int]:
 )
 def test_what_a_permission_for_the_purpose_replaces(acap: str, verdict: Verdict) -> None:
     """Of those without the purpose the request is refused."""
-    text = "User-agent: *\nDisallow: /a/\nACAP-crawler: *\n" + "\n".join(f"ACAP-{field}" for field in acap.split("|"))
+    text = "User-agent: *\nDisallow: /a/\nACAP-crawler: *\n" + "\n".join(
+        f"ACAP-{field}" for field in acap.split("|")
+    )
     assert site(text).access(NEWS, f"{ORIGIN}/a/b").verdict is verdict
     assert site(text).access(NOBODY, f"{ORIGIN}/a/b").verdict is DENY
     assert site(text).access(NOBODY, f"{ORIGIN}/a/b", purposes=["news"]).verdict is verdict
@@ -68,9 +70,7 @@ def test_what_a_permission_for_the_purpose_replaces(acap: str, verdict: Verdict)
 
 @pytest.mark.requirement("ACAP-16", "ACAP-27")
 def test_what_a_prohibition_for_the_purpose_leaves_to_others() -> None:
-    text = (
-        "User-agent: *\nDisallow: /a/\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-usage-purpose: news\nACAP-disallow-crawl: /a/"
-    )
+    text = "User-agent: *\nDisallow: /a/\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-usage-purpose: news\nACAP-disallow-crawl: /a/"
     assert why(site(text).access(NEWS, f"{ORIGIN}/a/b")) == ("deny", "acap.disallow", 6)
     assert why(site(text).access(NOBODY, f"{ORIGIN}/a/b")) == ("allow", "acap.allow", 4)
 
@@ -78,16 +78,32 @@ def test_what_a_prohibition_for_the_purpose_leaves_to_others() -> None:
 @pytest.mark.requirement("ACAP-15", "ACAP-16")
 @pytest.mark.parametrize(
     ("purposes", "is_news"),
-    [(None, None), ((), False), (["news"], True), ([" NEWS "], True), (["ads"], False), (["ads", "news"], True), ([""], False)],
+    [
+        (None, None),
+        ((), False),
+        (["news"], True),
+        ([" NEWS "], True),
+        (["ads"], False),
+        (["ads", "news"], True),
+        ([""], False),
+    ],
 )
-def test_purposes_of_a_request_take_the_place_of_those_of_the_crawl(purposes: list[str] | None, is_news: bool | None) -> None:
+def test_purposes_of_a_request_take_the_place_of_those_of_the_crawl(
+    purposes: list[str] | None, is_news: bool | None
+) -> None:
     asked = site()
     for agent in (NEWS, NOBODY):
         decision = asked.access(agent, f"{ORIGIN}/closed/a", purposes=purposes)
         has_news = agent is NEWS if is_news is None else is_news
         assert decision.verdict is (ALLOW if has_news else DENY)
-        page = asked.page(agent, f"{ORIGIN}/open", facts=PLAIN._replace(purposes=None if purposes is None else tuple(purposes)))
-        assert why(page.uses["index"]) == (("deny", "acap.disallow", 8) if has_news else ("allow", "acap.allow", 5))
+        page = asked.page(
+            agent,
+            f"{ORIGIN}/open",
+            facts=PLAIN._replace(purposes=None if purposes is None else tuple(purposes)),
+        )
+        assert why(page.uses["index"]) == (
+            ("deny", "acap.disallow", 8) if has_news else ("allow", "acap.allow", 5)
+        )
 
 
 @pytest.mark.requirement("ACAP-15", "WHY-1")
@@ -113,7 +129,9 @@ def test_a_line_that_a_field_replaces_is_among_those_that_lose() -> None:
 @pytest.mark.requirement("ACAP-15")
 def test_a_site_that_permits_nothing_but_for_a_purpose() -> None:
     agent = Agent("examplebot", uses=("index",))
-    asked = site("ACAP-crawler: *\nACAP-disallow-index: /\nACAP-usage-purpose: news\nACAP-allow-index: /a/\n")
+    asked = site(
+        "ACAP-crawler: *\nACAP-disallow-index: /\nACAP-usage-purpose: news\nACAP-allow-index: /a/\n"
+    )
     assert asked.unusable(agent) is not None
     assert asked.unusable(agent, ("news",)) is None
     assert asked.unusable(agent, ("ads",)) is not None
@@ -121,7 +139,9 @@ def test_a_site_that_permits_nothing_but_for_a_purpose() -> None:
 
 
 @pytest.mark.requirement("ACAP-15")
-@pytest.mark.parametrize(("text", "asks"), [(TEXT, True), (TEXT.replace("ACAP-usage-purpose: news\n", ""), False)])
+@pytest.mark.parametrize(
+    ("text", "asks"), [(TEXT, True), (TEXT.replace("ACAP-usage-purpose: news\n", ""), False)]
+)
 def test_where_purposes_matter_requests_are_asked_for_them(text: str, asks: bool) -> None:
     assert site(text).asks_facts(NOBODY) is asks
 
@@ -157,13 +177,20 @@ fields = st.tuples(
 )
 files = st.tuples(
     st.lists(st.tuples(st.booleans(), patterns), max_size=3),
-    st.lists(st.tuples(st.sampled_from(["*", "examplebot"]), st.lists(fields, max_size=4)), max_size=3),
+    st.lists(
+        st.tuples(st.sampled_from(["*", "examplebot"]), st.lists(fields, max_size=4)), max_size=3
+    ),
 )
 
 
-def written(file: tuple[list[tuple[bool, str]], list[tuple[str, list[tuple[str, bool, str, str]]]]]) -> str:
+def written(
+    file: tuple[list[tuple[bool, str]], list[tuple[str, list[tuple[str, bool, str, str]]]]],
+) -> str:
     rules, records = file
-    lines = ["User-agent: *", *(f"{'Allow' if allows else 'Disallow'}: {pattern}" for allows, pattern in rules)]
+    lines = [
+        "User-agent: *",
+        *(f"{'Allow' if allows else 'Disallow'}: {pattern}" for allows, pattern in rules),
+    ]
     for crawler, stated in records:
         lines.append(f"ACAP-crawler: {crawler}")
         for purpose, allows, usage, pattern in sorted(stated):
@@ -174,7 +201,11 @@ def written(file: tuple[list[tuple[bool, str]], list[tuple[str, list[tuple[str, 
 
 @pytest.mark.requirement("ACAP-15", "ACAP-16", "ACAP-27")
 @settings(max_examples=examples(400))
-@given(files, st.lists(st.frozensets(st.sampled_from(PURPOSES)), min_size=1, max_size=3), st.sampled_from(["/", "/a", "/a/b"]))
+@given(
+    files,
+    st.lists(st.frozensets(st.sampled_from(PURPOSES)), min_size=1, max_size=3),
+    st.sampled_from(["/", "/a", "/a/b"]),
+)
 def test_a_request_is_judged_as_a_crawl_with_its_purposes(
     file: tuple[list[tuple[bool, str]], list[tuple[str, list[tuple[str, bool, str, str]]]]],
     asked: list[frozenset[str]],
@@ -186,9 +217,11 @@ def test_a_request_is_judged_as_a_crawl_with_its_purposes(
     for purposes in asked:
         agent = Agent("examplebot", purposes=tuple(sorted(purposes)))
         alone = site(text)
-        assert one.access(NEWS, ORIGIN + path, purposes=agent.purposes) == alone.access(agent, ORIGIN + path)
-        page = one.page(NEWS, ORIGIN + path, facts=PLAIN._replace(purposes=agent.purposes))
-        assert page.uses["index"] == alone.page(agent, ORIGIN + path).uses["index"]
-        assert one.considered(NEWS, ORIGIN + path, PLAIN._replace(purposes=agent.purposes)) == alone.considered(
+        assert one.access(NEWS, ORIGIN + path, purposes=agent.purposes) == alone.access(
             agent, ORIGIN + path
         )
+        page = one.page(NEWS, ORIGIN + path, facts=PLAIN._replace(purposes=agent.purposes))
+        assert page.uses["index"] == alone.page(agent, ORIGIN + path).uses["index"]
+        assert one.considered(
+            NEWS, ORIGIN + path, PLAIN._replace(purposes=agent.purposes)
+        ) == alone.considered(agent, ORIGIN + path)

@@ -28,7 +28,11 @@ PRESENTING = frozenset(
 )
 COPIES = frozenset(("present-original", "present-currentcopy", "present-oldcopy"))
 
-NOTHING_ELSE = ("crawl", "follow", "other")  # section-2.5.1, section-2.5.2, section-2.5.6: no options
+NOTHING_ELSE = (
+    "crawl",
+    "follow",
+    "other",
+)  # section-2.5.1, section-2.5.2, section-2.5.6: no options
 
 
 def read(usage: str, qualifiers: str) -> tuple[FieldQualifiers, str, list[tuple[str, int, int]]]:
@@ -37,7 +41,11 @@ def read(usage: str, qualifiers: str) -> tuple[FieldQualifiers, str, list[tuple[
     acap = parse(text.encode())
     (field,) = acap.records[0].fields
     assert (field.usage, field.verdict, field.pattern, field.line) == (usage, Verdict.ALLOW, "/", 2)
-    return field.qualifiers, field.unusable, [(finding.rule, finding.line, finding.column) for finding in acap.findings]
+    return (
+        field.qualifiers,
+        field.unusable,
+        [(finding.rule, finding.line, finding.column) for finding in acap.findings],
+    )
 
 
 def refuses(usage: str, qualifiers: str, quoted: str) -> None:
@@ -46,7 +54,9 @@ def refuses(usage: str, qualifiers: str, quoted: str) -> None:
     assert stated == NONE
     assert unusable.startswith("ACAP 1.0 section-")
     name = f"ACAP-allow-{usage}: / "
-    assert findings == [("acap.qualifier", 2, len(name) + qualifiers.lower().index(quoted.lower()) + 1)]
+    assert findings == [
+        ("acap.qualifier", 2, len(name) + qualifiers.lower().index(quoted.lower()) + 1)
+    ]
 
 
 # Usages: section-2.5
@@ -64,7 +74,18 @@ def test_there_are_fourteen_usages() -> None:
     assert {"crawl", "follow", "index", "preserve", "other"} | PRESENTING == set(USAGES)
 
 
-UNKNOWN_USAGES = ["", "read", "crawls", "present-", "present-copy", "index-snippet", "present_link", "()", "(index", "(-x)"]
+UNKNOWN_USAGES = [
+    "",
+    "read",
+    "crawls",
+    "present-",
+    "present-copy",
+    "index-snippet",
+    "present_link",
+    "()",
+    "(index",
+    "(-x)",
+]
 
 
 @pytest.mark.requirement("ACAP-30")
@@ -74,7 +95,11 @@ def test_unknown_usage_states_nothing(usage: str) -> None:
         acap = parse(f"ACAP-crawler: *\n{start}{usage}: /{usage}\nACAP-allow-index: /".encode())
         assert [field.usage for field in acap.records[0].fields] == ["index"], start
         (finding,) = acap.findings
-        assert (finding.rule, finding.line, finding.column) == ("acap.unknown-usage", 2, len(start) + 1 if usage else 0), start
+        assert (finding.rule, finding.line, finding.column) == (
+            "acap.unknown-usage",
+            2,
+            len(start) + 1 if usage else 0,
+        ), start
 
 
 # Which usage takes which: section-2.5.3 to section-2.5.5
@@ -100,7 +125,9 @@ QUALIFIERS = [
                 qualifier,
                 usage in usages,
                 id=f"{usage}-{qualifier}",
-                marks=pytest.mark.requirement(*rows, *(("ACAP-31",) if usage in NOTHING_ELSE else ()), "ACAP-38"),
+                marks=pytest.mark.requirement(
+                    *rows, *(("ACAP-31",) if usage in NOTHING_ELSE else ()), "ACAP-38"
+                ),
             )
             for qualifier, usages, rows in QUALIFIERS
             for usage in USAGES
@@ -221,7 +248,13 @@ VALUES = [
     one_in(
         3,
         [
-            pytest.param(usage, qualifiers, want, id=f"{usage} {qualifiers}", marks=pytest.mark.requirement(row))
+            pytest.param(
+                usage,
+                qualifiers,
+                want,
+                id=f"{usage} {qualifiers}",
+                marks=pytest.mark.requirement(row),
+            )
             for usage, qualifiers, want, row in VALUES
         ],
     ),
@@ -302,7 +335,13 @@ MALFORMED = [
     one_in(
         3,
         [
-            pytest.param(usage, qualifiers, quoted, id=f"{usage} {qualifiers}", marks=pytest.mark.requirement(row))
+            pytest.param(
+                usage,
+                qualifiers,
+                quoted,
+                id=f"{usage} {qualifiers}",
+                marks=pytest.mark.requirement(row),
+            )
             for usage, qualifiers, quoted, row in MALFORMED
         ],
     ),
@@ -321,7 +360,9 @@ def test_a_hash_ends_the_value() -> None:
 def test_the_finding_names_file_and_place_and_shows_nothing_hidden() -> None:
     text = "ACAP-crawler: *\r\n\r\n  ACAP-allow-index: /max-words max-words=\u202e1".encode()
     (finding,) = parse(text, url="https://example.com/robots.txt").findings
-    assert str(finding).startswith("https://example.com/robots.txt:3:32: acap.qualifier: `max-words=\ufffd1` is no qualifier")
+    assert str(finding).startswith(
+        "https://example.com/robots.txt:3:32: acap.qualifier: `max-words=\ufffd1` is no qualifier"
+    )
 
 
 # The same in definitions: section-2.7.1
@@ -330,10 +371,20 @@ def test_the_finding_names_file_and_place_and_shows_nothing_hidden() -> None:
 @pytest.mark.requirement("ACAP-40")
 @pytest.mark.parametrize(
     ("usage", "qualifiers", "want"),
-    one_in(3, [pytest.param(usage, qualifiers, want, id=f"{usage} {qualifiers}") for usage, qualifiers, want, _ in VALUES]),
+    one_in(
+        3,
+        [
+            pytest.param(usage, qualifiers, want, id=f"{usage} {qualifiers}")
+            for usage, qualifiers, want, _ in VALUES
+        ],
+    ),
 )
-def test_a_qualified_usage_states_the_same(usage: str, qualifiers: str, want: FieldQualifiers) -> None:
-    acap = parse(f"ACAP-qualified-usage: mine {usage} {qualifiers}\nACAP-crawler: *\nACAP-allow-(mine): /".encode())
+def test_a_qualified_usage_states_the_same(
+    usage: str, qualifiers: str, want: FieldQualifiers
+) -> None:
+    acap = parse(
+        f"ACAP-qualified-usage: mine {usage} {qualifiers}\nACAP-crawler: *\nACAP-allow-(mine): /".encode()
+    )
     (field,) = acap.records[0].fields
     assert (field.usage, field.qualifiers, field.unusable, acap.findings) == (usage, want, "", ())
 
@@ -341,12 +392,25 @@ def test_a_qualified_usage_states_the_same(usage: str, qualifiers: str, want: Fi
 @pytest.mark.requirement("ACAP-38", "ACAP-40")
 @pytest.mark.parametrize(
     ("usage", "qualifiers"),
-    one_in(3, [pytest.param(usage, qualifiers, id=f"{usage} {qualifiers}") for usage, qualifiers, _, _ in MALFORMED]),
+    one_in(
+        3,
+        [
+            pytest.param(usage, qualifiers, id=f"{usage} {qualifiers}")
+            for usage, qualifiers, _, _ in MALFORMED
+        ],
+    ),
 )
 def test_a_malformed_qualifier_of_a_qualified_usage(usage: str, qualifiers: str) -> None:
     """One finding where it is defined, and the permission keeps its place in conflict resolution."""
-    acap = parse(f"ACAP-qualified-usage: mine {usage} {qualifiers}\nACAP-crawler: *\nACAP-allow-(mine): /".encode())
+    acap = parse(
+        f"ACAP-qualified-usage: mine {usage} {qualifiers}\nACAP-crawler: *\nACAP-allow-(mine): /".encode()
+    )
     (field,) = acap.records[0].fields
-    assert (field.usage, field.verdict, field.pattern, field.qualifiers) == (usage, Verdict.ALLOW, "/", NONE)
+    assert (field.usage, field.verdict, field.pattern, field.qualifiers) == (
+        usage,
+        Verdict.ALLOW,
+        "/",
+        NONE,
+    )
     assert field.unusable
     assert [(finding.rule, finding.line) for finding in acap.findings] == [("acap.qualifier", 1)]

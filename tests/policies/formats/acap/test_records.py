@@ -70,7 +70,9 @@ ADDRESSED = [
 @pytest.mark.requirement("ACAP-2", "ACAP-10")
 @pytest.mark.parametrize(("crawler", "token", "user_agent", "want"), one_in(3, ADDRESSED))
 def test_whom_a_name_addresses(crawler: str, token: str, user_agent: str, want: bool) -> None:
-    answer = decide(f"ACAP-crawler: {crawler}\nACAP-disallow-index: /", Agent(token, user_agent=user_agent))
+    answer = decide(
+        f"ACAP-crawler: {crawler}\nACAP-disallow-index: /", Agent(token, user_agent=user_agent)
+    )
     assert (answer is not None) is want
 
 
@@ -91,7 +93,9 @@ def steps(work: Callable[[], object]) -> int:
     return counted
 
 
-PARTS_OF_IT = [BROWSER[start:end] for start in range(len(BROWSER)) for end in range(start + 1, start + 12)]
+PARTS_OF_IT = [
+    BROWSER[start:end] for start in range(len(BROWSER)) for end in range(start + 1, start + 12)
+]
 HOSTILE_NAMES = {
     "parts of it": [part.strip() for part in PARTS_OF_IT if part.strip() and "#" not in part],
     "parts that go on": [f"{part.strip()}*" for part in PARTS_OF_IT if part.strip()],
@@ -121,7 +125,10 @@ def test_references_cost_some_steps_each() -> None:
     agent = Agent("examplebot")
 
     def taken(number: int) -> int:
-        text = "".join(f"ACAP-crawler: examplebot\nACAP-permissions-reference: /{place}.txt\n" for place in range(number))
+        text = "".join(
+            f"ACAP-crawler: examplebot\nACAP-permissions-reference: /{place}.txt\n"
+            for place in range(number)
+        )
         site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
         return steps(lambda: site.references(agent))
 
@@ -143,9 +150,16 @@ LISTS = [
 @pytest.mark.requirement("ACAP-3", "ACAP-10")
 @pytest.mark.parametrize(("crawlers", "findings", "want"), LISTS)
 def test_several_crawlers(crawlers: list[str], findings: list[str], want: Verdict | None) -> None:
-    file = parse(("".join(f"ACAP-crawler: {crawler}\n" for crawler in crawlers) + "ACAP-disallow-index: /").encode())
+    file = parse(
+        (
+            "".join(f"ACAP-crawler: {crawler}\n" for crawler in crawlers) + "ACAP-disallow-index: /"
+        ).encode()
+    )
     answer = Rules(Agent("me"), [file]).for_purposes().matching("/").decide("index")
-    assert (answer and answer.verdict, [finding.rule for finding in file.findings]) == (want, findings)
+    assert (answer and answer.verdict, [finding.rule for finding in file.findings]) == (
+        want,
+        findings,
+    )
 
 
 @pytest.mark.requirement("ACAP-10", "ACAP-11")
@@ -197,7 +211,10 @@ def test_which_purposes_a_pattern_matches(pattern: str, purpose: str, want: bool
 @pytest.mark.requirement("ACAP-4", "ACAP-15")
 def test_a_sub_record_is_for_each_of_its_purposes() -> None:
     text = "ACAP-crawler: *\nACAP-usage-purpose: news\nACAP-usage-purpose: pictures\nACAP-disallow-index: /"
-    assert [decide(text, Agent("me", purposes=(purpose,))) is not None for purpose in ("news", "pictures", "x")] == [1, 1, 0]
+    assert [
+        decide(text, Agent("me", purposes=(purpose,))) is not None
+        for purpose in ("news", "pictures", "x")
+    ] == [1, 1, 0]
 
 
 NEWS, PICTURES = "usage-purpose: news\nACAP-", "usage-purpose: pictures\nACAP-"
@@ -218,7 +235,13 @@ NAMED = [
     ("allow-present-snippet:", "disallow-present-snippet: /", DENY, "any", "ACAP-22"),
     ("allow-present-snippet: / unknown=1", "allow-present-snippet: /", DENY, "named", "ACAP-38"),
     ("allow-present-snippet: /", "allow-present-snippet: / unknown=1", ALLOW, "named", "ACAP-38"),
-    ("allow-present-snippet: /", "disallow-present-snippet: the-acap:resource-set:none", ALLOW, "named", "ACAP-11"),
+    (
+        "allow-present-snippet: /",
+        "disallow-present-snippet: the-acap:resource-set:none",
+        ALLOW,
+        "named",
+        "ACAP-11",
+    ),
     # a refusal in the named record is never lifted
     ("disallow-present: /", "allow-present-snippet: /a/b", DENY, "named", "ACAP-45"),
     ("disallow-other: /", "allow-present-snippet: /a/b", DENY, "named", "ACAP-45"),
@@ -239,13 +262,49 @@ NAMED = [
     ("allow-present: /", "allow-present-snippet: /", ALLOW, "both", "ACAP-45"),
     ("allow-other: /", "allow-present: /", ALLOW, "both", "ACAP-45"),
     # for a purpose: over the same purpose and over none
-    (f"{NEWS}allow-present-snippet: /", f"{NEWS}disallow-present-snippet: /a/b", ALLOW, "named", "ACAP-46"),
-    (f"{NEWS}allow-present-snippet: /", "disallow-present-snippet: /a/b", ALLOW, "named", "ACAP-46"),
+    (
+        f"{NEWS}allow-present-snippet: /",
+        f"{NEWS}disallow-present-snippet: /a/b",
+        ALLOW,
+        "named",
+        "ACAP-46",
+    ),
+    (
+        f"{NEWS}allow-present-snippet: /",
+        "disallow-present-snippet: /a/b",
+        ALLOW,
+        "named",
+        "ACAP-46",
+    ),
     (f"{NEWS}allow-present-snippet: /", f"{NEWS}disallow-other: /a/b", ALLOW, "named", "ACAP-46"),
-    (f"{NEWS}allow-present-snippet: /", f"{PICTURES}disallow-present-snippet: /", DENY, "any", "ACAP-46"),
-    (f"{NEWS}allow-present-snippet: /", f"{BOTH}disallow-present-snippet: /", DENY, "any", "ACAP-46"),
-    (f"{BOTH}allow-present-snippet: /", f"{PICTURES}disallow-present-snippet: /", ALLOW, "named", "ACAP-46"),
-    (f"{NEWS}disallow-present-snippet: /", f"{PICTURES}allow-present-snippet: /", DENY, "named", "ACAP-46"),
+    (
+        f"{NEWS}allow-present-snippet: /",
+        f"{PICTURES}disallow-present-snippet: /",
+        DENY,
+        "any",
+        "ACAP-46",
+    ),
+    (
+        f"{NEWS}allow-present-snippet: /",
+        f"{BOTH}disallow-present-snippet: /",
+        DENY,
+        "any",
+        "ACAP-46",
+    ),
+    (
+        f"{BOTH}allow-present-snippet: /",
+        f"{PICTURES}disallow-present-snippet: /",
+        ALLOW,
+        "named",
+        "ACAP-46",
+    ),
+    (
+        f"{NEWS}disallow-present-snippet: /",
+        f"{PICTURES}allow-present-snippet: /",
+        DENY,
+        "named",
+        "ACAP-46",
+    ),
     (f"{NEWS}disallow-present-snippet: /", "allow-present-snippet: /", DENY, "named", "ACAP-46"),
     # two purposes: each over its own
     (
@@ -306,8 +365,13 @@ def test_named_over_any(named: str, anybody: str, want: Verdict, where: str) -> 
         answer = decide(text, Agent("me", purposes=("news", "pictures")), "present-snippet")
         assert answer, text
         last = text.splitlines().index(f"ACAP-crawler: {'*' if named_first else 'me'}")
-        found = {"named" if (field.line <= last) is named_first else "any" for field in answer.fields}
-        assert (answer.verdict, found) == (want, {"named", "any"} if where == "both" else {where}), text
+        found = {
+            "named" if (field.line <= last) is named_first else "any" for field in answer.fields
+        }
+        assert (answer.verdict, found) == (
+            want,
+            {"named", "any"} if where == "both" else {where},
+        ), text
 
 
 @pytest.mark.requirement("ACAP-11", "ACAP-47")
@@ -320,8 +384,13 @@ def test_named_over_any(named: str, anybody: str, want: Verdict, where: str) -> 
         ("allow-crawl: /", "allow-index: / time-limit=1-days", 1),
     ],
 )
-def test_qualifiers_of_what_is_overridden_are_so_too(named: str, anybody: str, days: int | None) -> None:
-    answer = decide(f"ACAP-crawler: me\nACAP-{named}\nACAP-crawler: *\nACAP-{anybody}", Agent("me", purposes=("news",)))
+def test_qualifiers_of_what_is_overridden_are_so_too(
+    named: str, anybody: str, days: int | None
+) -> None:
+    answer = decide(
+        f"ACAP-crawler: me\nACAP-{named}\nACAP-crawler: *\nACAP-{anybody}",
+        Agent("me", purposes=("news",)),
+    )
     assert answer
     assert (answer.verdict, answer.qualifiers.days) == (ALLOW, days)
 
@@ -338,14 +407,29 @@ def test_qualifiers_of_what_is_overridden_are_so_too(named: str, anybody: str, d
         ("disallow-index: /", f"{NEWS}allow-index: /", ALLOW),
     ],
 )
-def test_records_for_the_same_crawler_are_one(crawler: str, one: str, other: str, want: Verdict) -> None:
+def test_records_for_the_same_crawler_are_one(
+    crawler: str, one: str, other: str, want: Verdict
+) -> None:
     """Also where they stand in two files, and where they name it differently."""
     agent = Agent("me", user_agent="me/1.0", purposes=("news",))
     name = {"me": "ME/1.0", "*": "*"}[crawler]
-    first, last = (f"ACAP-crawler: {crawler}\nACAP-{one}\n", f"ACAP-crawler: {name}\nACAP-{other}\n")
+    first, last = (
+        f"ACAP-crawler: {crawler}\nACAP-{one}\n",
+        f"ACAP-crawler: {name}\nACAP-{other}\n",
+    )
     between = "ACAP-crawler: otherbot\nACAP-disallow-index: /a/b\n"
-    for texts in ([first + between + last], [last + between + first], [first, between + last], [last, between, first]):
-        answer = Rules(agent, [parse(text.encode()) for text in texts]).for_purposes().matching("/a/b").decide("index")
+    for texts in (
+        [first + between + last],
+        [last + between + first],
+        [first, between + last],
+        [last, between, first],
+    ):
+        answer = (
+            Rules(agent, [parse(text.encode()) for text in texts])
+            .for_purposes()
+            .matching("/a/b")
+            .decide("index")
+        )
         assert answer
         assert answer.verdict is want
 
@@ -353,6 +437,13 @@ def test_records_for_the_same_crawler_are_one(crawler: str, one: str, other: str
 @pytest.mark.requirement("ACAP-11")
 def test_the_example_of_section_2_1() -> None:
     """A record that names the crawler lifts what any crawler is refused, where it says so and nowhere else."""
-    text = "ACAP-crawler: *\nACAP-disallow-crawl: /\n\nACAP-crawler: me\nACAP-allow-crawl: /public/\n"
-    found = {target: decide(text, Agent("me"), "crawl", target) for target in ("/public/x", "/private/x")}
-    assert {target: answer and answer.verdict for target, answer in found.items()} == {"/public/x": ALLOW, "/private/x": DENY}
+    text = (
+        "ACAP-crawler: *\nACAP-disallow-crawl: /\n\nACAP-crawler: me\nACAP-allow-crawl: /public/\n"
+    )
+    found = {
+        target: decide(text, Agent("me"), "crawl", target) for target in ("/public/x", "/private/x")
+    }
+    assert {target: answer and answer.verdict for target, answer in found.items()} == {
+        "/public/x": ALLOW,
+        "/private/x": DENY,
+    }

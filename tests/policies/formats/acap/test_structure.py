@@ -28,13 +28,23 @@ def said(acap: Acap) -> list[str]:
     for record in acap.records:
         assert record.url == URL
         shown.append(f"[{', '.join(record.crawlers)}]")
-        lines = [(request.line, f"request {request.action} {request.path}") for request in record.requests]
-        lines += ((reference.line, f"reference {reference.locator}") for reference in record.references)
+        lines = [
+            (request.line, f"request {request.action} {request.path}")
+            for request in record.requests
+        ]
+        lines += (
+            (reference.line, f"reference {reference.locator}") for reference in record.references
+        )
         for field in record.fields:
             assert field.url == URL
             purposes = f" for {'|'.join(field.purposes)}" if field.purposes else ""
             unusable = " unusable" if field.unusable else ""
-            lines.append((field.line, f"{field.verdict.value} {field.usage} {field.pattern or '(all)'}{purposes}{unusable}"))
+            lines.append(
+                (
+                    field.line,
+                    f"{field.verdict.value} {field.usage} {field.pattern or '(all)'}{purposes}{unusable}",
+                )
+            )
         shown += (f"{line} {text}" for line, text in sorted(lines, key=lambda line: line[0]))
     return shown
 
@@ -321,7 +331,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    "case", one_in(3, [pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split())) for case in CASES])
+    "case",
+    one_in(
+        3,
+        [
+            pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split()))
+            for case in CASES
+        ],
+    ),
 )
 def test_case(case: Case) -> None:
     acap = read(case.text)
@@ -330,7 +347,10 @@ def test_case(case: Case) -> None:
 
 
 @pytest.mark.requirement("ACAP-2")
-@pytest.mark.parametrize("case", one_in(3, [pytest.param(case, id=case.id) for case in CASES if isinstance(case.text, str)]))
+@pytest.mark.parametrize(
+    "case",
+    one_in(3, [pytest.param(case, id=case.id) for case in CASES if isinstance(case.text, str)]),
+)
 def test_the_case_of_names_changes_nothing(case: Case) -> None:
     """Paths keep theirs: they are compared without regard to case when it is decided which field matches."""
     assert isinstance(case.text, str)
@@ -351,16 +371,26 @@ def test_a_composite_usage_has_the_qualifiers_of_its_constituents() -> None:
 
 @pytest.mark.requirement("ACAP-42")
 def test_what_is_defined_twice_loses_its_qualifiers() -> None:
-    acap = read(f"{QUALIFIED}ACAP-qualified-usage: q index time-limit=9-days\n{A}ACAP-allow-(q): /x")
-    assert [(field.qualifiers, field.unusable) for field in acap.records[0].fields] == [(FieldQualifiers(), "ACAP 1.0 section-3")]
+    acap = read(
+        f"{QUALIFIED}ACAP-qualified-usage: q index time-limit=9-days\n{A}ACAP-allow-(q): /x"
+    )
+    assert [(field.qualifiers, field.unusable) for field in acap.records[0].fields] == [
+        (FieldQualifiers(), "ACAP 1.0 section-3")
+    ]
 
 
 @pytest.mark.requirement("ACAP-38")
 def test_fields_know_their_place_in_the_text() -> None:
     text = f"{A}\r\n\r ACAP-allow-crawl: /x\nACAP-request-take-down: /y\nACAP-permissions-reference: /z"
     (record,) = read(text).records
-    places = [place.offset for places in (record.fields, record.requests, record.references) for place in places]
-    assert places == [text.index(line) for line in (" ACAP-allow", "ACAP-request", "ACAP-permissions")]
+    places = [
+        place.offset
+        for places in (record.fields, record.requests, record.references)
+        for place in places
+    ]
+    assert places == [
+        text.index(line) for line in (" ACAP-allow", "ACAP-request", "ACAP-permissions")
+    ]
 
 
 # The version: section-2.9.3
@@ -406,17 +436,24 @@ IGNORING = [
     pytest.param(f"{IGNORE}\n{QUALIFIED}{RECORD}", 1, "", id="before-definitions"),
     pytest.param(f"User-agent: *\nDisallow: /\n{IGNORE}\n{RECORD}", 3, "", id="after-conventional"),
     pytest.param(f"{QUALIFIED}{IGNORE}\n{RECORD}", 0, "acap.ignored 2:0", id="after-a-definition"),
-    pytest.param(f"ACAP-resource-set: s /\n{IGNORE}\n{RECORD}", 0, "acap.ignored 2:0", id="after-a-set"),
+    pytest.param(
+        f"ACAP-resource-set: s /\n{IGNORE}\n{RECORD}", 0, "acap.ignored 2:0", id="after-a-set"
+    ),
     pytest.param(f"{RECORD}{IGNORE}\n", 0, "acap.ignored 3:0", id="after-a-record"),
     pytest.param(f"{IGNORE}\n{RECORD}{IGNORE}\n", 1, "acap.ignored 4:0", id="before-and-after"),
     pytest.param(f"{IGNORE}\n", 0, "acap.ignored 1:0", id="no-record"),
     pytest.param(f"{IGNORE}\n{A}", 0, "acap.ignored 1:0", id="no-field"),
     pytest.param(f"{IGNORE}\n{QUALIFIED}", 0, "acap.ignored 1:0", id="no-record-but-definitions"),
     pytest.param(
-        f"{IGNORE}\nUser-agent: *\nACAP-allow-crawl: /", 0, "acap.ignored 1:0; acap.outside-record 3:0", id="no-crawler"
+        f"{IGNORE}\nUser-agent: *\nACAP-allow-crawl: /",
+        0,
+        "acap.ignored 1:0; acap.outside-record 3:0",
+        id="no-crawler",
     ),
     pytest.param(f"# {IGNORE}\n{RECORD}", 0, "", id="comment"),
-    pytest.param(f"{IGNORE}-x\n{RECORD}", 0, "acap.syntax 1:1; acap.unknown-field 1:1", id="another-name"),
+    pytest.param(
+        f"{IGNORE}-x\n{RECORD}", 0, "acap.syntax 1:1; acap.unknown-field 1:1", id="another-name"
+    ),
     pytest.param(RECORD, 0, "", id="not-said"),
 ]
 
@@ -480,13 +517,23 @@ BESIDE = [
 
 
 @pytest.mark.parametrize(
-    "case", one_in(2, [pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split())) for case in BESIDE])
+    "case",
+    one_in(
+        2,
+        [
+            pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split()))
+            for case in BESIDE
+        ],
+    ),
 )
 def test_conventional_records_beside(case: Beside) -> None:
     conventional = robots.parse(case.text.encode())
     rule = conventional.for_agent("a").decide("/x")
     assert (rule.line, rule.verdict) == (case.line, case.verdict) if rule else not case.line
-    assert "; ".join(f"{one.rule} {one.line}:{one.column}" for one in conventional.findings) == case.found
+    assert (
+        "; ".join(f"{one.rule} {one.line}:{one.column}" for one in conventional.findings)
+        == case.found
+    )
     assert "; ".join(said(read(case.text))) == case.said
 
 
@@ -526,7 +573,14 @@ REFERENCED = [
 
 
 @pytest.mark.parametrize(
-    "case", one_in(2, [pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split())) for case in REFERENCED])
+    "case",
+    one_in(
+        2,
+        [
+            pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split()))
+            for case in REFERENCED
+        ],
+    ),
 )
 def test_referenced_file(case: Case) -> None:
     acap = read(case.text, definitions=REFERRING.definitions)
@@ -539,12 +593,18 @@ def test_referenced_file(case: Case) -> None:
 
 
 @pytest.mark.requirement("ACAP-12")
-def test_fields_before_any_record_of_a_referenced_file_address_the_crawlers_of_the_reference() -> None:
+def test_fields_before_any_record_of_a_referenced_file_address_the_crawlers_of_the_reference() -> (
+    None
+):
     text = f"ACAP-resource-set: t /y\nACAP-allow-(c): {SET}t\nACAP-usage-purpose: p\nACAP-permissions-reference: /r\n{A}"
     acap = read(text, definitions=REFERRING.definitions, crawlers=("b", "c"))
     assert said(acap) == ["[b, c]", "2 allow crawl /y", "2 allow index /y", "[a]"]
     assert found(acap) == ["acap.reference 4:29"]
-    with_agents = read(f"User-agent: b\nACAP-allow-crawl: /\n{A}", definitions=REFERRING.definitions, crawlers=("b",))
+    with_agents = read(
+        f"User-agent: b\nACAP-allow-crawl: /\n{A}",
+        definitions=REFERRING.definitions,
+        crawlers=("b",),
+    )
     assert (said(with_agents), found(with_agents)) == (["[b]", "[a]"], ["acap.outside-record 2:0"])
 
 
@@ -574,7 +634,14 @@ LIMITS = [
 
 
 @pytest.mark.parametrize(
-    "case", one_in(2, [pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split())) for case in LIMITS])
+    "case",
+    one_in(
+        2,
+        [
+            pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split()))
+            for case in LIMITS
+        ],
+    ),
 )
 def test_long_line(case: Case) -> None:
     acap = read(case.text)
@@ -585,15 +652,23 @@ def test_long_line(case: Case) -> None:
 @pytest.mark.requirement("ACAP-44")
 class TestLimits:
     def test_what_a_long_set_holds_besides_cannot_be_read(self) -> None:
-        acap = read(f"ACAP-resource-set: s /x {LONG}\n{A}ACAP-allow-crawl: {SET}s\nACAP-disallow-index: {SET}s")
+        acap = read(
+            f"ACAP-resource-set: s /x {LONG}\n{A}ACAP-allow-crawl: {SET}s\nACAP-disallow-index: {SET}s"
+        )
         start = "/" + LONG[len("s /x ") :]
         allowed, denied = "3 allow crawl {} unusable", "4 deny index {}"
-        assert said(acap) == ["[a]", *(shown.format(part) for shown in (allowed, denied) for part in ("/x", start, "(all)"))]
+        assert said(acap) == [
+            "[a]",
+            *(shown.format(part) for shown in (allowed, denied) for part in ("/x", start, "(all)")),
+        ]
         assert found(acap) == ["acap.limit 1:20"]
 
     def test_records_past_the_limit_bind_any_and_grant_nothing(self) -> None:
         """In one record of their own: those before it address whom they did."""
-        records = [f"ACAP-crawler: {name}\nACAP-allow-crawl: /{name}\nACAP-disallow-index: /{name}\n" for name in "abcd"]
+        records = [
+            f"ACAP-crawler: {name}\nACAP-allow-crawl: /{name}\nACAP-disallow-index: /{name}\n"
+            for name in "abcd"
+        ]
         acap = read("".join(records), max_records=2)
         assert said(acap) == [
             *("[a]", "2 allow crawl /a", "3 deny index /a"),
@@ -603,40 +678,64 @@ class TestLimits:
         assert found(acap) == ["acap.limit 7:0"]
 
     def test_no_record_is_read(self) -> None:
-        assert said(read(f"{A}ACAP-allow-crawl: /\nACAP-disallow-index: /", max_records=0)) == ["[*]", "3 deny index /"]
+        assert said(read(f"{A}ACAP-allow-crawl: /\nACAP-disallow-index: /", max_records=0)) == [
+            "[*]",
+            "3 deny index /",
+        ]
 
     def test_fields_past_the_limit_refuse_everywhere(self) -> None:
         text = f"{A}ACAP-allow-crawl: /x\nACAP-disallow-crawl: /y\nACAP-allow-index: /x\nACAP-disallow-index: /y"
         acap = read(text, max_fields=2)
-        assert said(acap) == ["[a]", "2 allow crawl /x", "3 deny crawl /y", "4 allow index (all) unusable", "5 deny index (all)"]
+        assert said(acap) == [
+            "[a]",
+            "2 allow crawl /x",
+            "3 deny crawl /y",
+            "4 allow index (all) unusable",
+            "5 deny index (all)",
+        ]
         assert found(acap) == ["acap.limit 4:0", "acap.limit 5:0"]
 
     def test_a_field_counts_for_each_of_its_usages_and_patterns(self) -> None:
-        text = (
-            f"ACAP-composite-usage: c crawl index\nACAP-resource-set: s /x /y\n{A}ACAP-allow-(c): {SET}s\nACAP-disallow-(c): /z"
-        )
+        text = f"ACAP-composite-usage: c crawl index\nACAP-resource-set: s /x /y\n{A}ACAP-allow-(c): {SET}s\nACAP-disallow-(c): /z"
         assert len(read(text, max_fields=6).records[0].fields) == 6
         assert said(read(text, max_fields=5))[-2:] == ["5 deny crawl (all)", "5 deny index (all)"]
         unread = ["4 allow crawl (all) unusable", "4 allow index (all) unusable"]
-        assert said(read(text, max_fields=3)) == ["[a]", *unread, "5 deny crawl /z", "5 deny index /z"]
+        assert said(read(text, max_fields=3)) == [
+            "[a]",
+            *unread,
+            "5 deny crawl /z",
+            "5 deny index /z",
+        ]
 
     def test_fields_past_the_limit_are_each_there_once(self) -> None:
         """For each usage, verdict and set of purposes of a record: so many of a composite usage would be there for each line."""
         usages = range(50)
-        text = "".join(f"ACAP-qualified-usage: q{number} index time-limit={number}-days\n" for number in usages)
+        text = "".join(
+            f"ACAP-qualified-usage: q{number} index time-limit={number}-days\n" for number in usages
+        )
         text += f"ACAP-composite-usage: c crawl {' '.join(f'(q{number})' for number in usages)}\n"
         fields = "ACAP-allow-(c): /x\n" * 20 + "ACAP-disallow-(c): /x\n" * 20
         record = f"{A}{fields}ACAP-usage-purpose: p\n{fields}ACAP-usage-purpose:\n{fields}"
         acap = read(text + record + record, max_fields=1)
-        general = {(usage, verdict, ()) for usage in ("crawl", "index") for verdict in (Verdict.ALLOW, Verdict.DENY)}
+        general = {
+            (usage, verdict, ())
+            for usage in ("crawl", "index")
+            for verdict in (Verdict.ALLOW, Verdict.DENY)
+        }
         for each in acap.records:
             stated = [(field.usage, field.verdict, field.purposes) for field in each.fields]
             assert set(stated[:4]) == general
             assert set(stated[4:8]) == {(usage, verdict, ("p",)) for usage, verdict, _ in general}
             # for a purpose that cannot be read, to none and to any
-            assert set(stated[8:]) == {(usage, Verdict.DENY, purposes) for usage, _, _ in general for purposes in ((), ("*",))}
+            assert set(stated[8:]) == {
+                (usage, Verdict.DENY, purposes)
+                for usage, _, _ in general
+                for purposes in ((), ("*",))
+            }
             assert len(stated) == 12
-            assert {(field.pattern, field.qualifiers) for field in each.fields} == {("", FieldQualifiers())}
+            assert {(field.pattern, field.qualifiers) for field in each.fields} == {
+                ("", FieldQualifiers())
+            }
         assert len(acap.records) == 2
 
     def test_octets_past_the_limit_are_cut_at_a_line(self) -> None:
@@ -654,7 +753,9 @@ class TestLimits:
 @pytest.mark.requirement("ACAP-5")
 def test_findings_stand_in_the_order_of_the_file() -> None:
     """Definitions are read before records."""
-    acap = read(f"{A}ACAP-x: y\n{QUALIFIED}ACAP-y: z\nACAP-qualified-usage: 1\nACAP-allow-index: / x=1 # x")
+    acap = read(
+        f"{A}ACAP-x: y\n{QUALIFIED}ACAP-y: z\nACAP-qualified-usage: 1\nACAP-allow-index: / x=1 # x"
+    )
     assert found(acap) == [
         "acap.unknown-field 2:1",
         "acap.late 3:23",

@@ -12,13 +12,19 @@ from comity.policies import Agent, Site, Verdict
 NEWSBOT = Agent("newsbot", purposes=("news",))
 
 
-def crawl(text: str, path: str, agent: Agent = NEWSBOT, files: Mapping[str, bytes] = MappingProxyType({})) -> Verdict:
-    site = Site.from_files("https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape"), **files})
+def crawl(
+    text: str, path: str, agent: Agent = NEWSBOT, files: Mapping[str, bytes] = MappingProxyType({})
+) -> Verdict:
+    site = Site.from_files(
+        "https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape"), **files}
+    )
     return site.access(agent, f"https://example.com{path}").verdict
 
 
 @pytest.mark.requirement("ACAP-3", "ACAP-10", "ACAP-45")
-@pytest.mark.parametrize("crawler", ["ACAP-crawler:", "ACAP-crawler", f"ACAP-crawler: {'x' * 40_000}"])
+@pytest.mark.parametrize(
+    "crawler", ["ACAP-crawler:", "ACAP-crawler", f"ACAP-crawler: {'x' * 40_000}"]
+)
 def test_a_record_for_nobody_knows_whom(crawler: str) -> None:
     """It refuses the crawler that another record permits by name; its permission may be meant for others."""
     text = f"ACAP-crawler: newsbot\nACAP-allow-crawl: /\n{crawler}\nACAP-disallow-crawl: /x\nACAP-allow-crawl: /x/y\n"
@@ -27,7 +33,9 @@ def test_a_record_for_nobody_knows_whom(crawler: str) -> None:
     assert crawl(f"{crawler}\nACAP-allow-crawl: /y\n", "/y") is Verdict.ALLOW  # by nobody's word
 
 
-EXAMPLEBOT = Agent("examplebot", user_agent="Mozilla/5.0 (compatible; examplebot/1.2; +https://example.org/)")
+EXAMPLEBOT = Agent(
+    "examplebot", user_agent="Mozilla/5.0 (compatible; examplebot/1.2; +https://example.org/)"
+)
 
 
 @pytest.mark.requirement("ACAP-3", "ACAP-10")
@@ -38,11 +46,17 @@ EXAMPLEBOT = Agent("examplebot", user_agent="Mozilla/5.0 (compatible; examplebot
 )  # fmt: skip
 def test_a_name_that_cannot_be_read(crawler: str) -> None:
     """It may mean the crawler or any: its prohibitions hold, and its permission lifts nothing of what others say."""
-    assert crawl(f"ACAP-crawler: {crawler}\nACAP-disallow-crawl: /p/\n", "/p/1", EXAMPLEBOT) is Verdict.DENY
+    assert (
+        crawl(f"ACAP-crawler: {crawler}\nACAP-disallow-crawl: /p/\n", "/p/1", EXAMPLEBOT)
+        is Verdict.DENY
+    )
     named = "User-agent: examplebot\nDisallow: /p/\n"
     general = "ACAP-crawler: *\nACAP-disallow-crawl: /p/\n"
     for other in (named, general):
-        assert crawl(f"{other}ACAP-crawler: {crawler}\nACAP-allow-crawl: /p/\n", "/p/1", EXAMPLEBOT) is Verdict.DENY
+        assert (
+            crawl(f"{other}ACAP-crawler: {crawler}\nACAP-allow-crawl: /p/\n", "/p/1", EXAMPLEBOT)
+            is Verdict.DENY
+        )
 
 
 @pytest.mark.requirement("ACAP-3", "ACAP-10")
@@ -54,27 +68,48 @@ def test_a_name_that_cannot_be_read(crawler: str) -> None:
 )  # fmt: skip
 def test_a_name_of_another_that_the_grammar_does_not_have(crawler: str) -> None:
     """It can be seen that it means another."""
-    assert crawl(f"ACAP-crawler: {crawler}\nACAP-disallow-crawl: /p/\n", "/p/1", EXAMPLEBOT) is Verdict.ALLOW
+    assert (
+        crawl(f"ACAP-crawler: {crawler}\nACAP-disallow-crawl: /p/\n", "/p/1", EXAMPLEBOT)
+        is Verdict.ALLOW
+    )
 
 
 @pytest.mark.requirement("ACAP-4", "ACAP-15", "ACAP-16")
 @pytest.mark.parametrize(
     "purpose",
-    ["news\u00a0", "news\u200b", "\ufeffnews", "news,ads", "ads;news", "news ads", "ads\tnews", '"news"', "<news>", "news\udca0"],
+    [
+        "news\u00a0",
+        "news\u200b",
+        "\ufeffnews",
+        "news,ads",
+        "ads;news",
+        "news ads",
+        "ads\tnews",
+        '"news"',
+        "<news>",
+        "news\udca0",
+    ],
 )
 def test_a_purpose_that_the_grammar_does_not_have(purpose: str) -> None:
     """It may mean that of the request: the prohibition holds, the permission does not."""
-    assert crawl(f"ACAP-crawler: *\nACAP-usage-purpose: {purpose}\nACAP-disallow-crawl: /p/\n", "/p/1") is Verdict.DENY
+    assert (
+        crawl(f"ACAP-crawler: *\nACAP-usage-purpose: {purpose}\nACAP-disallow-crawl: /p/\n", "/p/1")
+        is Verdict.DENY
+    )
     text = f"ACAP-crawler: *\nACAP-disallow-crawl: /p/\nACAP-usage-purpose: {purpose}\nACAP-allow-crawl: /p/\n"
     assert crawl(text, "/p/1") is Verdict.DENY
 
 
 @pytest.mark.requirement("ACAP-4", "ACAP-15")
 @pytest.mark.parametrize(
-    "purpose", ["ads", "*ads", "ads$", "https://example.com/a,b;c/*", "k\u00fcnste", "text-and-data_mining.1"]
+    "purpose",
+    ["ads", "*ads", "ads$", "https://example.com/a,b;c/*", "k\u00fcnste", "text-and-data_mining.1"],
 )
 def test_a_purpose_of_another(purpose: str) -> None:
-    assert crawl(f"ACAP-crawler: *\nACAP-usage-purpose: {purpose}\nACAP-disallow-crawl: /p/\n", "/p/1") is Verdict.ALLOW
+    assert (
+        crawl(f"ACAP-crawler: *\nACAP-usage-purpose: {purpose}\nACAP-disallow-crawl: /p/\n", "/p/1")
+        is Verdict.ALLOW
+    )
 
 
 @pytest.mark.requirement("ACAP-4", "ACAP-15", "ACAP-16")
@@ -97,11 +132,15 @@ def test_a_purpose_that_cannot_be_read() -> None:
         ("https://EXAMPLE.com:443/robots.txt#a", Verdict.ALLOW, [2]),
     ],
 )
-def test_a_reference_that_leads_nowhere(locator: str, verdict: Verdict, findings: list[int]) -> None:
+def test_a_reference_that_leads_nowhere(
+    locator: str, verdict: Verdict, findings: list[int]
+) -> None:
     text = f"ACAP-crawler: newsbot\nACAP-permissions-reference: {locator}\n".encode()
     site = Site.from_files("https://example.com", {"/robots.txt": text})
     assert site.access(NEWSBOT, "https://example.com/").verdict is verdict
-    assert [finding.line for finding in site.findings if finding.rule == "acap.reference"] == findings
+    assert [
+        finding.line for finding in site.findings if finding.rule == "acap.reference"
+    ] == findings
     assert site.references(NEWSBOT) == ()
 
 
@@ -116,7 +155,9 @@ def test_a_reference_that_is_no_uri(locator: str) -> None:
     text = f"ACAP-crawler: *\nACAP-permissions-reference: {locator}\n"
     for files in ({"/a.txt": b"ACAP-disallow-crawl: /\n"}, {}):
         assert crawl(text, "/p", NEWSBOT, files) is Verdict.DENY
-    site = Site.from_files("https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape")})
+    site = Site.from_files(
+        "https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape")}
+    )
     assert site.references(NEWSBOT) == ()
     assert "acap.syntax" in {finding.rule for finding in site.findings if finding.line == 2}
 
@@ -151,7 +192,10 @@ def test_a_field_that_ignores_conventional_records_has_no_value(value: str) -> N
     site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
     assert [(finding.rule, finding.line) for finding in site.findings] == [("acap.ignored", 3)]
     for written in ("", ":", " \t: # as is meant"):
-        assert crawl(f"{CLOSED}ACAP-ignore-conventional-records{written}\n{OPEN}", "/p/1") is Verdict.ALLOW
+        assert (
+            crawl(f"{CLOSED}ACAP-ignore-conventional-records{written}\n{OPEN}", "/p/1")
+            is Verdict.ALLOW
+        )
 
 
 @pytest.mark.requirement("ACAP-7")
@@ -168,7 +212,9 @@ def test_a_field_that_ignores_conventional_records_has_no_value(value: str) -> N
         ("ACAP-crawler: otherbot\nACAP-permissions-reference: /x.txt\n", Verdict.ALLOW),
     ],
 )
-def test_conventional_records_are_ignored_beside_a_record_only(record: str, verdict: Verdict) -> None:
+def test_conventional_records_are_ignored_beside_a_record_only(
+    record: str, verdict: Verdict
+) -> None:
     """One with a field of its own, as the grammar asks for."""
     assert crawl(f"{CLOSED}ACAP-ignore-conventional-records\n{record}", "/p/1") is verdict
 
@@ -211,9 +257,15 @@ def test_a_resource_that_is_no_path(resource: str, prohibited: list[str]) -> Non
 
 
 @pytest.mark.requirement("ACAP-22", "ACAP-23")
-@pytest.mark.parametrize("resource", ["/a:b", "/a/b:c/", "*Special:", "*.gif:x", "a/b:c", "?a:b", "/x?http://example.com/"])
+@pytest.mark.parametrize(
+    "resource",
+    ["/a:b", "/a/b:c/", "*Special:", "*.gif:x", "a/b:c", "?a:b", "/x?http://example.com/"],
+)
 def test_a_colon_that_begins_no_scheme(resource: str) -> None:
-    site = Site.from_files("https://example.com", {"/robots.txt": f"ACAP-crawler: *\nACAP-disallow-crawl: {resource}\n".encode()})
+    site = Site.from_files(
+        "https://example.com",
+        {"/robots.txt": f"ACAP-crawler: *\nACAP-disallow-crawl: {resource}\n".encode()},
+    )
     assert site.findings == ()
     assert site.access(NEWSBOT, "https://example.com/elsewhere").verdict is Verdict.ALLOW
 
@@ -254,7 +306,9 @@ def test_a_line_that_begins_with_what_cannot_be_seen(unseen: str) -> None:
     assert crawl(text, "/a/1", EXAMPLEBOT) is Verdict.ALLOW
     assert crawl(text, "/p/1", EXAMPLEBOT) is Verdict.DENY
     assert crawl(text, "/a/b/1", EXAMPLEBOT) is Verdict.DENY
-    site = Site.from_files("https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape")})
+    site = Site.from_files(
+        "https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape")}
+    )
     assert [finding.line for finding in site.findings if finding.rule == "acap.syntax"] == [5]
 
 
@@ -268,7 +322,9 @@ def test_a_field_with_what_cannot_be_seen(field: str) -> None:
     text = f"ACAP-crawler: *\n{field.format('disallow')}\n"
     assert crawl(text, "/p/1") is Verdict.DENY
     assert crawl(text, "/q/1") is Verdict.ALLOW
-    site = Site.from_files("https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape")})
+    site = Site.from_files(
+        "https://example.com", {"/robots.txt": text.encode("utf-8", "surrogateescape")}
+    )
     assert {(finding.rule, finding.line) for finding in site.findings} == {("acap.syntax", 2)}
     text = f"ACAP-crawler: *\nACAP-allow-crawl: /\n{field.format('allow')}\n"
     assert crawl(text, "/p/1") is Verdict.DENY
@@ -280,11 +336,22 @@ def test_other_fields_with_what_cannot_be_seen() -> None:
     """They lift nothing, and narrow nothing."""
     closed = "ACAP-crawler: *\nACAP-disallow-crawl: /p/\n"
     assert crawl(f"{CLOSED}\ufeffACAP-ignore-conventional-records\n{OPEN}", "/p/1") is Verdict.DENY
-    assert crawl("ACAP-crawler: *\n\ufeffACAP-usage-purpose: ads\nACAP-disallow-crawl: /p/\n", "/p/1") is Verdict.DENY
-    assert crawl(f"{closed}\ufeffACAP-usage-purpose: news\nACAP-allow-crawl: /p/\n", "/p/1") is Verdict.DENY
+    assert (
+        crawl("ACAP-crawler: *\n\ufeffACAP-usage-purpose: ads\nACAP-disallow-crawl: /p/\n", "/p/1")
+        is Verdict.DENY
+    )
+    assert (
+        crawl(f"{closed}\ufeffACAP-usage-purpose: news\nACAP-allow-crawl: /p/\n", "/p/1")
+        is Verdict.DENY
+    )
     files = {"/r.txt": b"ACAP-allow-crawl: /p/\n"}
     assert (
-        crawl(f"{closed}ACAP-crawler: newsbot\n\ufeffACAP-permissions-reference: /r.txt\n", "/p/1", NEWSBOT, files)
+        crawl(
+            f"{closed}ACAP-crawler: newsbot\n\ufeffACAP-permissions-reference: /r.txt\n",
+            "/p/1",
+            NEWSBOT,
+            files,
+        )
         is Verdict.DENY
     )
     for verb, verdict in (("allow", Verdict.DENY), ("disallow", Verdict.DENY)):
@@ -292,14 +359,19 @@ def test_other_fields_with_what_cannot_be_seen() -> None:
         assert crawl(defined, "/p/1") is verdict
         assert crawl(defined, "/q/1") is Verdict.ALLOW
     text = "ACAP-crawler: newsbot\n\ufeffACAP-request-take-down: /x\n"
-    assert Site.from_files("https://example.com", {"/robots.txt": text.encode()}).requests(NEWSBOT) == ()
+    assert (
+        Site.from_files("https://example.com", {"/robots.txt": text.encode()}).requests(NEWSBOT)
+        == ()
+    )
 
 
 @pytest.mark.requirement("ACAP-1", "ACAP-38")
 @pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\x0b", "\u00a0 "])
 def test_a_qualifier_after_a_space_that_is_none(space: str) -> None:
     """The permission keeps its place, and the wider one without its limit does not step in."""
-    text = f"ACAP-crawler: *\nACAP-allow-index: /\nACAP-allow-index: /news/{space}time-limit=3-days\n"
+    text = (
+        f"ACAP-crawler: *\nACAP-allow-index: /\nACAP-allow-index: /news/{space}time-limit=3-days\n"
+    )
     site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
     assert site.page(NEWSBOT, "https://example.com/news/1").uses["index"].verdict is Verdict.DENY
     assert site.page(NEWSBOT, "https://example.com/1").uses["index"].verdict is Verdict.ALLOW

@@ -13,7 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from comity.policies import Agent, Arrangement, Decision, Fetched, Page, Reason, Site, Source, UseDecision, Verdict, snippet
+from comity.policies import (
+    Agent,
+    Arrangement,
+    Decision,
+    Fetched,
+    Page,
+    Reason,
+    Site,
+    Source,
+    UseDecision,
+    Verdict,
+    snippet,
+)
 from comity.policies.answers.qualifiers import Extract, Resource
 from comity.policies.formats.acap.resolution import MAX_REASONS
 from comity.policies.formats.acap.usages import USAGES
@@ -32,7 +44,10 @@ def arranged(*features: str, host: str = "example.com") -> Agent:
 
 def site(text: str, **others: bytes | Fetched) -> Site:
     """`others`: name of a file beside robots.txt -> what came back for it."""
-    return Site.from_files(ORIGIN, {"/robots.txt": text.encode(), **{f"/{name}.txt": file for name, file in others.items()}})
+    return Site.from_files(
+        ORIGIN,
+        {"/robots.txt": text.encode(), **{f"/{name}.txt": file for name, file in others.items()}},
+    )
 
 
 def record(*fields: str) -> str:
@@ -54,7 +69,11 @@ def crawl(found: Site, agent: Agent = COMITY, path: str = "/a") -> tuple[str, st
 
 
 def acap_findings(found: Site) -> list[tuple[str, int]]:
-    return [(finding.rule, finding.line) for finding in found.findings if finding.rule.startswith("acap.")]
+    return [
+        (finding.rule, finding.line)
+        for finding in found.findings
+        if finding.rule.startswith("acap.")
+    ]
 
 
 # Time limits
@@ -63,7 +82,10 @@ def acap_findings(found: Site) -> list[tuple[str, int]]:
 @pytest.mark.requirement("ACAP-32")
 @pytest.mark.parametrize("use", ["index", "preserve", "present", "present-oldcopy"])
 def test_until_it_is_fetched_again(use: str) -> None:
-    decision = page(record(f"ACAP-allow-{use}: / time-limit=until-recrawled"), first_seen={use: NOW - 1000 * DAY}).uses[use]
+    decision = page(
+        record(f"ACAP-allow-{use}: / time-limit=until-recrawled"),
+        first_seen={use: NOW - 1000 * DAY},
+    ).uses[use]
     assert why(decision) == ("allow", "acap.allow", 2)
     assert (decision.until, decision.until_recrawled) == (None, True)
 
@@ -101,7 +123,9 @@ def test_until_the_end_of_a_day(use: str, now: str, rule: str) -> None:
         ({"preserve": NOW - 400 * DAY}, NOW + 3 * DAY),  # taken for another use
     ],
 )
-def test_days_from_the_first_taking(first_seen: dict[str, datetime], until: datetime | None) -> None:
+def test_days_from_the_first_taking(
+    first_seen: dict[str, datetime], until: datetime | None
+) -> None:
     found = page(record("ACAP-allow-index: / time-limit=3-days"), first_seen=first_seen)
     decision = found.uses["index"]
     assert decision.until == until
@@ -129,7 +153,10 @@ def test_a_number_of_days_past_all_calendars() -> None:
 def test_the_uses_whose_first_taking_counts() -> None:
     agent = Agent("comity", uses=("index", "preserve", "present-snippet", "train"))
     text = record(
-        "ACAP-allow-index: / time-limit=3-days", "ACAP-disallow-preserve: /", "ACAP-allow-present: /", "ACAP-allow-crawl: /"
+        "ACAP-allow-index: / time-limit=3-days",
+        "ACAP-disallow-preserve: /",
+        "ACAP-allow-present: /",
+        "ACAP-allow-crawl: /",
     )
     dated = page(text, agent).dated
     assert {"index", "present-snippet"} <= set(dated)
@@ -159,7 +186,9 @@ HTML = b"""\
         ("meta:summary", None, ""),
     ],
 )
-def test_an_element_of_the_page_instead_of_the_page(use: str, locator: str, extract: Extract | None, content: str) -> None:
+def test_an_element_of_the_page_instead_of_the_page(
+    use: str, locator: str, extract: Extract | None, content: str
+) -> None:
     text = record(f"ACAP-allow-{use}: / must-use-resource=the-acap:extract:{locator}")
     decision = page(text, arranged("must-use-resource"), body=HTML).uses[use]
     if extract:
@@ -170,11 +199,17 @@ def test_an_element_of_the_page_instead_of_the_page(use: str, locator: str, extr
 
 
 @pytest.mark.requirement("ACAP-33")
-@pytest.mark.parametrize("media_type", [b"application/pdf", b"text/plain; charset=utf-8", b"image/svg+xml"])
+@pytest.mark.parametrize(
+    "media_type", [b"application/pdf", b"text/plain; charset=utf-8", b"image/svg+xml"]
+)
 def test_what_is_no_html_has_no_elements(media_type: bytes) -> None:
     text = record("ACAP-allow-index: / must-use-resource=the-acap:extract:id:summary")
     given: dict[str, Any] = {"body": HTML, "headers": ((b"Content-Type", media_type),)}
-    assert why(page(text, arranged("must-use-resource"), **given).uses["index"]) == ("deny", "acap.resource", 2)
+    assert why(page(text, arranged("must-use-resource"), **given).uses["index"]) == (
+        "deny",
+        "acap.resource",
+        2,
+    )
 
 
 @pytest.mark.requirement("ACAP-33", "ACAP-36")
@@ -182,20 +217,44 @@ def test_what_is_no_html_has_no_elements(media_type: bytes) -> None:
     ("field", "use", "feature"),
     [
         ("ACAP-allow-index: / must-use-resource=/terms.txt", "index", "must-use-resource"),
-        ("ACAP-allow-index: / must-use-resource=the-acap:extract:id:summary", "index", "must-use-resource"),
-        ("ACAP-allow-present: / must-include-resource=/terms.txt", "present", "must-include-resource"),
-        ("ACAP-allow-present: / must-include-resource=the-acap:credit:id:summary", "present-link", "must-include-resource"),
+        (
+            "ACAP-allow-index: / must-use-resource=the-acap:extract:id:summary",
+            "index",
+            "must-use-resource",
+        ),
+        (
+            "ACAP-allow-present: / must-include-resource=/terms.txt",
+            "present",
+            "must-include-resource",
+        ),
+        (
+            "ACAP-allow-present: / must-include-resource=the-acap:credit:id:summary",
+            "present-link",
+            "must-include-resource",
+        ),
     ],
 )
 def test_by_arrangement_with_this_host_only(field: str, use: str, feature: str) -> None:
     other = "must-include-resource" if feature == "must-use-resource" else "must-use-resource"
-    given: dict[str, Any] = {"body": HTML, "resources": {f"{ORIGIN}/terms.txt": Fetched(status=200, body=b"terms")}}
-    for agent in (COMITY, arranged(other), arranged(feature, host="example.org"), arranged(feature, host="example.com:8080")):
+    given: dict[str, Any] = {
+        "body": HTML,
+        "resources": {f"{ORIGIN}/terms.txt": Fetched(status=200, body=b"terms")},
+    }
+    for agent in (
+        COMITY,
+        arranged(other),
+        arranged(feature, host="example.org"),
+        arranged(feature, host="example.com:8080"),
+    ):
         found = page(record(field), agent, **given)
         assert why(found.uses[use]) == ("deny", "acap.no-arrangement", 2)
         assert found.uses[use].stated
         assert found.required_resources == ()
-    assert why(page(record(field), arranged(feature), **given).uses[use]) == ("allow", "acap.allow", 2)
+    assert why(page(record(field), arranged(feature), **given).uses[use]) == (
+        "allow",
+        "acap.allow",
+        2,
+    )
 
 
 CREDIT = f"{ORIGIN}/credit.txt"
@@ -215,10 +274,19 @@ CREDIT = f"{ORIGIN}/credit.txt"
     ],
     ids=["absent", "refused", "403", "404", "500", "304", "truncated"],
 )
-@pytest.mark.parametrize("qualifier", ["must-use-resource=/credit.txt", "must-include-resource=the-acap:credit:/credit.txt"])
-def test_without_the_resource_there_is_no_permission(qualifier: str, fetched: Fetched | None) -> None:
+@pytest.mark.parametrize(
+    "qualifier",
+    ["must-use-resource=/credit.txt", "must-include-resource=the-acap:credit:/credit.txt"],
+)
+def test_without_the_resource_there_is_no_permission(
+    qualifier: str, fetched: Fetched | None
+) -> None:
     agent = arranged("must-use-resource", "must-include-resource")
-    found = page(record(f"ACAP-allow-present: / {qualifier}"), agent, resources={CREDIT: fetched} if fetched else {})
+    found = page(
+        record(f"ACAP-allow-present: / {qualifier}"),
+        agent,
+        resources={CREDIT: fetched} if fetched else {},
+    )
     assert why(found.uses["present"]) == ("deny", "acap.resource", 2)
     assert why(found.uses["present-snippet"]) == ("deny", "acap.resource", 2)
     assert found.required_resources == (CREDIT,)
@@ -238,11 +306,17 @@ def test_without_the_resource_there_is_no_permission(qualifier: str, fetched: Fe
         ),
         (
             "the-acap:credit:meta:abstract",
-            Resource(role="credit", extract=Extract(kind="meta", name="abstract"), content="In short"),
+            Resource(
+                role="credit", extract=Extract(kind="meta", name="abstract"), content="In short"
+            ),
         ),
         (
             "the-acap:link:class:lead",
-            Resource(role="link", extract=Extract(kind="class", name="lead"), content='<p class="lead first">By class</p>'),
+            Resource(
+                role="link",
+                extract=Extract(kind="class", name="lead"),
+                content='<p class="lead first">By class</p>',
+            ),
         ),
     ],
 )
@@ -253,7 +327,12 @@ def test_what_has_to_be_included(value: str, resource: Resource) -> None:
         "https://terms.example/all": Fetched(status=200, headers=(text,), body=b"All terms"),
     }
     agent = arranged("must-include-resource")
-    found = page(record(f"ACAP-allow-present: / must-include-resource={value}"), agent, resources=resources, body=HTML)
+    found = page(
+        record(f"ACAP-allow-present: / must-include-resource={value}"),
+        agent,
+        resources=resources,
+        body=HTML,
+    )
     assert why(found.uses["present"]) == ("allow", "acap.allow", 2)
     assert found.uses["present"].must_include == (resource,)
     assert found.required_resources == ((resource.uri,) if resource.uri else ())
@@ -269,7 +348,10 @@ def test_only_what_decides_wants_a_resource() -> None:
     )
     agent = arranged("must-use-resource", "must-include-resource")
     assert page(text, agent, "/a/b").required_resources == (f"{ORIGIN}/two.txt",)
-    assert page(text, agent, "/a/c").required_resources == (f"{ORIGIN}/two.txt", f"{ORIGIN}/three.txt")
+    assert page(text, agent, "/a/c").required_resources == (
+        f"{ORIGIN}/two.txt",
+        f"{ORIGIN}/three.txt",
+    )
     assert page(text, agent, "/").required_resources == (f"{ORIGIN}/one.txt",)
 
 
@@ -319,7 +401,10 @@ def test_snippet_ends_with_a_word(restrictions: dict[str, int], cut: str) -> Non
 
 @pytest.mark.requirement("ACAP-34")
 def test_no_snippet_where_it_is_refused() -> None:
-    assert snippet(TEXT, page(record("ACAP-disallow-present-snippet: /")).uses["present-snippet"]) == ""
+    assert (
+        snippet(TEXT, page(record("ACAP-disallow-present-snippet: /")).uses["present-snippet"])
+        == ""
+    )
     assert snippet(TEXT, page("").uses["present-snippet"]) == ""
     use = page(record("ACAP-allow-present-snippet: / max-length=2-words")).uses["present-snippet"]
     assert snippet(TEXT, use) == "One two,"
@@ -331,7 +416,9 @@ def test_no_snippet_where_it_is_refused() -> None:
     words=st.none() | st.integers(0, 4),
 )
 @pytest.mark.requirement("ACAP-34")
-def test_no_snippet_is_longer_than_permitted(text: str, chars: int | None, words: int | None) -> None:
+def test_no_snippet_is_longer_than_permitted(
+    text: str, chars: int | None, words: int | None
+) -> None:
     cut = snippet(text, permitted(max_chars=chars, max_words=words))
     assert cut.strip() in text
     assert chars is None or len(cut) <= chars
@@ -343,9 +430,20 @@ def test_no_snippet_is_longer_than_permitted(text: str, chars: int | None, words
 
 @pytest.mark.requirement("ACAP-28")
 def test_other_prohibits_uses_that_acap_does_not_know() -> None:
-    agent = Agent("comity", uses=("train",), defaults={"train": Verdict.ALLOW, "tdm": Verdict.ALLOW})
+    agent = Agent(
+        "comity", uses=("train",), defaults={"train": Verdict.ALLOW, "tdm": Verdict.ALLOW}
+    )
     found = page(record("ACAP-allow-index: /", "ACAP-disallow-other: /"), agent)
-    for use in ("train", "tdm", "preserve", "present", "present-snippet", "follow", "crawl", "other"):
+    for use in (
+        "train",
+        "tdm",
+        "preserve",
+        "present",
+        "present-snippet",
+        "follow",
+        "crawl",
+        "other",
+    ):
         assert why(found.uses[use]) == ("deny", "acap.disallow", 3)
         assert found.uses[use].stated
     assert why(found.uses["index"]) == ("allow", "acap.allow", 2)
@@ -363,7 +461,9 @@ def test_other_permits_no_use_that_acap_does_not_know() -> None:
 
 @pytest.mark.requirement("ACAP-30")
 def test_links_of_a_page_that_are_not_followed() -> None:
-    text = record("ACAP-disallow-follow: /list/", "ACAP-allow-follow: /list/open/", "ACAP-allow-crawl: /")
+    text = record(
+        "ACAP-disallow-follow: /list/", "ACAP-allow-follow: /list/open/", "ACAP-allow-crawl: /"
+    )
     assert page(text, path="/list/a").follow.verdict is Verdict.DENY
     assert why(page(text, path="/list/a").uses["follow"]) == ("deny", "acap.disallow", 2)
     assert why(page(text, path="/list/open/a").uses["follow"]) == ("allow", "acap.allow", 3)
@@ -409,7 +509,9 @@ def test_a_permission_that_cannot_be_honoured_refuses_where_it_decides(field: st
 
 # The tag
 
-VALIDATOR = Draft202012Validator(json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text()))
+VALIDATOR = Draft202012Validator(
+    json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
+)
 QUALIFIED = record(
     "ACAP-allow-index: / time-limit=until-2026-11-30 must-use-resource=the-acap:extract:class:lead",
     "ACAP-allow-preserve: / time-limit=until-recrawled",
@@ -431,7 +533,11 @@ def checked(tag: dict[str, Any]) -> dict[str, Any]:
 
 
 def qualifiers(tag: dict[str, Any], use: str) -> dict[str, Any]:
-    return {name: value for name, value in tag["uses"][use].items() if name not in ("verdict", "stated", "because")}
+    return {
+        name: value
+        for name, value in tag["uses"][use].items()
+        if name not in ("verdict", "stated", "because")
+    }
 
 
 @pytest.mark.requirement("ACAP-32", "ACAP-33", "ACAP-34", "ACAP-35", "ACAP-36", "ACAP-37")
@@ -444,7 +550,14 @@ def test_the_tag_has_the_restrictions() -> None:
         "follow": {},
         "index": {
             "until": "2026-11-30T23:59:59Z",
-            "must_use": [{"role": "", "extract": "class:lead", "url": "", "content": '<p class="lead first">By class</p>'}],
+            "must_use": [
+                {
+                    "role": "",
+                    "extract": "class:lead",
+                    "url": "",
+                    "content": '<p class="lead first">By class</p>',
+                }
+            ],
         },
         "preserve": {"until_recrawled": True},
         "present": {
@@ -474,7 +587,9 @@ def test_the_tag_of_a_refusal_has_no_restrictions() -> None:
 
 def tagged(text: str, origin: str, **given: Any) -> dict[str, Any]:
     found = Site.from_files(origin, {"/robots.txt": text.encode()})
-    return checked(found.page(arranged("must-use-resource"), f"{origin}/a", now=NOW, **given).permissions)
+    return checked(
+        found.page(arranged("must-use-resource"), f"{origin}/a", now=NOW, **given).permissions
+    )
 
 
 @pytest.mark.requirement("MEET-3")
@@ -499,7 +614,10 @@ def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
     )
     for first, second in ((one, other), (other, one)):
         both = checked(join_tags(COMITY, first, second))
-        assert qualifiers(both, "present-snippet") == {"max_chars": 100, "until": "2026-11-26T12:00:00Z"}
+        assert qualifiers(both, "present-snippet") == {
+            "max_chars": 100,
+            "until": "2026-11-26T12:00:00Z",
+        }
         assert qualifiers(both, "present-original") == {
             "prohibited_modifications": ["format", "style"],
             "prohibited_contexts": ["within-user-frame"],
@@ -508,7 +626,9 @@ def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
         assert qualifiers(both, "index") == {"until_recrawled": True}
         assert both["uses"]["preserve"]["verdict"] == "deny"
         assert qualifiers(both, "preserve") == {}
-        urls = {both["reasons"][place]["url"] for place in both["uses"]["present-snippet"]["because"]}
+        urls = {
+            both["reasons"][place]["url"] for place in both["uses"]["present-snippet"]["because"]
+        }
         assert urls == {"https://one.example/robots.txt", "https://two.example/robots.txt"}
 
 
@@ -516,7 +636,11 @@ def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
 def test_an_item_from_a_page_of_acap_and_one_without() -> None:
     one = tagged(record("ACAP-allow-index: / time-limit=3-days"), "https://one.example")
     agent = Agent("comity", defaults={"index": Verdict.ALLOW})
-    other = checked(Site.from_files("https://two.example", {}).page(agent, "https://two.example/a", now=NOW).permissions)
+    other = checked(
+        Site.from_files("https://two.example", {})
+        .page(agent, "https://two.example/a", now=NOW)
+        .permissions
+    )
     for first, second in ((one, other), (other, one)):
         both = checked(join_tags(agent, first, second))
         assert both["uses"]["index"]["verdict"] == "allow"
@@ -538,13 +662,19 @@ CITED = [
     ("ACAP-allow-present: / must-use-resource=the-acap:extract:name:x", "section-2.5.5.2.2"),
     ("ACAP-allow-present-snippet: / max-length=long", "section-2.5.5.2.3"),
     ("ACAP-allow-present: / prohibited-modification=most", "section-2.5.5.2.4"),
-    ("ACAP-allow-present: / prohibited-modification=any prohibited-modification=any", "section-2.5.5.2.4"),
+    (
+        "ACAP-allow-present: / prohibited-modification=any prohibited-modification=any",
+        "section-2.5.5.2.4",
+    ),
     ("ACAP-allow-present: / must-include-resource=the-acap:x:/x", "section-2.5.5.2.5"),
     ("ACAP-allow-present-original: / prohibited-context=none", "section-2.5.5.2.6"),
     ("ACAP-allow-present-original: / required-context=none", "section-2.5.5.2.7"),
     ("ACAP-allow-index: / time-limit=3-days time-limit=3-days", "section-2.5.5.2"),
     ("ACAP-allow-other: / time-limit=3-days", "section-2.5.6"),
-    ("ACAP-qualified-usage: q index time-limit=3-days|ACAP-allow-(q): / time-limit=3-days", "section-2.4.1.3"),
+    (
+        "ACAP-qualified-usage: q index time-limit=3-days|ACAP-allow-(q): / time-limit=3-days",
+        "section-2.4.1.3",
+    ),
     ("|ACAP-allow-(q): /\nACAP-qualified-usage: q index time-limit=3-days", "section-2.7"),
     ("ACAP-qualified-usage: q index|ACAP-allow-(q): /", "section-2.7.1"),
     ("ACAP-qualified-usage: q index time-limit=soon|ACAP-allow-(q): /", "section-2.5.3.1"),
@@ -561,15 +691,23 @@ CITED = [
 
 
 @pytest.mark.requirement("ACAP-38", "WHY-1")
-@pytest.mark.parametrize(("text", "section"), one_in(3, CITED), ids=[f"{section} {text[:40]}" for text, section in CITED])
+@pytest.mark.parametrize(
+    ("text", "section"), one_in(3, CITED), ids=[f"{section} {text[:40]}" for text, section in CITED]
+)
 def test_a_permission_that_grants_nothing_cites_why(text: str, section: str) -> None:
     definitions, _, field = text.rpartition("|")
-    page = site(f"{definitions}\nACAP-crawler: *\n{field}\n").page(COMITY, f"{ORIGIN}/straße", now=NOW)
+    page = site(f"{definitions}\nACAP-crawler: *\n{field}\n").page(
+        COMITY, f"{ORIGIN}/straße", now=NOW
+    )
     reasons = [page.uses[use].reasons[0] for use in (*USAGES, "train")]
     unusable = [reason for reason in reasons if reason.rule == "acap.unusable"]
     specification = "comity," if section == "docs/acap.md" else "ACAP 1.0"
     assert {reason.spec for reason in unusable} == {f"{specification} {section}"}
-    tagged = [reason["spec"] for reason in page.permissions["reasons"] if reason["rule"] == "acap.unusable"]
+    tagged = [
+        reason["spec"]
+        for reason in page.permissions["reasons"]
+        if reason["rule"] == "acap.unusable"
+    ]
     assert set(tagged) <= {f"{specification} {section}"}
 
 
@@ -591,7 +729,11 @@ ACAP-crawler: somebody
 ACAP-permissions-reference: /somebody.txt
 """
     found = site(text)
-    assert set(found.references(NAMED)) == {f"{ORIGIN}/named.txt", "https://policies.example/all.txt", f"{ORIGIN}/any.txt"}
+    assert set(found.references(NAMED)) == {
+        f"{ORIGIN}/named.txt",
+        "https://policies.example/all.txt",
+        f"{ORIGIN}/any.txt",
+    }
     assert found.references(COMITY) == (f"{ORIGIN}/any.txt",)
     assert site("").references(COMITY) == ()
 
@@ -603,9 +745,17 @@ def test_a_referenced_file_is_applied_together_with_the_one_that_refers_to_it() 
     text = f"ACAP-crawler: *\nACAP-permissions-reference: {url}\nACAP-crawler: *\nACAP-disallow-index: /private/\n"
     policies = b"ACAP-crawler: *\nACAP-allow-index: /\nACAP-disallow-crawl: /closed/\nUser-agent: *\nDisallow: /old/\n"
     found = Site.from_files(ORIGIN, {"/robots.txt": text.encode(), url: policies})
-    assert why(found.page(COMITY, f"{ORIGIN}/a", now=NOW).uses["index"]) == ("allow", "acap.allow", 2)
+    assert why(found.page(COMITY, f"{ORIGIN}/a", now=NOW).uses["index"]) == (
+        "allow",
+        "acap.allow",
+        2,
+    )
     assert found.page(COMITY, f"{ORIGIN}/a", now=NOW).uses["index"].reasons[0].source.url == url
-    assert why(found.page(COMITY, f"{ORIGIN}/private/a", now=NOW).uses["index"]) == ("deny", "acap.disallow", 4)
+    assert why(found.page(COMITY, f"{ORIGIN}/private/a", now=NOW).uses["index"]) == (
+        "deny",
+        "acap.disallow",
+        4,
+    )
     assert crawl(found, path="/closed/a") == ("deny", "acap.disallow", 3)
     assert crawl(found, path="/old/a") == ("deny", "robots.disallow", 5)
     assert crawl(found)[0] == "allow"
@@ -615,7 +765,10 @@ def test_a_referenced_file_is_applied_together_with_the_one_that_refers_to_it() 
 @pytest.mark.requirement("ACAP-12")
 def test_a_referenced_file_speaks_to_the_crawlers_of_the_record_that_refers_to_it() -> None:
     text = "ACAP-crawler: named\nACAP-permissions-reference: /more.txt\n"
-    found = site(text, more=b"ACAP-crawler: *\nACAP-disallow-crawl: /private/\nUser-agent: *\nDisallow: /old/\n")
+    found = site(
+        text,
+        more=b"ACAP-crawler: *\nACAP-disallow-crawl: /private/\nUser-agent: *\nDisallow: /old/\n",
+    )
     assert crawl(found, NAMED, "/private/a") == ("deny", "acap.disallow", 2)
     assert crawl(found, NAMED, "/old/a") == ("deny", "robots.disallow", 4)
     assert crawl(found, COMITY, "/private/a")[0] == crawl(found, COMITY, "/old/a")[0] == "allow"
@@ -628,10 +781,22 @@ def test_fields_before_any_record_of_a_referenced_file() -> None:
     text = "ACAP-crawler: named\nACAP-permissions-reference: /more.txt\nACAP-crawler: *\nACAP-disallow-index: /\n"
     found = site(text, more=b"ACAP-allow-index: /\nACAP-disallow-crawl: /private/\n")
     assert crawl(found, NAMED, "/private/a") == ("deny", "acap.disallow", 2)
-    assert why(found.page(NAMED, f"{ORIGIN}/a", now=NOW).uses["index"]) == ("allow", "acap.allow", 1)
-    assert why(found.page(COMITY, f"{ORIGIN}/a", now=NOW).uses["index"]) == ("deny", "acap.disallow", 4)
+    assert why(found.page(NAMED, f"{ORIGIN}/a", now=NOW).uses["index"]) == (
+        "allow",
+        "acap.allow",
+        1,
+    )
+    assert why(found.page(COMITY, f"{ORIGIN}/a", now=NOW).uses["index"]) == (
+        "deny",
+        "acap.disallow",
+        4,
+    )
     found = site(text.replace("named", "*", 1), more=b"ACAP-allow-index: /\n")
-    assert why(found.page(NAMED, f"{ORIGIN}/a", now=NOW).uses["index"]) == ("deny", "acap.disallow", 4)
+    assert why(found.page(NAMED, f"{ORIGIN}/a", now=NOW).uses["index"]) == (
+        "deny",
+        "acap.disallow",
+        4,
+    )
 
 
 @pytest.mark.requirement("ACAP-12", "RFC-2")
@@ -656,7 +821,9 @@ def test_in_each_file_the_groups_that_name_the_crawler_or_those_for_any() -> Non
 @pytest.mark.requirement("ACAP-12", "ACAP-27")
 def test_a_permission_for_any_leaves_a_group_by_name_in_its_own_file_alone() -> None:
     """Of another file the group for any gives way, whomever this one names."""
-    text = "User-agent: named\nDisallow: /a/\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    text = (
+        "User-agent: named\nDisallow: /a/\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    )
     more = b"User-agent: *\nDisallow: /b/\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-allow-crawl: /b/\n"
     assert crawl(site(text, more=more), NAMED, "/a/x") == ("deny", "robots.disallow", 2)
     assert crawl(site(text, more=more), NAMED, "/b/x") == ("allow", "acap.allow", 5)
@@ -678,12 +845,16 @@ def test_a_reference_within_a_referenced_file_is_not_read() -> None:
     assert found.references(COMITY) == (f"{ORIGIN}/one.txt",)
     assert crawl(found, path="/one/a") == ("deny", "acap.disallow", 3)
     assert crawl(found, path="/two/a")[0] == "allow"
-    assert ("acap.reference", 2, f"{ORIGIN}/one.txt") in [(told.rule, told.line, told.url) for told in found.findings]
+    assert ("acap.reference", 2, f"{ORIGIN}/one.txt") in [
+        (told.rule, told.line, told.url) for told in found.findings
+    ]
 
 
 @pytest.mark.requirement("ACAP-12")
 def test_other_fields_beside_a_reference_apply_too() -> None:
-    found = site("ACAP-crawler: *\nACAP-permissions-reference: /one.txt\nACAP-disallow-crawl: /b\n", one=b"")
+    found = site(
+        "ACAP-crawler: *\nACAP-permissions-reference: /one.txt\nACAP-disallow-crawl: /b\n", one=b""
+    )
     assert crawl(found, path="/b") == ("deny", "acap.disallow", 3)
     assert acap_findings(found) == [("acap.reference", 3)]
 
@@ -691,7 +862,13 @@ def test_other_fields_beside_a_reference_apply_too() -> None:
 @pytest.mark.requirement("ACAP-14")
 @pytest.mark.parametrize(
     "fetched",
-    [None, Fetched(status=503), Fetched(status=429), Fetched(status=0, error="refused"), Fetched(status=200, error="truncated")],
+    [
+        None,
+        Fetched(status=503),
+        Fetched(status=429),
+        Fetched(status=0, error="refused"),
+        Fetched(status=200, error="truncated"),
+    ],
     ids=["not-given", "503", "429", "network", "truncated"],
 )
 def test_a_reference_that_cannot_be_had_refuses_the_crawl(fetched: Fetched | None) -> None:
@@ -699,11 +876,20 @@ def test_a_reference_that_cannot_be_had_refuses_the_crawl(fetched: Fetched | Non
     found = site(text, **({"named": fetched} if fetched else {}))
     assert crawl(found, NAMED) == ("deny", "acap.reference-unreachable", 2)
     assert crawl(found, NAMED, "/robots.txt")[0] == "allow"
-    assert crawl(found) == ("allow", "acap.allow", 4)  # the record that refers to it addresses another
+    assert crawl(found) == (
+        "allow",
+        "acap.allow",
+        4,
+    )  # the record that refers to it addresses another
     # Whatever else is permitted, in ACAP or by default.
-    permitting = replace(NAMED, defaults=dict.fromkeys(("index", "preserve", "present", "train"), Verdict.ALLOW))
+    permitting = replace(
+        NAMED, defaults=dict.fromkeys(("index", "preserve", "present", "train"), Verdict.ALLOW)
+    )
     more = "ACAP-allow-present: /\nACAP-allow-other: /\n"
-    also = site(text.replace("/named.txt\n", f"/named.txt\n{more}"), **({"named": fetched} if fetched else {}))
+    also = site(
+        text.replace("/named.txt\n", f"/named.txt\n{more}"),
+        **({"named": fetched} if fetched else {}),
+    )
     for each in (found, also):
         for use in ("index", "preserve", "present", "train"):
             decision = each.page(permitting, f"{ORIGIN}/a", now=NOW).uses[use]
@@ -714,12 +900,17 @@ def test_a_reference_that_cannot_be_had_refuses_the_crawl(fetched: Fetched | Non
 @pytest.mark.requirement("ACAP-14")
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
 def test_a_reference_to_what_is_not_there_says_nothing(status: int) -> None:
-    found = site("ACAP-crawler: *\nACAP-permissions-reference: /more.txt\n", more=Fetched(status=status, body=b"x"))
+    found = site(
+        "ACAP-crawler: *\nACAP-permissions-reference: /more.txt\n",
+        more=Fetched(status=status, body=b"x"),
+    )
     assert crawl(found)[0] == "allow"
 
 
 @pytest.mark.requirement("ACAP-14")
-@pytest.mark.parametrize("locator", ["ftp://example.com/a", "http://[x", "mailto:a@example.com", "http://"])
+@pytest.mark.parametrize(
+    "locator", ["ftp://example.com/a", "http://[x", "mailto:a@example.com", "http://"]
+)
 def test_a_reference_to_nowhere_cannot_be_had(locator: str) -> None:
     found = site(f"ACAP-crawler: *\nACAP-permissions-reference: {locator}\n")
     assert found.references(COMITY) == ()
@@ -771,11 +962,16 @@ ACAP-request-take-down: /four.html
         ("re-crawl", f"{ORIGIN}/three.html"),
     }
     assert len(found.requests(NAMED)) == 3
-    assert [(request.reason.rule, request.reason.source.line) for request in found.requests(COMITY)] == [
+    assert [
+        (request.reason.rule, request.reason.source.line) for request in found.requests(COMITY)
+    ] == [
         ("acap.request", 5),
         ("acap.request", 6),
     ]
-    assert {request.url for request in found.requests(COMITY)} == {f"{ORIGIN}/two.html", f"{ORIGIN}/three.html"}
+    assert {request.url for request in found.requests(COMITY)} == {
+        f"{ORIGIN}/two.html",
+        f"{ORIGIN}/three.html",
+    }
     assert acap_findings(found) == [("acap.action", 9)]
     assert site("").requests(COMITY) == ()
 
@@ -788,11 +984,16 @@ def test_requests_are_for_arranged_features() -> None:
         assert {request.action: request.arranged for request in requests} == {
             action: action in features for action in ("take-down", "re-crawl")
         }
-        assert {(request.reason.source.line, request.reason.source.text) for request in requests} == {
+        assert {
+            (request.reason.source.line, request.reason.source.text) for request in requests
+        } == {
             (2, "ACAP-request-take-down: /one.html"),
             (3, "ACAP-request-re-crawl: /two.html"),
         }
-    assert [request.arranged for request in site(text).requests(arranged("take-down", host="example.org"))] == [False, False]
+    assert [
+        request.arranged
+        for request in site(text).requests(arranged("take-down", host="example.org"))
+    ] == [False, False]
 
 
 # Conventional records beside those of ACAP
@@ -805,10 +1006,22 @@ def test_requests_are_for_arranged_features() -> None:
         # The same pattern: the conventional field is ignored.
         ("*: Disallow: /a/", "*: allow /a/", "comity", "/a/b", ("allow", "acap.allow", 4)),
         ("*: Allow: /a/", "*: disallow /a/", "comity", "/a/b", ("deny", "acap.disallow", 4)),
-        ("comity: Disallow: /a/", "comity: allow /a/", "comity", "/a/b", ("allow", "acap.allow", 4)),
+        (
+            "comity: Disallow: /a/",
+            "comity: allow /a/",
+            "comity",
+            "/a/b",
+            ("allow", "acap.allow", 4),
+        ),
         ("*: Disallow: /a/", "comity: allow /a/", "comity", "/a/b", ("allow", "acap.allow", 4)),
         ("*: Disallow: /%61/", "*: allow /a/", "comity", "/a/b", ("allow", "acap.allow", 4)),
-        ("*: Disallow: /*.gif$", "*: allow /*.gif$", "comity", "/b.gif", ("allow", "acap.allow", 4)),
+        (
+            "*: Disallow: /*.gif$",
+            "*: allow /*.gif$",
+            "comity",
+            "/b.gif",
+            ("allow", "acap.allow", 4),
+        ),
         # Not the corresponding field: that one names this crawler, this one does not.
         ("comity: Disallow: /a/", "*: allow /a/", "comity", "/a/b", ("deny", "robots.disallow", 2)),
         ("comity: Allow: /a/", "*: disallow /a/", "comity", "/a/b", ("deny", "acap.disallow", 4)),
@@ -841,12 +1054,16 @@ def test_only_crawl_corresponds_to_conventional_rules(usage: str) -> None:
 
 @pytest.mark.requirement("ACAP-27", "ACAP-38")
 def test_a_permission_that_grants_nothing_lifts_nothing() -> None:
-    text = "User-agent: *\nDisallow: /a/\nACAP-crawler: *\nACAP-allow-crawl: /a/ time-limit=3-days\n"
+    text = (
+        "User-agent: *\nDisallow: /a/\nACAP-crawler: *\nACAP-allow-crawl: /a/ time-limit=3-days\n"
+    )
     assert crawl(site(text), path="/a/b")[0] == "deny"
 
 
 @pytest.mark.requirement("ACAP-7")
-@pytest.mark.parametrize("field", ["ACAP-ignore-conventional-records", "acap-ignore-CONVENTIONAL-records:"])
+@pytest.mark.parametrize(
+    "field", ["ACAP-ignore-conventional-records", "acap-ignore-CONVENTIONAL-records:"]
+)
 def test_conventional_records_are_ignored(field: str) -> None:
     text = f"User-agent: *\nDisallow: /\nCrawl-delay: 9\n{field}\nACAP-crawler: named\nACAP-disallow-crawl: /\n"
     assert crawl(site(text)) == ("allow", "acap.ignore-conventional", 4)
@@ -864,7 +1081,10 @@ def test_conventional_records_are_ignored(field: str) -> None:
             "ACAP-crawler: *\nACAP-allow-index: /\n",
             4,
         ),
-        ("User-agent: *\nDisallow: /\nACAP-crawler: *\nACAP-allow-index: /\nACAP-ignore-conventional-records\n", 5),
+        (
+            "User-agent: *\nDisallow: /\nACAP-crawler: *\nACAP-allow-index: /\nACAP-ignore-conventional-records\n",
+            5,
+        ),
     ],
     ids=["no-record", "after-a-definition", "after-a-record"],
 )
@@ -875,7 +1095,9 @@ def test_conventional_records_are_not_ignored(text: str, line: int) -> None:
 
 @pytest.mark.requirement("ACAP-7")
 def test_conventional_records_of_another_file_still_count() -> None:
-    text = "ACAP-ignore-conventional-records\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    text = (
+        "ACAP-ignore-conventional-records\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    )
     found = site(text, more=b"User-agent: *\nDisallow: /old/\n")
     assert crawl(found, path="/old/a") == ("deny", "robots.disallow", 2)
 
@@ -908,7 +1130,9 @@ def test_without_acap_nothing_is_stated(text: str) -> None:
 def test_no_days(first_seen: dict[str, datetime]) -> None:
     found = page(record("ACAP-allow-index: / time-limit=0-days"), first_seen=first_seen)
     assert why(found.uses["index"]) == ("deny", "acap.expired", 2)
-    several = page(record("ACAP-allow-index: / time-limit=0-days", "ACAP-allow-index: / time-limit=3-days"))
+    several = page(
+        record("ACAP-allow-index: / time-limit=0-days", "ACAP-allow-index: / time-limit=3-days")
+    )
     assert why(several.uses["index"])[:2] == ("deny", "acap.expired")
 
 
@@ -950,10 +1174,15 @@ def test_a_decision_has_so_many_reasons_at_most(field: str, usage: str, verdict:
         ("ACAP-allow-preserve: / time-limit=60-days", 60),
     ],
 )
-def test_a_permission_by_name_of_a_more_general_usage_leaves_a_limit_for_all_in_force(named: str, days: int | None) -> None:
+def test_a_permission_by_name_of_a_more_general_usage_leaves_a_limit_for_all_in_force(
+    named: str, days: int | None
+) -> None:
     text = f"{record('ACAP-allow-preserve: / time-limit=30-days')}ACAP-crawler: named\n{named}\n"
     decision = site(text).page(NAMED, f"{ORIGIN}/a", now=NOW).uses["preserve"]
-    assert (decision.verdict, decision.until) == (Verdict.ALLOW, None if days is None else NOW + days * DAY)
+    assert (decision.verdict, decision.until) == (
+        Verdict.ALLOW,
+        None if days is None else NOW + days * DAY,
+    )
 
 
 @pytest.mark.requirement("ACAP-45", "ACAP-47")

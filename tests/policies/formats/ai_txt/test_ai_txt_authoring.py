@@ -27,7 +27,10 @@ LANG = f"{GUIDE}        Lang: en\n"
         (f"{AGENT}  pa", ["Path: "]),
         (PATH, ["Element: ", "Path: ", "User-agent: "]),
         (ELEMENT, ["Disallow: ", "Guide: ", "Element: ", "Path: ", "User-agent: "]),
-        (f"{ELEMENT}      Disallow: Train\n      ", ["Disallow: ", "Guide: ", "Element: ", "Path: ", "User-agent: "]),
+        (
+            f"{ELEMENT}      Disallow: Train\n      ",
+            ["Disallow: ", "Guide: ", "Element: ", "Path: ", "User-agent: "],
+        ),
         (GUIDE, ["Lang: ", "Disallow: ", "Guide: ", "Element: ", "Path: ", "User-agent: "]),
         (f"{LANG}        Gu", ["Guideline: ", "Guide: "]),
         ("User-agent: ", ["*"]),
@@ -57,7 +60,9 @@ def test_anything_may_stand_before_it(text: str, at: int) -> None:
 
 @pytest.mark.requirement("AIT-12")
 @given(st.data())
-def test_a_file_that_is_written_from_what_is_offered_is_read_without_a_finding(data: st.DataObject) -> None:
+def test_a_file_that_is_written_from_what_is_offered_is_read_without_a_finding(
+    data: st.DataObject,
+) -> None:
     values = {
         "User-agent": "*",
         "Path": "/a html",
@@ -67,12 +72,24 @@ def test_a_file_that_is_written_from_what_is_offered_is_read_without_a_finding(d
         "Lang": "en",
         "Guideline": "Name her.",
     }
-    levels = {"User-agent": 0, "Path": 1, "Element": 2, "Disallow": 3, "Guide": 3, "Lang": 4, "Guideline": 4}
+    levels = {
+        "User-agent": 0,
+        "Path": 1,
+        "Element": 2,
+        "Disallow": 3,
+        "Guide": 3,
+        "Lang": 4,
+        "Guideline": 4,
+    }
     text, inner = "", "User-agent: "
     for _ in range(12):
         offered = completions(text, len(text))
         # Nobody leaves a block before something stands in it.
-        inner = data.draw(st.sampled_from(offered)) if inner.startswith(("Disallow", "Guideline")) else offered[0]
+        inner = (
+            data.draw(st.sampled_from(offered))
+            if inner.startswith(("Disallow", "Guideline"))
+            else offered[0]
+        )
         name = inner.removesuffix(": ")
         text += f"{'  ' * levels[name]}{inner}{values[name]}\n"
     while not inner.startswith(("Disallow", "Guideline")):

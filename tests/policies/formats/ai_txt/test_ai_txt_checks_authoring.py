@@ -30,7 +30,9 @@ def rules_in(text: str | bytes) -> list[tuple[str, int]]:
     return sorted((finding.rule, finding.line) for finding in findings)
 
 
-def rule(*, agents: str = "*", path: str = "/ html", element: str = "p", then: str = "Disallow: Train") -> str:
+def rule(
+    *, agents: str = "*", path: str = "/ html", element: str = "p", then: str = "Disallow: Train"
+) -> str:
     return f"User-agent: {agents}\n  Path: {path}\n    Element: {element}\n      {then}\n"
 
 
@@ -81,7 +83,9 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("text", "findings"), one_in(3, FOUND))
-def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[tuple[str, int]]) -> None:
+def test_what_cannot_be_meant_is_found_with_its_line(
+    text: str, findings: list[tuple[str, int]]
+) -> None:
     assert rules_in(text) == findings
 
 
@@ -115,7 +119,11 @@ def test_what_can_be_meant_is_left_alone(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "findings"), one_in(3, FOUND))
 def test_the_xml_form_is_checked_likewise(text: str, findings: list[tuple[str, int]]) -> None:
-    rules = {each for each, _ in findings if each not in ("ait.mixture", "ait.unread", "ait.unused-language")}
+    rules = {
+        each
+        for each, _ in findings
+        if each not in ("ait.mixture", "ait.unread", "ait.unused-language")
+    }
     of_values = {
         "ait.repeated-agent",
         "ait.grammar",
@@ -124,7 +132,9 @@ def test_the_xml_form_is_checked_likewise(text: str, findings: list[tuple[str, i
     }  # which are read and written anew
     ai_txt = parse(text.encode())
     if ai_txt.rules:
-        assert rules - of_values <= {finding.rule for finding in check_xml(to_xml(ai_txt), "ai.xml")}
+        assert rules - of_values <= {
+            finding.rule for finding in check_xml(to_xml(ai_txt), "ai.xml")
+        }
 
 
 @pytest.mark.requirement("AIT-3", "AIT-4", "IDE-4")
@@ -140,14 +150,23 @@ def test_a_character_outside_the_grammar_is_a_note_and_no_advice_narrows_a_path(
 
 
 def test_an_action_is_told_as_it_can_be_shown() -> None:
-    text = rule(then="Disallow: \u202ex{}y\n      Guide: \u202ex{}y\n        Lang: en\n        Guideline: a")
-    [finding] = [finding for finding in check_site(site_of("/ai.txt", text.encode())) if finding.rule == "ait.contradiction"]
+    text = rule(
+        then="Disallow: \u202ex{}y\n      Guide: \u202ex{}y\n        Lang: en\n        Guideline: a"
+    )
+    [finding] = [
+        finding
+        for finding in check_site(site_of("/ai.txt", text.encode()))
+        if finding.rule == "ait.contradiction"
+    ]
     assert finding.message.startswith("line 4 disallows \ufffdx{}y of the same element")
 
 
 def test_a_comment_behind_slashes_is_told_with_its_sign() -> None:
     [finding] = parse(f"// ours: all\n{rule()}".encode()).findings
-    assert (finding.rule, finding.message) == ("ait.keyword", "`// ours` is no keyword. Begin a comment with `#`.")
+    assert (finding.rule, finding.message) == (
+        "ait.keyword",
+        "`// ours` is no keyword. Begin a comment with `#`.",
+    )
 
 
 def test_a_document_without_rules_is_said_to_have_none() -> None:
@@ -163,7 +182,12 @@ def test_an_xml_form_is_known_by_its_root() -> None:
     assert not kind.is_meant("ai.txt", rule().encode())
 
 
-@given(st.text(alphabet="UPEDGLus.-*/#: \n\tagent:Path/Element:Disallow:Guide:Lang:TrainCite[],", max_size=300))
+@given(
+    st.text(
+        alphabet="UPEDGLus.-*/#: \n\tagent:Path/Element:Disallow:Guide:Lang:TrainCite[],",
+        max_size=300,
+    )
+)
 def test_nothing_raises(text: str) -> None:
     rules_in(text)
     check_xml(text.encode(), "u")
@@ -217,22 +241,39 @@ def meaning(body: bytes) -> tuple[object, object]:
     assert file.elements
     assert file.spawning
     rules = {
-        (frozenset(map(str.lower, each.agents)), each.path, each.file_type, each.element, each.verdict, action, each.guidelines)
+        (
+            frozenset(map(str.lower, each.agents)),
+            each.path,
+            each.file_type,
+            each.element,
+            each.verdict,
+            action,
+            each.guidelines,
+        )
         for each in file.elements.rules
         for action in each.actions
     }
-    patterns = [(pattern.verdict, pattern.text, pattern.group) for pattern in file.spawning.patterns]
+    patterns = [
+        (pattern.verdict, pattern.text, pattern.group) for pattern in file.spawning.patterns
+    ]
     return rules, patterns
 
 
 @given(FILES, st.sampled_from(["\n", "\r\n", "\r"]))
 def test_fixes_change_no_rule_and_mend_what_they_are_for(lines: list[str], end: str) -> None:
-    body = (end.join(["User-agent: *", "  Path: /a html", "    Element: p", "      Disallow: Train", *lines]) + end).encode()
+    body = (
+        end.join(
+            ["User-agent: *", "  Path: /a html", "    Element: p", "      Disallow: Train", *lines]
+        )
+        + end
+    ).encode()
     for finding, fix in fixes_of(AI_TXT, "/ai.txt", body):
         once, made = apply(body, [fix])
         assert made == (fix,)
         assert meaning(once) == meaning(body), fix
-        before, after = ([each.rule for each in findings_of(AI_TXT, "/ai.txt", of)] for of in (body, once))
+        before, after = (
+            [each.rule for each in findings_of(AI_TXT, "/ai.txt", of)] for of in (body, once)
+        )
         assert after.count(finding.rule) < before.count(finding.rule)
     states = [body]
     while (again := mended(AI_TXT, "/ai.txt", states[-1])) != states[-1]:

@@ -88,12 +88,12 @@ def test_the_two_forms_of_one_file() -> None:
 
 
 @pytest.mark.requirement("AIT-10")
-@pytest.mark.parametrize("text", ["\u00a0a\u00a0", "a\u2028b\u0085", "a]]>&amp;", "\ufeffa", "a \t b"])
+@pytest.mark.parametrize(
+    "text", ["\u00a0a\u00a0", "a\u2028b\u0085", "a]]>&amp;", "\ufeffa", "a \t b"]
+)
 def test_texts_stay_as_they_are(text: str) -> None:
     element = text.strip("\u00a0\ufeff")  # of which one that ends so is read without
-    body = (
-        f"User-agent: *\n  Path: / html\n    Element: {element}\n      Guide: Cite\n        Lang: en\n        Guideline: {text}\n"
-    )
+    body = f"User-agent: *\n  Path: / html\n    Element: {element}\n      Guide: Cite\n        Lang: en\n        Guideline: {text}\n"
     read = parse(body.encode())
     assert (read.rules[0].element, read.rules[0].guidelines[0].text) == (element, text)
     assert from_xml(to_xml(read)).rules == read.rules
@@ -122,7 +122,10 @@ def test_no_rules_in_both_forms() -> None:
         ('<disallow actions="*" />', "<disallow />"),
         ('<disallow actions="*" />', '<disallow actions="" />'),
         ('<disallow actions="*" />', '<allow actions="*" />'),
-        ('<disallow actions="*" />', '<disallow actions="*"><guideline lang="en">x</guideline></disallow>'),
+        (
+            '<disallow actions="*" />',
+            '<disallow actions="*"><guideline lang="en">x</guideline></disallow>',
+        ),
         ('<disallow actions="*" />', ""),
         ('lang="de"', ""),
         ('lang="de"', 'lang="d e"'),
@@ -138,18 +141,40 @@ READ_ANYWAY = [
     ('names="*"', "", 4, ["ait.action 18", "ait.agent 22"]),
     ('value="/api"', "", 4, ["ait.path 16", "ait.file-type 23"]),
     ('value="/api"', 'value="api/"', 5, ["ait.path 16", "ait.action 18", "ait.file-type 23"]),
-    ('file-type="json"', 'file-type="pdf"', 5, ["ait.file-type 16", "ait.action 18", "ait.file-type 23"]),
-    ('<disallow actions="*" />', '<allow actions="*" />', 4, ["ait.keyword 13", "ait.action 18", "ait.file-type 23"]),
-    ('<disallow actions="*" />', "<disallow/>", 4, ["ait.empty 13", "ait.action 18", "ait.file-type 23"]),
+    (
+        'file-type="json"',
+        'file-type="pdf"',
+        5,
+        ["ait.file-type 16", "ait.action 18", "ait.file-type 23"],
+    ),
+    (
+        '<disallow actions="*" />',
+        '<allow actions="*" />',
+        4,
+        ["ait.keyword 13", "ait.action 18", "ait.file-type 23"],
+    ),
+    (
+        '<disallow actions="*" />',
+        "<disallow/>",
+        4,
+        ["ait.empty 13", "ait.action 18", "ait.file-type 23"],
+    ),
     ("Nenne\tden Autor.", " ", 5, ["ait.empty 9", "ait.action 18", "ait.file-type 23"]),
     ('lang="de"', 'lang="!"', 5, ["ait.language 9", "ait.action 18", "ait.file-type 23"]),
-    ("<ai-txt>", '<ai-txt version="2"><meta/>', 5, ["ait.keyword 2", "ait.action 18", "ait.file-type 23"]),
+    (
+        "<ai-txt>",
+        '<ai-txt version="2"><meta/>',
+        5,
+        ["ait.keyword 2", "ait.action 18", "ait.file-type 23"],
+    ),
 ]
 
 
 @pytest.mark.requirement("AIT-10", "AIT-14")
 @pytest.mark.parametrize(("before", "after", "rules", "findings"), one_in(2, READ_ANYWAY))
-def test_xml_that_is_not_valid_is_read_as_far_as_it_goes(before: str, after: str, rules: int, findings: list[str]) -> None:
+def test_xml_that_is_not_valid_is_read_as_far_as_it_goes(
+    before: str, after: str, rules: int, findings: list[str]
+) -> None:
     read = from_xml(XML.replace(before, after, 1).encode())
     assert len(read.rules) == rules
     assert sorted(f"{one.rule} {one.line}" for one in read.findings) == sorted(findings)

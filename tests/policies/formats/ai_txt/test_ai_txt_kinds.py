@@ -49,21 +49,33 @@ SAMPLES = [
         "spawning",
     ),
     # Flags of somebody's own.
-    Sample("flags", "# Discovery\nsoftware-name: Ours\nai-crawling: allowed\nsitemap: https://example.com/sitemap.xml\n", ""),
+    Sample(
+        "flags",
+        "# Discovery\nsoftware-name: Ours\nai-crawling: allowed\nsitemap: https://example.com/sitemap.xml\n",
+        "",
+    ),
     # Prose.
     Sample(
         "markdown",
         "# Guidelines\n\n## Permitted\nTraining is permitted:\n\n### Allowed\n- posts\n\n## Restrictions\n- Do not copy.\n",
         "",
     ),
-    Sample("prose-with-keywords", "The path to take: disallow nothing.\nAny element of surprise.\n", ""),
+    Sample(
+        "prose-with-keywords", "The path to take: disallow nothing.\nAny element of surprise.\n", ""
+    ),
     # HTML.
     Sample("html", "<!DOCTYPE html><title>x</title>\nUser-agent: *\nDisallow: /\n", ""),
     # Nothing.
     Sample("empty", "", "", ()),
     Sample("comments", "# nothing yet\n\n  # really", "", ()),
     # The element-level language, and where its author forgot half of it.
-    Sample("elements", "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Train\n", "elements", (), rules=1),
+    Sample(
+        "elements",
+        "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Train\n",
+        "elements",
+        (),
+        rules=1,
+    ),
     Sample(
         "elements-no-path",
         "    Element: p\n      Disallow: Train\n",
@@ -100,7 +112,13 @@ Disallow: *.h
 """,
         "elements",
         (
-            *("ait.indentation 2", "ait.action 2", "ait.orphan 2", "ait.indentation 3", "ait.orphan 3"),
+            *(
+                "ait.indentation 2",
+                "ait.action 2",
+                "ait.orphan 2",
+                "ait.indentation 3",
+                "ait.orphan 3",
+            ),
             *("ait.action 8", "ait.orphan 8", "ait.indentation 9", "ait.action 9", "ait.orphan 9"),
         ),
         refused=("/a.h",),

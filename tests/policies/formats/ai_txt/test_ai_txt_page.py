@@ -24,7 +24,9 @@ from comity.policies.syntax.quoting import MAX_QUOTED
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "ai-txt.md").read_text("utf-8")
-TEXT, XML, SPAWNING = (example.encode() for example in re.findall(r"```(?:xml)?\n(.*?)```", PAGE, re.DOTALL))
+TEXT, XML, SPAWNING = (
+    example.encode() for example in re.findall(r"```(?:xml)?\n(.*?)```", PAGE, re.DOTALL)
+)
 
 
 @pytest.mark.requirement("AIT-1", "AIT-6")
@@ -69,8 +71,15 @@ LIMITS = [
 def test_the_limits_are_those_of_the_code() -> None:
     """What is beyond them is told by the tests of each part."""
     table = PAGE.partition("## Limits")[2].partition("## ")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("| ")][1:]
-    told = [(name, [int(number.replace(",", "")) for number in re.findall(r"[0-9][0-9,]*", limit)]) for name, limit, _ in rows]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in table.splitlines()
+        if line.startswith("| ")
+    ][1:]
+    told = [
+        (name, [int(number.replace(",", "")) for number in re.findall(r"[0-9][0-9,]*", limit)])
+        for name, limit, _ in rows
+    ]
     assert told == LIMITS
 
 
@@ -80,7 +89,10 @@ def test_the_limits_are_those_of_the_code() -> None:
     [
         *(
             (selector, "")
-            for selector in re.findall(r"`(:[a-z-]+(?:\(\))?)`", PAGE.partition("Read are")[2].partition("What else CSS has")[0])
+            for selector in re.findall(
+                r"`(:[a-z-]+(?:\(\))?)`",
+                PAGE.partition("Read are")[2].partition("What else CSS has")[0],
+            )
         ),
         (":hover", ":hover"),
         (":checked", ":checked"),

@@ -32,7 +32,9 @@ NAMES = [*VALUES, "disallow", "PATH :", "Path", "Version:", "#", "Allow:", ""]
 
 value = st.one_of(
     st.sampled_from([word for words in VALUES.values() for word in words.split(" ")]),
-    st.sampled_from(["/my page html", "/a html json", "/a", "b json", "https://x/y html", "\u00a0", "\t"]),
+    st.sampled_from(
+        ["/my page html", "/a html json", "/a", "b json", "https://x/y html", "\u00a0", "\t"]
+    ),
     st.text(max_size=6),
 ).map(lambda text: text.encode("utf-8", "surrogatepass"))
 usual = st.sampled_from(list(VALUES)).flatmap(
@@ -57,14 +59,23 @@ def sequence(*parts: st.SearchStrategy[list[bytes]]) -> st.SearchStrategy[list[b
 
 
 def several(part: st.SearchStrategy[list[bytes]], least: int = 1) -> st.SearchStrategy[list[bytes]]:
-    return st.lists(part, min_size=least, max_size=2).map(lambda found: [one for lines in found for one in lines])
+    return st.lists(part, min_size=least, max_size=2).map(
+        lambda found: [one for lines in found for one in lines]
+    )
 
 
-actions = line("Disallow:") | sequence(line("Guide:"), several(sequence(line("Lang:"), line("Guideline:")), 0))
+actions = line("Disallow:") | sequence(
+    line("Guide:"), several(sequence(line("Lang:"), line("Guideline:")), 0)
+)
 blocks = several(
     sequence(
         several(line("User-agent:")),
-        several(sequence(several(line("Path:")), several(sequence(several(line("Element:")), several(actions))))),
+        several(
+            sequence(
+                several(line("Path:")),
+                several(sequence(several(line("Element:")), several(actions))),
+            )
+        ),
     )
 )
 HEAD = b"User-agent: *\n  Path: / html\n    Element: p\n"
@@ -105,7 +116,14 @@ def test_text_to_values_to_text_is_stable(body: bytes, cut: bool) -> None:
     again = parse(text.encode())
     assert again.rules == read.rules
     assert to_text(again) == text
-    of_values = {"ait.action", "ait.file-type", "ait.path", "ait.language", "ait.empty", "comity.more-findings"}
+    of_values = {
+        "ait.action",
+        "ait.file-type",
+        "ait.path",
+        "ait.language",
+        "ait.empty",
+        "comity.more-findings",
+    }
     assert {one.rule for one in again.findings} <= of_values
 
 
@@ -130,18 +148,38 @@ def test_xml_that_is_damaged_raises_nothing(document: bytes, data: st.DataObject
 @pytest.mark.requirement("AIT-14")
 @given(
     files,
-    st.sampled_from([b"Version: 1", b"  Allow: /", b"\tpath to nowhere", b"Elements: p", b"x", b"\xff", b"Guideline x"]),
+    st.sampled_from(
+        [
+            b"Version: 1",
+            b"  Allow: /",
+            b"\tpath to nowhere",
+            b"Elements: p",
+            b"x",
+            b"\xff",
+            b"Guideline x",
+        ]
+    ),
     st.data(),
 )
-def test_a_line_with_an_unknown_keyword_changes_nothing_else(body: bytes, line: bytes, data: st.DataObject) -> None:
+def test_a_line_with_an_unknown_keyword_changes_nothing_else(
+    body: bytes, line: bytes, data: st.DataObject
+) -> None:
     lines = re.split(rb"\r\n?|\n", body)
     place = data.draw(st.integers(0, len(lines)))
-    plain, other = parse(b"\n".join(lines)), parse(b"\n".join([*lines[:place], line, *lines[place:]]))
+    plain, other = (
+        parse(b"\n".join(lines)),
+        parse(b"\n".join([*lines[:place], line, *lines[place:]])),
+    )
     assert other.rules == plain.rules
     if kind_of(body) == "elements" and len(plain.findings) < MAX_FINDINGS:
-        moved = [(one.rule, one.message, one.line + (one.line > place), one.column) for one in plain.findings]
+        moved = [
+            (one.rule, one.message, one.line + (one.line > place), one.column)
+            for one in plain.findings
+        ]
         moved.append(("ait.keyword", "", place + 1, 0))
-        assert sorted(one[::2] for one in moved) == sorted((one.rule, one.line) for one in other.findings)
+        assert sorted(one[::2] for one in moved) == sorted(
+            (one.rule, one.line) for one in other.findings
+        )
 
 
 @pytest.mark.requirement("AIT-2")
@@ -161,12 +199,19 @@ def test_indentation_changes_nothing(body: bytes) -> None:
 
 def refused(read: AiTxt, target: str, token: str) -> set[tuple[str, str]]:
     rules = read.rules_for(target, token, "text/html")
-    return {(rule.element, action) for rule in rules if rule.verdict is Verdict.DENY for action in rule.actions}
+    return {
+        (rule.element, action)
+        for rule in rules
+        if rule.verdict is Verdict.DENY
+        for action in rule.actions
+    }
 
 
 @pytest.mark.requirement("AIT-9")
 @given(files, files, st.sampled_from(["/", "/a/b", "/my%20page"]), st.sampled_from(["a", "GPTBot"]))
-def test_what_follows_lifts_no_prohibition(before: bytes, after: bytes, target: str, token: str) -> None:
+def test_what_follows_lifts_no_prohibition(
+    before: bytes, after: bytes, target: str, token: str
+) -> None:
     """A file that goes on prohibits no less: what stands before is closed by a block of another agent."""
     closed = before + b"\nUser-agent: zzz\n  Path: / html\n    Element: z\n      Disallow: Train\n"
     assert refused(parse(closed), target, token) <= refused(parse(closed + after), target, token)

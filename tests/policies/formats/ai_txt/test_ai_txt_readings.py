@@ -9,7 +9,14 @@ import pytest
 from comity.policies import Verdict
 from comity.policies.answers.element_rule import ElementRule
 from comity.policies.formats.ai_txt import AiTxt, grammar, parse
-from comity.policies.formats.ai_txt.reading import MAX_NAMES, MAX_PATH, MAX_RULES, MAX_SIZE, Position, Values
+from comity.policies.formats.ai_txt.reading import (
+    MAX_NAMES,
+    MAX_PATH,
+    MAX_RULES,
+    MAX_SIZE,
+    Position,
+    Values,
+)
 from comity.policies.syntax.lines import MAX_LINE
 from tests.selection import one_in
 
@@ -32,7 +39,9 @@ def said(text: str) -> tuple[list[str], list[str]]:
 
 
 def of(read: AiTxt) -> tuple[list[str], list[str]]:
-    return [brief(rule) for rule in read.rules], [f"{one.rule} {one.line}:{one.column}" for one in read.findings]
+    return [brief(rule) for rule in read.rules], [
+        f"{one.rule} {one.line}:{one.column}" for one in read.findings
+    ]
 
 
 USUAL = "* /a html p: deny train"
@@ -45,17 +54,42 @@ CASES = [
         [f"ait.indentation {n}:1" for n in (2, 3, 4)],
     ),
     ("deeper", f"  User-agent: *\n{BLOCK}", [USUAL], ["ait.indentation 1:3"]),
-    ("three-spaces", f"User-agent: *\n   Path: /a html\n{ELEMENT}{DISALLOW}", [USUAL], ["ait.indentation 2:4"]),
-    ("mixed", f"User-agent: *\n  Path: /a html\n\t\tElement: p\n{DISALLOW}", [USUAL], ["ait.indentation 3:3"]),
-    ("tab-then-spaces", f"User-agent: *\n\tPath: /a html\n{ELEMENT}\t\t\tDisallow: Train\n", [USUAL], ["ait.indentation 3:5"]),
-    ("no-break-spaces", f"User-agent: *\n\u00a0\u00a0Path: /a html\n{ELEMENT}{DISALLOW}", [USUAL], ["ait.indentation 2:5"]),
+    (
+        "three-spaces",
+        f"User-agent: *\n   Path: /a html\n{ELEMENT}{DISALLOW}",
+        [USUAL],
+        ["ait.indentation 2:4"],
+    ),
+    (
+        "mixed",
+        f"User-agent: *\n  Path: /a html\n\t\tElement: p\n{DISALLOW}",
+        [USUAL],
+        ["ait.indentation 3:3"],
+    ),
+    (
+        "tab-then-spaces",
+        f"User-agent: *\n\tPath: /a html\n{ELEMENT}\t\t\tDisallow: Train\n",
+        [USUAL],
+        ["ait.indentation 3:5"],
+    ),
+    (
+        "no-break-spaces",
+        f"User-agent: *\n\u00a0\u00a0Path: /a html\n{ELEMENT}{DISALLOW}",
+        [USUAL],
+        ["ait.indentation 2:5"],
+    ),
     (
         "keywords-case",
         "USER-AGENT: *\npath: /a html\n",
         [],
         ["ait.keyword 1:1", "ait.keyword 2:1", "ait.indentation 2:1", "ait.empty 2:0"],
     ),
-    ("misspelled", f"User agent: *\n{BLOCK.replace('Disallow', 'Dissallow')}", [USUAL], ["ait.keyword 1:1", "ait.keyword 4:7"]),
+    (
+        "misspelled",
+        f"User agent: *\n{BLOCK.replace('Disallow', 'Dissallow')}",
+        [USUAL],
+        ["ait.keyword 1:1", "ait.keyword 4:7"],
+    ),
     (
         "no-colon",
         f"User-agent: *\n  Path /a html\n{ELEMENT}      Disallow Train\n",
@@ -69,14 +103,24 @@ CASES = [
         ["ait.keyword 3:12"],
     ),
     # Characters that look like a space, or like nothing, are one.
-    ("odd-agents", f"User-agent: \u00a0a\u00a0b\ufeff\n{BLOCK}", ["a,b /a html p: deny train"], ["ait.agent 1:13"]),
+    (
+        "odd-agents",
+        f"User-agent: \u00a0a\u00a0b\ufeff\n{BLOCK}",
+        ["a,b /a html p: deny train"],
+        ["ait.agent 1:13"],
+    ),
     (
         "odd-actions",
         f"{HEAD}      Disallow: \u00a0Train\u00a0Cite\u200b\n",
         ["* /a html p: deny cite train"],
         ["ait.action 4:17"],
     ),
-    ("odd-path", f"User-agent: *\n  Path: \u00a0/a\u00a0html\u00a0\n{ELEMENT}{DISALLOW}", [USUAL], ["ait.path 2:9"]),
+    (
+        "odd-path",
+        f"User-agent: *\n  Path: \u00a0/a\u00a0html\u00a0\n{ELEMENT}{DISALLOW}",
+        [USUAL],
+        ["ait.path 2:9"],
+    ),
     (
         "odd-path-without-type",
         f"User-agent: *\n  Path: /a\u00a0\n{ELEMENT}{DISALLOW}",
@@ -109,7 +153,12 @@ CASES = [
     ),
     ("space-before-colon", f"User-agent : *\n{BLOCK}", [USUAL], []),
     # AIT-14: unknown keywords.
-    ("unknown", f"Version: 1\nUser-agent: *\n  Allow: /\n{BLOCK}", [USUAL], ["ait.keyword 1:1", "ait.keyword 3:3"]),
+    (
+        "unknown",
+        f"Version: 1\nUser-agent: *\n  Allow: /\n{BLOCK}",
+        [USUAL],
+        ["ait.keyword 1:1", "ait.keyword 3:3"],
+    ),
     (
         "prose-in-a-guideline",
         f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: Keep the\n"
@@ -118,7 +167,12 @@ CASES = [
         ["ait.keyword 7:1", "ait.keyword 8:1"],
     ),
     # AIT-14: actions below their Disallow.
-    ("actions-below", f"{HEAD}      Disallow:\n        Train\n", [USUAL], ["ait.empty 4:16", "ait.keyword 5:9"]),
+    (
+        "actions-below",
+        f"{HEAD}      Disallow:\n        Train\n",
+        [USUAL],
+        ["ait.empty 4:16", "ait.keyword 5:9"],
+    ),
     (
         "actions-below-in-other-ways",
         f"{HEAD}      Disallow: # see below\n\n# a comment\n  - Train\n- 'Summarise', cite.\nTRAIN  # again\n{ELEMENT}",
@@ -130,7 +184,12 @@ CASES = [
             *("ait.keyword 9:1", "ait.empty 10:0"),
         ],
     ),
-    ("actions-below-all", f"{HEAD}      Disallow:\n        *\n", ["* /a html p: deny *"], ["ait.empty 4:16", "ait.keyword 5:9"]),
+    (
+        "actions-below-all",
+        f"{HEAD}      Disallow:\n        *\n",
+        ["* /a html p: deny *"],
+        ["ait.empty 4:16", "ait.keyword 5:9"],
+    ),
     (
         "more-actions-below",
         f"{HEAD}      Disallow: Train,\n        Cite\n",
@@ -169,7 +228,12 @@ CASES = [
         ["ait.keyword 4:15", "ait.empty 4:15", "ait.keyword 5:9"],
     ),
     # AIT-14: what belongs to nothing, or covers more.
-    ("no-element", f"User-agent: *\n  Path: /a html\n{DISALLOW}", ["* /a html *: deny train"], ["ait.orphan 3:0"]),
+    (
+        "no-element",
+        f"User-agent: *\n  Path: /a html\n{DISALLOW}",
+        ["* /a html *: deny train"],
+        ["ait.orphan 3:0"],
+    ),
     (
         "no-element-in-the-second-path",
         f"User-agent: *\n{BLOCK}  Path: /b html\n{DISALLOW}",
@@ -197,7 +261,12 @@ CASES = [
         ["ait.orphan 5:0", "ait.orphan 6:0"],
     ),
     # Blocks that hold nothing share what the next one holds.
-    ("agents-in-a-row", f"User-agent: a\nUser-agent: b a\n{BLOCK}", ["a,b /a html p: deny train"], ["ait.empty 1:0"]),
+    (
+        "agents-in-a-row",
+        f"User-agent: a\nUser-agent: b a\n{BLOCK}",
+        ["a,b /a html p: deny train"],
+        ["ait.empty 1:0"],
+    ),
     (
         "paths-in-a-row",
         f"User-agent: *\n  Path: /a html\n  Path: /b json\n{ELEMENT}{DISALLOW}",
@@ -216,9 +285,19 @@ CASES = [
         ["a /a html p: deny train"],
         ["ait.empty 6:0"],
     ),
-    ("empty-before-another", f"{HEAD}User-agent: b\n{BLOCK}", ["b /a html p: deny train"], ["ait.empty 3:0"]),
+    (
+        "empty-before-another",
+        f"{HEAD}User-agent: b\n{BLOCK}",
+        ["b /a html p: deny train"],
+        ["ait.empty 3:0"],
+    ),
     # AIT-3: agents.
-    ("agents-with-signs", f"User-agent: Google-Extended ai.bot\n{BLOCK}", ["Google-Extended,ai.bot /a html p: deny train"], []),
+    (
+        "agents-with-signs",
+        f"User-agent: Google-Extended ai.bot\n{BLOCK}",
+        ["Google-Extended,ai.bot /a html p: deny train"],
+        [],
+    ),
     (
         "agents-with-versions",
         f"User-agent: GPTBot/1.0 (x)\n{BLOCK}",
@@ -228,10 +307,20 @@ CASES = [
     ("agents-by-commas", f"User-agent: a, b,c\n{BLOCK}", ["a,b,c /a html p: deny train"], []),
     ("any-beside-names", f"User-agent: a *\n{BLOCK}", [USUAL], ["ait.agent 1:13"]),
     ("wildcard-in-a-name", f"User-agent: *bot\n{BLOCK}", [USUAL], ["ait.agent 1:13"]),
-    ("agent-comment", f"User-agent: a # b\n{BLOCK}", ["a /a html p: deny train"], ["ait.comment 1:15"]),
+    (
+        "agent-comment",
+        f"User-agent: a # b\n{BLOCK}",
+        ["a /a html p: deny train"],
+        ["ait.comment 1:15"],
+    ),
     # AIT-4: paths and file types.
     *[
-        (f"path-{value}", f"User-agent: *\n  Path: {value}\n{ELEMENT}{DISALLOW}", [f"* {read} p: deny train"], findings)
+        (
+            f"path-{value}",
+            f"User-agent: *\n  Path: {value}\n{ELEMENT}{DISALLOW}",
+            [f"* {read} p: deny train"],
+            findings,
+        )
         for value, read, findings in [
             ("/a", "/a -", ["ait.file-type 2:9"]),
             ("/a pdf", "/a -", ["ait.file-type 2:12"]),
@@ -275,9 +364,19 @@ CASES = [
         ["* /a html *: deny train"],
         ["ait.selector 3:14"],
     ),
-    ("element-id", f"User-agent: *\n  Path: /a html\n    Element: #p #q\n{DISALLOW}", ["* /a html #p #q: deny train"], []),
+    (
+        "element-id",
+        f"User-agent: *\n  Path: /a html\n    Element: #p #q\n{DISALLOW}",
+        ["* /a html #p #q: deny train"],
+        [],
+    ),
     # AIT-6: actions.
-    ("unknown-action", f"{HEAD}      Disallow: Train Crop\n", ["* /a html p: deny crop train"], ["ait.action 4:23"]),
+    (
+        "unknown-action",
+        f"{HEAD}      Disallow: Train Crop\n",
+        ["* /a html p: deny crop train"],
+        ["ait.action 4:23"],
+    ),
     (
         "other-spelling",
         f"{HEAD}      Disallow: summarise ANALYSE\n",
@@ -285,10 +384,20 @@ CASES = [
         ["ait.action 4:17", "ait.action 4:27"],
     ),
     ("all", f"{HEAD}      Disallow: All\n", ["* /a html p: deny *"], ["ait.action 4:17"]),
-    ("commas", f"{HEAD}      Disallow: Train, Cite;Clip\n", ["* /a html p: deny cite clip train"], []),
+    (
+        "commas",
+        f"{HEAD}      Disallow: Train, Cite;Clip\n",
+        ["* /a html p: deny cite clip train"],
+        [],
+    ),
     # What is no part of a name; what is permitted has to be a name.
     *[
-        (f"odd-action-{value}", f"{HEAD}      Disallow: {value}\n", [f"* /a html p: deny {read}"], findings)
+        (
+            f"odd-action-{value}",
+            f"{HEAD}      Disallow: {value}\n",
+            [f"* /a html p: deny {read}"],
+            findings,
+        )
         for value, read, findings in [
             ("'Train' [Cite]", "cite train", ["ait.action 4:17", "ait.action 4:25"]),
             ("\u201cTrain\u201d (Cite).", "cite train", ["ait.action 4:17", "ait.action 4:29"]),
@@ -299,7 +408,12 @@ CASES = [
             ("Do-it", "do-it", ["ait.action 4:17"]),
         ]
     ],
-    ("no-name", f"{HEAD}      Disallow: - ()\n", [], ["ait.action 4:17", "ait.action 4:19", "ait.empty 4:17"]),
+    (
+        "no-name",
+        f"{HEAD}      Disallow: - ()\n",
+        [],
+        ["ait.action 4:17", "ait.action 4:19", "ait.empty 4:17"],
+    ),
     (
         "odd-guide",
         f"{HEAD}      Guide: 'Train' Clip/Cite **\n",
@@ -307,9 +421,19 @@ CASES = [
         ["ait.action 4:14", "ait.action 4:22", "ait.action 4:32", "ait.empty 4:0"],
     ),
     ("action-comment", f"{HEAD}      Disallow: Train # Cite\n", [USUAL], ["ait.comment 4:23"]),
-    ("no-action", f"{HEAD}      Disallow:\n      Guide: # none\n", [], ["ait.empty 4:16", "ait.comment 5:14", "ait.empty 5:14"]),
+    (
+        "no-action",
+        f"{HEAD}      Disallow:\n      Guide: # none\n",
+        [],
+        ["ait.empty 4:16", "ait.comment 5:14", "ait.empty 5:14"],
+    ),
     # AIT-8: guides.
-    ("guide-alone", f"{HEAD}      Guide: Cite\n{DISALLOW}", ["* /a html p: guide cite", USUAL], ["ait.empty 4:0"]),
+    (
+        "guide-alone",
+        f"{HEAD}      Guide: Cite\n{DISALLOW}",
+        ["* /a html p: guide cite", USUAL],
+        ["ait.empty 4:0"],
+    ),
     (
         "guidelines",
         f"{HEAD}      Guide: Cite\n        Guideline: a\n        Lang: en_GB\n        Guideline: b\n        Guideline: c\n"
@@ -337,8 +461,14 @@ CASES = [
 ]
 
 
-@pytest.mark.requirement("AIT-1", "AIT-2", "AIT-3", "AIT-4", "AIT-5", "AIT-6", "AIT-8", "AIT-12", "AIT-13", "AIT-14")
-@pytest.mark.parametrize(("text", "rules", "findings"), one_in(3, [case[1:] for case in CASES]), ids=[case[0] for case in CASES])
+@pytest.mark.requirement(
+    "AIT-1", "AIT-2", "AIT-3", "AIT-4", "AIT-5", "AIT-6", "AIT-8", "AIT-12", "AIT-13", "AIT-14"
+)
+@pytest.mark.parametrize(
+    ("text", "rules", "findings"),
+    one_in(3, [case[1:] for case in CASES]),
+    ids=[case[0] for case in CASES],
+)
 def test_reading(text: str, rules: list[str], findings: list[str]) -> None:
     assert said(text) == (rules, findings)
 
@@ -394,10 +524,16 @@ def test_lines_that_share_a_block_cost_little_each(monkeypatch: pytest.MonkeyPat
     agents = "User-agent: a\n" * 50 + "User-agent: b a\n" * 50
     paths = "".join(f"  Path: /{number} html\n" for number in range(50)) + "  Path: /x json\n"
     rules, _ = said(f"{agents}{paths}" + f"{ELEMENT}{DISALLOW}" * 50)
-    assert (len(rules), rules[0], rules[-1]) == (51 * 50, "a,b /0 html p: deny train", "a,b /x json p: deny train")
+    assert (len(rules), rules[0], rules[-1]) == (
+        51 * 50,
+        "a,b /0 html p: deny train",
+        "a,b /x json p: deny train",
+    )
     assert [*map(id, file_types)] == [id(file_types[0])] * 50
     assert file_types[0] == {"html", "json"}
-    assert len(joined) == 101  # each line has its own names, and one of them others than those before it
+    assert (
+        len(joined) == 101
+    )  # each line has its own names, and one of them others than those before it
 
 
 NAMES = " ".join(f"n{number}" for number in range(MAX_NAMES + 1))
@@ -417,7 +553,12 @@ LIMITS = [
         ["* /a html *: deny train"],
         ["ait.limit 3:14"],
     ),
-    ("actions-long", f"{HEAD}      Disallow: {LONG} Train\n", ["* /a html p: deny *"], ["ait.action 4:17", "ait.limit 4:17"]),
+    (
+        "actions-long",
+        f"{HEAD}      Disallow: {LONG} Train\n",
+        ["* /a html p: deny *"],
+        ["ait.action 4:17", "ait.limit 4:17"],
+    ),
     (
         "guideline",
         f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: {LONG}y\n",
@@ -434,7 +575,9 @@ LIMITS = [
 
 
 @pytest.mark.requirement("SEC-1")
-@pytest.mark.parametrize(("text", "rules", "findings"), [case[1:] for case in LIMITS], ids=[case[0] for case in LIMITS])
+@pytest.mark.parametrize(
+    ("text", "rules", "findings"), [case[1:] for case in LIMITS], ids=[case[0] for case in LIMITS]
+)
 def test_what_is_too_long_covers_more(text: str, rules: list[str], findings: list[str]) -> None:
     assert said(text) == (rules, findings)
 
@@ -442,7 +585,10 @@ def test_what_is_too_long_covers_more(text: str, rules: list[str], findings: lis
 @pytest.mark.requirement("SEC-1")
 def test_beyond_the_limit_too_many_actions_are_all() -> None:
     many = f"User-agent: a\n  Path: /a html\n{ELEMENT}" + DISALLOW * MAX_RULES
-    halves = [f"      Disallow: {' '.join(f'{half}{number}' for number in range(MAX_NAMES))}\n" for half in "ab"]
+    halves = [
+        f"      Disallow: {' '.join(f'{half}{number}' for number in range(MAX_NAMES))}\n"
+        for half in "ab"
+    ]
     assert said(many + "".join(halves))[0][MAX_RULES:] == ["* / - *: deny *"]
 
 
@@ -454,5 +600,10 @@ def test_too_many_actions_are_all() -> None:
 
 @pytest.mark.requirement("AIT-12", "SEC-4")
 def test_findings_show_the_place_and_nothing_that_hides() -> None:
-    (finding,) = parse(f"{HEAD}{DISALLOW}      Di\u202esallow: Cite\n".encode(), url="https://example.com/ai.txt").findings
-    assert str(finding) == "https://example.com/ai.txt:5:7: ait.keyword: `Di\ufffdsallow` is no keyword"
+    (finding,) = parse(
+        f"{HEAD}{DISALLOW}      Di\u202esallow: Cite\n".encode(), url="https://example.com/ai.txt"
+    ).findings
+    assert (
+        str(finding)
+        == "https://example.com/ai.txt:5:7: ait.keyword: `Di\ufffdsallow` is no keyword"
+    )

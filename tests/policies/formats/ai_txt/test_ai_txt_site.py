@@ -20,16 +20,27 @@ def agent(*uses: str, **others: object) -> Agent:
     return Agent("examplebot", uses=uses or USES, **({"defaults": DEFAULTS} | others))  # type: ignore[arg-type]
 
 
-def page_of(ai: str, *, url: str = URL, media_type: bytes = HTML[1], who: Agent | None = None) -> Page:
+def page_of(
+    ai: str, *, url: str = URL, media_type: bytes = HTML[1], who: Agent | None = None
+) -> Page:
     site = Site.from_files(ORIGIN, {"/ai.txt": ai.encode()})
     return site.page(who or agent(), url, headers=[(b"Content-Type", media_type)], body=BODY)
 
 
 def refusals(page: Page) -> dict[str, tuple[str, int]]:
     """Use -> the rule that refuses it, and its line."""
-    denied = {use: page.uses[use] for use in (*USES, "crawl", "follow") if page.uses[use].verdict is Verdict.DENY}
-    assert all(decision.stated and decision.reasons[0].source.url == AI_URL for decision in denied.values())
-    return {use: (decision.reasons[0].rule, decision.reasons[0].source.line) for use, decision in denied.items()}
+    denied = {
+        use: page.uses[use]
+        for use in (*USES, "crawl", "follow")
+        if page.uses[use].verdict is Verdict.DENY
+    }
+    assert all(
+        decision.stated and decision.reasons[0].source.url == AI_URL for decision in denied.values()
+    )
+    return {
+        use: (decision.reasons[0].rule, decision.reasons[0].source.line)
+        for use, decision in denied.items()
+    }
 
 
 def block(element: str, actions: str, path: str = "/news/ html") -> str:
@@ -59,8 +70,12 @@ def test_rules_about_the_whole_document_refuse_uses(ai: str, refused: set[str]) 
 
 
 @pytest.mark.requirement("AIT-16", "MEET-3", "MEET-4")
-@pytest.mark.parametrize(("actions", "refused"), [("*", True), (" ".join(ACTIONS), False), ("Train *", True)])
-def test_every_action_refuses_to_preserve_and_all_of_them_by_name_do_not(actions: str, refused: bool) -> None:
+@pytest.mark.parametrize(
+    ("actions", "refused"), [("*", True), (" ".join(ACTIONS), False), ("Train *", True)]
+)
+def test_every_action_refuses_to_preserve_and_all_of_them_by_name_do_not(
+    actions: str, refused: bool
+) -> None:
     page = page_of(block("*", actions))
     for use in ("preserve", "a-use-of-nobody"):
         assert page.uses[use].stated is refused
@@ -70,13 +85,17 @@ def test_every_action_refuses_to_preserve_and_all_of_them_by_name_do_not(actions
 
 
 @pytest.mark.requirement("AIT-13", "MEET-3")
-@pytest.mark.parametrize("element", ["p:has(", "p!", "p::first-line a", "html", ":root", "p" * 3000, "p[x"])
+@pytest.mark.parametrize(
+    "element", ["p:has(", "p!", "p::first-line a", "html", ":root", "p" * 3000, "p[x"]
+)
 def test_what_cannot_be_told_is_the_whole_document(element: str) -> None:
     page = page_of(block(element, "Train"))
     assert refusals(page) == {"train": ("ait.disallow", 4)}
     assert [one.is_whole for one in page.elements] == [True]
     expected = [] if element in ("html", ":root") else [("ait.selector", 4)]
-    assert [(finding.rule, finding.line) for finding in page.findings if finding.rule == "ait.selector"] == expected
+    assert [
+        (finding.rule, finding.line) for finding in page.findings if finding.rule == "ait.selector"
+    ] == expected
     assert all(finding.url == AI_URL for finding in page.findings if finding.rule == "ait.selector")
     assert page.redacted(["train"]) == b""
 
@@ -85,12 +104,17 @@ def test_what_cannot_be_told_is_the_whole_document(element: str) -> None:
 def test_what_is_left_out_of_a_selector_is_a_finding() -> None:
     page = page_of(block("p:hover", "Train"))
     assert [(one.selector, one.is_whole) for one in page.elements] == [("p:hover", False)]
-    assert [one.message for one in page.findings if one.rule == "ait.selector"] == ["`p:hover` is read without :hover"]
+    assert [one.message for one in page.findings if one.rule == "ait.selector"] == [
+        "`p:hover` is read without :hover"
+    ]
     assert b"<p" not in page.redacted(["train"])
 
 
 def guide(element: str, actions: str) -> str:
-    return block(element, "Cite") + f"      Guide: {actions}\n        Lang: en\n        Guideline: Go ahead.\n"
+    return (
+        block(element, "Cite")
+        + f"      Guide: {actions}\n        Lang: en\n        Guideline: Go ahead.\n"
+    )
 
 
 @pytest.mark.requirement("AIT-8", "AIT-9")
@@ -112,7 +136,9 @@ def guide(element: str, actions: str) -> str:
 def test_a_guide_of_the_whole_document_is_a_stated_permission(ai: str, permitted: set[str]) -> None:
     uses = {*map(str.lower, ACTIONS), "train-ai", "search", "crawl"}
     page = page_of(ai, who=agent(*sorted(uses), defaults={}))
-    stated = {use for use in uses if page.uses[use].stated and page.uses[use].verdict is Verdict.ALLOW} - {"crawl"}
+    stated = {
+        use for use in uses if page.uses[use].stated and page.uses[use].verdict is Verdict.ALLOW
+    } - {"crawl"}
     assert stated == permitted
     for use in permitted:
         assert {reason.rule for reason in page.uses[use].reasons} == {"ait.guide"}
@@ -125,10 +151,19 @@ def test_a_guide_of_the_whole_document_is_a_stated_permission(ai: str, permitted
 @pytest.mark.requirement("AIT-8", "MEET-3")
 def test_a_guide_lifts_no_refusal_of_another_source() -> None:
     site = Site.from_files(
-        ORIGIN, {"/ai.txt": guide("*", "*").encode(), "/robots.txt": b"User-agent: *\nContent-Usage: train-ai=n\n"}
+        ORIGIN,
+        {
+            "/ai.txt": guide("*", "*").encode(),
+            "/robots.txt": b"User-agent: *\nContent-Usage: train-ai=n\n",
+        },
     )
-    page = site.page(agent("train", "summarize", "train-ai", defaults={}), URL, headers=[HTML], body=BODY)
-    assert [(page.uses[use].verdict, page.uses[use].stated) for use in ("train", "train-ai", "summarize")] == [
+    page = site.page(
+        agent("train", "summarize", "train-ai", defaults={}), URL, headers=[HTML], body=BODY
+    )
+    assert [
+        (page.uses[use].verdict, page.uses[use].stated)
+        for use in ("train", "train-ai", "summarize")
+    ] == [
         (Verdict.DENY, True),
         (Verdict.DENY, True),
         (Verdict.ALLOW, True),
@@ -157,7 +192,9 @@ def test_all_sources_are_heard() -> None:
 
 @pytest.mark.requirement("AIT-9", "MEET-5")
 def test_an_arrangement_comes_before_what_a_site_states() -> None:
-    licence = agent(arrangements=(Arrangement("example.com", uses=frozenset(("train",)), reference="C-1"),))
+    licence = agent(
+        arrangements=(Arrangement("example.com", uses=frozenset(("train",)), reference="C-1"),)
+    )
     page = page_of(block("*", "*") + "    Element: .q\n      Disallow: *\n", who=licence)
     assert refusals(page).keys() == {"index", "search"}
     assert page.refusable(USES) == ("search", "index")
@@ -171,9 +208,16 @@ def test_an_arrangement_comes_before_what_a_site_states() -> None:
 
 @pytest.mark.requirement("AIT-5", "MEET-5")
 def test_the_elements_of_a_page() -> None:
-    page = page_of(block(".q", "Train") + "    Element: *\n      Disallow: Clip\n    Element: .none\n      Disallow: *\n")
+    page = page_of(
+        block(".q", "Train")
+        + "    Element: *\n      Disallow: Clip\n    Element: .none\n      Disallow: *\n"
+    )
     part, whole = page.elements
-    assert (part.selector, part.is_whole, [node.text for node in part.nodes]) == (".q", False, ["quoted"])
+    assert (part.selector, part.is_whole, [node.text for node in part.nodes]) == (
+        ".q",
+        False,
+        ["quoted"],
+    )
     assert part.deny == {"train"}
     assert page.element_rules is not None
     assert [page.element_rules.text[start:end] for start, end in part.spans] == ["quoted"]
@@ -201,9 +245,9 @@ def test_a_site_that_refuses_everything_everywhere(ai: str, is_refused: bool) ->
     decision = site.unusable(agent())
     assert (decision is not None) is is_refused
     if decision is not None:
-        assert [(reason.rule, reason.source.url, reason.source.line) for reason in decision.reasons] == [
-            ("ait.disallow", AI_URL, 4)
-        ]
+        assert [
+            (reason.rule, reason.source.url, reason.source.line) for reason in decision.reasons
+        ] == [("ait.disallow", AI_URL, 4)]
     assert site.unusable(agent("train", "crawl")) is None
     licence = Arrangement("example.com", uses=frozenset(("train",)), reference="C-1")
     assert site.unusable(agent(arrangements=(licence,))) is None
@@ -211,9 +255,17 @@ def test_a_site_that_refuses_everything_everywhere(ai: str, is_refused: bool) ->
 
 @pytest.mark.requirement("AIT-5", "MEET-3")
 def test_two_files_together_refuse_everything() -> None:
-    files = {"/robots.txt": b"User-agent: *\nContent-Usage: search=n\n", "/ai.txt": block("*", "Train Index", "/").encode()}
+    files = {
+        "/robots.txt": b"User-agent: *\nContent-Usage: search=n\n",
+        "/ai.txt": block("*", "Train Index", "/").encode(),
+    }
     assert Site.from_files(ORIGIN, files).unusable(agent("train", "search")) is not None
-    assert Site.from_files(ORIGIN, {"/robots.txt": files["/robots.txt"]}).unusable(agent("train", "search")) is None
+    assert (
+        Site.from_files(ORIGIN, {"/robots.txt": files["/robots.txt"]}).unusable(
+            agent("train", "search")
+        )
+        is None
+    )
 
 
 SPAWNING = "User-Agent: *\nDisallow: *.jpg\nDisallow: /drafts/\nAllow: /drafts/logo.jpg\n"
@@ -265,12 +317,17 @@ def test_a_site_that_refuses_all_training_everywhere(ai: str, is_refused: bool) 
     decision = site.unusable(agent("train"))
     assert (decision is not None) is is_refused
     if decision is not None:
-        assert (decision.reasons[0].rule, decision.reasons[0].source.line) == ("spawning.disallow", 2)
+        assert (decision.reasons[0].rule, decision.reasons[0].source.line) == (
+            "spawning.disallow",
+            2,
+        )
     assert site.unusable(agent("train", "search")) is None
 
 
 @pytest.mark.requirement("SPAWN-1", "AIT-15")
-@pytest.mark.parametrize("ai", ["", "<!doctype html><p>Not here</p>", "We like AI.\nTrain on it.\n", "hello: world\n"])
+@pytest.mark.parametrize(
+    "ai", ["", "<!doctype html><p>Not here</p>", "We like AI.\nTrain on it.\n", "hello: world\n"]
+)
 def test_other_files_of_that_name_state_nothing(ai: str) -> None:
     page = page_of(ai)
     assert refusals(page) == {}

@@ -25,7 +25,11 @@ def lines(text: str, *targets: str, token: str = "ours") -> list[int]:
 @pytest.mark.parametrize(
     ("pattern", "refused", "left"),
     [
-        ("*.h", ["/a.h", "/b/a.H", "/a.h?x=.c", "/a.c.h", "/a%2Eh"], ["/a.html", "/a.h/", "/ah", "/a?b.h", "/h"]),
+        (
+            "*.h",
+            ["/a.h", "/b/a.H", "/a.h?x=.c", "/a.c.h", "/a%2Eh"],
+            ["/a.html", "/a.h/", "/ah", "/a?b.h", "/h"],
+        ),
         ("*.tar.gz", ["/a.tar.gz"], ["/a.gz", "/tar.gz/a"]),
         ("*.JPG$", ["/a.jpg"], ["/a.jpgx"]),
         (".jpg", ["/a.jpg"], ["/jpg"]),
@@ -81,7 +85,9 @@ def test_odd_spaces_are_reported_and_permit_nothing() -> None:
         ("Disallow: *\nAllow: *.jpg *.png", "/a.jpg", 2),
     ],
 )
-def test_the_longest_pattern_decides_and_a_refusal_on_a_tie(rules: str, target: str, line: int) -> None:
+def test_the_longest_pattern_decides_and_a_refusal_on_a_tie(
+    rules: str, target: str, line: int
+) -> None:
     assert lines(f"User-Agent: *\n{rules}\n", target) == [line]
 
 
@@ -108,7 +114,11 @@ Disallow: *.d
 def test_a_statement_is_about_training_and_names_its_line() -> None:
     read = spawning(b"User-Agent: *\n  disallow: *.jpg # all\n", url="https://example.com/ai.txt")
     (statement,) = read.for_agent("ours").statements("/a.jpg")
-    assert (statement.term, statement.verdict, statement.rule) == ("spawning:train", Verdict.DENY, "spawning.disallow")
+    assert (statement.term, statement.verdict, statement.rule) == (
+        "spawning:train",
+        Verdict.DENY,
+        "spawning.disallow",
+    )
     assert statement.rule in RULES
     assert statement.location == ("body", 2, "disallow: *.jpg # all", "https://example.com/ai.txt")
 
@@ -124,7 +134,12 @@ def test_a_statement_is_about_training_and_names_its_line() -> None:
 )
 def test_odd_values_are_reported(line: str, message: str) -> None:
     (finding,) = spawning(f"User-agent: *\n{line}\n".encode(), url="u").findings
-    assert (finding.rule, finding.line, finding.url, finding.message) == ("spawning.pattern", 2, "u", message)
+    assert (finding.rule, finding.line, finding.url, finding.message) == (
+        "spawning.pattern",
+        2,
+        "u",
+        message,
+    )
 
 
 @pytest.mark.requirement("SPAWN-2", "SEC-1")
@@ -139,15 +154,25 @@ def test_what_is_not_read_refuses_everything() -> None:
 
 @pytest.mark.requirement("SEC-1")
 @given(
-    st.lists(st.sampled_from([*b"User-agent: *|Disallow: |Allow: |*.jpg|/|\n|\r| |Path: /|a|\xff|,|$|#".split(b"|")]))
+    st.lists(
+        st.sampled_from(
+            [*b"User-agent: *|Disallow: |Allow: |*.jpg|/|\n|\r| |Path: /|a|\xff|,|$|#".split(b"|")]
+        )
+    )
     .map(b"".join)
     .map(lambda text: b"User-agent: *\nAllow: /\n" + text)
     | st.binary(),
     st.text(),
     st.booleans(),
 )
-def test_it_never_raises_and_a_refusal_more_never_permits(text: bytes, target: str, cut: bool) -> None:
-    before = spawning(text, cut=cut).for_agent("ours").statements("/" + target.encode("utf-8", "replace").decode())
+def test_it_never_raises_and_a_refusal_more_never_permits(
+    text: bytes, target: str, cut: bool
+) -> None:
+    before = (
+        spawning(text, cut=cut)
+        .for_agent("ours")
+        .statements("/" + target.encode("utf-8", "replace").decode())
+    )
     after = (
         spawning(b"Disallow: *.zzz\n" + text, cut=cut)
         .for_agent("ours")

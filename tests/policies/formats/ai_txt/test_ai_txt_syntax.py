@@ -7,7 +7,13 @@ from typing import NamedTuple
 import pytest
 
 from comity.policies import Verdict
-from comity.policies.answers.element_rule import ACTIONS, ElementRule, Guideline, display_names, of_action
+from comity.policies.answers.element_rule import (
+    ACTIONS,
+    ElementRule,
+    Guideline,
+    display_names,
+    of_action,
+)
 from comity.policies.formats.ai_txt import AiTxt, parse
 from tests.selection import one_in
 
@@ -52,7 +58,12 @@ CASES = [
     # Figure 3: the file, and comments.
     Case("3-empty", "", (), ()),
     Case("3-comments-alone", "# a\n\n  # b", (), ()),
-    Case("3-comments-between", f"# a\n{HEAD}# b: c\n      # Disallow: Cite\n      Disallow: Train\n", (rule("train"),), (7,)),
+    Case(
+        "3-comments-between",
+        f"# a\n{HEAD}# b: c\n      # Disallow: Cite\n      Disallow: Train\n",
+        (rule("train"),),
+        (7,),
+    ),
     Case(
         "3-two-blocks",
         f"User-agent: a\n{END}User-agent: b\n{END}",
@@ -116,7 +127,11 @@ CASES = [
     Case(
         "6-disallow-and-guide",
         f"{HEAD}      Disallow: Train\n      Guide: Cite\n        Lang: en\n        Guideline: By name.\n      Disallow: Clip\n",
-        (rule("train"), rule("cite", verdict=None, guidelines=(Guideline("en", "By name."),)), rule("clip")),
+        (
+            rule("train"),
+            rule("cite", verdict=None, guidelines=(Guideline("en", "By name."),)),
+            rule("clip"),
+        ),
         (4, 5, 8),
     ),
     # Figure 7: the guide block.
@@ -128,7 +143,10 @@ CASES = [
             rule(
                 "summarize translate",
                 verdict=None,
-                guidelines=(Guideline("en-US", "Keep # 1: all."), Guideline("de", "Behalte „alles“.")),
+                guidelines=(
+                    Guideline("en-US", "Keep # 1: all."),
+                    Guideline("de", "Behalte „alles“."),
+                ),
             ),
         ),
         (4,),
@@ -143,7 +161,12 @@ CASES = [
     Case("8-one", f"{HEAD}      Disallow: Train\n", (rule("train"),), (4,)),
     Case("8-several", f"{HEAD}      Disallow: Train Cite\n", (rule("train cite"),), (4,)),
     Case("8-all", f"{HEAD}      Disallow: *\n", (rule("*"),), (4,)),
-    Case("8-two-blocks", f"{HEAD}      Disallow: Train\n      Disallow: Cite\n", (rule("train"), rule("cite")), (4, 5)),
+    Case(
+        "8-two-blocks",
+        f"{HEAD}      Disallow: Train\n      Disallow: Cite\n",
+        (rule("train"), rule("cite")),
+        (4, 5),
+    ),
 ]
 
 
@@ -152,7 +175,9 @@ CASES = [
 def test_what_is_written_as_the_figures_ask_is_read_without_a_finding(case: Case) -> None:
     for indentation in ("  ", "    ", "\t"):
         lines = [(line, line.lstrip(" ")) for line in case.text.split("\n")]
-        text = "\n".join(indentation * ((len(line) - len(rest)) // 2) + rest for line, rest in lines)
+        text = "\n".join(
+            indentation * ((len(line) - len(rest)) // 2) + rest for line, rest in lines
+        )
         read = parse(text.encode())
         assert read.rules == case.rules, text
         assert tuple(one.line for one in read.rules) == case.lines, text
@@ -165,7 +190,11 @@ def test_every_action_can_be_disallowed(action: str) -> None:
     for spelling in (action, action.lower(), action.upper()):
         read = parse(f"{HEAD}      Disallow: {spelling}\n".encode())
         (one,) = read.rules
-        assert (one.actions, display_names(one.actions), one.verdict) == (frozenset((action.lower(),)), (action,), Verdict.DENY)
+        assert (one.actions, display_names(one.actions), one.verdict) == (
+            frozenset((action.lower(),)),
+            (action,),
+            Verdict.DENY,
+        )
         assert found(read) == []
         assert [other for other in ACTIONS if one.speaks_of(other)] == [action]
 
@@ -223,7 +252,9 @@ User-agent: GPTBot other
     ]
     for target, token, media_type, lines in asked:
         assert [one.line for one in read.rules_for(target, token, media_type)] == lines, target
-        assert read.for_agent(token).rules_for(target, media_type) == read.rules_for(target, token, media_type)
+        assert read.for_agent(token).rules_for(target, media_type) == read.rules_for(
+            target, token, media_type
+        )
 
 
 @pytest.mark.requirement("AIT-4")
@@ -232,7 +263,11 @@ User-agent: GPTBot other
     [
         ("/", ["/", "/a", "/a/b?c"], []),
         ("/a/", ["/a/", "/a/b", "/a/b/c?d", "/%61/"], ["/a", "/A/b", "/ab/", "/b?/a/"]),
-        ("/a", ["/a", "/a?b", "/a/", "/a/b", "/%61", "/a%2Fb"], ["/ab", "/A", "/", "/a.html", "/b/a"]),
+        (
+            "/a",
+            ["/a", "/a?b", "/a/", "/a/b", "/%61", "/a%2Fb"],
+            ["/ab", "/A", "/", "/a.html", "/b/a"],
+        ),
         ("/é", ["/%c3%a9", "/%C3%A9/x"], ["/e", "/%c3%aa"]),
         ("/a%2fb", ["/a%2Fb", "/a%2fb/c"], ["/a/b"]),
         ("/x*y", ["/xy", "/x/a/yz?b"], ["/x", "/x?y"]),
@@ -240,7 +275,9 @@ User-agent: GPTBot other
     ],
 )
 def test_what_a_path_covers(path: str, covers: list[str], leaves: list[str]) -> None:
-    rules = parse(f"User-agent: *\n  Path: {path} html\n    Element: *\n      Disallow: *\n".encode()).for_agent("a")
+    rules = parse(
+        f"User-agent: *\n  Path: {path} html\n    Element: *\n      Disallow: *\n".encode()
+    ).for_agent("a")
     assert [target for target in covers + leaves if rules.rules_for(target, "text/html")] == covers
 
 
@@ -261,7 +298,8 @@ def test_what_a_path_covers(path: str, covers: list[str], leaves: list[str]) -> 
 )
 def test_which_file_type_a_resource_is_of(media_type: str, types: str) -> None:
     text = "User-agent: *\n" + "".join(
-        f"  Path: / {kind}\n    Element: a\n      Disallow: Train\n" for kind in ("html", "json", "xml", "")
+        f"  Path: / {kind}\n    Element: a\n      Disallow: Train\n"
+        for kind in ("html", "json", "xml", "")
     )
     rules = parse(text.encode()).rules_for("/", "a", media_type)
     assert [one.file_type for one in rules] == [*types.split(), ""]

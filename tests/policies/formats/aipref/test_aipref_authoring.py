@@ -18,13 +18,18 @@ CHECK = AUTHORING.check_site
 
 
 def test_every_line_is_a_directive() -> None:
-    assert {directive.name.lower() for directive in AUTHORING.directives} == set(FORMAT.robots_lines)
+    assert {directive.name.lower() for directive in AUTHORING.directives} == set(
+        FORMAT.robots_lines
+    )
     assert all(directive.spec and directive.summary for directive in AUTHORING.directives)
 
 
 @pytest.mark.parametrize(
     ("kind", "vocabulary", "read"),
-    [("preference", "aipref", content_usage.read), ("short-preference", "usage", short_strings.read)],
+    [
+        ("preference", "aipref", content_usage.read),
+        ("short-preference", "usage", short_strings.read),
+    ],
 )
 def test_every_label_is_offered_both_ways(kind: str, vocabulary: str, read: object) -> None:
     assert any(kind in directive.value.split() for directive in AUTHORING.directives)
@@ -36,7 +41,11 @@ def test_every_label_is_offered_both_ways(kind: str, vocabulary: str, read: obje
 
 
 def found(text: str) -> list[Finding]:
-    files = SiteFiles("https://example.com", {URL: Fetched(status=200, body=text.encode())}, robots_lines=ROBOTS_LINES)
+    files = SiteFiles(
+        "https://example.com",
+        {URL: Fetched(status=200, body=text.encode())},
+        robots_lines=ROBOTS_LINES,
+    )
     assert CHECK
     return list(CHECK(files))
 
@@ -52,12 +61,16 @@ SAID: dict[str, list[tuple[int, int, str]]] = {
     f"{ANY}Usage: ai=y, tdm=y, ai=n\nAllow: /": [(2, 8, "usage.contradiction")],
     f"{ANY}Usage: ai=y\nUsage: ai=n\nAllow: /": [(2, 8, "usage.contradiction")],
     f"{ANY}Usage: ai=y\nAllow: /\nUser-agent: foo\nUsage: ai=n\nAllow: /": [],
-    "User-agent: foo\nUsage: ai=y\nAllow: /\nUser-agent: foo\nUsage-Pref: ai=n\nAllow: /": [(2, 8, "usage.contradiction")],
+    "User-agent: foo\nUsage: ai=y\nAllow: /\nUser-agent: foo\nUsage-Pref: ai=n\nAllow: /": [
+        (2, 8, "usage.contradiction")
+    ],
     f"Usage: ai=n\n{ANY}Usage: ai=y\nAllow: /": [(3, 8, "usage.contradiction")],
     f"{ANY}Content-Usage: train-ai=n, search=y\nAllow: /": [],
     f"{ANY}Content-Usage: train_ai=n\nAllow: /": [(2, 16, "content-usage.unknown")],
     f"{ANY}Content-Usage: train-ai=n, train-ai=y\nAllow: /": [(2, 16, "content-usage.repeated")],
-    f"{ANY}Content-Usage: /a search=n\nContent-Usage: /a search=y\nAllow: /": [(3, 19, "content-usage.contradiction")],
+    f"{ANY}Content-Usage: /a search=n\nContent-Usage: /a search=y\nAllow: /": [
+        (3, 19, "content-usage.contradiction")
+    ],
     f"{ANY}Content-Usage: /a search=n\nContent-Usage: /b search=y\nAllow: /": [],
     f'{ANY}Content-Usage: search=y;a="n, search=n"\nAllow: /': [],
     f"{ANY}Content-Usage: no dictionary, search=y, search=n\nAllow: /": [],

@@ -29,7 +29,11 @@ Said = dict[str, str]
 
 
 def verdicts(said: dict[str, Verdict] | None) -> Said | None:
-    return None if said is None else {label: "y" if verdict is ALLOW else "n" for label, verdict in said.items()}
+    return (
+        None
+        if said is None
+        else {label: "y" if verdict is ALLOW else "n" for label, verdict in said.items()}
+    )
 
 
 def of(statements: tuple[Statement, ...], vocabulary: str = "aipref") -> Said:
@@ -51,7 +55,9 @@ def of(statements: tuple[Statement, ...], vocabulary: str = "aipref") -> Said:
 
 def rules(body: bytes, token: str = "examplebot") -> Rules:
     parsed = robots.parse(body)
-    return Rules(extension_lines(parsed, ROBOTS_LINES), parsed, token, url="https://example.com/robots.txt")
+    return Rules(
+        extension_lines(parsed, ROBOTS_LINES), parsed, token, url="https://example.com/robots.txt"
+    )
 
 
 def names(findings: Findings | tuple[object, ...]) -> list[str]:
@@ -116,7 +122,9 @@ def by_each(values: list[bytes], said: Said) -> tuple[list[bytes], Said, Said, S
     return values, said, said, said
 
 
-FIELDS: list[tuple[list[bytes], Said, Said, Said]] = [  # values; by the dictionary reader, by that of the strings, by both
+FIELDS: list[
+    tuple[list[bytes], Said, Said, Said]
+] = [  # values; by the dictionary reader, by that of the strings, by both
     ([b""], {}, {}, {}),
     by_each([b"train-ai=y, search=n"], {"train-ai": "y", "search": "n"}),
     by_each([b"train-ai=y", b"search=n"], {"train-ai": "y", "search": "n"}),
@@ -127,7 +135,12 @@ FIELDS: list[tuple[list[bytes], Said, Said, Said]] = [  # values; by the diction
     ([b"ai=n, ai"], {}, {"ai": "n"}, {"ai": "n"}),
     by_each([b"train-ai;allow=n, train-ai=y"], {"train-ai": "y"}),
     ([b"ai=y;x=1, tdm=n;x=1"], {"ai": "y", "tdm": "n"}, {}, {"tdm": "n"}),
-    ([b'train-ai=y, train-ai, search=n, search="n"'], {}, {"train-ai": "y", "search": "n"}, {"search": "n"}),
+    (
+        [b'train-ai=y, train-ai, search=n, search="n"'],
+        {},
+        {"train-ai": "y", "search": "n"},
+        {"search": "n"},
+    ),
     ([b"train-ai=n,"], {}, {"train-ai": "n"}, {"train-ai": "n"}),
     ([b"train-ai=y,"], {}, {}, {}),
     ([b"train-ai=n", b"Search=y"], {}, {"train-ai": "n"}, {"train-ai": "n"}),
@@ -150,10 +163,14 @@ def test_fields(values: list[bytes], dictionary: Said, strings: Said, both: Said
 
 @pytest.mark.requirement("PREF-6", "WHY-1", "SEC-4")
 def test_findings_and_places_of_fields() -> None:
-    statements, findings = content_usage.field([b"ai-train=no", b'train-ai=n;x="\x7f"'], url="https://example.com/")
+    statements, findings = content_usage.field(
+        [b"ai-train=no", b'train-ai=n;x="\x7f"'], url="https://example.com/"
+    )
     assert statements == ()
     assert [(one.rule, one.url) for one in findings] == [(SYNTAX, "https://example.com/")]
-    statements, findings = content_usage.field([b" ai-train=no ", b"train-ai=n"], readers=["aipref"])
+    statements, findings = content_usage.field(
+        [b" ai-train=no ", b"train-ai=n"], readers=["aipref"]
+    )
     place = Location("header Content-Usage", 0, "ai-train=no, train-ai=n")
     assert statements == (Statement("aipref:train-ai", DENY, "content-usage.disallow", place),)
     assert names(findings) == [LABEL]
@@ -161,7 +178,10 @@ def test_findings_and_places_of_fields() -> None:
 
 @pytest.mark.requirement("SEC-1")
 def test_a_field_that_is_too_long_permits_nothing() -> None:
-    for values in ([b"ai=y, tdm=n, " + b"x=y, " * 2000 + b"y=n"], [b"ai=y, tdm=n"] + [b"x=y"] * 3000):
+    for values in (
+        [b"ai=y, tdm=n, " + b"x=y, " * 2000 + b"y=n"],
+        [b"ai=y, tdm=n"] + [b"x=y"] * 3000,
+    ):
         statements, findings = content_usage.field(values)
         assert of(statements, "aipref") == of(statements, "usage") == {"tdm": "n"}
         assert names(findings) == ["content-usage.length"]
@@ -201,12 +221,15 @@ def test_the_example_of_section_robots(token: str, target: str, want: str) -> No
 def test_what_may_not_be_fetched_has_no_preferences() -> None:
     """The second row of table t-example; whatever else the file says holds there too."""
     site = Site.from_files(
-        "https://example.com", {"/robots.txt": EXAMPLE.replace(b"train-ai=n\n", b"train-ai=n\nUsage: search=n\n", 1)}
+        "https://example.com",
+        {"/robots.txt": EXAMPLE.replace(b"train-ai=n\n", b"train-ai=n\nUsage: search=n\n", 1)},
     )
     told = {}
     for path in ("/test", "/never/test", "/ai-ok/test", "/test/../never/", "/never/../test"):
         uses = site.page(Agent("examplebot"), f"https://example.com{path}", body=None).uses
-        told[path] = [(uses[use].verdict is ALLOW, uses[use].stated) for use in ("train-ai", "search")]
+        told[path] = [
+            (uses[use].verdict is ALLOW, uses[use].stated) for use in ("train-ai", "search")
+        ]
     refused = (False, True)
     assert told == {
         "/test": [refused, refused],
@@ -219,9 +242,12 @@ def test_what_may_not_be_fetched_has_no_preferences() -> None:
 
 @pytest.mark.requirement("PREF-2", "PREF-5")
 @pytest.mark.parametrize(
-    ("preference", "body", "stated"), [("n", b"", True), ("n", None, False), ("y", b"", False), ("y", None, False)]
+    ("preference", "body", "stated"),
+    [("n", b"", True), ("n", None, False), ("y", b"", False), ("y", None, False)],
 )
-def test_a_refusal_holds_for_what_is_there_all_the_same(preference: str, body: bytes | None, stated: bool) -> None:
+def test_a_refusal_holds_for_what_is_there_all_the_same(
+    preference: str, body: bytes | None, stated: bool
+) -> None:
     """As in a dataset, from a time when it might be fetched; a permission does not."""
     text = f"User-agent: *\nDisallow: /\nContent-Usage: train-ai={preference}\n"
     site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
@@ -234,7 +260,11 @@ def test_a_refusal_holds_for_what_is_there_all_the_same(preference: str, body: b
 @pytest.mark.requirement("PREF-2", "ACAP-27")
 @pytest.mark.parametrize(
     ("acap", "stated"),
-    [("", False), ("ACAP-crawler: *\nACAP-allow-crawl: /never/\n", True), ("ACAP-crawler: *\nACAP-disallow-crawl: /\n", False)],
+    [
+        ("", False),
+        ("ACAP-crawler: *\nACAP-allow-crawl: /never/\n", True),
+        ("ACAP-crawler: *\nACAP-disallow-crawl: /\n", False),
+    ],
 )
 def test_what_may_be_fetched_after_all_has_them(acap: str, stated: bool) -> None:
     agent = Agent("examplebot", defaults={"train-ai": ALLOW})
@@ -246,11 +276,18 @@ def test_what_may_be_fetched_after_all_has_them(acap: str, stated: bool) -> None
 @pytest.mark.requirement("PREF-2", "PREF-5")
 def test_other_refusals_take_no_preference_away() -> None:
     agent = Agent("examplebot")
-    files = {"/robots.txt": EXAMPLE, "/automation-preferences.txt": b"scope: /\nallowed-methods: POST\n"}
+    files = {
+        "/robots.txt": EXAMPLE,
+        "/automation-preferences.txt": b"scope: /\nallowed-methods: POST\n",
+    }
     site = Site.from_files("https://example.com", files)
     assert site.page(agent, "https://example.com/ai-ok/test", body=None).uses["train-ai"].stated
     before = site.access(agent, "https://example.com/test", method="POST")
-    assert site.page(agent, "https://example.com/never/test", body=None, access=before).uses["train-ai"].stated
+    assert (
+        site.page(agent, "https://example.com/never/test", body=None, access=before)
+        .uses["train-ai"]
+        .stated
+    )
 
 
 ANY, OWN, OTHER = "User-agent: *\n", "User-agent: ExampleBot\n", "User-agent: otherbot\n"
@@ -262,18 +299,32 @@ def test_the_example_of_the_documentation() -> None:
     text = page.split("```")[1].encode()
     parsed = robots.parse(text)
     lines = extension_lines(parsed, ROBOTS_LINES)
-    strings, dictionaries = usage.Lines(lines, parsed, "examplebot"), Rules(lines, parsed, "examplebot")
+    strings, dictionaries = (
+        usage.Lines(lines, parsed, "examplebot"),
+        Rules(lines, parsed, "examplebot"),
+    )
     site = Site.from_files("https://example.com", {"/robots.txt": text})
     table = page.split("```")[2].split("\n\n")[1].splitlines()[2:]
     assert len(table) == 3
     for row in table:
         target, *stated = (cell.strip(" `") for cell in row.strip("|").split("|"))
-        is_fetched = site.access(Agent("examplebot"), f"https://example.com{target}").verdict is ALLOW
-        said = (of(strings.statements(target), "usage"), of(dictionaries.statements(target)) if is_fetched else {})
+        is_fetched = (
+            site.access(Agent("examplebot"), f"https://example.com{target}").verdict is ALLOW
+        )
+        said = (
+            of(strings.statements(target), "usage"),
+            of(dictionaries.statements(target)) if is_fetched else {},
+        )
         assert [", ".join("=".join(one) for one in each.items()) for each in said] == stated
         uses = site.page(Agent("examplebot"), f"https://example.com{target}", body=None).uses
-        assert [reason.rule for reason in uses["train-ai"].reasons if reason.rule.startswith("content-usage")] == (
-            [f"content-usage.{'allow' if stated[1].endswith('y') else 'disallow'}"] if stated[1] else []
+        assert [
+            reason.rule
+            for reason in uses["train-ai"].reasons
+            if reason.rule.startswith("content-usage")
+        ] == (
+            [f"content-usage.{'allow' if stated[1].endswith('y') else 'disallow'}"]
+            if stated[1]
+            else []
         )
 
 
@@ -301,10 +352,20 @@ PATHS: list[tuple[str, str, str, Said]] = [  # lines of the group, target, what 
     ("comma", "/a,b=y train-ai=n", "/a,b=y", {"train-ai": "n"}),
     # The same path: the most restrictive.
     ("same path", "/a train-ai=n\n/a train-ai=y, search=y", "/a", {"train-ai": "n", "search": "y"}),
-    ("same path, order", "/a train-ai=y, search=y\n/a train-ai=n", "/a", {"train-ai": "n", "search": "y"}),
+    (
+        "same path, order",
+        "/a train-ai=y, search=y\n/a train-ai=n",
+        "/a",
+        {"train-ai": "n", "search": "y"},
+    ),
     ("same path, escaped", "/~a train-ai=n\n/%7Ea train-ai=y", "/~a", {"train-ai": "n"}),
     ("no path twice", "train-ai=n\ntrain-ai=y", "/a", {"train-ai": "n"}),
-    ("as long", "/a*c train-ai=n\n/*bc train-ai=y\n/abc search=y", "/abc", {"train-ai": "n", "search": "y"}),
+    (
+        "as long",
+        "/a*c train-ai=n\n/*bc train-ai=y\n/abc search=y",
+        "/abc",
+        {"train-ai": "n", "search": "y"},
+    ),
     # Within one line it is the last.
     ("same key", "/a train-ai=n, train-ai=y", "/a", {"train-ai": "y"}),
     # As if absent.
@@ -316,28 +377,54 @@ PATHS: list[tuple[str, str, str, Said]] = [  # lines of the group, target, what 
 
 
 @pytest.mark.requirement("PREF-2", "PREF-3")
-@pytest.mark.parametrize(("group", "target", "want"), one_in(3, [row[1:] for row in PATHS]), ids=[row[0] for row in PATHS])
+@pytest.mark.parametrize(
+    ("group", "target", "want"),
+    one_in(3, [row[1:] for row in PATHS]),
+    ids=[row[0] for row in PATHS],
+)
 def test_paths(group: str, target: str, want: Said) -> None:
     lines = "".join(f"Content-Usage: {line}\n" for line in group.splitlines())
     assert of(rules((ANY + lines + "Disallow: /x\n").encode()).statements(target)) == want
 
 
 GROUPS: list[tuple[str, str, Said]] = [
-    ("own", OWN + "content-usage: ai=n\nAllow: /\n" + ANY + "Content-Usage: search=n\n", {"ai": "n"}),
+    (
+        "own",
+        OWN + "content-usage: ai=n\nAllow: /\n" + ANY + "Content-Usage: search=n\n",
+        {"ai": "n"},
+    ),
     ("own without", OWN + "Allow: /\n" + ANY + "Content-Usage: ai=n\n", {}),
     ("other", OTHER + "Content-Usage: ai=n\n", {}),
-    ("merged", ANY + "Content-Usage: ai=y\nAllow: /\n" + ANY + "CONTENT-USAGE : ai=n # no\n", {"ai": "n"}),
+    (
+        "merged",
+        ANY + "Content-Usage: ai=y\nAllow: /\n" + ANY + "CONTENT-USAGE : ai=n # no\n",
+        {"ai": "n"},
+    ),
     ("between rules", ANY + "Allow: /\nContent-Usage: ai=n\nDisallow: /x\n", {"ai": "n"}),
     ("before all", "Content-Usage: ai=n, search=y\n" + OWN + "Allow: /\n", {"ai": "n"}),
-    ("before all, beside own", "Content-Usage: ai=n\n" + OWN + "Content-Usage: / ai=y\n", {"ai": "n"}),
+    (
+        "before all, beside own",
+        "Content-Usage: ai=n\n" + OWN + "Content-Usage: / ai=y\n",
+        {"ai": "n"},
+    ),
     ("before all, with a path", "Content-Usage: /b ai=n\n" + OWN + "Allow: /\n", {}),
-    ("before all, no refusal", "Content-Usage: /a ai=y\n" + OWN + "Content-Usage: search=n\n", {"search": "n"}),
-    ("in a record of ACAP", OTHER + "Allow: /\nACAP-crawler: x\nContent-Usage: ai=n, search=y\n", {"ai": "n"}),
+    (
+        "before all, no refusal",
+        "Content-Usage: /a ai=y\n" + OWN + "Content-Usage: search=n\n",
+        {"search": "n"},
+    ),
+    (
+        "in a record of ACAP",
+        OTHER + "Allow: /\nACAP-crawler: x\nContent-Usage: ai=n, search=y\n",
+        {"ai": "n"},
+    ),
 ]
 
 
 @pytest.mark.requirement("PREF-2")
-@pytest.mark.parametrize(("body", "want"), one_in(2, [row[1:] for row in GROUPS]), ids=[row[0] for row in GROUPS])
+@pytest.mark.parametrize(
+    ("body", "want"), one_in(2, [row[1:] for row in GROUPS]), ids=[row[0] for row in GROUPS]
+)
 def test_groups(body: str, want: Said) -> None:
     assert of(rules(body.encode()).statements("/a")) == want
 
@@ -368,18 +455,29 @@ def test_findings_and_places_of_lines() -> None:
         ("content-usage.value", 10),
     ]
     assert {one.term: one.location for one in found.statements("/a")} == {
-        "aipref:ai": Location("body", 1, "Content-Usage: /a ai=n", "https://example.com/robots.txt"),
-        "aipref:search": Location("body", 3, "Content-Usage: /a ai=y, search=n", "https://example.com/robots.txt"),
+        "aipref:ai": Location(
+            "body", 1, "Content-Usage: /a ai=n", "https://example.com/robots.txt"
+        ),
+        "aipref:search": Location(
+            "body", 3, "Content-Usage: /a ai=y, search=n", "https://example.com/robots.txt"
+        ),
     }
     assert rules(b"User-agent: *\nDisallow: /").statements("/") == rules(b"").everywhere() == ()
 
 
 @pytest.mark.requirement("SEC-1")
 def test_a_line_that_is_too_long_permits_nothing() -> None:
-    group = ANY + "Content-Usage: /a ai=n\nContent-Usage: /a/b x=y, tdm=n, " + "y=y, " * MAX_LINE + "z=n\n"
+    group = (
+        ANY
+        + "Content-Usage: /a ai=n\nContent-Usage: /a/b x=y, tdm=n, "
+        + "y=y, " * MAX_LINE
+        + "z=n\n"
+    )
     found = rules(group.encode())
     assert of(found.statements("/a/b")) == {"ai": "n", "tdm": "n"}
-    assert [(finding.rule, finding.line) for finding in found.findings] == [("content-usage.length", 3)]
+    assert [(finding.rule, finding.line) for finding in found.findings] == [
+        ("content-usage.length", 3)
+    ]
     assert of(rules(group.replace("*", "x", 1).encode()).statements("/a/b")) == {}
 
 
@@ -387,15 +485,26 @@ def test_a_line_that_is_too_long_permits_nothing() -> None:
 @pytest.mark.parametrize("readers", [("aipref",), ("usage", "aipref")])
 def test_what_is_cut_within_a_string_refuses(readers: tuple[str, ...]) -> None:
     value = b'ai=n, search=y, x="' + b"a," * MAX_LINE + b'"'
-    assert of(rules(ANY.encode() + b"Content-Usage: /a " + value + b"\n").statements("/a")) == {"ai": "n"}
+    assert of(rules(ANY.encode() + b"Content-Usage: /a " + value + b"\n").statements("/a")) == {
+        "ai": "n"
+    }
     assert of(content_usage.field([value], readers=readers)[0]) == {"ai": "n"}
 
 
 @pytest.mark.requirement("SEC-1")
 def test_many_lines_with_one_path() -> None:
-    group = ANY + "".join(f"Content-Usage: x{number}=y\n" for number in range(200)) + "Content-Usage: ai=n, tdm=y\n"
+    group = (
+        ANY
+        + "".join(f"Content-Usage: x{number}=y\n" for number in range(200))
+        + "Content-Usage: ai=n, tdm=y\n"
+    )
     assert of(rules(group.encode()).statements("/")) == {"ai": "n"}
-    group = ANY + "Content-Usage: ai=y\n" * 100 + "Content-Usage: ai=n, tdm=y\n" + "Content-Usage: ai=y\n" * 100
+    group = (
+        ANY
+        + "Content-Usage: ai=y\n" * 100
+        + "Content-Usage: ai=n, tdm=y\n"
+        + "Content-Usage: ai=y\n" * 100
+    )
     statements = rules(group.encode()).statements("/")
     assert of(statements) == {"ai": "n", "tdm": "y"}
     assert [(one.location.line, one.term, one.verdict) for one in statements] == [
@@ -421,7 +530,9 @@ def test_many_lines_with_one_path() -> None:
 def test_each_line_is_a_statement_of_its_own(lines: str, want: Verdict) -> None:
     """draft-ietf-aipref-vocab section-7.1, by draft-ietf-aipref-attach section-3.1 for lines with one path."""
     body = ANY + "".join(f"Content-Usage: {line}\n" for line in lines.splitlines()) + "Allow: /\n"
-    decision = Preferences(SHIPPED, "aipref", rules(body.encode()).statements("/a"), because).decide("search")
+    decision = Preferences(
+        SHIPPED, "aipref", rules(body.encode()).statements("/a"), because
+    ).decide("search")
     assert decision is not None
     assert decision.verdict is want
 
@@ -432,8 +543,13 @@ def test_what_some_pages_are_permitted_is_not_refused_everywhere() -> None:
     site = Site.from_files("https://example.com", {"/robots.txt": body.encode()})
     agent = Agent("examplebot", uses=("search",))
     assert site.unusable(agent) is None
-    assert [site.page(agent, f"https://example.com{path}").uses["search"].verdict for path in ("/", "/a")] == [DENY, ALLOW]
-    everywhere = Site.from_files("https://example.com", {"/robots.txt": body.replace(", search=y", "").encode()})
+    assert [
+        site.page(agent, f"https://example.com{path}").uses["search"].verdict
+        for path in ("/", "/a")
+    ] == [DENY, ALLOW]
+    everywhere = Site.from_files(
+        "https://example.com", {"/robots.txt": body.replace(", search=y", "").encode()}
+    )
     assert everywhere.unusable(agent) is not None
 
 
@@ -452,7 +568,11 @@ EVERYWHERE: list[tuple[str, str, Said]] = [
 
 
 @pytest.mark.requirement("PREF-2")
-@pytest.mark.parametrize(("group", "want"), one_in(2, [row[1:] for row in EVERYWHERE]), ids=[row[0] for row in EVERYWHERE])
+@pytest.mark.parametrize(
+    ("group", "want"),
+    one_in(2, [row[1:] for row in EVERYWHERE]),
+    ids=[row[0] for row in EVERYWHERE],
+)
 def test_everywhere(group: str, want: Said) -> None:
     lines = "".join(f"Content-Usage: {line}\n" for line in group.splitlines())
     assert of(rules((ANY + lines).encode()).everywhere()) == want
@@ -465,15 +585,33 @@ def test_everywhere(group: str, want: Said) -> None:
 @pytest.mark.requirement("PREF-2", "PREF-4")
 def test_what_is_refused_outside_of_all_groups_is_permitted_nowhere() -> None:
     found = rules(b"Content-Usage: ai=n\nUser-agent: *\nContent-Usage: ai=y, search=y\n")
-    assert [(one.term, one.verdict) for one in found.everywhere()] == [("aipref:search", ALLOW), ("aipref:ai", DENY)]
+    assert [(one.term, one.verdict) for one in found.everywhere()] == [
+        ("aipref:search", ALLOW),
+        ("aipref:ai", DENY),
+    ]
 
 
 LINES = st.builds(
     "Content-Usage: {} {}".format,
     st.sampled_from(["", "/", "/a", "/a/b", "/a*", "/*b", "/a/b$", "/%61"]),
-    st.sampled_from(["ai=n", "ai=y", "tdm=n", "tdm=y, genai=n", "train-ai=n, search=y", "search=n", "ai", "AI=n", "x=n", ""]),
+    st.sampled_from(
+        [
+            "ai=n",
+            "ai=y",
+            "tdm=n",
+            "tdm=y, genai=n",
+            "train-ai=n, search=y",
+            "search=n",
+            "ai",
+            "AI=n",
+            "x=n",
+            "",
+        ]
+    ),
 )
-FILES = st.lists(LINES | st.sampled_from([ANY.strip(), OWN.strip(), OTHER.strip(), "Disallow: /x"]), max_size=10)
+FILES = st.lists(
+    LINES | st.sampled_from([ANY.strip(), OWN.strip(), OTHER.strip(), "Disallow: /x"]), max_size=10
+)
 TARGETS = ["/", "/a", "/a/b", "/a/b/c", "/b", "/ab?b"]
 
 
@@ -486,7 +624,9 @@ def test_what_is_refused_everywhere_is_refused_of_each_resource(body: list[str])
         decision = everywhere.decide(use)
         if decision is not None and decision.verdict is DENY:
             for target in TARGETS:
-                of_one = Preferences(SHIPPED, "aipref", found.statements(target), because).decide(use)
+                of_one = Preferences(SHIPPED, "aipref", found.statements(target), because).decide(
+                    use
+                )
                 assert of_one is not None
                 assert of_one.verdict is DENY
 
@@ -501,19 +641,38 @@ def test_order_does_not_matter(data: st.DataObject, lines: list[str], target: st
 
 
 @pytest.mark.requirement("PREF-2", "PREF-4")
-@given(st.lists(LINES, max_size=8), st.sampled_from(TARGETS), st.sampled_from(["", "/", "/a", "/a/b", "/a*"]))
-def test_a_refusal_more_with_a_path_that_is_there_never_permits(lines: list[str], target: str, path: str) -> None:
+@given(
+    st.lists(LINES, max_size=8),
+    st.sampled_from(TARGETS),
+    st.sampled_from(["", "/", "/a", "/a/b", "/a*"]),
+)
+def test_a_refusal_more_with_a_path_that_is_there_never_permits(
+    lines: list[str], target: str, path: str
+) -> None:
     stated = [*lines, f"Content-Usage: {path} x=y"]
     before = of(rules("\n".join([ANY, *stated]).encode()).statements(target))
-    after = of(rules("\n".join([ANY, *stated, f"Content-Usage: {path} ai=n"]).encode()).statements(target))
-    assert {label for label, value in after.items() if value == "y"} <= {label for label, value in before.items() if value == "y"}
+    after = of(
+        rules("\n".join([ANY, *stated, f"Content-Usage: {path} ai=n"]).encode()).statements(target)
+    )
+    assert {label for label, value in after.items() if value == "y"} <= {
+        label for label, value in before.items() if value == "y"
+    }
 
 
 @pytest.mark.requirement("PREF-3")
-@given(st.lists(LINES, max_size=6), st.sampled_from(TARGETS), st.sampled_from(["", "/", "/a", "/a/b/c"]), st.data())
-def test_what_is_no_dictionary_changes_nothing(lines: list[str], target: str, path: str, data: st.DataObject) -> None:
+@given(
+    st.lists(LINES, max_size=6),
+    st.sampled_from(TARGETS),
+    st.sampled_from(["", "/", "/a", "/a/b/c"]),
+    st.data(),
+)
+def test_what_is_no_dictionary_changes_nothing(
+    lines: list[str], target: str, path: str, data: st.DataObject
+) -> None:
     at = data.draw(st.integers(0, len(lines)))
-    malformed = f"Content-Usage: {path} " + data.draw(st.sampled_from(["Train-AI=y", "ai=y,", "ai=n ai=y", '"', "?!", "ä=y"]))
+    malformed = f"Content-Usage: {path} " + data.draw(
+        st.sampled_from(["Train-AI=y", "ai=y,", "ai=n ai=y", '"', "?!", "ä=y"])
+    )
     with_it = [*lines[:at], malformed, *lines[at:]]
     assert of(rules("\n".join([ANY, *with_it]).encode()).statements(target)) == of(
         rules("\n".join([ANY, *lines]).encode()).statements(target)
@@ -522,7 +681,28 @@ def test_what_is_no_dictionary_changes_nothing(lines: list[str], target: str, pa
 
 READERS = [("usage", "aipref"), ("aipref",), ("usage",)]
 PIECES = st.sampled_from(
-    [b"a", b"b", b"=", b"y", b"n", b",", b" ", b"\t", b";", b'"', b"\\", b"(", b")", b":", b"@", b"?", b"%", b"1", b"-", b"."]
+    [
+        b"a",
+        b"b",
+        b"=",
+        b"y",
+        b"n",
+        b",",
+        b" ",
+        b"\t",
+        b";",
+        b'"',
+        b"\\",
+        b"(",
+        b")",
+        b":",
+        b"@",
+        b"?",
+        b"%",
+        b"1",
+        b"-",
+        b".",
+    ]
 )
 
 
@@ -530,11 +710,17 @@ PIECES = st.sampled_from(
 @given(st.binary() | st.lists(PIECES).map(b"".join), st.text())
 def test_nothing_raises(value: bytes, target: str) -> None:
     content_usage.read(target, Findings(""))
-    both, dictionary, strings = (content_usage.field([value], readers=readers)[0] for readers in READERS)
+    both, dictionary, strings = (
+        content_usage.field([value], readers=readers)[0] for readers in READERS
+    )
     each = [of(dictionary, "aipref").items(), of(strings, "usage").items()]
     assert of(both, "aipref") == of(both, "usage")
-    assert {one for one in of(both).items() if one[1] == "n"} == {one for one in each[0] | each[1] if one[1] == "n"}
-    assert {one for one in of(both).items() if one[1] == "y"} == {one for one in each[0] & each[1] if one[1] == "y"}
+    assert {one for one in of(both).items() if one[1] == "n"} == {
+        one for one in each[0] | each[1] if one[1] == "n"
+    }
+    assert {one for one in of(both).items() if one[1] == "y"} == {
+        one for one in each[0] & each[1] if one[1] == "y"
+    }
     found = rules(b"User-agent: *\nContent-Usage: " + value)
     found.statements(target)
     found.everywhere()
@@ -545,15 +731,21 @@ def test_nothing_raises(value: bytes, target: str) -> None:
     [(("usage",), Verdict.DENY), (("aipref",), Verdict.ALLOW), (("usage", "aipref"), Verdict.DENY)],
 )
 @pytest.mark.requirement("PREF-3", "USE-11")
-def test_the_operator_chooses_by_which_draft_the_field_is_read(readers: tuple[str, ...], verdict: Verdict) -> None:
+def test_the_operator_chooses_by_which_draft_the_field_is_read(
+    readers: tuple[str, ...], verdict: Verdict
+) -> None:
     agent = Agent("examplebot", content_usage=readers)
     page = Site.from_files("https://example.com", {}).page(
-        agent, "https://example.com/", headers=[(b"Content-Usage", b"train-ai=n, train-ai=y, ai=n, ai=y")]
+        agent,
+        "https://example.com/",
+        headers=[(b"Content-Usage", b"train-ai=n, train-ai=y, ai=n, ai=y")],
     )
     assert page.uses["train-ai"].verdict is verdict
 
 
 @pytest.mark.requirement("PREF-2", "PREF-4")
 def test_a_longer_path_takes_no_refusal_back_that_stands_in_no_group() -> None:
-    found = rules(b"Content-Usage: /a ai=n\nContent-Usage: /a/b ai=y, search=n\nUser-agent: *\nAllow: /\n")
+    found = rules(
+        b"Content-Usage: /a ai=n\nContent-Usage: /a/b ai=y, search=n\nUser-agent: *\nAllow: /\n"
+    )
     assert of(found.statements("/a/b")) == {"ai": "n", "search": "n"}

@@ -27,7 +27,9 @@ def stated(text: str, path: str = "/a", token: str = "examplebot") -> dict[str, 
 
 TRAIN, NO_TRAIN = "Content-Usage: train-ai=y\n", "Content-Usage: train-ai=n\n"
 
-JOINED: list[tuple[str, str, str, str, str]] = [  # text, path, train-ai to *, examplebot and otherbot: "" where nothing is stated
+JOINED: list[
+    tuple[str, str, str, str, str]
+] = [  # text, path, train-ai to *, examplebot and otherbot: "" where nothing is stated
     # Another's permission is none, be it for a part or for all; a refusal is everybody's.
     (ANY + NO_TRAIN + OTHER + "Content-Usage: /open/ train-ai=y\n", "/open/a", "n", "n", "y"),
     (ANY + NO_TRAIN + OTHER + "Content-Usage: / train-ai=y\n", "/a", "n", "n", "y"),
@@ -61,7 +63,10 @@ def test_a_permission_counts_by_both_readings(
     text: str, path: str, anybody: str, examplebot: str, otherbot: str, end: str
 ) -> None:
     text = "\ufeff" + text.replace("\n", end)
-    told = [stated(text, path, token).get("train-ai", "") for token in ("anybot", "examplebot", "otherbot")]
+    told = [
+        stated(text, path, token).get("train-ai", "")
+        for token in ("anybot", "examplebot", "otherbot")
+    ]
     assert told == [anybody, examplebot, otherbot]
 
 
@@ -71,7 +76,9 @@ def test_a_refusal_is_not_narrowed_to_the_paths_of_another_agent() -> None:
     assert stated(text, "/a")["ai"] == stated(text, "/open/a")["ai"] == "n"
     assert ("search" in stated(text, "/a"), stated(text, "/open/a")["search"]) == (False, "y")
     assert stated(text, "/a", "otherbot") == {}
-    assert stated(text, "/open/a", "otherbot")["ai"] == "n"  # RFC-12: it shares the rules, and so the line
+    assert (
+        stated(text, "/open/a", "otherbot")["ai"] == "n"
+    )  # RFC-12: it shares the rules, and so the line
     assert "search" not in stated(text, "/open/a", "otherbot")
 
 
@@ -81,7 +88,9 @@ def test_what_is_disallowed_has_refusals_alone() -> None:
     page = site(text).page(Agent("examplebot"), "https://example.com/a", body=b"")
     assert page.uses["search"].verdict is DENY
     assert not page.uses["train-ai"].stated
-    assert site(text).access(Agent("examplebot"), "https://example.com/a").verdict is DENY  # access is as RFC-12 has it
+    assert (
+        site(text).access(Agent("examplebot"), "https://example.com/a").verdict is DENY
+    )  # access is as RFC-12 has it
 
 
 FOUND: list[tuple[str, list[int]]] = [  # lines of robots.joined
@@ -108,7 +117,9 @@ def test_findings(text: str, lines: list[int]) -> None:
 
 
 @pytest.mark.requirement("SEC-5")
-def test_a_file_is_read_twice_only_where_the_readings_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_read_twice_only_where_the_readings_differ(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     readings = []
     read = robots._FileReader.read
 
@@ -127,7 +138,17 @@ def test_a_file_is_read_twice_only_where_the_readings_differ(monkeypatch: pytest
     assert len(readings) == 3
 
 
-LINES = (ANY, OWN, OTHER, NO_TRAIN, "Content-Usage: /a train-ai=y\n", "Usage: tdm=n\n", "Usage: tdm=y\n", "Allow: /a\n", "X: 1\n")
+LINES = (
+    ANY,
+    OWN,
+    OTHER,
+    NO_TRAIN,
+    "Content-Usage: /a train-ai=y\n",
+    "Usage: tdm=n\n",
+    "Usage: tdm=y\n",
+    "Allow: /a\n",
+    "X: 1\n",
+)
 
 
 @pytest.mark.requirement("PREF-2", "USE-9", "RFC-12")
@@ -138,5 +159,9 @@ def test_what_is_permitted_is_so_where_each_list_ends_at_a_preference(lines: lis
     ended = "".join(f"{line}Allow:\n" if "sage:" in line else line for line in lines)
     for path in ("/a", "/b"):
         before, after = stated(text, path), stated(ended, path)
-        assert {use for use in after if after[use] == "n"} <= {use for use in before if before[use] == "n"}
-        assert {use for use in before if before[use] == "y"} <= {use for use in after if after[use] == "y"}
+        assert {use for use in after if after[use] == "n"} <= {
+            use for use in before if before[use] == "n"
+        }
+        assert {use for use in before if before[use] == "y"} <= {
+            use for use in after if after[use] == "y"
+        }

@@ -32,13 +32,18 @@ def verdicts(said: dict[str, Verdict]) -> dict[str, str]:
 def of(statements: tuple[Statement, ...]) -> dict[str, str]:
     for one in statements:
         assert one.rule == ("usage.allow" if one.verdict is ALLOW else "usage.disallow")
-    return {one.term.removeprefix("usage:"): "y" if one.verdict is ALLOW else "n" for one in statements}
+    return {
+        one.term.removeprefix("usage:"): "y" if one.verdict is ALLOW else "n" for one in statements
+    }
 
 
 def decided(expression: str, use: str, vocabulary: Vocabulary = SHIPPED) -> str:
     """By the cascade of section-5.2; "" where nothing is said."""
     said = usage.read(expression).items()
-    stated = [Statement(f"usage:{label}", verdict, usage.RULES[verdict], Location()) for label, verdict in said]
+    stated = [
+        Statement(f"usage:{label}", verdict, usage.RULES[verdict], Location())
+        for label, verdict in said
+    ]
     decision = Preferences(vocabulary, "usage", stated, because).decide(use)
     return {ALLOW: "ALLOWED", DENY: "DENIED"}[decision.verdict] if decision is not None else ""
 
@@ -49,14 +54,18 @@ def because(statement: Statement) -> Reason:
 
 def lines(body: bytes, token: str = "examplebot") -> Lines:
     parsed = robots.parse(body)
-    return Lines(extension_lines(parsed, ROBOTS_LINES), parsed, token, url="https://example.com/robots.txt")
+    return Lines(
+        extension_lines(parsed, ROBOTS_LINES), parsed, token, url="https://example.com/robots.txt"
+    )
 
 
 def rules(found: Lines) -> list[tuple[str, int]]:
     return [(one.rule, one.line) for one in found.findings]
 
 
-EXPRESSIONS: list[tuple[str, dict[str, str], int]] = [  # expression, values, members that are ignored
+EXPRESSIONS: list[
+    tuple[str, dict[str, str], int]
+] = [  # expression, values, members that are ignored
     # The examples of the draft: introduction, section-2, section-3.4, section-3.5.
     ("ai=n,search=y", {"ai": "n", "search": "y"}, 0),
     ("tdm=n", {"tdm": "n"}, 0),
@@ -117,7 +126,9 @@ DETERMINATIONS = [  # expression, then tdm, ai, genai, search
 
 
 @pytest.mark.requirement("USE-3", "USE-4", "USE-8")
-@pytest.mark.parametrize(("expression", "want"), one_in(2, [(row[0], row[1:]) for row in DETERMINATIONS]))
+@pytest.mark.parametrize(
+    ("expression", "want"), one_in(2, [(row[0], row[1:]) for row in DETERMINATIONS])
+)
 def test_determinations(expression: str, want: tuple[str, ...]) -> None:
     assert tuple(decided(expression, label) for label in LABELS) == want
 
@@ -125,7 +136,12 @@ def test_determinations(expression: str, want: tuple[str, ...]) -> None:
 @pytest.mark.requirement("USE-3")
 def test_the_initial_registry() -> None:
     """Table 2 of the draft."""
-    assert SHIPPED.words["usage"].narrows == {"tdm": (), "ai": ("tdm",), "genai": ("ai",), "search": ("tdm",)}
+    assert SHIPPED.words["usage"].narrows == {
+        "tdm": (),
+        "ai": ("tdm",),
+        "genai": ("ai",),
+        "search": ("tdm",),
+    }
 
 
 @pytest.mark.requirement("USE-3", "USE-5")
@@ -138,7 +154,9 @@ def test_the_initial_registry() -> None:
         ("y", "y", "ALLOWED", "ALLOWED"),
     ],
 )
-def test_backward_compatibility_of_a_new_label(example: str, tdm: str, updated: str, old: str) -> None:
+def test_backward_compatibility_of_a_new_label(
+    example: str, tdm: str, updated: str, old: str
+) -> None:
     """Table 1 of the draft. Who does not know the label takes the use for mining."""
     registered = Vocabulary.from_toml('[vocabulary.usage.terms]\nexample = { narrows = ["tdm"] }')
     assert decided(f"example={example},tdm={tdm}", "example", registered) == updated
@@ -146,7 +164,8 @@ def test_backward_compatibility_of_a_new_label(example: str, tdm: str, updated: 
 
 
 members = st.sampled_from(
-    [f"{label}={value}" for label, value in itertools.product(LABELS, "yn")] + ["x=y", "x=n", " ai = n", "ai", "ai=no", "!", ""]
+    [f"{label}={value}" for label, value in itertools.product(LABELS, "yn")]
+    + ["x=y", "x=n", " ai = n", "ai", "ai=no", "!", ""]
 )
 
 
@@ -159,7 +178,10 @@ def test_neither_order_nor_place_matters(data: st.DataObject, stated: list[str])
     assert usage.read(",".join(shuffled)) == want
     cut = data.draw(st.integers(0, len(stated)))
     parts = [",".join(shuffled[:cut]), ",".join(shuffled[cut:])]
-    assert {label: verdict for label, (verdict, _) in deciding((usage.read(part), part) for part in parts).items()} == want
+    assert {
+        label: verdict
+        for label, (verdict, _) in deciding((usage.read(part), part) for part in parts).items()
+    } == want
     assert of(usage.string_field(part.encode() for part in parts)[0]) == verdicts(want)
     body = "\n".join(("User-agent: *", *(f"Usage: {part}" for part in parts), "Allow: /"))
     assert of(lines(body.encode()).statements("/")) == verdicts(want)
@@ -169,20 +191,32 @@ def test_neither_order_nor_place_matters(data: st.DataObject, stated: list[str])
 @given(
     st.data(),
     st.lists(members, max_size=6),
-    st.text().filter(lambda text: "," not in text and text.rpartition("=")[2].strip(" \t") not in "yn"),
+    st.text().filter(
+        lambda text: "," not in text and text.rpartition("=")[2].strip(" \t") not in "yn"
+    ),
 )
-def test_what_is_no_preference_changes_nothing(data: st.DataObject, stated: list[str], junk: str) -> None:
+def test_what_is_no_preference_changes_nothing(
+    data: st.DataObject, stated: list[str], junk: str
+) -> None:
     at = data.draw(st.integers(0, len(stated)))
     assert usage.read(",".join([*stated[:at], junk, *stated[at:]])) == usage.read(",".join(stated))
 
 
 @pytest.mark.requirement("USE-3")
-@given(st.lists(members, max_size=6), st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1), st.sampled_from("yn"))
-def test_a_label_that_nobody_knows_decides_nothing(stated: list[str], label: str, value: str) -> None:
+@given(
+    st.lists(members, max_size=6),
+    st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1),
+    st.sampled_from("yn"),
+)
+def test_a_label_that_nobody_knows_decides_nothing(
+    stated: list[str], label: str, value: str
+) -> None:
     if label not in LABELS:
         expression = ",".join(stated)
         more = f"{expression},{label}={value}"
-        assert [decided(more, use) for use in LABELS] == [decided(expression, use) for use in LABELS]
+        assert [decided(more, use) for use in LABELS] == [
+            decided(expression, use) for use in LABELS
+        ]
 
 
 @pytest.mark.requirement("USE-1")
@@ -223,7 +257,11 @@ def test_a_line_that_is_too_long_permits_nothing() -> None:
     """What came after its end is unknown, and its last member may be half of one."""
     line = b"search=y,ai=n,".ljust(MAX_LINE - 5, b" ") + b"tdm=no"
     assert of(lines(b"User-agent: *\nUsage: " + line).statements("/")) == {"ai": "n"}
-    assert of(lines(b"User-agent: *\nUsage: " + line[:-1]).statements("/")) == {"search": "y", "ai": "n", "tdm": "n"}
+    assert of(lines(b"User-agent: *\nUsage: " + line[:-1]).statements("/")) == {
+        "search": "y",
+        "ai": "n",
+        "tdm": "n",
+    }
 
 
 @pytest.mark.requirement("SEC-1")
@@ -235,7 +273,9 @@ def test_too_many_labels_permit_nothing() -> None:
     assert [one.rule for one in findings] == ["usage.length"]
     body = "\n".join(["User-agent: *", *(f"Usage: {one}" for one in many), "Usage: ai=n"])
     assert of(lines(body.encode()).statements("/")) == {"ai": "n"}
-    refused = usage.read(",".join(f"{label}=n" for label in [*(f"aaa{number}" for number in range(200)), "ai"]))
+    refused = usage.read(
+        ",".join(f"{label}=n" for label in [*(f"aaa{number}" for number in range(200)), "ai"])
+    )
     assert len(refused) == usage.MAX_LABELS
     assert "ai" in refused
 
@@ -286,7 +326,11 @@ def test_content_usage_fields(values: list[bytes], want: dict[str, str]) -> None
 @pytest.mark.requirement("USE-11", "USE-2")
 @given(
     st.data(),
-    st.lists(st.sampled_from([b"ai=n", b"ai=y", b"tdm=y", b"ai", b"ai=1", b'x="y, ai=n"', b"tdm=n;x"]), min_size=1, max_size=6),
+    st.lists(
+        st.sampled_from([b"ai=n", b"ai=y", b"tdm=y", b"ai", b"ai=1", b'x="y, ai=n"', b"tdm=n;x"]),
+        min_size=1,
+        max_size=6,
+    ),
 )
 def test_order_does_not_matter_in_fields(data: st.DataObject, stated: list[bytes]) -> None:
     want = usage.field(stated)
@@ -296,10 +340,16 @@ def test_order_does_not_matter_in_fields(data: st.DataObject, stated: list[bytes
 
 @pytest.mark.requirement("USE-12", "WHY-1")
 def test_usage_pref_fields() -> None:
-    statements, findings = usage.string_field([b"tdm=y, ai=n", b"ai = y, garbage!!!"], url="https://example.com/gone")
+    statements, findings = usage.string_field(
+        [b"tdm=y, ai=n", b"ai = y, garbage!!!"], url="https://example.com/gone"
+    )
     assert of(statements) == {"tdm": "y", "ai": "n"}
-    assert statements[1] == Statement("usage:ai", DENY, "usage.disallow", Location("header Usage-Pref", 0, "tdm=y, ai=n"))
-    assert [(one.rule, one.url) for one in findings] == [("usage.ignored", "https://example.com/gone")]
+    assert statements[1] == Statement(
+        "usage:ai", DENY, "usage.disallow", Location("header Usage-Pref", 0, "tdm=y, ai=n")
+    )
+    assert [(one.rule, one.url) for one in findings] == [
+        ("usage.ignored", "https://example.com/gone")
+    ]
     statements, findings = usage.string_field([b"tdm=y, ai=n, " + b"x=y, " * 2000])
     assert of(statements) == {"ai": "n"}
     assert [one.rule for one in findings] == ["usage.length"]
@@ -308,8 +358,13 @@ def test_usage_pref_fields() -> None:
 @pytest.mark.requirement("USE-15", "SEC-4")
 def test_confusing_characters_are_shown_as_replaced() -> None:
     found = lines("User-agent: *\nUsage: tdm=n, \u202eia=y, \x08x".encode())
-    assert next(one.location.text for one in found.statements("/")) == "Usage: tdm=n, \ufffdia=y, \ufffdx"
-    assert [one.message for one in found.findings] == ["`\ufffdx` is no preference: write label=y or label=n"]
+    assert (
+        next(one.location.text for one in found.statements("/"))
+        == "Usage: tdm=n, \ufffdia=y, \ufffdx"
+    )
+    assert [one.message for one in found.findings] == [
+        "`\ufffdx` is no preference: write label=y or label=n"
+    ]
     (statement,) = usage.string_field(["tdm=n, \u2066".encode()])[0]
     assert statement.location.text == "tdm=n, \ufffd"
 
@@ -324,21 +379,39 @@ GROUPS: list[tuple[str, str, dict[str, str]]] = [
     ("no rules", ANY + "Usage: tdm=n\n", {"tdm": "n"}),
     ("shared", OTHER + OWN + "Usage: tdm=n\nAllow: /\n", {"tdm": "n"}),
     ("between agents", OTHER + "Usage: tdm=n\n" + OWN + "Allow: /\n", {"tdm": "n"}),
-    ("merged", ANY + "Usage: tdm=y\nAllow: /\n" + ANY + "Usage: tdm=n, ai=y\nAllow: /\n", {"tdm": "n", "ai": "y"}),
-    ("several lines", ANY + "Usage: ai=y\nUSAGE-PREF: ai=n\nusage: search=y # yes\nAllow: /\n", {"ai": "n", "search": "y"}),
+    (
+        "merged",
+        ANY + "Usage: tdm=y\nAllow: /\n" + ANY + "Usage: tdm=n, ai=y\nAllow: /\n",
+        {"tdm": "n", "ai": "y"},
+    ),
+    (
+        "several lines",
+        ANY + "Usage: ai=y\nUSAGE-PREF: ai=n\nusage: search=y # yes\nAllow: /\n",
+        {"ai": "n", "search": "y"},
+    ),
     ("case of the value", ANY + "Usage: tdm=N, AI=n\n", {"AI": "n"}),
     ("comment", ANY + "Usage: tdm=n#, ai=n\n", {"tdm": "n"}),
     ("below the rules", ANY + "Allow: /\nUsage: tdm=n\n", {"tdm": "n"}),
     # Outside of any group a line refuses, and permits nothing.
     ("before all", "Usage: tdm=n, ai=y\n" + OWN + "Allow: /\n", {"tdm": "n"}),
-    ("before all, beside own", "Usage: tdm=n\n" + ANY + "Usage: tdm=y, ai=y\nAllow: /\n", {"tdm": "n", "ai": "y"}),
+    (
+        "before all, beside own",
+        "Usage: tdm=n\n" + ANY + "Usage: tdm=y, ai=y\nAllow: /\n",
+        {"tdm": "n", "ai": "y"},
+    ),
     ("no groups", "Usage: tdm=n, ai=y\n", {"tdm": "n"}),
-    ("in a record of ACAP", OTHER + "Allow: /\nACAP-crawler: x\nUsage: tdm=n, ai=y\n", {"tdm": "n"}),
+    (
+        "in a record of ACAP",
+        OTHER + "Allow: /\nACAP-crawler: x\nUsage: tdm=n, ai=y\n",
+        {"tdm": "n"},
+    ),
 ]
 
 
 @pytest.mark.requirement("USE-9", "USE-7")
-@pytest.mark.parametrize(("body", "want"), one_in(3, [row[1:] for row in GROUPS]), ids=[row[0] for row in GROUPS])
+@pytest.mark.parametrize(
+    ("body", "want"), one_in(3, [row[1:] for row in GROUPS]), ids=[row[0] for row in GROUPS]
+)
 def test_groups(body: str, want: dict[str, str]) -> None:
     for token in ("examplebot", "EXAMPLEBOT"):
         found = lines(body.encode(), token)
@@ -366,17 +439,25 @@ COVERS: list[tuple[str, str, list[str], list[str]]] = [  # rules of the group; c
 
 
 @pytest.mark.requirement("USE-10")
-@pytest.mark.parametrize(("group", "covered", "left"), one_in(2, [row[1:] for row in COVERS]), ids=[row[0] for row in COVERS])
+@pytest.mark.parametrize(
+    ("group", "covered", "left"),
+    one_in(2, [row[1:] for row in COVERS]),
+    ids=[row[0] for row in COVERS],
+)
 def test_what_a_line_covers(group: str, covered: list[str], left: list[str]) -> None:
     found = lines(f"{ANY}Usage: tdm=n, search=y\n{group}\n".encode())
-    assert [of(found.statements(target)) for target in covered] == [{"tdm": "n", "search": "y"}] * len(covered)
+    assert [of(found.statements(target)) for target in covered] == [
+        {"tdm": "n", "search": "y"}
+    ] * len(covered)
     assert [of(found.statements(target)) for target in left] == [{}] * len(left)
     assert of(found.everywhere()) == ({"search": "y"} if left else {"tdm": "n", "search": "y"})
 
 
 @pytest.mark.requirement("USE-10")
 def test_a_line_of_a_group_without_rules_covers_all_though_one_merged_with_it_has_some() -> None:
-    found = lines(f"{ANY}Usage: tdm=n\nCrawl-delay: 1\nAllow:\n{ANY}Usage: ai=y\nAllow: /a\n".encode())
+    found = lines(
+        f"{ANY}Usage: tdm=n\nCrawl-delay: 1\nAllow:\n{ANY}Usage: ai=y\nAllow: /a\n".encode()
+    )
     assert of(found.statements("/b")) == {"tdm": "n"}
     assert of(found.statements("/a")) == {"tdm": "n", "ai": "y"}
     assert of(found.everywhere()) == {"tdm": "n", "ai": "y"}
@@ -384,8 +465,15 @@ def test_a_line_of_a_group_without_rules_covers_all_though_one_merged_with_it_ha
 
 @pytest.mark.requirement("USE-9", "WHY-1")
 def test_findings_and_places() -> None:
-    found = lines(b"usage: a=n\nUser-agent: *\nUsage-Pref: ai=n\nAllow: /\nusage: ai=n, ?\n\nUser-agent: x\nAllow: /\nusage: !\n")
-    assert rules(found) == [("usage.outside", 1), ("usage.ignored", 5), ("usage.ignored", 9), ("usage.late", 5)]
+    found = lines(
+        b"usage: a=n\nUser-agent: *\nUsage-Pref: ai=n\nAllow: /\nusage: ai=n, ?\n\nUser-agent: x\nAllow: /\nusage: !\n"
+    )
+    assert rules(found) == [
+        ("usage.outside", 1),
+        ("usage.ignored", 5),
+        ("usage.ignored", 9),
+        ("usage.late", 5),
+    ]
     assert [one.location for one in found.statements("/")] == [
         Location("body", 1, "Usage: a=n", "https://example.com/robots.txt"),
         Location("body", 3, "Usage-Pref: ai=n", "https://example.com/robots.txt"),
@@ -405,7 +493,9 @@ GROUP_LINES = [
 
 
 @pytest.mark.requirement("USE-10")
-@given(st.lists(st.sampled_from([ANY.strip(), OWN.strip(), OTHER.strip(), *GROUP_LINES]), max_size=10))
+@given(
+    st.lists(st.sampled_from([ANY.strip(), OWN.strip(), OTHER.strip(), *GROUP_LINES]), max_size=10)
+)
 def test_what_is_refused_everywhere_is_refused_of_each_resource(body: list[str]) -> None:
     found = lines("\n".join(body).encode())
     everywhere = Preferences(SHIPPED, "usage", found.everywhere(), because)
@@ -413,7 +503,9 @@ def test_what_is_refused_everywhere_is_refused_of_each_resource(body: list[str])
         decision = everywhere.decide(use)
         if decision is not None and decision.verdict is DENY:
             for target in ("/", "/a", "/a/b", "/c"):
-                of_one = Preferences(SHIPPED, "usage", found.statements(target), because).decide(use)
+                of_one = Preferences(SHIPPED, "usage", found.statements(target), because).decide(
+                    use
+                )
                 assert of_one is not None
                 assert of_one.verdict is DENY
 
@@ -426,5 +518,8 @@ def test_what_is_common_to_all_that_can_be_said() -> None:
             for verdict in [usage.VERDICTS[value]]
         )
 
-    assert of(common([said(tdm="n", ai="n"), said(tdm="n", search="y")])) == {"tdm": "n", "search": "y"}
+    assert of(common([said(tdm="n", ai="n"), said(tdm="n", search="y")])) == {
+        "tdm": "n",
+        "search": "y",
+    }
     assert common([said(tdm="n"), ()]) == common([]) == ()

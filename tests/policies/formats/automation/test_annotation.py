@@ -51,7 +51,11 @@ def annotated(fields: str) -> tuple[dict[str, list[Any]], list[str]]:
 
 
 def stated(directives: Directives) -> dict[str, list[Any]]:
-    return {field: [one.value for one in values] for field, values in directives._asdict().items() if values}
+    return {
+        field: [one.value for one in values]
+        for field, values in directives._asdict().items()
+        if values
+    }
 
 
 NOTHING: frozenset[str] = frozenset()
@@ -73,31 +77,51 @@ def test_example_of_the_draft() -> None:
 </script>
 """
     (annotation,), findings = read(page)
-    assert stated(annotation.directives) == {"allowed_purposes": [NOTHING], "allowed_automations": [NOTHING]}
+    assert stated(annotation.directives) == {
+        "allowed_purposes": [NOTHING],
+        "allowed_automations": [NOTHING],
+    }
     assert annotation.line == 4
-    fields = '"@type": "AutomationPolicyAnnotation", "allowedAutomations": [], "allowedPurposes": [],'
+    fields = (
+        '"@type": "AutomationPolicyAnnotation", "allowedAutomations": [], "allowedPurposes": [],'
+    )
     assert annotation.text == f'{{ "@context": "https://schema.org", {fields} }}'
     assert not findings
 
 
 VALUES: list[tuple[str, dict[str, list[Any]]]] = [
-    ('"allowedPurposes": ["Search", "news"]', {"allowed_purposes": [frozenset({"search", "news"})]}),
+    (
+        '"allowedPurposes": ["Search", "news"]',
+        {"allowed_purposes": [frozenset({"search", "news"})]},
+    ),
     ('"allowedPurposes": "search, News"', {"allowed_purposes": [frozenset({"search", "news"})]}),
     ('"allowedPurposes": ["search, news"]', {"allowed_purposes": [frozenset({"search", "news"})]}),
     ('"allowedPurposes": ""', {"allowed_purposes": [NOTHING]}),
-    ('"allowedPurposes": {"@list": ["search", {"@value": "news"}]}', {"allowed_purposes": [frozenset({"search", "news"})]}),
+    (
+        '"allowedPurposes": {"@list": ["search", {"@value": "news"}]}',
+        {"allowed_purposes": [frozenset({"search", "news"})]},
+    ),
     ('"allowedPurposes": {"@set": []}', {"allowed_purposes": [NOTHING]}),
-    ('"allowedAutomations": ["webdriver", "headless"]', {"allowed_automations": [frozenset({"webdriver", "headless"})]}),
+    (
+        '"allowedAutomations": ["webdriver", "headless"]',
+        {"allowed_automations": [frozenset({"webdriver", "headless"})]},
+    ),
     ('"apiAutomation": "with-key-only"', {"api_automation": ["with-key-only"]}),
     ('"apiAutomation": ["open"]', {"api_automation": ["open"]}),
-    ('"@nest": {"allowXhr": "none"}, "apiAutomation": "open"', {"allow_xhr": ["none"], "api_automation": ["open"]}),
+    (
+        '"@nest": {"allowXhr": "none"}, "apiAutomation": "open"',
+        {"allow_xhr": ["none"], "api_automation": ["open"]},
+    ),
     (
         '"@nest": [{"allowXhr": "none"}, 5, {"@nest": {"apiAutomation": "open"}}]',
         {"allow_xhr": ["none"], "api_automation": ["open"]},
     ),
     ('"allowXhr": " Read-Only "', {"allow_xhr": ["read-only"]}),
     ('"allowXhr": {"@value": "open", "@type": "xsd:string"}', {"allow_xhr": ["open"]}),
-    ('"disallowFetchFrom": ["/account/*"]', {"disallow_fetch_from": [(UrlPattern("", "/account/*"),)]}),
+    (
+        '"disallowFetchFrom": ["/account/*"]',
+        {"disallow_fetch_from": [(UrlPattern("", "/account/*"),)]},
+    ),
     (
         '"disallowFetchFrom": "/a, https://Example.com/b"',
         {"disallow_fetch_from": [(UrlPattern("", "/a"), UrlPattern("example.com", "/b"))]},
@@ -106,7 +130,10 @@ VALUES: list[tuple[str, dict[str, list[Any]]]] = [
     ('"requireHumanInitiatedSession": true', {"require_human_initiated_session": [True]}),
     ('"requireHumanInitiatedSession": false', {"require_human_initiated_session": [False]}),
     ('"requireHumanInitiatedSession": "False"', {"require_human_initiated_session": [False]}),
-    ('"requireHumanInitiatedSession": {"@value": false}', {"require_human_initiated_session": [False]}),
+    (
+        '"requireHumanInitiatedSession": {"@value": false}',
+        {"require_human_initiated_session": [False]},
+    ),
     ('"sessionValidation": "oauth"', {"session_validation": ["oauth"]}),
     ('"sessionTtl": "30m"', {"session_ttl": [timedelta(minutes=30)]}),
     ('"https://schema.org/allowXhr": "open"', {"allow_xhr": ["open"]}),
@@ -118,7 +145,9 @@ VALUES: list[tuple[str, dict[str, list[Any]]]] = [
 
 
 @pytest.mark.requirement("AUTX-11")
-@pytest.mark.parametrize(("fields", "want"), one_in(3, VALUES), ids=[fields for fields, _ in VALUES])
+@pytest.mark.parametrize(
+    ("fields", "want"), one_in(3, VALUES), ids=[fields for fields, _ in VALUES]
+)
 def test_fields(fields: str, want: dict[str, list[Any]]) -> None:
     assert annotated(fields) == (want, [])
 
@@ -129,7 +158,10 @@ UNREADABLE: list[tuple[str, dict[str, list[Any]]]] = [
     ('"allowedPurposes": {"@id": "search"}', {"allowed_purposes": [NOTHING]}),
     ('"allowedPurposes": ["search", "two words"]', {"allowed_purposes": [frozenset({"search"})]}),
     ('"allowedAutomations": 1e999', {"allowed_automations": [NOTHING]}),
-    (f'"allowedAutomations": {["cdp"] * (MAX_VALUES + 1)}'.replace("'", '"'), {"allowed_automations": [NOTHING]}),
+    (
+        f'"allowedAutomations": {["cdp"] * (MAX_VALUES + 1)}'.replace("'", '"'),
+        {"allowed_automations": [NOTHING]},
+    ),
     ('"apiAutomation": "yes"', {"api_automation": ["none"]}),
     ('"apiAutomation": []', {"api_automation": ["none"]}),
     ('"apiAutomation": ["open", "open"]', {"api_automation": ["none"]}),
@@ -147,21 +179,34 @@ UNREADABLE: list[tuple[str, dict[str, list[Any]]]] = [
 
 
 @pytest.mark.requirement("AUTX-11", "AUTX-14", "AUTX-10")
-@pytest.mark.parametrize(("fields", "want"), one_in(2, UNREADABLE), ids=[fields[:50] for fields, _ in UNREADABLE])
-def test_what_cannot_be_read_has_its_most_restrictive_value(fields: str, want: dict[str, list[Any]]) -> None:
+@pytest.mark.parametrize(
+    ("fields", "want"), one_in(2, UNREADABLE), ids=[fields[:50] for fields, _ in UNREADABLE]
+)
+def test_what_cannot_be_read_has_its_most_restrictive_value(
+    fields: str, want: dict[str, list[Any]]
+) -> None:
     assert annotated(fields) == (want, ["automation.value"])
 
 
 @pytest.mark.requirement("AUTX-11")
-@pytest.mark.parametrize("field", ["allowedMethods", "requestLimit", "concurrentLimit", "scope", "host", "concurrent-limit"])
+@pytest.mark.parametrize(
+    "field",
+    ["allowedMethods", "requestLimit", "concurrentLimit", "scope", "host", "concurrent-limit"],
+)
 def test_what_has_no_place_in_an_annotation(field: str) -> None:
-    assert annotated(f'"{field}": "0", "allowXhr": "open"') == ({"allow_xhr": ["open"]}, ["automation.annotation"])
+    assert annotated(f'"{field}": "0", "allowXhr": "open"') == (
+        {"allow_xhr": ["open"]},
+        ["automation.annotation"],
+    )
 
 
 @pytest.mark.requirement("AUTX-11")
 def test_names_that_stand_twice_hold_both() -> None:
     want = {"allow_xhr": ["open", "none"]}
-    assert annotated('"allowXhr": "open", "schema:allowXhr": "none"') == (want, ["automation.repeated"])
+    assert annotated('"allowXhr": "open", "schema:allowXhr": "none"') == (
+        want,
+        ["automation.repeated"],
+    )
     assert annotated('"allowXhr": "open", "allowXhr": "none"') == (want, ["automation.repeated"])
     values, _ = annotated(", ".join(['"allowXhr": "open"'] * (MAX_REPEATED + 2)))
     assert values == {"allow_xhr": ["open"] * MAX_REPEATED + ["none"]}
@@ -182,14 +227,19 @@ def test_names_that_stand_twice_hold_both() -> None:
     ],
 )
 def test_an_annotation_for_others_does_not_bind(user_agent: str, binds: bool) -> None:
-    page = script(f'{{"@type": "{TYPE}", "userAgent": {user_agent}, "allowedAutomations": ["cdp"]}}')
+    page = script(
+        f'{{"@type": "{TYPE}", "userAgent": {user_agent}, "allowedAutomations": ["cdp"]}}'
+    )
     found, findings = read(page)
     assert (len(found) == 1, findings) == (binds, ())
 
 
 @pytest.mark.requirement("AUTX-11")
 def test_a_user_agent_that_cannot_be_read_is_everybody() -> None:
-    assert annotated('"userAgent": 5, "allowXhr": "none"') == ({"allow_xhr": ["none"]}, ["automation.agent"])
+    assert annotated('"userAgent": 5, "allowXhr": "none"') == (
+        {"allow_xhr": ["none"]},
+        ["automation.agent"],
+    )
 
 
 NODE = f'{{"@type": "{TYPE}", "allowXhr": "none"}}'
@@ -288,11 +338,16 @@ def test_a_character_reference_hides_no_type(letter: str, encoding: str) -> None
     (annotation,), _ = read(page.encode(encoding), content_type="application/xhtml+xml")
     assert annotation.text == NODE
     assert len(read(f"<!doctype html><svg>{hidden}</svg>".encode(encoding))[0]) == 1
-    assert read(f"<!doctype html>{hidden}".encode(encoding)) == ((), ())  # in a script of HTML it is none
+    assert read(f"<!doctype html>{hidden}".encode(encoding)) == (
+        (),
+        (),
+    )  # in a script of HTML it is none
 
 
 @pytest.mark.requirement("AUTX-11")
-@pytest.mark.parametrize("content_type", ["text/plain", "application/octet-stream", "application/xhtml+xml", ""])
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/octet-stream", "application/xhtml+xml", ""]
+)
 def test_a_page_is_one_by_its_octets_too(content_type: str) -> None:
     assert len(read(f"<!doctype html><p>{script(NODE)}", content_type=content_type)[0]) == 1
 
@@ -319,14 +374,26 @@ def test_the_place_of_each_annotation(eol: str) -> None:
         NODE,
         NODE,
     ]
-    places = [(one.line, one.offset) for annotation in found for one in annotation.directives.allow_xhr]
+    places = [
+        (one.line, one.offset) for annotation in found for one in annotation.directives.allow_xhr
+    ]
     assert places == [(5, 0), (6, 1), (6, 2), (9, 3)]
     assert [(one.line, one.offset) for one in merged(found).allow_xhr] == places
 
 
 @pytest.mark.requirement("AUTX-12", "SEC-1")
 @pytest.mark.parametrize(
-    "charset", ["hex", "idna", "punycode", "undefined", "unicode-escape", "raw_unicode_escape", "rot13", "utf-7"]
+    "charset",
+    [
+        "hex",
+        "idna",
+        "punycode",
+        "undefined",
+        "unicode-escape",
+        "raw_unicode_escape",
+        "rot13",
+        "utf-7",
+    ],
 )
 def test_codecs_that_are_no_charsets(charset: str) -> None:
     """Python has them, browsers have not; some raise, some make text that cannot be encoded, one takes a minute."""
@@ -340,7 +407,10 @@ def test_codecs_that_are_no_charsets(charset: str) -> None:
 @pytest.mark.requirement("AUTX-12", "SEC-1")
 @pytest.mark.parametrize("attribute", ["\x1b", "\x85=1", "\ufffe", "a:b:c", "xmlns:a=b"])
 def test_attributes_with_names_that_are_none(attribute: str) -> None:
-    page = script(NODE).replace("<script ", f"<script {attribute} ") + f"<meta name=k content=v {attribute}>"
+    page = (
+        script(NODE).replace("<script ", f"<script {attribute} ")
+        + f"<meta name=k content=v {attribute}>"
+    )
     content = Content([(b"Content-Type", HTML.encode())], page.encode())
     assert len(annotations_in(content, "comity")[0]) == 1
     assert content.extracted(Extract(kind="meta", name="k")) == "v"
@@ -348,7 +418,9 @@ def test_attributes_with_names_that_are_none(attribute: str) -> None:
 
 @pytest.mark.requirement("AUTX-11", "SEC-4")
 def test_the_text_is_fit_to_show() -> None:
-    (annotation,), (finding,) = read(script(f'{{"@type": "{TYPE}", "allowXhr": "\u202e\x1b[2J", "x": "{"y" * 1000}"}}'))
+    (annotation,), (finding,) = read(
+        script(f'{{"@type": "{TYPE}", "allowXhr": "\u202e\x1b[2J", "x": "{"y" * 1000}"}}')
+    )
     for shown in (annotation.text, finding.message):
         assert shown.isprintable()
         assert len(shown) < 400
@@ -391,8 +463,12 @@ def page_of(body: str, content_type: str = HTML, files: Mapping[str, bytes] = {}
 
 @pytest.mark.requirement("AUTX-12")
 @pytest.mark.parametrize("text", TOO_MUCH, ids=[text[:40] for text in TOO_MUCH])
-@pytest.mark.parametrize(("before", "after"), [("", ""), (NODE, ""), ("", NODE), ("{broken", '{"@type": "Thing"}')])
-def test_broken_and_boundless_json_that_names_the_type_refuses_every_use(text: str, before: str, after: str) -> None:
+@pytest.mark.parametrize(
+    ("before", "after"), [("", ""), (NODE, ""), ("", NODE), ("{broken", '{"@type": "Thing"}')]
+)
+def test_broken_and_boundless_json_that_names_the_type_refuses_every_use(
+    text: str, before: str, after: str
+) -> None:
     """A good script beside it changes nothing."""
     page = page_of(f"\n\n{script(before)}\n{script(text)}\n{script(after)}")
     for use in ("train", "index", "preserve", "present", "follow", "anything"):
@@ -409,12 +485,18 @@ def test_broken_and_boundless_json_that_names_the_type_refuses_every_use(text: s
 @pytest.mark.parametrize(
     ("page", "is_refused"),
     [
-        (script("{broken") + script(f'{{"@type": "{TYPE}"}}') + script('{"\\u0041": broken'), False),  # others broke those
+        (
+            script("{broken") + script(f'{{"@type": "{TYPE}"}}') + script('{"\\u0041": broken'),
+            False,
+        ),  # others broke those
         (script('{"@type": "\\u0041utomationPolicyAnnotation"'), True),
         (script(f'{{"@type": "{TYPE}"', "application/LD+JSON; charset=utf-8"), True),
         (script(f'{{"@type": "{TYPE}"', "application/json"), False),  # it is no JSON-LD
         (script(f'{{"@type": "{TYPE}"', ""), False),
-        (script(f'{{"@type": "{TYPE}", "userAgent": "otherbot"'), True),  # what is broken may bind anybody
+        (
+            script(f'{{"@type": "{TYPE}", "userAgent": "otherbot"'),
+            True,
+        ),  # what is broken may bind anybody
         (f"<p>{TYPE} {{</p>" + script("{broken"), False),
         (script(NODE) * (MAX_SCRIPTS + 1), True),
         (script(f"[{', '.join([NODE] * (MAX_ANNOTATIONS + 1))}]"), True),
@@ -441,13 +523,18 @@ def test_findings_that_are_not_listed_hide_no_broken_script() -> None:
 
 
 @pytest.mark.requirement("AUTX-12")
-@pytest.mark.parametrize("content_type", [HTML, "application/xhtml+xml", "text/html; charset=utf-16"])
+@pytest.mark.parametrize(
+    "content_type", [HTML, "application/xhtml+xml", "text/html; charset=utf-16"]
+)
 def test_broken_scripts_of_other_pages(content_type: str) -> None:
     text = f'<html xmlns="http://www.w3.org/1999/xhtml"><script type="application/ld+json">{{"@type": "{TYPE}"</script></html>'
     octets = text.encode("utf-16" if "utf-16" in content_type else "utf-8")
     site = Site.from_files("https://example.com", {"/robots.txt": b""})
     headers = [(b"Content-Type", content_type.encode())]
-    assert site.page(USER, "https://example.com/a", headers=headers, body=octets).uses["train"].verdict is Verdict.DENY
+    assert (
+        site.page(USER, "https://example.com/a", headers=headers, body=octets).uses["train"].verdict
+        is Verdict.DENY
+    )
 
 
 @pytest.mark.requirement("AUTX-12", "SEC-1")
@@ -474,7 +561,10 @@ def test_of_too_many_the_first_are_read(page: str, number: int) -> None:
 
 @pytest.mark.requirement("AUTX-12")
 def test_broken_json_of_others_is_none_of_ours() -> None:
-    assert read(script("{broken") + script(f'{{"@type": "{TYPE}"}}') + script('{"\\u0041": broken'))[1] == ()
+    assert (
+        read(script("{broken") + script(f'{{"@type": "{TYPE}"}}') + script('{"\\u0041": broken'))[1]
+        == ()
+    )
 
 
 @pytest.mark.requirement("AUTX-11")
@@ -497,7 +587,22 @@ def test_all_annotations_hold_in_any_order() -> None:
     assert merged(()) == Directives()
 
 
-PIECES = [TYPE, "{", "}", "[", "]", ",", ":", '"', "\\", "\\u0041", "\\ud800", '"@type":', '"allowedPurposes":', '"sessionTtl":']
+PIECES = [
+    TYPE,
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    '"',
+    "\\",
+    "\\u0041",
+    "\\ud800",
+    '"@type":',
+    '"allowedPurposes":',
+    '"sessionTtl":',
+]
 PIECES += [
     "<![CDATA[",
     "]]>",
@@ -512,19 +617,37 @@ PIECES += [
     "\0",
     " ",
 ]
-PIECES += ['"@value":', '"@list":', "true", "null", NODE, '"userAgent":', '"disallowFetchFrom":', '"http://\u00e9"']
+PIECES += [
+    '"@value":',
+    '"@list":',
+    "true",
+    "null",
+    NODE,
+    '"userAgent":',
+    '"disallowFetchFrom":',
+    '"http://\u00e9"',
+]
 OCTETS = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=30).map(
     lambda parts: "".join(parts).encode("utf-8", "replace")
 )
 TYPES = st.sampled_from(
-    ["", HTML, "application/xhtml+xml", "text/html; charset=utf-16", "text/html; charset=utf-7", "text/plain"]
+    [
+        "",
+        HTML,
+        "application/xhtml+xml",
+        "text/html; charset=utf-16",
+        "text/html; charset=utf-7",
+        "text/plain",
+    ]
 )
 
 
 @pytest.mark.requirement("AUTX-12", "SEC-1")
 @given(OCTETS, OCTETS | st.binary(), OCTETS | st.binary(), TYPES)
 @example(b"", b"<script type>", b"", HTML)
-def test_no_octets_make_it_raise(text: bytes, before: bytes, after: bytes, content_type: str) -> None:
+def test_no_octets_make_it_raise(
+    text: bytes, before: bytes, after: bytes, content_type: str
+) -> None:
     page = before + b'<script type="application/ld+json">' + text + b"</script>" + after
     found, _ = read(page, content_type=content_type)
     for annotation in found:
@@ -537,7 +660,9 @@ json_values = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.integers() | st.text(),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["@value", "@list", "@type", "type", "x"]), inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["@value", "@list", "@type", "type", "x"]), inner, max_size=3
+        )
     ),
     max_leaves=8,
 )
@@ -545,7 +670,16 @@ json_values = st.recursive(
 
 @pytest.mark.requirement("AUTX-12", "AUTX-14")
 @given(
-    st.sampled_from(["allowedPurposes", "allowedAutomations", "apiAutomation", "allowXhr", "disallowFetchFrom", "sessionTtl"]),
+    st.sampled_from(
+        [
+            "allowedPurposes",
+            "allowedAutomations",
+            "apiAutomation",
+            "allowXhr",
+            "disallowFetchFrom",
+            "sessionTtl",
+        ]
+    ),
     json_values,
 )
 def test_a_known_field_always_states_something(field: str, value: Any) -> None:

@@ -21,7 +21,9 @@ GET = "allowed-methods: GET\n"
 
 def rules_in(text: str | bytes) -> list[tuple[str, int]]:
     body = text.encode() if isinstance(text, str) else text
-    files = SiteFiles(ORIGIN, {f"{ORIGIN}/automation-preferences.txt": Fetched(status=200, body=body)})
+    files = SiteFiles(
+        ORIGIN, {f"{ORIGIN}/automation-preferences.txt": Fetched(status=200, body=body)}
+    )
     return sorted((finding.rule, finding.line) for finding in check_site(files))
 
 
@@ -48,7 +50,9 @@ def rules_in(text: str | bytes) -> list[tuple[str, int]]:
         (f"scope: /\n{GET}concurrent-limit: 0\n", [("automation.zero", 3)]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[tuple[str, int]]) -> None:
+def test_what_cannot_be_meant_is_found_with_its_line(
+    text: str, findings: list[tuple[str, int]]
+) -> None:
     assert rules_in(text) == findings
 
 
@@ -73,7 +77,16 @@ def test_what_can_be_meant_is_left_alone(text: str) -> None:
     assert rules_in(text) == []
 
 
-_LINES = ["scope: /a", "scope: /", "user-agent: x", "host: example.com", "", "allowed-methods: GET", "x: y", "api-automation"]
+_LINES = [
+    "scope: /a",
+    "scope: /",
+    "user-agent: x",
+    "host: example.com",
+    "",
+    "allowed-methods: GET",
+    "x: y",
+    "api-automation",
+]
 
 
 @given(st.lists(st.sampled_from([*_LINES, "request-limit: 1/hour"]), max_size=12))
@@ -131,7 +144,9 @@ def test_fixes_change_no_group_and_mend_what_they_are_for(lines: list[str]) -> N
     for finding, fix in fixes_of(AUTOMATION, PATH, body):
         once, _ = apply(body, [fix])
         assert meaning(once) == meaning(body)
-        before, after = ([each.rule for each in findings_of(AUTOMATION, PATH, of)] for of in (body, once))
+        before, after = (
+            [each.rule for each in findings_of(AUTOMATION, PATH, of)] for of in (body, once)
+        )
         assert after.count(finding.rule) < before.count(finding.rule)
     states = [body]
     while (again := mended(AUTOMATION, PATH, states[-1])) != states[-1]:

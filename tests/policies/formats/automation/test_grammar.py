@@ -16,7 +16,12 @@ from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rule import RULES
 from comity.policies.formats.automation import grammar
 from comity.policies.formats.automation.directives import NOWHERE, Group, UrlPattern
-from comity.policies.formats.automation.grammar import Automation, media_type_findings, parse, rejection
+from comity.policies.formats.automation.grammar import (
+    Automation,
+    media_type_findings,
+    parse,
+    rejection,
+)
 from comity.policies.formats.automation.value_syntax import DIRECTIVES, duration, url_pattern
 from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE, text_of
 from comity.policies.syntax.windows import Window
@@ -56,7 +61,10 @@ def _value(value: Any) -> str:
 
 def found(automation: Automation) -> str:
     assert {finding.url for finding in automation.findings} <= {URL}
-    return "; ".join(f"{finding.rule.removeprefix('automation.')} {finding.line}" for finding in automation.findings)
+    return "; ".join(
+        f"{finding.rule.removeprefix('automation.')} {finding.line}"
+        for finding in automation.findings
+    )
 
 
 class Case(NamedTuple):
@@ -68,20 +76,39 @@ class Case(NamedTuple):
 
 
 def params(cases: Iterable[Case]) -> list[Any]:
-    return [pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split())) for case in cases]
+    return [
+        pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split()))
+        for case in cases
+    ]
 
 
 LINES = [
     # file-location-and-format
     Case("empty", "AUTO-12", "", []),
-    Case("field", "AUTO-1", "scope: /\nallowed-methods: GET, HEAD", "1; scope /; allowed-methods GET,HEAD"),
+    Case(
+        "field",
+        "AUTO-1",
+        "scope: /\nallowed-methods: GET, HEAD",
+        "1; scope /; allowed-methods GET,HEAD",
+    ),
     Case("bom", "AUTO-1", b"\xef\xbb\xbfscope: /", "1; scope /"),
     Case("utf-16", "AUTO-1", "\ufeffscope: /é".encode("utf-16-le"), "1; scope /%C3%A9"),
     Case("comment", "AUTO-2", "# a\n  # scope: /b\nscope: /", "3; scope /"),
-    Case("comment-after-value", "AUTO-2", "scope: /a # all\nallowed-methods:GET#, POST", "1; scope /a; allowed-methods GET"),
-    Case("markup", "AUTO-2", "<!-- a -->\nscope: /\n \t<!-- scope: /b -->", "2; scope /", "markup 1"),
     Case(
-        "markup-is-one-line", "AUTO-2", "scope: /\n<!--\nallowed-methods: GET\n-->", "1; scope /; allowed-methods GET", "markup 2"
+        "comment-after-value",
+        "AUTO-2",
+        "scope: /a # all\nallowed-methods:GET#, POST",
+        "1; scope /a; allowed-methods GET",
+    ),
+    Case(
+        "markup", "AUTO-2", "<!-- a -->\nscope: /\n \t<!-- scope: /b -->", "2; scope /", "markup 1"
+    ),
+    Case(
+        "markup-is-one-line",
+        "AUTO-2",
+        "scope: /\n<!--\nallowed-methods: GET\n-->",
+        "1; scope /; allowed-methods GET",
+        "markup 2",
     ),
     Case("markup-that-goes-on", "AUTO-2", "<!-- for\nall -->\nscope: /", "3; scope /", "markup 1"),
     Case(
@@ -91,24 +118,59 @@ LINES = [
         "1; scope /a; allowed-methods GET",
         "markup 1; markup 2",
     ),
-    Case("unknown", "AUTO-3", "x\nscope: /\nnew-directive: 1\nx-y\n?: !\nallowed-method: GET\nscopes: /x", "2; scope /"),
-    Case("unknown-prose", "AUTO-3", "host names are read\nscope of this\nscope\nuser-agent\nuser-agent strings follow", []),
+    Case(
+        "unknown",
+        "AUTO-3",
+        "x\nscope: /\nnew-directive: 1\nx-y\n?: !\nallowed-method: GET\nscopes: /x",
+        "2; scope /",
+    ),
+    Case(
+        "unknown-prose",
+        "AUTO-3",
+        "host names are read\nscope of this\nscope\nuser-agent\nuser-agent strings follow",
+        [],
+    ),
     Case("case", "AUTO-6", "SCOPE: /A\nAllowed-METHODS: GET", "1; scope /A; allowed-methods GET"),
     Case(
-        "white-space", "AUTO-6", "\t scope \t:\t /a \t\n  allowed-methods:GET\t,\tHEAD ", "1; scope /a; allowed-methods GET,HEAD"
+        "white-space",
+        "AUTO-6",
+        "\t scope \t:\t /a \t\n  allowed-methods:GET\t,\tHEAD ",
+        "1; scope /a; allowed-methods GET,HEAD",
     ),
-    Case("cr", "AUTO-5", "scope: /\rallowed-methods: GET\r\rscope: /b\r", ["1; scope /; allowed-methods GET", "4; scope /b"]),
+    Case(
+        "cr",
+        "AUTO-5",
+        "scope: /\rallowed-methods: GET\r\rscope: /b\r",
+        ["1; scope /; allowed-methods GET", "4; scope /b"],
+    ),
     Case(
         "crlf",
         "AUTO-5",
         "scope: /\r\nallowed-methods: GET\r\n\r\nscope: /b\r\n",
         ["1; scope /; allowed-methods GET", "4; scope /b"],
     ),
-    Case("other-line-ends", "AUTO-6", "scope: /a\u2028host: b\x85", "1; scope /a%E2%80%A8host:%20b%C2%85", "scope 1"),
+    Case(
+        "other-line-ends",
+        "AUTO-6",
+        "scope: /a\u2028host: b\x85",
+        "1; scope /a%E2%80%A8host:%20b%C2%85",
+        "scope 1",
+    ),
     # formal-syntax: groups
     Case("group-ends-at-end", "AUTO-5", "scope: /a\n\nscope: /b", ["1; scope /a", "3; scope /b"]),
-    Case("group-ends-at-spaces", "AUTO-5", "scope: /a\n \t\nscope: /b", ["1; scope /a", "3; scope /b"]),
-    Case("comment-ends-no-group", "AUTO-5", "scope: /a\n#\n<!-- -->\n x\nscope: /b", "1; scope /a; scope /b", "markup 3"),
+    Case(
+        "group-ends-at-spaces",
+        "AUTO-5",
+        "scope: /a\n \t\nscope: /b",
+        ["1; scope /a", "3; scope /b"],
+    ),
+    Case(
+        "comment-ends-no-group",
+        "AUTO-5",
+        "scope: /a\n#\n<!-- -->\n x\nscope: /b",
+        "1; scope /a; scope /b",
+        "markup 3",
+    ),
     Case(
         "any-order",
         "AUTO-5",
@@ -170,7 +232,12 @@ LINES = [
         "scope: HTTPS://E.com:443/a?b\nscope: http://e.com\nscope: http://e.com:8080?x",
         "1; scope e.com/a?b; scope e.com/; scope e.com:8080/?x",
     ),
-    Case("scope-url-idna", "AUTO-8", "scope: https://*.Bücher.example/a", "1; scope *.xn--bcher-kva.example/a"),
+    Case(
+        "scope-url-idna",
+        "AUTO-8",
+        "scope: https://*.Bücher.example/a",
+        "1; scope *.xn--bcher-kva.example/a",
+    ),
     Case(
         "scope-url-no-host",
         "AUTO-8",
@@ -190,12 +257,22 @@ LINES = [
     ),
     Case("scope-list-of-one", "AUTO-8", "scope: /a ,", "1; scope /a", "scope 1"),
     Case("scope-with-comma", "AUTO-8", "scope: /a,b*,*", "1; scope /a,b*,*"),
-    Case("scope-empty", "AUTO-5", "scope:\nallowed-methods: GET", "1; allowed-methods GET", "scope 1; scope 1"),
-    Case("scope-empty-beside-another", "AUTO-5", "scope: # none\nscope: /a", "1; scope /a", "scope 1"),
+    Case(
+        "scope-empty",
+        "AUTO-5",
+        "scope:\nallowed-methods: GET",
+        "1; allowed-methods GET",
+        "scope 1; scope 1",
+    ),
+    Case(
+        "scope-empty-beside-another", "AUTO-5", "scope: # none\nscope: /a", "1; scope /a", "scope 1"
+    ),
     Case("scope-empty-alone", "AUTO-5", "scope:", [], "scope 1"),
     # host
     Case("host", "AUTO-9", "scope: /\nhost: Example.COM.", "1; scope /; host example.com"),
-    Case("host-wildcard", "AUTO-9", "scope: /\nhost: *.example.com", "1; scope /; host *.example.com"),
+    Case(
+        "host-wildcard", "AUTO-9", "scope: /\nhost: *.example.com", "1; scope /; host *.example.com"
+    ),
     Case(
         "host-idna",
         "AUTO-9",
@@ -208,12 +285,39 @@ LINES = [
         "scope: /\nhost: e.com:8080\nhost: e.com:08443\nhost: [::1]:81",
         "1; scope /; host e.com:8080,e.com:8443,[::1]:81",
     ),
-    Case("host-default-port", "AUTO-9", "scope: /\nhost: e.com:0443\nhost: f.com:80", "1; scope /; host e.com,f.com"),
-    Case("host-url", "AUTO-9", "scope: /\nhost: https://e.com/x", "1; scope /; host e.com", "host 2"),
-    Case("host-long", "AUTO-9", f"scope: /\nhost: {'a.' * 126}a", f"1; scope /; host {'a.' * 126}a"),
-    Case("host-list", "AUTO-9", "scope: /\nhost: a.com, b.com,", "1; scope /; host a.com,b.com", "host 2"),
-    Case("host-none", "AUTO-9", "scope: /\nhost: a@b, c d", "1; scope /; host -", "host 2; host 2; host 2"),
-    Case("host-dot-first", "AUTO-9", "scope: /\nhost: .e.com:81", "1; scope /; host e.com:81,*.e.com:81", "host 2"),
+    Case(
+        "host-default-port",
+        "AUTO-9",
+        "scope: /\nhost: e.com:0443\nhost: f.com:80",
+        "1; scope /; host e.com,f.com",
+    ),
+    Case(
+        "host-url", "AUTO-9", "scope: /\nhost: https://e.com/x", "1; scope /; host e.com", "host 2"
+    ),
+    Case(
+        "host-long", "AUTO-9", f"scope: /\nhost: {'a.' * 126}a", f"1; scope /; host {'a.' * 126}a"
+    ),
+    Case(
+        "host-list",
+        "AUTO-9",
+        "scope: /\nhost: a.com, b.com,",
+        "1; scope /; host a.com,b.com",
+        "host 2",
+    ),
+    Case(
+        "host-none",
+        "AUTO-9",
+        "scope: /\nhost: a@b, c d",
+        "1; scope /; host -",
+        "host 2; host 2; host 2",
+    ),
+    Case(
+        "host-dot-first",
+        "AUTO-9",
+        "scope: /\nhost: .e.com:81",
+        "1; scope /; host e.com:81,*.e.com:81",
+        "host 2",
+    ),
     Case("host-dots-first", "AUTO-9", "scope: /\nhost: ..e.com", "1; scope /; host -", "host 2"),
     Case("host-dots", "AUTO-9", "scope: /\nhost: ..", "1; scope /; host -", "host 2"),
     Case(
@@ -238,8 +342,16 @@ LINES = [
         "1; scope /; agent *,examplebot",
         "agent 2; agent 2",
     ),
-    Case("agent-none", "AUTO-10", "scope: /\nuser-agent: é, **", "1; scope /; agent -", "agent 2; agent 2"),
-    Case("agent-empty", "AUTO-10 AUTX-1", "scope: /\nuser-agent:", "1; scope /; agent -", "agent 2"),
+    Case(
+        "agent-none",
+        "AUTO-10",
+        "scope: /\nuser-agent: é, **",
+        "1; scope /; agent -",
+        "agent 2; agent 2",
+    ),
+    Case(
+        "agent-empty", "AUTO-10 AUTX-1", "scope: /\nuser-agent:", "1; scope /; agent -", "agent 2"
+    ),
     # no colon
     Case(
         "no-colon",
@@ -254,7 +366,13 @@ LINES = [
 def values(*cases: tuple[str, str, str, str]) -> list[Case]:
     """Each: the requirements, the value as written, as read; "!" where its author is told."""
     return [
-        Case(f"{line}", rows, f"scope: /\n{line}", f"1; scope /; {line.partition(':')[0]} {value}", "value 2" if told else "")
+        Case(
+            f"{line}",
+            rows,
+            f"scope: /\n{line}",
+            f"1; scope /; {line.partition(':')[0]} {value}",
+            "value 2" if told else "",
+        )
         for rows, line, value, told in cases
     ]
 
@@ -272,11 +390,21 @@ VALUES = values(
     ("AUTO-6 AUTX-14", "allowed-methods: GET, BREW", "GET", "!"),
     ("AUTO-6 AUTX-14", "allowed-methods: GET HEAD", "-", "!"),
     ("AUTO-6 AUTX-14", "allowed-methods: *", "-", "!"),
-    ("AUTO-6 AUTX-14", "allowed-methods: GET, poſt, optıons", "GET", "!"),  # to Unicode their capitals are those of ASCII
+    (
+        "AUTO-6 AUTX-14",
+        "allowed-methods: GET, poſt, optıons",
+        "GET",
+        "!",
+    ),  # to Unicode their capitals are those of ASCII
     ("AUTO-13", "allowed-purposes: Archive, SEARCH-index", "archive,search-index", ""),
     ("AUTX-1 AUTO-13", "allowed-purposes:", "-", ""),
     ("AUTO-13 AUTX-14", "allowed-purposes: a b, c", "c", "!"),
-    ("AUTX-4", "allowed-automations: WebDriver, headless, my-tool/2", "headless,my-tool/2,webdriver", ""),
+    (
+        "AUTX-4",
+        "allowed-automations: WebDriver, headless, my-tool/2",
+        "headless,my-tool/2,webdriver",
+        "",
+    ),
     ("AUTX-1 AUTX-4", "allowed-automations:", "-", ""),
     ("AUTX-4 AUTX-14", "allowed-automations: cdp é", "-", "!"),
     ("AUTX-5", "api-automation: none", "none", ""),
@@ -288,7 +416,12 @@ VALUES = values(
     ("AUTX-6", "allow-xhr: read-only", "read-only", ""),
     ("AUTX-6", "allow-xhr: open", "open", ""),
     ("AUTX-6 AUTX-14", "allow-xhr: open, read-only", "none", "!"),
-    ("AUTX-7", "disallow-fetch-from: /account/*, *.php$,cart, https://E.com/a", "/account/*,*.php$,/cart,cart/,e.com/a", ""),
+    (
+        "AUTX-7",
+        "disallow-fetch-from: /account/*, *.php$,cart, https://E.com/a",
+        "/account/*,*.php$,/cart,cart/,e.com/a",
+        "",
+    ),
     ("AUTX-7 AUTX-1", "disallow-fetch-from:", "-", ""),
     ("AUTX-7 AUTX-14", "disallow-fetch-from: /a /b", "*/", "!"),
     ("AUTX-7 AUTX-14", "disallow-fetch-from: /a, https:///b", "*/", "!"),
@@ -324,7 +457,9 @@ VALUES = values(
 @pytest.mark.parametrize("case", one_in(3, params(LINES + VALUES)))
 def test_text(case: Case) -> None:
     automation = read(case.text)
-    assert [said(group) for group in automation.groups] == ([case.said] if isinstance(case.said, str) else case.said)
+    assert [said(group) for group in automation.groups] == (
+        [case.said] if isinstance(case.said, str) else case.said
+    )
     assert found(automation) == case.found
     assert automation.complete
 
@@ -395,7 +530,9 @@ def test_a_statement_knows_its_line() -> None:
 
 @pytest.mark.requirement("AUTO-5", "AUTX-14")
 def test_findings_quote_and_point() -> None:
-    finding, markup = read("scope: /\nallowed-methods: GET, {BREW}\u202e # {}\n<!-- a -->\n<!-- b -->").findings
+    finding, markup = read(
+        "scope: /\nallowed-methods: GET, {BREW}\u202e # {}\n<!-- a -->\n<!-- b -->"
+    ).findings
     assert (finding.line, finding.column) == (2, 23)
     assert finding.message == "`{BREW}\ufffd` is no method: it permits none"
     assert "2 in all" in markup.message
@@ -456,7 +593,10 @@ def test_something_that_cannot_be_seen_around_a_value(unseen: str) -> None:
     ).groups
     assert (group.scopes, group.hosts) == ((UrlPattern("", "/a"),), ("e.com", "f.com"))
     assert group.agents == frozenset(("*", "bot"))
-    assert group.directives.disallow_fetch_from[0].value == (UrlPattern("", "/b"), UrlPattern("", "/c"))
+    assert group.directives.disallow_fetch_from[0].value == (
+        UrlPattern("", "/b"),
+        UrlPattern("", "/c"),
+    )
 
 
 @pytest.mark.requirement("AUTO-8")
@@ -481,7 +621,18 @@ def test_the_sample_of_the_core() -> None:
     assert found(automation) == "markup 1"
 
 
-@pytest.mark.requirement("AUTO-2", "AUTO-5", "AUTX-1", "AUTX-2", "AUTX-3", "AUTX-4", "AUTX-5", "AUTX-8", "AUTX-9", "AUTX-10")
+@pytest.mark.requirement(
+    "AUTO-2",
+    "AUTO-5",
+    "AUTX-1",
+    "AUTX-2",
+    "AUTX-3",
+    "AUTX-4",
+    "AUTX-5",
+    "AUTX-8",
+    "AUTX-9",
+    "AUTX-10",
+)
 def test_the_sample_of_the_extension() -> None:
     automation = read((SAMPLES / "sample-extended.txt").read_bytes())
     assert [said(group) for group in automation.groups] == [
@@ -510,23 +661,37 @@ TEXT = b"text/plain; charset=utf-8"
             ("AUTO-1", b"Text/X-Robots", b"scope: /", ""),
             ("AUTO-1", b"application/octet-stream; a=b", b"scope: /", ""),
             ("AUTO-4", TEXT, b"scope: /\0", "line 1 has the control byte 0x00"),
-            ("AUTO-4", TEXT, b"scope: /\r\n\rallow\x1bed: \x00", "line 3 has the control byte 0x1b"),
+            (
+                "AUTO-4",
+                TEXT,
+                b"scope: /\r\n\rallow\x1bed: \x00",
+                "line 3 has the control byte 0x1b",
+            ),
             ("AUTO-4", TEXT, b"scope: /\x0b", "line 1 has the control byte 0x0b"),
             ("AUTO-4", TEXT, b"# \x0c", "line 1 has the control byte 0x0c"),
             ("AUTO-4", TEXT, b"\n\x1f", "line 2 has the control byte 0x1f"),
             ("AUTO-4", TEXT, b"scope: /\x7f", ""),
             ("AUTO-4", TEXT, "\ufeffscope: /".encode("utf-16"), ""),
-            ("AUTO-4", TEXT, "\ufeffscope: /\x01".encode("utf-16"), "line 1 has the control byte 0x01"),
+            (
+                "AUTO-4",
+                TEXT,
+                "\ufeffscope: /\x01".encode("utf-16"),
+                "line 1 has the control byte 0x01",
+            ),
         )
     ],
 )
 def test_rejection(media_type: bytes, body: bytes, why: str) -> None:
-    assert rejection(Fetched(status=200, headers=((b"content-type", media_type),), body=body)) == why
+    assert (
+        rejection(Fetched(status=200, headers=((b"content-type", media_type),), body=body)) == why
+    )
 
 
 @pytest.mark.requirement("AUTO-4")
 def test_which_octets_are_control_bytes() -> None:
-    rejected = {octet for octet in range(256) if rejection(Fetched(status=200, body=b"a%cb" % octet))}
+    rejected = {
+        octet for octet in range(256) if rejection(Fetched(status=200, body=b"a%cb" % octet))
+    }
     assert rejected == {*range(0x20)} - {*b"\t\r\n"}
 
 
@@ -546,7 +711,9 @@ def test_which_octets_are_control_bytes() -> None:
     ],
 )
 def test_the_media_type_that_is_meant(media_type: bytes, is_told: bool) -> None:
-    findings = media_type_findings(Fetched(status=200, headers=((b"Content-Type", media_type),)), URL)
+    findings = media_type_findings(
+        Fetched(status=200, headers=((b"Content-Type", media_type),)), URL
+    )
     assert [finding.rule for finding in findings] == ["automation.media-type"] * is_told
 
 
@@ -569,10 +736,24 @@ class Most(NamedTuple):
 
 
 LIMITS = [
-    Most("groups", "scope: /\n\n" * grammar.MAX_GROUPS, "scope: /\n\n" * (grammar.MAX_GROUPS + 1), 2 * grammar.MAX_GROUPS + 2),
-    Most("scopes", scopes(grammar.MAX_SCOPES), scopes(grammar.MAX_SCOPES + 1), grammar.MAX_SCOPES + 1),
-    Most("values", f"scope: /\nallowed-purposes: {listed(200)}", f"scope: /\nallowed-purposes: {listed(201)}", 2),
-    Most("agents", f"scope: /\nuser-agent: {listed(200)}", f"scope: /\nuser-agent: {listed(201)}", 2),
+    Most(
+        "groups",
+        "scope: /\n\n" * grammar.MAX_GROUPS,
+        "scope: /\n\n" * (grammar.MAX_GROUPS + 1),
+        2 * grammar.MAX_GROUPS + 2,
+    ),
+    Most(
+        "scopes", scopes(grammar.MAX_SCOPES), scopes(grammar.MAX_SCOPES + 1), grammar.MAX_SCOPES + 1
+    ),
+    Most(
+        "values",
+        f"scope: /\nallowed-purposes: {listed(200)}",
+        f"scope: /\nallowed-purposes: {listed(201)}",
+        2,
+    ),
+    Most(
+        "agents", f"scope: /\nuser-agent: {listed(200)}", f"scope: /\nuser-agent: {listed(201)}", 2
+    ),
     Most("hosts", f"scope: /\nhost: {listed(200)}", f"scope: /\nhost: {listed(201)}", 2),
     Most("all-hosts", "host: a.com\n" * 5000, "host: a.com\n" * 5001, 5001),
     Most("all-urls", "scope: http://a/\n" * 5000, "scope: http://a/\n" * 5001, 5001),
@@ -585,7 +766,8 @@ LIMITS = [
     Most(
         "items",
         "".join(f"user-agent: {listed(200, 200 * line)}\n" for line in range(100)),
-        "".join(f"user-agent: {listed(200, 200 * line)}\n" for line in range(100)) + "user-agent: a\n",
+        "".join(f"user-agent: {listed(200, 200 * line)}\n" for line in range(100))
+        + "user-agent: a\n",
         101,
     ),
     Most("line", f"scope: /{'a' * (MAX_LINE - 8)}", f"scope: /\nscope: /{'a' * (MAX_LINE - 7)}", 2),
@@ -598,14 +780,18 @@ def test_limits(most: Most) -> None:
     assert read(most.fits).complete
     automation = read(most.more + "\n\nscope: /last\nallowed-methods: POST")
     assert not automation.complete
-    assert [finding.line for finding in automation.findings if finding.rule == "automation.limit"][-1] == most.line
+    assert [finding.line for finding in automation.findings if finding.rule == "automation.limit"][
+        -1
+    ] == most.line
     assert automation.groups
     assert "/last" not in [scope.path for scope in automation.groups[-1].scopes]
 
 
 @pytest.mark.requirement("AUTO-18")
 def test_what_stands_before_the_limit_in_its_group_counts() -> None:
-    automation = read(f"scope: /a\nallowed-methods: GET\nallowed-purposes: {listed(201)}\nallow-xhr: open")
+    automation = read(
+        f"scope: /a\nallowed-methods: GET\nallowed-purposes: {listed(201)}\nallow-xhr: open"
+    )
     assert [said(group) for group in automation.groups] == ["1; scope /a; allowed-methods GET"]
 
 
@@ -642,8 +828,14 @@ def test_limits_are_kept_under_the_same_key_by_all_who_read_the_same_group() -> 
 
     limited = "scope: /b\nscope: /a\nuser-agent: b, a\nrequest-limit: 1/day"
     assert key(limited) == key(f"# moved\n\n{limited}\nallowed-methods: GET") == "dffdc0fa6d318860"
-    assert key(limited) == key("concurrent-limit: 2\nuser-agent: a\nscope: /a\nuser-agent: B\nscope: /b")
-    others = ["scope: /a\nrequest-limit: 1/day", "scope: /a\nhost: a.com\nrequest-limit: 1/day", f"{limited}\nhost: a.com"]
+    assert key(limited) == key(
+        "concurrent-limit: 2\nuser-agent: a\nscope: /a\nuser-agent: B\nscope: /b"
+    )
+    others = [
+        "scope: /a\nrequest-limit: 1/day",
+        "scope: /a\nhost: a.com\nrequest-limit: 1/day",
+        f"{limited}\nhost: a.com",
+    ]
     assert len({key(text) for text in (limited, *others)}) == 4
     assert key("scope: /a") == ""
 
@@ -704,7 +896,9 @@ def test_no_octets_make_it_fail(octets: bytes, cut: bool) -> None:
 
 @pytest.mark.requirement("AUTO-3")
 @given(files, unknown, st.data())
-def test_an_unknown_directive_changes_nothing(octets: bytes, line: bytes, data: st.DataObject) -> None:
+def test_an_unknown_directive_changes_nothing(
+    octets: bytes, line: bytes, data: st.DataObject
+) -> None:
     lines = text_of(octets)[0].splitlines()
     place = data.draw(st.integers(0, len(lines)))
     without = parse(b"\n".join([*lines[:place], b"#", *lines[place:]]), url=URL)
@@ -754,6 +948,10 @@ def test_findings_have_rules(text: str, rule: str) -> None:
         ("host:\u00a0h", "automation.invisible", 8),
     ],
 )
-def test_a_finding_points_to_the_value_also_where_the_name_has_its_letters(line: str, rule: str, column: int) -> None:
+def test_a_finding_points_to_the_value_also_where_the_name_has_its_letters(
+    line: str, rule: str, column: int
+) -> None:
     findings = parse(line.encode()).findings
-    assert (rule, 1, column) in [(finding.rule, finding.line, finding.column) for finding in findings]
+    assert (rule, 1, column) in [
+        (finding.rule, finding.line, finding.column) for finding in findings
+    ]

@@ -55,16 +55,29 @@ SPEAKS = [
     Speaks("query", "AUTO-8", "scope: /a?b=", "/a?b=1", 1),
     Speaks("several", "AUTO-8", "scope: /x\nscope: /a", "/a", 1),
     Speaks("several-longest", "AUTO-8", "scope: /\nscope: /a/b\n\nscope: /a", "/a/b", 1),
-    Speaks("several-the-one-that-matches", "AUTO-8", "scope: /\nscope: /a/b\n\nscope: /a", "/a/c", 4),
+    Speaks(
+        "several-the-one-that-matches", "AUTO-8", "scope: /\nscope: /a/b\n\nscope: /a", "/a/c", 4
+    ),
     Speaks("normalised-length", "AUTO-8", "scope: /a*c\n\nscope: /%61b", "/abc", 1),
     Speaks("url", "AUTO-8", "scope: http://example.com/a", "/ab", 1),
     Speaks("url-other-host", "AUTO-8", "scope: https://example.org/a\nscope: /b", "/a", 0),
     Speaks("url-beside-path", "AUTO-8", "scope: https://example.org/a\nscope: /b", "/b", 1),
     Speaks("url-port", "AUTO-8", "scope: https://example.com:8080/", "/", 0),
-    Speaks("url-own-port", "AUTO-8", "scope: https://example.com:8080/", "/", 1, host="example.com:8080"),
+    Speaks(
+        "url-own-port",
+        "AUTO-8",
+        "scope: https://example.com:8080/",
+        "/",
+        1,
+        host="example.com:8080",
+    ),
     Speaks("url-no-host", "AUTO-8", "scope: https://a b/", "/", 0),
-    Speaks("url-is-exact", "AUTO-8 AUTO-11", "scope: https://example.com/\n\nscope: /a/b", "/a/b", 1),
-    Speaks("url-wildcard-is-not", "AUTO-8 AUTO-11", "scope: https://*.com/\n\nscope: /a/b", "/a/b", 3),
+    Speaks(
+        "url-is-exact", "AUTO-8 AUTO-11", "scope: https://example.com/\n\nscope: /a/b", "/a/b", 1
+    ),
+    Speaks(
+        "url-wildcard-is-not", "AUTO-8 AUTO-11", "scope: https://*.com/\n\nscope: /a/b", "/a/b", 3
+    ),
     Speaks("url-any-scheme", "AUTO-8 AUTO-11", "scope: *://example.com/a\n\nscope: /a", "/a", 1),
     Speaks("url-any-scheme-other-host", "AUTO-8", "scope: *://example.org/a", "/a", 0),
     Speaks("url-part-of-a-scheme", "AUTO-8", "scope: http*://*.com/a", "/a", 1),
@@ -72,37 +85,144 @@ SPEAKS = [
     Speaks("url-without-scheme-other-host", "AUTO-8", "scope: //example.org/a", "/a", 0),
     Speaks("url-without-scheme-or-path", "AUTO-8", "scope: //example.com/a", "//example.com/a", 1),
     Speaks("url-wildcard-without-scheme", "AUTO-8 AUTO-11", "scope: *.com/a\n\nscope: /", "/a", 1),
-    Speaks("url-wildcard-without-scheme-is-not-exact", "AUTO-8 AUTO-11", "scope: *.com/\n\nscope: /a", "/a", 3),
+    Speaks(
+        "url-wildcard-without-scheme-is-not-exact",
+        "AUTO-8 AUTO-11",
+        "scope: *.com/\n\nscope: /a",
+        "/a",
+        3,
+    ),
     Speaks("url-wildcard-without-scheme-or-path", "AUTO-8", "scope: *.com/a", "/x.com/a", 1),
     Speaks("path-with-a-dot-is-no-host", "AUTO-8", "scope: *.com", "/a", 0),
-    Speaks("url-and-host", "AUTO-8 AUTO-9", "scope: https://example.com/\nhost: example.org", "/", 0),
+    Speaks(
+        "url-and-host", "AUTO-8 AUTO-9", "scope: https://example.com/\nhost: example.org", "/", 0
+    ),
     # AUTO-9: host
     Speaks("host", "AUTO-9", "scope: /\nhost: EXAMPLE.com", "/", 1),
     Speaks("host-dot", "AUTO-9", "scope: /\nhost: example.com", "/", 1, host="example.com."),
     Speaks("host-other", "AUTO-9", "scope: /\nhost: www.example.com", "/", 0),
-    Speaks("host-any-port", "AUTO-9", "scope: /\nhost: example.com", "/", 1, host="example.com:8080"),
-    Speaks("host-port", "AUTO-9", "scope: /\nhost: example.com:8080", "/", 1, host="example.com:8080"),
-    Speaks("host-other-port", "AUTO-9", "scope: /\nhost: example.com:8081", "/", 0, host="example.com:8080"),
+    Speaks(
+        "host-any-port", "AUTO-9", "scope: /\nhost: example.com", "/", 1, host="example.com:8080"
+    ),
+    Speaks(
+        "host-port", "AUTO-9", "scope: /\nhost: example.com:8080", "/", 1, host="example.com:8080"
+    ),
+    Speaks(
+        "host-other-port",
+        "AUTO-9",
+        "scope: /\nhost: example.com:8081",
+        "/",
+        0,
+        host="example.com:8080",
+    ),
     Speaks("host-default-port", "AUTO-9", "scope: /\nhost: example.com:443", "/", 1),
     Speaks("host-ipv6", "AUTO-9", "scope: /\nhost: [::1]", "/", 1, host="[::1]:8080"),
     Speaks("host-ipv6-port", "AUTO-9", "scope: /\nhost: [::1]:8080", "/", 1, host="[::1]:8080"),
-    Speaks("host-ipv6-other", "AUTO-9", "scope: /\nhost: [::2]\nhost: [::1]:81", "/", 0, host="[::1]:8080"),
+    Speaks(
+        "host-ipv6-other",
+        "AUTO-9",
+        "scope: /\nhost: [::2]\nhost: [::1]:81",
+        "/",
+        0,
+        host="[::1]:8080",
+    ),
     Speaks("host-letters", "AUTO-9", "scope: /\nhost: MÜLLER.de", "/", 1, host="xn--mller-kva.de"),
-    Speaks("host-letters-of-idna-2008", "AUTO-9", "scope: /\nhost: straße.de", "/", 1, host="xn--strae-oqa.de"),
-    Speaks("host-letters-of-idna-2008-port", "AUTO-9", "scope: /\nhost: βόλος.com:81", "/", 1, host="xn--nxasmm1c.com:81"),
-    Speaks("host-letters-of-idna-2008-below", "AUTO-9", "scope: /\nhost: *.straße.de", "/", 1, host="a.xn--strae-oqa.de"),
-    Speaks("url-letters-of-idna-2008", "AUTO-8 AUTO-9", "scope: https://straße.de/", "/", 1, host="xn--strae-oqa.de"),
-    Speaks("host-letters-of-idna-2003", "AUTO-9", "scope: /\nhost: straße.de", "/", 1, host="strasse.de"),
-    Speaks("host-a-label-that-is-none", "AUTO-9", "scope: /\nhost: xn--a-ecp.ru", "/", 1, host="xn--a-ecp.ru"),
-    Speaks("host-other-letters", "AUTO-9", "scope: /\nhost: straße.de", "/", 0, host="xn--mller-kva.de"),
-    Speaks("host-wildcard", "AUTO-9", "scope: /\nhost: *.example.com", "/", 1, host="a.b.example.com"),
+    Speaks(
+        "host-letters-of-idna-2008",
+        "AUTO-9",
+        "scope: /\nhost: straße.de",
+        "/",
+        1,
+        host="xn--strae-oqa.de",
+    ),
+    Speaks(
+        "host-letters-of-idna-2008-port",
+        "AUTO-9",
+        "scope: /\nhost: βόλος.com:81",
+        "/",
+        1,
+        host="xn--nxasmm1c.com:81",
+    ),
+    Speaks(
+        "host-letters-of-idna-2008-below",
+        "AUTO-9",
+        "scope: /\nhost: *.straße.de",
+        "/",
+        1,
+        host="a.xn--strae-oqa.de",
+    ),
+    Speaks(
+        "url-letters-of-idna-2008",
+        "AUTO-8 AUTO-9",
+        "scope: https://straße.de/",
+        "/",
+        1,
+        host="xn--strae-oqa.de",
+    ),
+    Speaks(
+        "host-letters-of-idna-2003",
+        "AUTO-9",
+        "scope: /\nhost: straße.de",
+        "/",
+        1,
+        host="strasse.de",
+    ),
+    Speaks(
+        "host-a-label-that-is-none",
+        "AUTO-9",
+        "scope: /\nhost: xn--a-ecp.ru",
+        "/",
+        1,
+        host="xn--a-ecp.ru",
+    ),
+    Speaks(
+        "host-other-letters", "AUTO-9", "scope: /\nhost: straße.de", "/", 0, host="xn--mller-kva.de"
+    ),
+    Speaks(
+        "host-wildcard", "AUTO-9", "scope: /\nhost: *.example.com", "/", 1, host="a.b.example.com"
+    ),
     Speaks("host-wildcard-not-itself", "AUTO-9", "scope: /\nhost: *.example.com", "/", 0),
-    Speaks("host-wildcard-not-more", "AUTO-9", "scope: /\nhost: *.example", "/", 0, host="a.example.com"),
-    Speaks("host-wildcard-port", "AUTO-9", "scope: /\nhost: *.example.com:81", "/", 0, host="a.example.com"),
-    Speaks("host-wildcard-own-port", "AUTO-9", "scope: /\nhost: *.example.com:81", "/", 1, host="a.example.com:81"),
+    Speaks(
+        "host-wildcard-not-more",
+        "AUTO-9",
+        "scope: /\nhost: *.example",
+        "/",
+        0,
+        host="a.example.com",
+    ),
+    Speaks(
+        "host-wildcard-port",
+        "AUTO-9",
+        "scope: /\nhost: *.example.com:81",
+        "/",
+        0,
+        host="a.example.com",
+    ),
+    Speaks(
+        "host-wildcard-own-port",
+        "AUTO-9",
+        "scope: /\nhost: *.example.com:81",
+        "/",
+        1,
+        host="a.example.com:81",
+    ),
     Speaks("host-any", "AUTO-9", "scope: /\nhost: *", "/", 1),
-    Speaks("host-u-label", "AUTO-9", "scope: /\nhost: bücher.example", "/", 1, host="xn--bcher-kva.example"),
-    Speaks("host-a-label", "AUTO-9", "scope: /\nhost: xn--bcher-kva.example", "/", 1, host="xn--bcher-kva.example"),
+    Speaks(
+        "host-u-label",
+        "AUTO-9",
+        "scope: /\nhost: bücher.example",
+        "/",
+        1,
+        host="xn--bcher-kva.example",
+    ),
+    Speaks(
+        "host-a-label",
+        "AUTO-9",
+        "scope: /\nhost: xn--bcher-kva.example",
+        "/",
+        1,
+        host="xn--bcher-kva.example",
+    ),
     Speaks("host-list", "AUTO-9", "scope: /\nhost: a.com, example.com", "/", 1),
     Speaks("host-lines", "AUTO-9", "scope: /\nhost: example.com\nhost: a.com", "/", 1),
     Speaks("host-empty", "AUTO-9", "scope: /\nhost:", "/", 1),
@@ -116,14 +236,38 @@ SPEAKS = [
     Speaks("agent-absent", "AUTO-10", "scope: /", "/", 1),
     Speaks("agent-empty", "AUTO-10 AUTX-1", "scope: /\nuser-agent:", "/", 0),
     # AUTO-11: specificity
-    Speaks("host-over-scope", "AUTO-11", "scope: /\nhost: example.com\n\nscope: /a/b\nuser-agent: ExampleBot", "/a/b", 1),
-    Speaks("host-over-wildcard", "AUTO-11", "scope: /\nhost: example.com\n\nscope: /a\nhost: *.com", "/a", 1),
+    Speaks(
+        "host-over-scope",
+        "AUTO-11",
+        "scope: /\nhost: example.com\n\nscope: /a/b\nuser-agent: ExampleBot",
+        "/a/b",
+        1,
+    ),
+    Speaks(
+        "host-over-wildcard",
+        "AUTO-11",
+        "scope: /\nhost: example.com\n\nscope: /a\nhost: *.com",
+        "/a",
+        1,
+    ),
     Speaks("wildcard-is-as-absent", "AUTO-11", "scope: /a\n\nscope: /\nhost: *.com", "/a", 1),
-    Speaks("one-of-hosts-exact", "AUTO-11", "scope: /\nhost: *.com, example.com\n\nscope: /a", "/a", 1),
-    Speaks("scope-over-agent", "AUTO-11", "scope: /a/b\n\nscope: /a\nuser-agent: ExampleBot", "/a/b", 1),
+    Speaks(
+        "one-of-hosts-exact", "AUTO-11", "scope: /\nhost: *.com, example.com\n\nscope: /a", "/a", 1
+    ),
+    Speaks(
+        "scope-over-agent", "AUTO-11", "scope: /a/b\n\nscope: /a\nuser-agent: ExampleBot", "/a/b", 1
+    ),
     Speaks("scope-over-later", "AUTO-11", "scope: /a/b\n\nscope: /a", "/a/b", 1),
-    Speaks("agent-over-later", "AUTO-11", "scope: /\nuser-agent: ExampleBot\n\nscope: /\nuser-agent: *\n\nscope: /", "/", 1),
-    Speaks("agent-among-others", "AUTO-11", "scope: /\nuser-agent: *, ExampleBot\n\nscope: /", "/", 1),
+    Speaks(
+        "agent-over-later",
+        "AUTO-11",
+        "scope: /\nuser-agent: ExampleBot\n\nscope: /\nuser-agent: *\n\nscope: /",
+        "/",
+        1,
+    ),
+    Speaks(
+        "agent-among-others", "AUTO-11", "scope: /\nuser-agent: *, ExampleBot\n\nscope: /", "/", 1
+    ),
     Speaks("agent-any-is-as-absent", "AUTO-11", "scope: /\nuser-agent: *\n\nscope: /", "/", 4),
     Speaks("absent-before-any", "AUTO-11", "scope: /\n\nscope: /\nuser-agent: *", "/", 3),
     Speaks("later", "AUTO-11", "scope: /a\n\nscope: /a\n\nscope: /b", "/a", 3),
@@ -131,17 +275,38 @@ SPEAKS = [
     # AUTO-5: no scope
     Speaks("no-scope", "AUTO-5", "allowed-methods: GET", "/a", 1),
     Speaks("no-scope-for-others", "AUTO-5", "user-agent: other", "/a", 0),
-    Speaks("no-scope-is-outranked", "AUTO-5", "scope: /\n\nhost: example.com\nuser-agent: ExampleBot", "/", 1),
+    Speaks(
+        "no-scope-is-outranked",
+        "AUTO-5",
+        "scope: /\n\nhost: example.com\nuser-agent: ExampleBot",
+        "/",
+        1,
+    ),
     Speaks("no-scope-where-none-matches", "AUTO-5", "scope: /a\n\nuser-agent: ExampleBot", "/b", 3),
-    Speaks("no-scope-host", "AUTO-5 AUTO-11", "host: example.com\n\nuser-agent: ExampleBot", "/", 1),
+    Speaks(
+        "no-scope-host", "AUTO-5 AUTO-11", "host: example.com\n\nuser-agent: ExampleBot", "/", 1
+    ),
     Speaks("no-scope-agent", "AUTO-5 AUTO-11", "user-agent: ExampleBot\n\nuser-agent: *", "/", 1),
-    Speaks("no-scope-later", "AUTO-5 AUTO-11", "user-agent: ExampleBot\n\nuser-agent: ExampleBot", "/", 3),
+    Speaks(
+        "no-scope-later",
+        "AUTO-5 AUTO-11",
+        "user-agent: ExampleBot\n\nuser-agent: ExampleBot",
+        "/",
+        3,
+    ),
     Speaks("empty-scope-is-none", "AUTO-5", "scope: /a\n\nscope:\nuser-agent: *", "/a", 1),
 ]
 
 
 @pytest.mark.parametrize(
-    "case", one_in(3, [pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split())) for case in SPEAKS])
+    "case",
+    one_in(
+        3,
+        [
+            pytest.param(case, id=case.id, marks=pytest.mark.requirement(*case.rows.split()))
+            for case in SPEAKS
+        ],
+    ),
 )
 def test_which_group_speaks(case: Speaks) -> None:
     assert line(case.text, case.target, case.token, case.host) == case.line
@@ -149,9 +314,7 @@ def test_which_group_speaks(case: Speaks) -> None:
 
 @pytest.mark.requirement("AUTO-11")
 def test_all_groups_that_match_the_one_that_speaks_first() -> None:
-    text = (
-        "scope: /\nscope: /a\n\nscope: /b\n\nuser-agent: *\n\nscope: /\nhost: example.com\n\nscope: /a\nhost: e.org\n\nscope: /a"
-    )
+    text = "scope: /\nscope: /a\n\nscope: /b\n\nuser-agent: *\n\nscope: /\nhost: example.com\n\nscope: /a\nhost: e.org\n\nscope: /a"
     found = rules(text)
     assert [group.line for group in found.matching("/%61")] == [8, 14, 1, 6]
     assert [group.line for group in found.matching("/")] == [8, 1, 6]
@@ -236,32 +399,78 @@ CASES = [
     Case("AUTO-6", ("allowed-methods: get",), Facts(method="Get"), ""),
     Case("AUTO-7", (), PLAIN, "method 0"),
     Case("AUTO-7 AUTX-1", ("allowed-methods:",), PLAIN, "method 2"),
-    Case("AUTO-5", ("allowed-methods: GET, HEAD", "allowed-methods: HEAD, POST"), Facts(method="HEAD"), ""),
-    Case("AUTO-5", ("allowed-methods: GET, HEAD", "allowed-methods: HEAD, POST"), PLAIN, "method 3"),
+    Case(
+        "AUTO-5",
+        ("allowed-methods: GET, HEAD", "allowed-methods: HEAD, POST"),
+        Facts(method="HEAD"),
+        "",
+    ),
+    Case(
+        "AUTO-5", ("allowed-methods: GET, HEAD", "allowed-methods: HEAD, POST"), PLAIN, "method 3"
+    ),
     Case("AUTO-5", ("allowed-methods: HEAD", "allowed-methods: POST"), PLAIN, "method 2"),
     # Purposes
     Case("AUTO-13", (GET,), PLAIN, ""),
     Case("AUTO-13", (GET, "allowed-purposes: Archive, search"), PLAIN, "", ("archive",)),
     Case("AUTO-13", (GET, "allowed-purposes: archive"), PLAIN, "", ("Archive",)),
     Case("AUTO-13", (GET, "allowed-purposes: archive, search"), PLAIN, "", ("search", "archive")),
-    Case("AUTO-13", (GET, "allowed-purposes: archive, search"), PLAIN, "purpose 3", ("search", "train")),
+    Case(
+        "AUTO-13",
+        (GET, "allowed-purposes: archive, search"),
+        PLAIN,
+        "purpose 3",
+        ("search", "train"),
+    ),
     Case("AUTO-13", (GET, "allowed-purposes: archive"), PLAIN, "purpose 3", ("train",)),
     Case("AUTO-13", (GET, "allowed-purposes: archive"), PLAIN, "purpose 3"),
     Case("AUTO-13 AUTX-1", (GET, "allowed-purposes:"), PLAIN, "purpose 3", ("archive",)),
     Case("AUTO-13 AUTX-1", (GET, "allowed-purposes:"), PLAIN, "purpose 3"),
-    Case("AUTO-13", (GET, "allowed-purposes: archive"), Facts(purposes=("archive",)), "", ("train",)),
-    Case("AUTO-13", (GET, "allowed-purposes: archive"), Facts(purposes=("train",)), "purpose 3", ("archive",)),
-    Case("AUTO-13", (GET, "allowed-purposes: archive"), Facts(purposes=()), "purpose 3", ("archive",)),
+    Case(
+        "AUTO-13", (GET, "allowed-purposes: archive"), Facts(purposes=("archive",)), "", ("train",)
+    ),
+    Case(
+        "AUTO-13",
+        (GET, "allowed-purposes: archive"),
+        Facts(purposes=("train",)),
+        "purpose 3",
+        ("archive",),
+    ),
+    Case(
+        "AUTO-13", (GET, "allowed-purposes: archive"), Facts(purposes=()), "purpose 3", ("archive",)
+    ),
     Case("AUTO-5", (GET, "allowed-purposes: a, b", "allowed-purposes: b, c"), PLAIN, "", ("b",)),
-    Case("AUTO-5", (GET, "allowed-purposes: a, b", "allowed-purposes: b, c"), PLAIN, "purpose 4", ("a",)),
+    Case(
+        "AUTO-5",
+        (GET, "allowed-purposes: a, b", "allowed-purposes: b, c"),
+        PLAIN,
+        "purpose 4",
+        ("a",),
+    ),
     # Mechanisms
     Case("AUTX-4", (GET,), Facts(automations=("cdp",)), "mechanism 0"),
-    Case("AUTX-4", (GET, "allowed-automations: webdriver, headless"), Facts(automations=("headless", "WebDriver")), ""),
-    Case("AUTX-4", (GET, "allowed-automations: webdriver, headless"), Facts(automations=("cdp", "headless")), "mechanism 3"),
-    Case("AUTX-4 AUTX-1", (GET, "allowed-automations:"), Facts(automations=("cdp",)), "mechanism 3"),
+    Case(
+        "AUTX-4",
+        (GET, "allowed-automations: webdriver, headless"),
+        Facts(automations=("headless", "WebDriver")),
+        "",
+    ),
+    Case(
+        "AUTX-4",
+        (GET, "allowed-automations: webdriver, headless"),
+        Facts(automations=("cdp", "headless")),
+        "mechanism 3",
+    ),
+    Case(
+        "AUTX-4 AUTX-1", (GET, "allowed-automations:"), Facts(automations=("cdp",)), "mechanism 3"
+    ),
     Case("AUTX-4 AUTX-1", (GET, "allowed-automations:"), PLAIN, ""),
     Case("AUTX-4", (GET, "allowed-automations: my-tool"), Facts(automations=("my-tool",)), ""),
-    Case("AUTO-5", (GET, "allowed-automations: cdp", "allowed-automations: headed"), Facts(automations=("cdp",)), "mechanism 4"),
+    Case(
+        "AUTO-5",
+        (GET, "allowed-automations: cdp", "allowed-automations: headed"),
+        Facts(automations=("cdp",)),
+        "mechanism 4",
+    ),
     # API
     Case("AUTX-5", (GET,), api(), "api 0"),
     Case("AUTX-5", (GET,), api(has_key=True), "api 0"),
@@ -292,15 +501,33 @@ CASES = [
     Case("AUTX-15", (GET,), using(None), ""),
     Case("AUTX-8", (GET, "require-human-initiated-session: true"), using(None), "session 3"),
     Case("AUTX-8", (GET, "require-human-initiated-session: true"), using(Session()), "session 3"),
-    Case("AUTX-8", (GET, "require-human-initiated-session: true"), using(Session(human_initiated=True)), ""),
+    Case(
+        "AUTX-8",
+        (GET, "require-human-initiated-session: true"),
+        using(Session(human_initiated=True)),
+        "",
+    ),
     Case("AUTX-8", (GET, "require-human-initiated-session: false"), using(None), ""),
-    Case("AUTX-8 AUTX-14", (GET, "require-human-initiated-session: perhaps"), using(Session()), "session 3"),
+    Case(
+        "AUTX-8 AUTX-14",
+        (GET, "require-human-initiated-session: perhaps"),
+        using(Session()),
+        "session 3",
+    ),
     # Validation
     Case("AUTX-9", (GET, "session-validation: cookie-based"), using(None), ""),
-    Case("AUTX-9", (GET, "session-validation: cookie-based"), using(Session()), "session-validation 3"),
+    Case(
+        "AUTX-9",
+        (GET, "session-validation: cookie-based"),
+        using(Session()),
+        "session-validation 3",
+    ),
     Case("AUTX-9", (GET, "session-validation: none"), using(Session()), ""),
     Case(
-        "AUTX-9 AUTX-14", (GET, "session-validation: ?"), using(Session(carries=frozenset(CREDENTIALS))), "session-validation 3"
+        "AUTX-9 AUTX-14",
+        (GET, "session-validation: ?"),
+        using(Session(carries=frozenset(CREDENTIALS))),
+        "session-validation 3",
     ),
     *(
         Case(
@@ -309,14 +536,20 @@ CASES = [
             using(Session(carries=frozenset({carried}))),
             "" if carried == credential else "session-validation 3",
         )
-        for validation, credential in (("cookie-based", "cookie"), ("token-based", "token"), ("oauth", "bearer"))
+        for validation, credential in (
+            ("cookie-based", "cookie"),
+            ("token-based", "token"),
+            ("oauth", "bearer"),
+        )
         for carried in CREDENTIALS
     ),
     # TTL
     Case("AUTX-10", (GET, "session-ttl: 1h"), aged(), ""),
     Case("AUTX-10", (GET, "session-ttl: 1h"), aged(hours=1), ""),
     Case("AUTX-10", (GET, "session-ttl: 1h"), aged(hours=1, seconds=1), "session-ttl 3"),
-    Case("AUTX-10", (GET, "session-ttl: 1h", "session-ttl: 30m"), aged(minutes=31), "session-ttl 4"),
+    Case(
+        "AUTX-10", (GET, "session-ttl: 1h", "session-ttl: 30m"), aged(minutes=31), "session-ttl 4"
+    ),
     Case("AUTX-10", (GET, "session-ttl: 1h"), using(Session()), "session-ttl 3"),
     Case("AUTX-10", (GET, "session-ttl: 1h"), using(None), ""),
     Case("AUTX-10", (GET, "session-ttl: 169h"), aged(), "session-ttl 3"),
@@ -350,7 +583,9 @@ CASES = [
     one_in(
         3,
         [
-            pytest.param(case, id=f"{number}-{case.want}", marks=pytest.mark.requirement(*case.rows.split()))
+            pytest.param(
+                case, id=f"{number}-{case.want}", marks=pytest.mark.requirement(*case.rows.split())
+            )
             for number, case in enumerate(CASES)
         ],
     ),
@@ -393,7 +628,10 @@ def test_refusals(case: Case) -> None:
 )
 def test_fetch_from(pages: str, referer: str | None, is_refused: bool) -> None:
     want = "fetch-from 4" if is_refused else ""
-    assert refused((GET, "allow-xhr: open", f"disallow-fetch-from: {pages}"), xhr(referer=referer)) == want
+    assert (
+        refused((GET, "allow-xhr: open", f"disallow-fetch-from: {pages}"), xhr(referer=referer))
+        == want
+    )
     assert refused((GET, f"disallow-fetch-from: {pages}"), Facts(referer=referer)) == ""
 
 
@@ -402,7 +640,10 @@ def test_fetch_from_absent_or_unknown_host() -> None:
     assert refused((GET, "allow-xhr: open"), xhr()) == ""
     pages = (GET, "allow-xhr: open", "disallow-fetch-from: /a")
     assert refused(pages, xhr(referer="https://example.org/a"), host="") == "fetch-from 4"
-    assert refused(pages, xhr(referer="http://example.com:8080/a"), host="example.com:8080") == "fetch-from 4"
+    assert (
+        refused(pages, xhr(referer="http://example.com:8080/a"), host="example.com:8080")
+        == "fetch-from 4"
+    )
     assert refused(pages, xhr(referer="http://example.com/a"), host="example.com:8080") == ""
 
 
@@ -421,7 +662,13 @@ ANNOTATED: list[tuple[tuple[str, ...], tuple[str, ...], Facts, tuple[str, ...], 
     (BOTH, ("allowed-purposes:",), PLAIN, ("archive",), "purpose @2"),
     ((GET,), ("allowed-purposes: train",), PLAIN, (), "purpose @2"),
     (BOTH, ("allowed-automations: headed",), Facts(automations=("headed",)), ("archive",), ""),
-    (BOTH, ("allowed-automations: headed",), Facts(automations=("cdp",)), ("archive",), "mechanism @2"),
+    (
+        BOTH,
+        ("allowed-automations: headed",),
+        Facts(automations=("cdp",)),
+        ("archive",),
+        "mechanism @2",
+    ),
     (BOTH, ("allowed-automations:",), Facts(automations=("cdp",)), ("archive",), "mechanism @2"),
     (BOTH, ("allowed-automations:",), PLAIN, ("archive",), ""),
     ((GET,), ("allowed-automations: cdp",), Facts(automations=("cdp",)), (), ""),
@@ -433,7 +680,13 @@ ANNOTATED: list[tuple[tuple[str, ...], tuple[str, ...], Facts, tuple[str, ...], 
     ((GET, "allow-xhr: open"), ("allow-xhr: none",), xhr(), (), "xhr @2"),
     ((GET, "allow-xhr: open"), ("disallow-fetch-from: /",), xhr(), (), "fetch-from @2"),
     ((GET,), ("require-human-initiated-session: true",), PLAIN, (), "session @2"),
-    ((GET, "require-human-initiated-session: true"), ("require-human-initiated-session: false",), PLAIN, (), "session 3"),
+    (
+        (GET, "require-human-initiated-session: true"),
+        ("require-human-initiated-session: false",),
+        PLAIN,
+        (),
+        "session 3",
+    ),
     ((GET,), ("session-validation: oauth",), using(Session()), (), "session-validation @2"),
     ((GET, "session-ttl: 1d"), ("session-ttl: 1h",), aged(hours=2), (), "session-ttl @2"),
     ((GET, "session-ttl: 1h"), ("session-ttl: 1d",), aged(hours=2), (), "session-ttl 3"),
@@ -444,9 +697,15 @@ ANNOTATED: list[tuple[tuple[str, ...], tuple[str, ...], Facts, tuple[str, ...], 
 
 
 @pytest.mark.requirement("AUTX-11")
-@pytest.mark.parametrize(("directives", "annotation", "facts", "purposes", "want"), one_in(3, ANNOTATED))
+@pytest.mark.parametrize(
+    ("directives", "annotation", "facts", "purposes", "want"), one_in(3, ANNOTATED)
+)
 def test_annotations(
-    directives: tuple[str, ...], annotation: tuple[str, ...], facts: Facts, purposes: tuple[str, ...], want: str
+    directives: tuple[str, ...],
+    annotation: tuple[str, ...],
+    facts: Facts,
+    purposes: tuple[str, ...],
+    want: str,
 ) -> None:
     assert refused(directives, facts, purposes, annotated(*annotation)) == want
 
@@ -472,7 +731,10 @@ def test_an_annotation_where_no_group_speaks() -> None:
     [
         ((), None),
         (("request-limit: 60/minute",), ((Window(60, 60),), None, False)),
-        (("request-limit: 60/minute", "request-limit: 100/day"), ((Window(60, 60), Window(100, 86400)), None, False)),
+        (
+            ("request-limit: 60/minute", "request-limit: 100/day"),
+            ((Window(60, 60), Window(100, 86400)), None, False),
+        ),
         (("concurrent-limit: 5",), ((), 5, False)),
         (("concurrent-limit: 5", "concurrent-limit: 2"), ((), 2, False)),
         (("concurrent-limit: 5", "concurrent-limit: few"), ((), 1, False)),
@@ -480,7 +742,9 @@ def test_an_annotation_where_no_group_speaks() -> None:
         (("request-limit: 1/second", "request-limit: 1 / hour"), ((Window(1, 1),), None, True)),
     ],
 )
-def test_limits(directives: tuple[str, ...], want: tuple[tuple[Window, ...], int | None, bool] | None) -> None:
+def test_limits(
+    directives: tuple[str, ...], want: tuple[tuple[Window, ...], int | None, bool] | None
+) -> None:
     found = limits(group(GET, *directives), "https://example.com")
     assert (found and found[1:4]) == want
 
@@ -489,21 +753,32 @@ def test_limits(directives: tuple[str, ...], want: tuple[tuple[Window, ...], int
 def test_limits_of_each_origin_and_group_are_apart() -> None:
     text = "scope: /\nrequest-limit: 1/day\n\nscope: /a\nrequest-limit: 1/day"
     groups = parse(text.encode()).groups
-    keys = {limits(group, origin).key for group in groups for origin in ("https://a.com", "https://b.com")}  # type: ignore[union-attr]
+    keys = {
+        limits(group, origin).key  # type: ignore[union-attr]
+        for group in groups
+        for origin in ("https://a.com", "https://b.com")
+    }
     assert len(keys) == 4
     assert isinstance(limits(groups[0], "https://a.com"), Limits)
 
 
 # What the comments of the samples state (see test_grammar.py)
 
-CORE_SAMPLE, EXTENDED_SAMPLE = (Path(__file__).with_name(f"sample-{name}.txt").read_text() for name in ("core", "extended"))
+CORE_SAMPLE, EXTENDED_SAMPLE = (
+    Path(__file__).with_name(f"sample-{name}.txt").read_text() for name in ("core", "extended")
+)
 ONE, TWO = ("PLACEHOLDER_PURPOSE1",), ("PLACEHOLDER_PURPOSE2",)
 
 
-def sampled(text: str, token: str, target: str, facts: Facts, purposes: tuple[str, ...]) -> list[str]:
+def sampled(
+    text: str, token: str, target: str, facts: Facts, purposes: tuple[str, ...]
+) -> list[str]:
     speaking = rules(text, token).group(target)
     assert speaking
-    return [refusal.rule.removeprefix("automation.") for refusal in refusals(speaking, facts, purposes, NOW)]
+    return [
+        refusal.rule.removeprefix("automation.")
+        for refusal in refusals(speaking, facts, purposes, NOW)
+    ]
 
 
 @pytest.mark.requirement("AUTO-2", "AUTO-5", "AUTO-11")
@@ -521,15 +796,32 @@ def sampled(text: str, token: str, target: str, facts: Facts, purposes: tuple[st
         ("ExampleBot", "/", "HEAD", TWO, []),
     ],
 )
-def test_the_sample_of_the_core(token: str, target: str, method: str, purposes: tuple[str, ...], want: list[str]) -> None:
+def test_the_sample_of_the_core(
+    token: str, target: str, method: str, purposes: tuple[str, ...], want: list[str]
+) -> None:
     assert sampled(CORE_SAMPLE, token, target, Facts(method=method), purposes) == want
 
 
-COOKIES = Session(human_initiated=True, carries=frozenset({"cookie"}), started_at=NOW - timedelta(minutes=45))
-TOKEN = Session(human_initiated=True, carries=frozenset({"token"}), started_at=NOW - timedelta(minutes=15))
+COOKIES = Session(
+    human_initiated=True, carries=frozenset({"cookie"}), started_at=NOW - timedelta(minutes=45)
+)
+TOKEN = Session(
+    human_initiated=True, carries=frozenset({"token"}), started_at=NOW - timedelta(minutes=15)
+)
 
 
-@pytest.mark.requirement("AUTO-2", "AUTO-5", "AUTO-11", "AUTX-1", "AUTX-2", "AUTX-3", "AUTX-4", "AUTX-8", "AUTX-9", "AUTX-10")
+@pytest.mark.requirement(
+    "AUTO-2",
+    "AUTO-5",
+    "AUTO-11",
+    "AUTX-1",
+    "AUTX-2",
+    "AUTX-3",
+    "AUTX-4",
+    "AUTX-8",
+    "AUTX-9",
+    "AUTX-10",
+)
 @pytest.mark.parametrize(
     ("token", "target", "facts", "want"),
     [
@@ -549,7 +841,9 @@ TOKEN = Session(human_initiated=True, carries=frozenset({"token"}), started_at=N
         ("other", "/admin/", Facts(automations=("headless",)), ["mechanism"]),
     ],
 )
-def test_the_sample_of_the_extension(token: str, target: str, facts: Facts, want: list[str]) -> None:
+def test_the_sample_of_the_extension(
+    token: str, target: str, facts: Facts, want: list[str]
+) -> None:
     assert sampled(EXTENDED_SAMPLE, token, target, facts, ONE) == want
 
 
@@ -581,4 +875,6 @@ def test_what_is_stated_by_hand_counts_as_well() -> None:
     )
     assert refusals(own, PLAIN, (), NOW) == []
     session = Facts(session=Session(carries=frozenset(CREDENTIALS)))
-    assert [refusal.rule for refusal in refusals(own, session, (), NOW)] == ["automation.session-validation"]
+    assert [refusal.rule for refusal in refusals(own, session, (), NOW)] == [
+        "automation.session-validation"
+    ]

@@ -13,22 +13,37 @@ from comity.policies.formats.automation.resolution import Rules
 
 TOKEN, HOST = "examplebot", "www.example.com"
 
-Written = tuple[list[str], list[str], list[str]]  # scopes, hosts and user-agents of a group; of each [] where it is absent
+Written = tuple[
+    list[str], list[str], list[str]
+]  # scopes, hosts and user-agents of a group; of each [] where it is absent
 
-paths = st.lists(st.sampled_from(["/", "a", "b", "*", "ab", "/a/"]), max_size=4).map(lambda parts: "/" + "".join(parts))
+paths = st.lists(st.sampled_from(["/", "a", "b", "*", "ab", "/a/"]), max_size=4).map(
+    lambda parts: "/" + "".join(parts)
+)
 scopes = st.builds(lambda path, end: path + end, paths, st.sampled_from(["", "", "$"]))
-urls = st.builds(lambda host, path: f"https://{host}{path}", st.sampled_from([HOST, "*.com", "example.org"]), scopes)
+urls = st.builds(
+    lambda host, path: f"https://{host}{path}",
+    st.sampled_from([HOST, "*.com", "example.org"]),
+    scopes,
+)
 hosts = st.lists(st.sampled_from([HOST, "*.example.com", "*", "example.com", "*.org"]), max_size=2)
 agents = st.lists(st.sampled_from(["*", "ExampleBot", "other"]), max_size=2)
-files = st.lists(st.tuples(st.lists(scopes | urls, max_size=3), hosts, agents).filter(any), max_size=8)
-targets = st.lists(st.sampled_from(["/", "a", "b", "ab", "/a/", "?"]), max_size=5).map(lambda parts: "/" + "".join(parts))
+files = st.lists(
+    st.tuples(st.lists(scopes | urls, max_size=3), hosts, agents).filter(any), max_size=8
+)
+targets = st.lists(st.sampled_from(["/", "a", "b", "ab", "/a/", "?"]), max_size=5).map(
+    lambda parts: "/" + "".join(parts)
+)
 
 
 def covers(pattern: str, text: str, *, to_the_end: bool = False) -> bool:
     """Whether a pattern with `*` and a final `$` matches from the start, in the plainest way."""
     ends = to_the_end or pattern.endswith("$")
     pieces = (pattern.removesuffix("$") if not to_the_end else pattern).split("*")
-    return re.match(".*".join(map(re.escape, pieces)) + (r"\Z" if ends else ""), text, re.DOTALL) is not None
+    return (
+        re.match(".*".join(map(re.escape, pieces)) + (r"\Z" if ends else ""), text, re.DOTALL)
+        is not None
+    )
 
 
 def rank(group: Written, place: int, target: str) -> tuple[bool, bool, int, bool, int] | None:
@@ -73,7 +88,11 @@ def text_of_groups(groups: list[Written]) -> str:
 def test_the_order_of_specificity(groups: list[Written], target: str) -> None:
     automation = parse(text_of_groups(groups).encode())
     assert len(automation.groups) == len(groups)
-    ranks = [(found, place) for place, group in enumerate(groups) if (found := rank(group, place, target))]
+    ranks = [
+        (found, place)
+        for place, group in enumerate(groups)
+        if (found := rank(group, place, target))
+    ]
     rules = Rules(automation, TOKEN, HOST)
     speaking = rules.group(target)
     want = [automation.groups[place] for _, place in sorted(ranks, reverse=True)]

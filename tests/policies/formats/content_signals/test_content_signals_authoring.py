@@ -19,7 +19,9 @@ CHECK = AUTHORING.check_site
 
 
 def test_every_line_is_a_directive() -> None:
-    assert {directive.name.lower() for directive in AUTHORING.directives} == set(FORMAT.robots_lines)
+    assert {directive.name.lower() for directive in AUTHORING.directives} == set(
+        FORMAT.robots_lines
+    )
     assert all(directive.spec and directive.summary for directive in AUTHORING.directives)
 
 
@@ -34,7 +36,11 @@ def test_every_signal_is_offered_and_read() -> None:
 
 
 def found(text: str) -> list[Finding]:
-    files = SiteFiles("https://example.com", {URL: Fetched(status=200, body=text.encode())}, robots_lines=ROBOTS_LINES)
+    files = SiteFiles(
+        "https://example.com",
+        {URL: Fetched(status=200, body=text.encode())},
+        robots_lines=ROBOTS_LINES,
+    )
     assert CHECK
     return list(CHECK(files))
 
@@ -52,8 +58,12 @@ SAID: dict[str, list[tuple[int, int, str]]] = {
     f"{ANY}Content-Signal: search=yes; ai-train=no\nAllow: /": [(2, 0, "content-signal.spelling")],
     f"{ANY}Content-Signals: search=yes\nAllow: /": [(2, 0, "content-signal.spelling")],
     f"Content-Signal: search=yes\n{ANY}Allow: /": [(1, 0, "content-signal.outside")],
-    f"{ANY}Allow: /\nACAP-crawler: foo\nContent-Signal: search=yes\n": [(4, 0, "content-signal.outside")],
-    "User-agent: foo\nContent-Signal: search=yes\nContent-Signal: search=no\nAllow: /": [(2, 17, "content-signal.contradiction")],
+    f"{ANY}Allow: /\nACAP-crawler: foo\nContent-Signal: search=yes\n": [
+        (4, 0, "content-signal.outside")
+    ],
+    "User-agent: foo\nContent-Signal: search=yes\nContent-Signal: search=no\nAllow: /": [
+        (2, 17, "content-signal.contradiction")
+    ],
     f"{ANY}Content-Signal: search=no\nAllow: /\nUser-agent: foo\nContent-Signal: search=yes\nAllow: /": [
         (5, 17, "content-signal.elsewhere")
     ],
@@ -69,7 +79,11 @@ def test_what_is_said(text: str) -> None:
 def test_a_spelling_is_mended() -> None:
     before = f'{ANY} content-signals : "Search" = yes;ai_train=no  # why\nAllow: /\n'
     draft = Draft(URL, before.encode())
-    fixes = [AUTHORING.fixes[finding.rule](draft, finding) for finding in found(before) if finding.rule in AUTHORING.fixes]
+    fixes = [
+        AUTHORING.fixes[finding.rule](draft, finding)
+        for finding in found(before)
+        if finding.rule in AUTHORING.fixes
+    ]
     after = f"{ANY} Content-Signal: search=yes, ai-train=no  # why\nAllow: /\n"
     assert apply(draft.body, filter(None, fixes))[0].decode() == after
     assert found(after) == []

@@ -23,14 +23,21 @@ Said = dict[str, tuple[str, int]]  # word -> rule without its format, line
 
 def signals(body: bytes, token: str = "examplebot") -> Signals:
     parsed = robots.parse(body)
-    return Signals(extension_lines(parsed, ROBOTS_LINES), parsed, token, url="https://example.com/robots.txt")
+    return Signals(
+        extension_lines(parsed, ROBOTS_LINES), parsed, token, url="https://example.com/robots.txt"
+    )
 
 
 def said(body: bytes, token: str = "examplebot") -> Said:
     statements = signals(body, token).statements()
-    assert all(one.verdict is (ALLOW if one.rule == "content-signal.allow" else DENY) for one in statements)
+    assert all(
+        one.verdict is (ALLOW if one.rule == "content-signal.allow" else DENY) for one in statements
+    )
     return {
-        one.term.removeprefix("content-signal:"): (one.rule.removeprefix("content-signal."), one.location.line)
+        one.term.removeprefix("content-signal:"): (
+            one.rule.removeprefix("content-signal."),
+            one.location.line,
+        )
         for one in statements
     }
 
@@ -44,13 +51,21 @@ def field(*values: bytes) -> dict[str, bool]:
 
 
 VALUES: list[tuple[bytes, dict[str, bool], int]] = [  # value, word -> permitted, number of findings
-    (b"search=yes, ai-input=no, ai-train=no", {"search": True, "ai-input": False, "ai-train": False}, 0),
+    (
+        b"search=yes, ai-input=no, ai-train=no",
+        {"search": True, "ai-input": False, "ai-train": False},
+        0,
+    ),
     (b"search=yes", {"search": True}, 0),
     (b"", {}, 0),
     (b"use=immediate", {"use-immediate": True, "use-reference": False, "use-full": False}, 0),
     (b"use=reference", {"use-immediate": True, "use-reference": True, "use-full": False}, 0),
     (b"use=full", {"use-immediate": True, "use-reference": True, "use-full": True}, 0),
-    (b"use=full, use=reference", {"use-immediate": True, "use-reference": True, "use-full": False}, 0),
+    (
+        b"use=full, use=reference",
+        {"use-immediate": True, "use-reference": True, "use-full": False},
+        0,
+    ),
     (b"ai-train=yes, ai-train=no", {"ai-train": False}, 0),
     (b"ai-train=no, ai-train=yes", {"ai-train": False}, 0),
     # LENIENT
@@ -60,13 +75,29 @@ VALUES: list[tuple[bytes, dict[str, bool], int]] = [  # value, word -> permitted
     (b'search="yes", ai-train="no"', {"search": True, "ai-train": False}, 0),
     (b"ai_train=no", {"ai-train": False}, 0),
     ("search=yes,\u00a0ai-train=no".encode(), {"search": True, "ai-train": False}, 0),
-    ("\u200bai-train=no\ufeff, ai-input\u00a0=\u2009no".encode(), {"ai-train": False, "ai-input": False}, 0),
-    ("\u201cai-train\u201d=\u201cno\u201d, 'search'='yes'".encode(), {"ai-train": False, "search": True}, 0),
+    (
+        "\u200bai-train=no\ufeff, ai-input\u00a0=\u2009no".encode(),
+        {"ai-train": False, "ai-input": False},
+        0,
+    ),
+    (
+        "\u201cai-train\u201d=\u201cno\u201d, 'search'='yes'".encode(),
+        {"ai-train": False, "search": True},
+        0,
+    ),
     ("ai\u2011train=no".encode(), {"ai-train": False}, 0),
     (b'{"ai-train": "no"}', {"ai-train": False}, 0),
     (b"[search=yes|ai-train=no]", {"search": True, "ai-train": False}, 0),
-    (b"search=yes&ai-input=no/ai-train=no", {"search": True, "ai-input": False, "ai-train": False}, 0),
-    ("search=yes\uff0cai-train=no\u3001ai-input=no".encode(), {"search": True, "ai-train": False, "ai-input": False}, 0),
+    (
+        b"search=yes&ai-input=no/ai-train=no",
+        {"search": True, "ai-input": False, "ai-train": False},
+        0,
+    ),
+    (
+        "search=yes\uff0cai-train=no\u3001ai-input=no".encode(),
+        {"search": True, "ai-train": False, "ai-input": False},
+        0,
+    ),
     # What cannot be read permits nothing; of a known key it refuses, unless it is a way to say yes.
     (b"ai-train=n, ai-input=none", {"ai-train": False, "ai-input": False}, 2),
     (b"ai-train=y, search=true", {}, 2),
@@ -87,16 +118,22 @@ VALUES: list[tuple[bytes, dict[str, bool], int]] = [  # value, word -> permitted
 @pytest.mark.parametrize(("value", "want", "findings"), one_in(3, VALUES))
 def test_values(value: bytes, want: dict[str, bool], findings: int) -> None:
     assert field(value) == want
-    assert [one.rule for one in content_signal.field([value])[1]] == ["content-signal.value"] * findings
+    assert [one.rule for one in content_signal.field([value])[1]] == [
+        "content-signal.value"
+    ] * findings
     for name in (b"Content-Signal", b"Content-Signals", b"content-signal"):
         found = signals(b"User-agent: *\n" + name + b": " + value + b"\nAllow: /\n")
         assert verdicts(found.statements()) == want, name
-        assert [one.line for one in found.findings if one.rule == "content-signal.value"] == [2] * findings, name
+        assert [one.line for one in found.findings if one.rule == "content-signal.value"] == [
+            2
+        ] * findings, name
 
 
 @pytest.mark.requirement("SIG-1")
 def test_fields() -> None:
-    statements, _ = content_signal.field([b"search=yes, ai-train=yes", b"ai-train=no, ai-train=yes"], url="https://example.com/")
+    statements, _ = content_signal.field(
+        [b"search=yes, ai-train=yes", b"ai-train=no, ai-train=yes"], url="https://example.com/"
+    )
     assert verdicts(statements) == {"search": True, "ai-train": False}
     assert [one.rule for one in statements] == ["content-signal.allow", "content-signal.disallow"]
     assert statements[1].location == ("header Content-Signal", 0, "ai-train=no, ai-train=yes", "")
@@ -104,8 +141,15 @@ def test_fields() -> None:
 
 @pytest.mark.requirement("SIG-1", "WHY-1")
 def test_the_place_is_the_line() -> None:
-    (statement,) = signals(b"User-agent: *\n\nCONTENT-SIGNAL:  ai-train=no  # why\nAllow: /\n").statements()
-    assert statement.location == ("body", 3, "Content-Signal: ai-train=no", "https://example.com/robots.txt")
+    (statement,) = signals(
+        b"User-agent: *\n\nCONTENT-SIGNAL:  ai-train=no  # why\nAllow: /\n"
+    ).statements()
+    assert statement.location == (
+        "body",
+        3,
+        "Content-Signal: ai-train=no",
+        "https://example.com/robots.txt",
+    )
 
 
 NO, YES = b"Content-Signal: ai-train=no\n", b"Content-Signal: ai-train=yes\n"
@@ -121,9 +165,17 @@ SCOPES: list[tuple[str, bytes, Said]] = [
     # A list of agents ends at a signal by one more.
     ("before own, yes", OTHER + YES + OWN + RULE, {}),
     ("before own, no", OTHER + NO + OWN + RULE, {"ai-train": ("disallow", 2)}),
-    ("below own, yes", OWN + b"Content-Signal: search=yes\n" + OTHER + YES + RULE, {"search": ("allow", 2)}),
+    (
+        "below own, yes",
+        OWN + b"Content-Signal: search=yes\n" + OTHER + YES + RULE,
+        {"search": ("allow", 2)},
+    ),
     ("before own and below it", OTHER + YES + OWN + YES, {"ai-train": ("allow", 4)}),
-    ("before all, of one list", YES + OTHER + b"Content-Signal: search=yes\n" + OWN, {"ai-train": ("allow", 1)}),
+    (
+        "before all, of one list",
+        YES + OTHER + b"Content-Signal: search=yes\n" + OWN,
+        {"ai-train": ("allow", 1)},
+    ),
     ("own of two agents", OTHER + OWN + YES, {"ai-train": ("allow", 3)}),
     # For `*`, where the agent has a group without such a line: not by the reading as a group.
     ("fallback, no", ANY + NO + RULE + OWN + RULE, {"ai-train": ("fallback", 2)}),
@@ -140,7 +192,11 @@ SCOPES: list[tuple[str, bytes, Said]] = [
     # In a record of ACAP, which may be another's.
     ("acap, yes", ANY + RULE + b"ACAP-crawler: otherbot\n" + YES, {}),
     ("acap before all, yes", b"ACAP-crawler: otherbot\n" + YES + ANY + RULE, {}),
-    ("acap, no", OWN + YES + RULE + b"ACAP-crawler: otherbot\n" + NO, {"ai-train": ("disallow", 5)}),
+    (
+        "acap, no",
+        OWN + YES + RULE + b"ACAP-crawler: otherbot\n" + NO,
+        {"ai-train": ("disallow", 5)},
+    ),
     # For others.
     ("other, no", OTHER + NO + RULE + ANY + RULE, {"ai-train": ("whole-file", 2)}),
     ("other, yes", OTHER + YES + RULE + ANY + RULE, {}),
@@ -162,7 +218,9 @@ SCOPES: list[tuple[str, bytes, Said]] = [
 
 
 @pytest.mark.requirement("SIG-2", "SIG-4")
-@pytest.mark.parametrize(("body", "want"), one_in(3, [row[1:] for row in SCOPES]), ids=[row[0] for row in SCOPES])
+@pytest.mark.parametrize(
+    ("body", "want"), one_in(3, [row[1:] for row in SCOPES]), ids=[row[0] for row in SCOPES]
+)
 def test_scopes(body: bytes, want: Said) -> None:
     assert said(body) == want
     assert signals(body).everywhere() == signals(body).statements()
@@ -172,13 +230,22 @@ def test_scopes(body: bytes, want: Said) -> None:
 def test_the_rule_says_by_which_reading_it_is_refused() -> None:
     bodies = (OWN + NO, ANY + NO + RULE + OWN + RULE, OTHER + NO + RULE + ANY + RULE)
     rules = [statement.rule for body in bodies for statement in signals(body).statements()]
-    assert rules == ["content-signal.disallow", "content-signal.fallback", "content-signal.whole-file"]
+    assert rules == [
+        "content-signal.disallow",
+        "content-signal.fallback",
+        "content-signal.whole-file",
+    ]
     assert set(rules) <= set(RULES)
 
 
 @pytest.mark.requirement("SIG-1")
 def test_lines_of_other_vocabularies_say_nothing_here() -> None:
-    body = ANY + b"Usage: ai=n\nContent-Usage: train-ai=n\nLicense: https://example.com/l.xml\n" + YES + RULE
+    body = (
+        ANY
+        + b"Usage: ai=n\nContent-Usage: train-ai=n\nLicense: https://example.com/l.xml\n"
+        + YES
+        + RULE
+    )
     assert said(body) == {"ai-train": ("allow", 5)}
     assert signals(body).findings == ()
     assert said(ANY + b"Usage: ai=n\n") == {}
@@ -268,7 +335,12 @@ SAMPLES: list[tuple[bytes, str, Said, list[tuple[str, int]]]] = [
         [],
     ),
     (MANAGED, "trainbot", {"ai-train": ("fallback", 4), "use-full": ("fallback", 4)}, []),
-    (IN_PIECES, "examplebot", {"search": ("allow", 2), "ai-train": ("allow", 2), "ai-input": ("allow", 2)}, []),
+    (
+        IN_PIECES,
+        "examplebot",
+        {"search": ("allow", 2), "ai-train": ("allow", 2), "ai-input": ("allow", 2)},
+        [],
+    ),
     (
         IN_PIECES,
         "thirdbot",
@@ -290,14 +362,18 @@ def test_samples(body: bytes, token: str, want: Said, findings: list[tuple[str, 
 MEMBERS = st.sampled_from(
     b"search=yes search=no ai-train=yes ai-train=no ai-train=x ai-input=yes use=full use=reference use=immediate use=x".split()
 )
-UNKNOWN = st.sampled_from([b"x", b"x=maybe", b"=", b"", b" ", b"\xff", b"ai-train", b"search=", b"/signals.json"])
+UNKNOWN = st.sampled_from(
+    [b"x", b"x=maybe", b"=", b"", b" ", b"\xff", b"ai-train", b"search=", b"/signals.json"]
+)
 LINES = MEMBERS.map(lambda member: b"Content-Signal: " + member) | st.sampled_from(
     [ANY[:-1], OWN[:-1], OTHER[:-1], b"Disallow: /", b"Allow: /"]
 )
 
 
 @pytest.mark.requirement("SIG-1")
-@given(st.lists(MEMBERS, max_size=6).flatmap(lambda one: st.tuples(st.just(one), st.permutations(one))))
+@given(
+    st.lists(MEMBERS, max_size=6).flatmap(lambda one: st.tuples(st.just(one), st.permutations(one)))
+)
 def test_order_changes_nothing(lists: tuple[list[bytes], list[bytes]]) -> None:
     one, other = lists
     assert field(b",".join(one)) == field(*other)
@@ -312,12 +388,20 @@ def test_unknown_members_change_nothing_else(members: list[bytes], unknown: byte
 
 
 @pytest.mark.requirement("SIG-2")
-@given(st.lists(LINES, max_size=10), st.sampled_from([b"search=no", b"ai-train=no", b"use=immediate"]), st.integers(0, 10))
+@given(
+    st.lists(LINES, max_size=10),
+    st.sampled_from([b"search=no", b"ai-train=no", b"use=immediate"]),
+    st.integers(0, 10),
+)
 def test_a_refusal_more_never_permits(lines: list[bytes], refusal: bytes, at: int) -> None:
     body = b"\n".join(lines)
     more = b"\n".join([*lines[:at], b"Content-Signal: " + refusal, *lines[at:]])
     before, after = verdicts(signals(body).statements()), verdicts(signals(more).statements())
-    permitted = {word for word in ("search", "ai-input", "ai-train", "use-reference", "use-full") if after.get(word)}
+    permitted = {
+        word
+        for word in ("search", "ai-input", "ai-train", "use-reference", "use-full")
+        if after.get(word)
+    }
     assert permitted <= {word for word in before if before[word]}
 
 
@@ -330,7 +414,11 @@ def test_a_refusal_anywhere_refuses(lines: list[bytes]) -> None:
 
 
 @pytest.mark.requirement("SEC-1")
-@given(st.lists(LINES | st.binary(max_size=20).map(lambda octets: b"Content-Signal:" + octets), max_size=10).map(b"\n".join))
+@given(
+    st.lists(
+        LINES | st.binary(max_size=20).map(lambda octets: b"Content-Signal:" + octets), max_size=10
+    ).map(b"\n".join)
+)
 def test_nothing_raises(body: bytes) -> None:
     found = signals(body)
     assert all(one.location.text.isprintable() for one in found.statements())
@@ -351,9 +439,17 @@ def test_unknown_words_are_bounded() -> None:
 def test_unknown_words_of_a_file_are_bounded() -> None:
     """Of a word that is kept all lines count, and of the known words too."""
     lines = [b"Content-Signal: x%d=yes, y%d=no" % (number, number) for number in range(1_000)]
-    body = b"\n".join([b"User-agent: *", *lines, b"Content-Signal: x0=no, search=yes, ai-train=no, use=reference"])
+    body = b"\n".join(
+        [b"User-agent: *", *lines, b"Content-Signal: x0=no, search=yes, ai-train=no, use=reference"]
+    )
     found = verdicts(signals(body).statements())
     unknown = [word for word in found if word[0] in "xy"]
     assert len(unknown) == content_signal.MAX_UNKNOWN
-    assert (found["x0"], found["y0"], found["x1"], found["search"], found["ai-train"]) == (False, False, True, True, False)
+    assert (found["x0"], found["y0"], found["x1"], found["search"], found["ai-train"]) == (
+        False,
+        False,
+        True,
+        True,
+        False,
+    )
     assert found["use-full"] is False

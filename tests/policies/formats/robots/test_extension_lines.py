@@ -55,22 +55,45 @@ def test_places() -> None:
     body = b"\xef\xbb\xbfUsage: a=n\r\n\r\nUser-agent: x\rUser-agent: y\nUsage: b=n\n\nDisallow: /\nUser-agent: *\r\n usage: c=n"
     parsed = robots.parse(body)
     lines = extension_lines(parsed, ROBOTS_LINES)
-    assert [(one.value, one.line, one.group) for one in lines] == [(b"a=n", 1, BEFORE_ALL), (b"b=n", 5, 0), (b"c=n", 9, 1)]
-    assert [parsed.text[one.offset : one.offset + 6].strip().lower() for one in lines] == [b"usage:", b"usage:", b"usage"]
-    assert lines[2].source("https://example.com/robots.txt") == ("body", 9, "Usage: c=n", "https://example.com/robots.txt")
+    assert [(one.value, one.line, one.group) for one in lines] == [
+        (b"a=n", 1, BEFORE_ALL),
+        (b"b=n", 5, 0),
+        (b"c=n", 9, 1),
+    ]
+    assert [parsed.text[one.offset : one.offset + 6].strip().lower() for one in lines] == [
+        b"usage:",
+        b"usage:",
+        b"usage",
+    ]
+    assert lines[2].source("https://example.com/robots.txt") == (
+        "body",
+        9,
+        "Usage: c=n",
+        "https://example.com/robots.txt",
+    )
 
 
 def test_the_groups_that_bind_an_agent() -> None:
-    parsed = robots.parse(b"User-agent: *\nAllow: /\nUser-agent: Me\nUser-agent: you\nAllow: /\nUser-agent: me\nAllow: /\n")
+    parsed = robots.parse(
+        b"User-agent: *\nAllow: /\nUser-agent: Me\nUser-agent: you\nAllow: /\nUser-agent: me\nAllow: /\n"
+    )
     naming = {token: parsed.groups_naming(token) for token in ("me", "YOU", "other", "*")}
     assert naming == {"me": [1, 2], "YOU": [1], "other": [0], "*": [0]}
     assert robots.parse(b"User-agent: me\nAllow: /\n").groups_naming("other") == []
 
 
 def test_in_an_acap_record_they_stand_in_no_group() -> None:
-    ours, theirs = b"User-agent: *\nUsage: a=n\nAllow: /\n", b"ACAP-crawler: x\nACAP-crawler: y\nUsage: b=n\n"
+    ours, theirs = (
+        b"User-agent: *\nUsage: a=n\nAllow: /\n",
+        b"ACAP-crawler: x\nACAP-crawler: y\nUsage: b=n\n",
+    )
     body = ours + theirs + b"User-agent: z\nUsage: c=n\nACAP-crawler: x\nUsage: d=n"
-    assert [(one.value, one.group) for one in found(body)] == [(b"a=n", 0), (b"b=n", IN_ACAP), (b"c=n", 1), (b"d=n", IN_ACAP)]
+    assert [(one.value, one.group) for one in found(body)] == [
+        (b"a=n", 0),
+        (b"b=n", IN_ACAP),
+        (b"c=n", 1),
+        (b"d=n", IN_ACAP),
+    ]
 
 
 def test_what_is_cut() -> None:

@@ -10,7 +10,13 @@ from comity.policies import Agent, Fetched, Site, Verdict
 from comity.policies.answers.fetched import Availability, availability
 
 ORIGIN = "https://example.com"
-TYPES = (b"text/html; charset=utf-8", b"application/xhtml+xml", b"application/octet-stream", b"TEXT/HTML", b"nonsense")
+TYPES = (
+    b"text/html; charset=utf-8",
+    b"application/xhtml+xml",
+    b"application/octet-stream",
+    b"TEXT/HTML",
+    b"nonsense",
+)
 RULES = b"User-agent: *\nDisallow: /private\nAllow: /private/open\nSitemap: https://example.com/map.xml\n"
 USES = ("train", "search", "index", "preserve")
 AGENT = Agent("examplebot", uses=USES, defaults=dict.fromkeys(USES, Verdict.ALLOW))
@@ -18,7 +24,9 @@ AGENT = Agent("examplebot", uses=USES, defaults=dict.fromkeys(USES, Verdict.ALLO
 
 def site(body: bytes, media_type: bytes = b"text/html", **files: bytes) -> Site:
     robots = Fetched(status=200, body=body, headers=((b"Content-Type", media_type),))
-    return Site.from_files(ORIGIN, {"/robots.txt": robots} | {f"/{name}.txt": text for name, text in files.items()})
+    return Site.from_files(
+        ORIGIN, {"/robots.txt": robots} | {f"/{name}.txt": text for name, text in files.items()}
+    )
 
 
 def decided(found: Site, path: str, agent: Agent = AGENT) -> tuple[str, str, int, str]:
@@ -45,7 +53,9 @@ def test_text_is_read_whatever_its_label(media_type: bytes) -> None:
     assert decided(found, "/private/1") == ("deny", "robots.disallow", 2, "Disallow: /private")
     assert decided(found, "/private/open") == ("allow", "robots.allow", 3, "Allow: /private/open")
     assert found.sitemaps == ("https://example.com/map.xml",)
-    assert [(finding.rule, finding.line) for finding in found.findings] == [("robots.media-type", 0)]
+    assert [(finding.rule, finding.line) for finding in found.findings] == [
+        ("robots.media-type", 0)
+    ]
 
 
 @pytest.mark.requirement("RFC-10")
@@ -89,13 +99,21 @@ def test_a_page_is_no_file(body: bytes, media_type: bytes) -> None:
 # The body; the line in which `Disallow: /private` counts as standing.
 MARKED_UP: list[tuple[bytes, int]] = [
     (b"<pre>" + RULES + b"</pre>", 2),
-    (b"<!DOCTYPE html>\n<html><head><title>robots</title></head>\n<body>\n<pre>\n" + RULES + b"</pre></body></html>", 6),
+    (
+        b"<!DOCTYPE html>\n<html><head><title>robots</title></head>\n<body>\n<pre>\n"
+        + RULES
+        + b"</pre></body></html>",
+        6,
+    ),
     (b"<html><head></head><body><pre style='a'>" + RULES + b"</pre></body></html>", 2),
     (b"<html><title>robots.txt</title><p>" + RULES, 3),
     (b"<p>User-agent: *<br />\nDisallow: /private<br />\nAllow: /private/open</p>", 2),
     (b"<p>User-agent: *</p>\r\n<p>Disallow: /private</p>\r\n<p>Allow: /private/open</p>", 2),
     (b"<p>User-agent: *<br>Disallow: /private<br>Allow: /private/open</p>", 2),
-    (b"<div\n class=a\n>User-agent: *\n<span>Disallow</span>: <a href='/private'>/private</a>\nAllow: /private/open</div>", 4),
+    (
+        b"<div\n class=a\n>User-agent: *\n<span>Disallow</span>: <a href='/private'>/private</a>\nAllow: /private/open</div>",
+        4,
+    ),
     (b"<p><strong>User-agent:</strong>&nbsp;*<br>\nDisallow:&nbsp;/private\n", 2),
     (b"<!-- ours --><html>\nUser-agent: *\nDisallow: /private\n", 3),
     # no tag at the beginning, and one that breaks the line of a record
@@ -107,7 +125,9 @@ MARKED_UP: list[tuple[bytes, int]] = [
 @pytest.mark.requirement("RFC-10", "WHY-1")
 @pytest.mark.parametrize(("body", "line"), MARKED_UP)
 @pytest.mark.parametrize("media_type", [b"text/html", b"text/plain"])
-def test_of_markup_with_records_the_refusals_count(body: bytes, line: int, media_type: bytes) -> None:
+def test_of_markup_with_records_the_refusals_count(
+    body: bytes, line: int, media_type: bytes
+) -> None:
     found = site(body, media_type)
     verdict, rule, decided_line, text = decided(found, "/private/1")
     assert (verdict, rule, decided_line) == ("deny", "robots.disallow", line)
@@ -125,7 +145,14 @@ def marked_up(*lines: str) -> bytes:
 
 @pytest.mark.requirement("RFC-10")
 def test_an_escaped_character_is_read_as_the_character() -> None:
-    found = site(marked_up("User-agent: *", "Disallow: /a?b=1&amp;c=2", "Disallow: /x&#10;Allow: /x/y", "Disallow: /&lt;z"))
+    found = site(
+        marked_up(
+            "User-agent: *",
+            "Disallow: /a?b=1&amp;c=2",
+            "Disallow: /x&#10;Allow: /x/y",
+            "Disallow: /&lt;z",
+        )
+    )
     assert decided(found, "/a?b=1&c=2")[:3] == ("deny", "robots.disallow", 3)
     assert decided(found, "/x&#10;Allow: /x/y")[0] == "deny"
     assert decided(found, "/%3Cz")[0] == "deny"
@@ -133,7 +160,16 @@ def test_an_escaped_character_is_read_as_the_character() -> None:
 
 @pytest.mark.requirement("RFC-10", "RFC-2")
 def test_a_crawler_obeys_the_group_that_names_it() -> None:
-    found = site(marked_up("User-agent: *", "Disallow: /", "", "User-agent: examplebot", "Disallow: /mine", "Crawl-delay: 1"))
+    found = site(
+        marked_up(
+            "User-agent: *",
+            "Disallow: /",
+            "",
+            "User-agent: examplebot",
+            "Disallow: /mine",
+            "Crawl-delay: 1",
+        )
+    )
     assert decided(found, "/mine")[:3] == ("deny", "robots.disallow", 6)
     assert decided(found, "/other")[0] == "allow"
     rates = found.rates(AGENT)
@@ -145,7 +181,9 @@ def test_a_crawler_obeys_the_group_that_names_it() -> None:
 
 @pytest.mark.requirement("RFC-10")
 def test_an_allow_line_ends_a_list_of_agents() -> None:
-    found = site(marked_up("User-agent: examplebot", "Allow: /", "User-agent: otherbot", "Disallow: /"))
+    found = site(
+        marked_up("User-agent: examplebot", "Allow: /", "User-agent: otherbot", "Disallow: /")
+    )
     assert decided(found, "/b")[0] == "allow"
 
 
@@ -156,7 +194,11 @@ def test_an_allow_line_ends_a_list_of_agents() -> None:
         ("Content-Signal: ai-train=yes", "Content-Signal: ai-train=no", "train"),
         ("Content-Usage: train-ai=y", "Content-Usage: train-ai=n", "train"),
         ("License: https://example.com/rsl.xml", "License: /missing.xml", "train"),
-        ("ACAP-crawler: *\nACAP-allow-index: /", "ACAP-crawler: *\nACAP-disallow-index: /", "index"),
+        (
+            "ACAP-crawler: *\nACAP-allow-index: /",
+            "ACAP-crawler: *\nACAP-disallow-index: /",
+            "index",
+        ),
     ],
 )
 def test_no_line_of_another_format_permits(permission: str, refusal: str, use: str) -> None:
@@ -175,17 +217,30 @@ def test_no_line_of_another_format_permits(permission: str, refusal: str, use: s
 
 @pytest.mark.requirement("RFC-10")
 def test_no_longer_path_of_a_usage_line_permits() -> None:
-    found = site(marked_up("User-agent: *", "Content-Usage: /a train-ai=n", "Content-Usage: /a/b train-ai=y"))
+    found = site(
+        marked_up("User-agent: *", "Content-Usage: /a train-ai=n", "Content-Usage: /a/b train-ai=y")
+    )
     assert uses(found, "/a/b")["train"] == ("deny", True)
 
 
 @pytest.mark.requirement("RFC-10", "ACAP-7", "ACAP-14")
 def test_no_record_of_acap_permits() -> None:
-    lines = ("User-agent: *", "Disallow: /", "ACAP-crawler: *", "ACAP-allow-crawl: /", "ACAP-disallow-crawl: /private")
+    lines = (
+        "User-agent: *",
+        "Disallow: /",
+        "ACAP-crawler: *",
+        "ACAP-allow-crawl: /",
+        "ACAP-disallow-crawl: /private",
+    )
     assert decided(site(marked_up(*lines)), "/x")[:2] == ("deny", "robots.disallow")
     ignoring = ("ACAP-ignore-conventional-records", *lines)
     assert decided(site(marked_up(*ignoring)), "/x")[:2] == ("deny", "robots.disallow")
-    referring = ("User-agent: *", "Disallow: /", "ACAP-crawler: *", "ACAP-permissions-reference: /more.txt")
+    referring = (
+        "User-agent: *",
+        "Disallow: /",
+        "ACAP-crawler: *",
+        "ACAP-permissions-reference: /more.txt",
+    )
     permitting = b"ACAP-allow-crawl: /\nACAP-disallow-crawl: /private\n"
     found = site(marked_up(*referring), more=permitting)
     assert decided(found, "/x")[:2] == ("deny", "robots.disallow")
@@ -257,5 +312,7 @@ def test_markup_permits_nothing_that_the_text_refuses(lines: list[str], end: str
         if decided(markup, path)[0] == "deny":
             continue  # of a page that is not fetched some formats state nothing
         as_text, as_markup = uses(text, path), uses(markup, path)
-        assert {use for use in USES if as_text[use][0] == "deny"} <= {use for use in USES if as_markup[use][0] == "deny"}
+        assert {use for use in USES if as_text[use][0] == "deny"} <= {
+            use for use in USES if as_markup[use][0] == "deny"
+        }
         assert all(as_markup[use] != ("allow", True) for use in USES)

@@ -26,7 +26,10 @@ def access(body: bytes, path: str = "/x") -> Verdict:
 FOUND: list[tuple[bytes, list[tuple[str, int, int]]]] = [
     (b"User-agent: *\nDisallow: *x\nAllow: /\nDisallow:\n", []),
     (b"User-agent: *\n  Dissallow: /Dissallow\n", [("robots.misspelled", 2, 3)]),
-    (b"User-agent *\nDisallow /disallow\n", [("robots.missing-colon", 1, 11), ("robots.missing-colon", 2, 9)]),
+    (
+        b"User-agent *\nDisallow /disallow\n",
+        [("robots.missing-colon", 1, 11), ("robots.missing-colon", 2, 9)],
+    ),
     (b"User-agent: *\nDisallow: private # private\n", [("robots.path", 2, 11)]),
     (b"User-agent: *\nDisallow: allow\n", [("robots.path", 2, 11)]),
     (b"User-agent: *\nDisallow: disallow\n", [("robots.path", 2, 11)]),
@@ -42,7 +45,10 @@ FOUND: list[tuple[bytes, list[tuple[str, int, int]]]] = [
     (b"User-agent: a\nCrawl-delay: 1\nUser-agent: b\nAllow: /x\n", [("robots.joined", 2, 0)]),
     (b"User-agent: a\nCrawl-delay: 1\nUser-agent: b\nDisallow: /x\n", []),
     (b"User-agent: a\nACAP-crawler: *\nUser-agent: b\nAllow: /x\n", [("robots.joined", 2, 0)]),
-    (b"User-agent: a\nX-Any: 1\nACAP-crawler: *\nUser-agent: b\nAllow: /x\n", [("robots.joined", 2, 0)]),
+    (
+        b"User-agent: a\nX-Any: 1\nACAP-crawler: *\nUser-agent: b\nAllow: /x\n",
+        [("robots.joined", 2, 0)],
+    ),
     (b"User-agent: a\n# x: 1\nprose\nUser-agent: b\nAllow: /x\n", []),
     (b"User-agent: a\nDisallow everything # x: 1\nUser-agent: b\nAllow: /x\n", []),
     (b"User-agent: a\nDisallow everything\nUser-agent: b\nAllow: /x\n", []),
@@ -59,7 +65,12 @@ def test_findings_say_where(body: bytes, want: list[tuple[str, int, int]]) -> No
 
 @pytest.mark.requirement("RFC-12")
 @pytest.mark.parametrize(
-    ("value", "message"), [(b"bot/1.0", "`bot/1.0` is read as `bot`"), (b"", "`` names nobody"), (b"(x)", "`(x)` names nobody")]
+    ("value", "message"),
+    [
+        (b"bot/1.0", "`bot/1.0` is read as `bot`"),
+        (b"", "`` names nobody"),
+        (b"(x)", "`(x)` names nobody"),
+    ],
 )
 def test_what_is_read_of_a_token(value: bytes, message: str) -> None:
     [finding] = site(b"User-agent: %s\nDisallow: /\n" % value).findings
@@ -94,13 +105,21 @@ def test_what_is_past_a_limit_is_told_once(record: bytes, most: int, rule: str) 
 )
 def test_what_is_a_rule_without_its_colon(between: bytes, verdict: Verdict) -> None:
     """A rule ends the list of agents."""
-    assert access(b"User-agent: examplebot\n" + between + b"\nUser-agent: b\nDisallow: /x\n") is verdict
+    assert (
+        access(b"User-agent: examplebot\n" + between + b"\nUser-agent: b\nDisallow: /x\n")
+        is verdict
+    )
 
 
 @pytest.mark.requirement("RFC-12")
 def test_rules_without_their_colon_bind() -> None:
     body = b"User-agent: *\nDisallow /x\nDisallow *y\nAllow /x/y/z\n"
-    assert [access(body, path) for path in ("/x", "/a/y", "/x/y/z", "/a")] == [DENY, DENY, ALLOW, ALLOW]
+    assert [access(body, path) for path in ("/x", "/a/y", "/x/y/z", "/a")] == [
+        DENY,
+        DENY,
+        ALLOW,
+        ALLOW,
+    ]
 
 
 @pytest.mark.requirement("RFC-9")
@@ -122,19 +141,31 @@ def test_of_a_file_that_was_cut_the_last_line_is_left_out() -> None:
 
 @pytest.mark.requirement("RFC-11", "RFC-13")
 def test_a_sitemap_that_is_no_utf_8_takes_no_other_with_it() -> None:
-    assert "https://example.com/b" in site(b"Sitemap: https://example.com/\xff\nSitemap: https://example.com/b\n").sitemaps
+    assert (
+        "https://example.com/b"
+        in site(b"Sitemap: https://example.com/\xff\nSitemap: https://example.com/b\n").sitemaps
+    )
 
 
 @pytest.mark.requirement("RFC-2")
 @pytest.mark.parametrize(
-    ("body", "rule"), [(b"User-agent: examplebot\nDisallow:\n", "robots.no-match"), (b"User-agent: b\n", "robots.no-group")]
+    ("body", "rule"),
+    [
+        (b"User-agent: examplebot\nDisallow:\n", "robots.no-match"),
+        (b"User-agent: b\n", "robots.no-group"),
+    ],
 )
 def test_a_group_without_a_rule_that_matches_is_a_group(body: bytes, rule: str) -> None:
-    assert [reason.rule for reason in site(body).access(Agent("examplebot"), f"{ORIGIN}/x").reasons] == [rule]
+    assert [
+        reason.rule for reason in site(body).access(Agent("examplebot"), f"{ORIGIN}/x").reasons
+    ] == [rule]
 
 
 @pytest.mark.requirement("ACAP-27")
-@pytest.mark.parametrize("line", [b"Disallow: /a/", b"DISALLOW :/a/", b" disallow: /a/ # x", b"Disalow: /%61/", b"Disallow /a/"])
+@pytest.mark.parametrize(
+    "line",
+    [b"Disallow: /a/", b"DISALLOW :/a/", b" disallow: /a/ # x", b"Disalow: /%61/", b"Disallow /a/"],
+)
 def test_a_rule_gives_way_to_a_field_of_acap_however_it_is_written(line: bytes) -> None:
     fields = b"ACAP-crawler: *\nACAP-allow-crawl: /a/\n"
     assert access(b"User-agent: *\n%s\n%s" % (line, fields), "/a/b") is ALLOW
@@ -153,13 +184,17 @@ def test_without_what_is_said_elsewhere_contested_rules_decide() -> None:
     rules = robots.parse(b"User-agent: *\nDisallow: /a\n").for_agent("examplebot", contested={"/a"})
     assert rules.deciding_line("/a") == 2
     assert rules.deciding_line("/a", lambda _: ALLOW) == 0
-    assert rules.deciding_line("/a", lambda _: DENY) == rules.deciding_line("/a", lambda _: None) == 2
+    assert (
+        rules.deciding_line("/a", lambda _: DENY) == rules.deciding_line("/a", lambda _: None) == 2
+    )
 
 
 @pytest.mark.requirement("RFC-2")
 def test_the_lines_of_a_group() -> None:
     """From its first one to where the next begins, or to the end of the file."""
-    read = robots.parse(b"# a\nUser-agent: a\nDisallow: /x\n\nUser-agent: b\nDisallow: /y\nUser-agent: c\nDisallow: /z")
+    read = robots.parse(
+        b"# a\nUser-agent: a\nDisallow: /x\n\nUser-agent: b\nDisallow: /y\nUser-agent: c\nDisallow: /z"
+    )
     lines = [read.lines_of(group) for group in range(3)]
     assert [(own.start, own.stop) for own in lines[:2]] == [(2, 5), (5, 7)]
     assert lines[2].start == 7

@@ -32,7 +32,9 @@ READING = "".join(map(inspect.getsource, (grammar, file)))
 
 
 def test_every_record_that_is_read_is_a_directive() -> None:
-    assert {directive.name.lower().encode() for directive in DIRECTIVES} == {kind.value for kind in Kind} - {b"acap-crawler"}
+    assert {directive.name.lower().encode() for directive in DIRECTIVES} == {
+        kind.value for kind in Kind
+    } - {b"acap-crawler"}
 
 
 @pytest.mark.parametrize("directive", DIRECTIVES, ids=lambda directive: directive.name)
@@ -48,7 +50,11 @@ def test_every_directive_says_what_it_is(directive: Directive) -> None:
 
 
 def test_rates_that_are_offered_are_read() -> None:
-    for value, read in (("seconds", "crawl_delay"), ("rate", "request_rates"), ("hours", "visit_time")):
+    for value, read in (
+        ("seconds", "crawl_delay"),
+        ("rate", "request_rates"),
+        ("hours", "visit_time"),
+    ):
         [name] = [directive.name for directive in DIRECTIVES if directive.value == value]
         for word in AUTHORING.values[value]:
             rates = parse(f"User-agent: *\n{name}: {word}\n".encode()).for_agent("examplebot").rates
@@ -62,7 +68,9 @@ def lint(text: str | bytes) -> list[tuple[int, str]]:
 
 def found(text: str | bytes) -> list[Finding]:
     body = text if isinstance(text, bytes) else text.encode()
-    files = SiteFiles("https://example.com", {URL: Fetched(status=200, body=body)}, robots_lines=ROBOTS_LINES)
+    files = SiteFiles(
+        "https://example.com", {URL: Fetched(status=200, body=body)}, robots_lines=ROBOTS_LINES
+    )
     assert AUTHORING.check_site
     return list(AUTHORING.check_site(files))
 
@@ -112,16 +120,32 @@ SAID: dict[str, list[tuple[int, str]]] = {
     f"{ANY}Disallow: /a //why": [(2, "robots.second-path")],
     f"{ANY}Host: example.com\nClean-param: a\nLicense: /a\nAllow: /": [],
     f"{ANY}Content-Signal: ai-train=no\nUsage: tdm=n\nContent-Usage: tdm=n\nAllow: /": [],
-    f"{ANY}Noindex: /\nNofollow: /\nNo-archive: /\nAllow: /": [(line, "robots.misplaced") for line in (2, 3, 4)],
-    f"{ANY}DisallowAITraining: /\nDisallow-AI-Training: /\nAllow: /": [(2, "robots.misplaced"), (3, "robots.misplaced")],
+    f"{ANY}Noindex: /\nNofollow: /\nNo-archive: /\nAllow: /": [
+        (line, "robots.misplaced") for line in (2, 3, 4)
+    ],
+    f"{ANY}DisallowAITraining: /\nDisallow-AI-Training: /\nAllow: /": [
+        (2, "robots.misplaced"),
+        (3, "robots.misplaced"),
+    ],
     f"{ANY}Deny: /a\nPermit: /b\nAllow: /": [(2, "robots.misplaced"), (3, "robots.misplaced")],
-    f"{ANY}X-Robots-Tag: noai\ntdm-reservation: 1\nAllow: /": [(2, "robots.misplaced"), (3, "robots.misplaced")],
-    f'{ANY}<meta name="robots" content="noindex">\n<META NAME=a>\nAllow: /': [(2, "robots.misplaced"), (3, "robots.misplaced")],
-    f"{ANY}<style>\nbody {{\ncolor: red\n}}</style>\n<!-- a -->\nAllow: /": [(2, "robots.misplaced")],
+    f"{ANY}X-Robots-Tag: noai\ntdm-reservation: 1\nAllow: /": [
+        (2, "robots.misplaced"),
+        (3, "robots.misplaced"),
+    ],
+    f'{ANY}<meta name="robots" content="noindex">\n<META NAME=a>\nAllow: /': [
+        (2, "robots.misplaced"),
+        (3, "robots.misplaced"),
+    ],
+    f"{ANY}<style>\nbody {{\ncolor: red\n}}</style>\n<!-- a -->\nAllow: /": [
+        (2, "robots.misplaced")
+    ],
     f"{ANY}// a\n  //b\nAllow: /": [(2, "robots.misplaced"), (3, "robots.misplaced")],
     "User_agent: *\nDisallow: /": [(1, "robots.unknown")],
     "Bot: a\nDisallow: /": [(1, "robots.misplaced")],
-    f"{ANY}Whatever: x\nLLMs-txt: /llms.txt\nAllow: /": [(2, "robots.unread"), (3, "robots.unread")],
+    f"{ANY}Whatever: x\nLLMs-txt: /llms.txt\nAllow: /": [
+        (2, "robots.unread"),
+        (3, "robots.unread"),
+    ],
     f"{ANY}Read https://example.com/ first.\nhttp://example.com\nAllow: /": [],
     "User-agent: foo, bar\nDisallow: /": [(1, "robots.several-agents")],
     "User-agent: Mozilla/4.0 (compatible; foo)\nDisallow: /": [],
@@ -149,9 +173,17 @@ SAID: dict[str, list[tuple[int, str]]] = {
     f"{ANY}Disallow: /a\nAllow: /%61": [(2, "robots.overruled")],
     f"{ANY}Disallow: /a\nUser-agent: foo\nAllow: /a": [],
     f"{ANY}Disallow: /a\nAllow: /b\nDisallow: /%61": [(4, "robots.duplicate")],
-    "User-agent: foo\nDisallow: /a\nUser-agent: foo\nDisallow: /a": [(3, "robots.same-agent"), (4, "robots.repeated")],
-    "User-agent: foo\nDisallow: /a\nUser-agent: foo\nUser-agent: bar\nDisallow: /a": [(3, "robots.same-agent")],
-    "User-agent: foo\nDisallow: /a\nUser-agent: foo\nAllow: /a": [(2, "robots.overruled"), (3, "robots.same-agent")],
+    "User-agent: foo\nDisallow: /a\nUser-agent: foo\nDisallow: /a": [
+        (3, "robots.same-agent"),
+        (4, "robots.repeated"),
+    ],
+    "User-agent: foo\nDisallow: /a\nUser-agent: foo\nUser-agent: bar\nDisallow: /a": [
+        (3, "robots.same-agent")
+    ],
+    "User-agent: foo\nDisallow: /a\nUser-agent: foo\nAllow: /a": [
+        (2, "robots.overruled"),
+        (3, "robots.same-agent"),
+    ],
     f"{ANY}Disallow: /a\nDisallow: /a/b": [(3, "robots.covered")],
     f"{ANY}Disallow: /\nDisallow: /*.pdf$": [(3, "robots.covered")],
     f"{ANY}Disallow: /a\nAllow: /a/b\nDisallow: /a/b/c": [],
@@ -159,7 +191,9 @@ SAID: dict[str, list[tuple[int, str]]] = {
     f"{ANY}Disallow: /a\nAllow: /*c\nDisallow: /a/b": [],
     f"{ANY}Disallow: /a\nAllow: /ax\nDisallow: /a*b": [],
     f"{ANY}Disallow: /a*b\nDisallow: /a*b/c": [],
-    "User-agent: foo\nDisallow: /a\nDisallow: /a/b\nUser-agent: foo\nAllow: /a/": [(4, "robots.same-agent")],
+    "User-agent: foo\nDisallow: /a\nDisallow: /a/b\nUser-agent: foo\nAllow: /a/": [
+        (4, "robots.same-agent")
+    ],
     f"{ANY}Disallow: /a*": [(2, "robots.star")],
     f"{ANY}Disallow: /a*\nAllow: /*": [],
     f"{ANY}Disallow: /a*\nAllow: /*b": [],
@@ -218,13 +252,25 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
             "`Content-Usage: train-ai=n` below a User-agent line.",
         ),
         ("Deny: /a", "No crawler reads `Deny` in robots.txt. Write `Disallow` instead."),
-        ("X-Robots-Tag: a", "No crawler reads `X-Robots-Tag` in robots.txt. It is a field of responses: send it with the pages."),
-        ("<meta name=robots {0}>", "No crawler reads HTML in robots.txt. Write `<meta name=robots {0}>` into the pages."),
+        (
+            "X-Robots-Tag: a",
+            "No crawler reads `X-Robots-Tag` in robots.txt. It is a field of responses: send it with the pages.",
+        ),
+        (
+            "<meta name=robots {0}>",
+            "No crawler reads HTML in robots.txt. Write `<meta name=robots {0}>` into the pages.",
+        ),
         ("<p>", "No crawler reads HTML in robots.txt. Take `<p>` and the other tags out."),
         ("// a", "`//` begins no comment. Write `#`."),
         ("User_agent: a", "`User_agent` is no record that is known: write `User-agent`"),
-        ("Whatever: a", "No known crawler reads `Whatever`. Delete the line, or put `#` before it."),
-        ("Disallow: /a // b", "`//` begins no comment: `// b` is read as a part of the path. Write `#`."),
+        (
+            "Whatever: a",
+            "No known crawler reads `Whatever`. Delete the line, or put `#` before it.",
+        ),
+        (
+            "Disallow: /a // b",
+            "`//` begins no comment: `// b` is read as a part of the path. Write `#`.",
+        ),
     ],
 )
 def test_a_message_says_what_to_write_instead(line: str, message: str) -> None:
@@ -235,7 +281,9 @@ def test_a_message_says_what_to_write_instead(line: str, message: str) -> None:
 def test_what_is_advised_is_read(name: str) -> None:
     """The records that messages name are those of comity."""
     for signal in re.findall(r"`(Content-[A-Z][a-z]*: [^`]*)`", advice(name)):
-        site = Site.from_files("https://example.com", {"/robots.txt": f"{ANY}{signal}\nAllow: /\n".encode()})
+        site = Site.from_files(
+            "https://example.com", {"/robots.txt": f"{ANY}{signal}\nAllow: /\n".encode()}
+        )
         page = site.page(Agent("examplebot"), "https://example.com/", body=None)
         assert any(use.stated and use.verdict is Verdict.DENY for use in page.uses.values())
     for record in re.findall(r"Write `([^`]*)` instead", advice(name)):
@@ -254,7 +302,11 @@ def test_what_overrules_is_named() -> None:
 
 
 def test_of_each_rule_so_many_findings_are_listed() -> None:
-    text = ANY + "".join(f"Disallow: /{number} /b\n" for number in range(MAX_FINDINGS + 1)) + "Disallow: /(a|b)\n"
+    text = (
+        ANY
+        + "".join(f"Disallow: /{number} /b\n" for number in range(MAX_FINDINGS + 1))
+        + "Disallow: /(a|b)\n"
+    )
     rules = [rule for _, rule in lint(text)]
     assert rules.count("robots.second-path") == MAX_FINDINGS
     assert rules[-2:] == ["robots.regex", "comity.more-findings"]
@@ -278,7 +330,11 @@ def test_of_each_rule_so_many_findings_are_listed() -> None:
 def test_what_is_mended(before: str, after: str) -> None:
     draft = Draft(URL, before.encode())
     findings = [*parse(draft.body).findings, *found(before)]
-    fixes = [AUTHORING.fixes[finding.rule](draft, finding) for finding in findings if finding.rule in AUTHORING.fixes]
+    fixes = [
+        AUTHORING.fixes[finding.rule](draft, finding)
+        for finding in findings
+        if finding.rule in AUTHORING.fixes
+    ]
     assert apply(draft.body, filter(None, fixes))[0].decode() == after
 
 
@@ -292,4 +348,6 @@ def test_a_file_near_its_limit_is_not_mended() -> None:
 def test_anything_can_be_checked(text: str, octets: bytes) -> None:
     for body in (text.encode(), octets, ANY.encode() + b"Disallow: " + octets):
         lines = body.count(b"\n") + body.count(b"\r") + 1
-        assert all(0 <= finding.line <= lines and finding.rule in ALL_RULES for finding in found(body))
+        assert all(
+            0 <= finding.line <= lines and finding.rule in ALL_RULES for finding in found(body)
+        )

@@ -42,7 +42,11 @@ def access(body: bytes, path: str) -> Verdict:
 
 
 @pytest.mark.requirement("SEC-1")
-@given(st.binary(max_size=2_000) | st.lists(records | st.binary(max_size=30), max_size=20).map(b"\n".join), st.text(max_size=20))
+@given(
+    st.binary(max_size=2_000)
+    | st.lists(records | st.binary(max_size=30), max_size=20).map(b"\n".join),
+    st.text(max_size=20),
+)
 def test_nothing_raises(body: bytes, path: str) -> None:
     found = site(body)
     assert found.access(AGENT, "https://example.com/" + path).reasons
@@ -55,8 +59,12 @@ def test_nothing_raises(body: bytes, path: str) -> None:
 
 @pytest.mark.requirement("RFC-1")
 @given(files, paths, st.sampled_from(EOLS), st.booleans())
-def test_comments_blank_lines_line_ends_and_a_bom_change_nothing(body: bytes, path: str, eol: bytes, bom: bool) -> None:
-    dressed = (b"\xef\xbb\xbf" if bom else b"") + re.sub(rb"\n", b" # x" + eol + eol + b"  # y: z" + eol, body)
+def test_comments_blank_lines_line_ends_and_a_bom_change_nothing(
+    body: bytes, path: str, eol: bytes, bom: bool
+) -> None:
+    dressed = (b"\xef\xbb\xbf" if bom else b"") + re.sub(
+        rb"\n", b" # x" + eol + eol + b"  # y: z" + eol, body
+    )
     assert access(dressed, path) is access(body, path)
 
 

@@ -33,19 +33,35 @@ def one_of(texts: bytes, *more: bytes) -> st.SearchStrategy[bytes]:
 
 
 odd_patterns = one_of(
-    PATTERNS, b"/\xc3\xa9", b"/\xff", b"/\0", b"/\x0b", b"/\x1c", b"/\x85", b"/a\t", b"/" + b"a" * 1000, b"/" * 40_000
+    PATTERNS,
+    b"/\xc3\xa9",
+    b"/\xff",
+    b"/\0",
+    b"/\x0b",
+    b"/\x1c",
+    b"/\x85",
+    b"/a\t",
+    b"/" + b"a" * 1000,
+    b"/" * 40_000,
 )
 rules = st.builds(
-    b"%s%s".__mod__, st.tuples(st.sampled_from([b"Disallow: ", b"Allow: "]), st.sampled_from([b"/", b"/a", b"/*b$", b"*c"]))
+    b"%s%s".__mod__,
+    st.tuples(
+        st.sampled_from([b"Disallow: ", b"Allow: "]), st.sampled_from([b"/", b"/a", b"/*b$", b"*c"])
+    ),
 )
 odd_rules = st.builds(b"%s%s".__mod__, st.tuples(one_of(NAMES), odd_patterns))
-ends = st.sampled_from([b"\n", b"\n", b"\n", b"\r\n", b"\r", b"\n\n", b"\n\r", b"\0\n", b"\x0b", b""])
+ends = st.sampled_from(
+    [b"\n", b"\n", b"\n", b"\r\n", b"\r", b"\n\n", b"\n\r", b"\0\n", b"\x0b", b""]
+)
 files = st.builds(
     b"%s%s%s".__mod__,
     st.tuples(
         st.sampled_from([b"", b"\xef\xbb\xbf"]),
         st.sampled_from([b"", b"User-agent: *\n", b"User-agent: examplebot\r\n"]),
-        st.lists(st.builds(bytes.__add__, rules | rules | odd_rules | one_of(OTHERS), ends), max_size=30).map(b"".join),
+        st.lists(
+            st.builds(bytes.__add__, rules | rules | odd_rules | one_of(OTHERS), ends), max_size=30
+        ).map(b"".join),
     ),
 )
 
@@ -54,7 +70,9 @@ def read(body: bytes) -> tuple[dict[str, Any], ...]:
     """All that is kept of a file and of its rules for an agent, with what the index is made of in place of it."""
     with mock.patch.object(robots, "PatternIndex", lambda patterns, allows: (patterns, allows)):
         parsed = robots.parse(body)
-        return vars(parsed), *(vars(parsed.for_agent(token, contested={"/", "/a"})) for token in (TOKEN, "other"))
+        return vars(parsed), *(
+            vars(parsed.for_agent(token, contested={"/", "/a"})) for token in (TOKEN, "other")
+        )
 
 
 def read_one_by_one(body: bytes) -> tuple[dict[str, Any], ...]:
@@ -69,7 +87,11 @@ def read_one_by_one(body: bytes) -> tuple[dict[str, Any], ...]:
 def test_every_spelling(end: bytes) -> None:
     """Each after usual rules and before others, and all of a kind together."""
     usual = b"Disallow: /x|Allow: /x/y|disallow: /z|Disallow:/|allow:*$".replace(b"|", end)
-    every = [name + pattern for pattern in re.split(rb"[|\n]", PATTERNS) for name in re.split(rb"[|\n]", NAMES)]
+    every = [
+        name + pattern
+        for pattern in re.split(rb"[|\n]", PATTERNS)
+        for name in re.split(rb"[|\n]", NAMES)
+    ]
     for body in (
         end.join([b"User-agent: *", *(usual + end + rule for rule in every)]),
         end.join([b"User-agent: *", *sorted(every), b""]),
@@ -94,7 +116,9 @@ def test_a_rule_knows_its_line(body: bytes) -> None:
     for rule in bound.matching("/a/b"):
         assert printable(lines[rule.line - 1]) == rule.text
         assert bound.rule_in(rule.line) == rule
-    assert bound.decide("/a/b") == (bound.rule_in(line) if (line := bound.deciding_line("/a/b")) else None)
+    assert bound.decide("/a/b") == (
+        bound.rule_in(line) if (line := bound.deciding_line("/a/b")) else None
+    )
 
 
 @pytest.mark.requirement("RFC-1", "RFC-3")

@@ -28,7 +28,9 @@ def header(*values: bytes) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
 
 
 def said(statements: tuple[Statement, ...]) -> Said:
-    return {statement.term.removeprefix("robots-meta:"): statement.verdict for statement in statements}
+    return {
+        statement.term.removeprefix("robots-meta:"): statement.verdict for statement in statements
+    }
 
 
 def meta(body: bytes) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
@@ -69,7 +71,10 @@ def test_what_is_for_another_agent_is_kept_as_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("value", "want"),
     [
-        ('"noindex, nofollow"', {"noindex", "nofollow"}),  # as servers send it that are told to quote twice
+        (
+            '"noindex, nofollow"',
+            {"noindex", "nofollow"},
+        ),  # as servers send it that are told to quote twice
         ("'noindex', 'nofollow'", {"noindex", "nofollow"}),
         ("\u201cnoai\u201d", {"noai"}),
         ("[noindex]", {"noindex"}),
@@ -153,7 +158,10 @@ def test_scopes(values: list[bytes], want: set[str]) -> None:
 DIRECTIVES: list[tuple[bytes, Said]] = [
     (b"all, index, follow", {}),
     (b"max-snippet:-1, max-video-preview:-1, max-image-preview:large", {}),
-    (b"noarchive, nocache, nosnippet, noimageindex", dict.fromkeys(("noarchive", "nocache", "nosnippet", "noimageindex"), DENY)),
+    (
+        b"noarchive, nocache, nosnippet, noimageindex",
+        dict.fromkeys(("noarchive", "nocache", "nosnippet", "noimageindex"), DENY),
+    ),
     (b"noai, noimageai, noml", {"noai": DENY, "noimageai": DENY, "noml": DENY}),
     (b"max-snippet:0", {"nosnippet": DENY}),
     (b"max-snippet:1", {"max-snippet": None}),
@@ -168,8 +176,14 @@ DIRECTIVES: list[tuple[bytes, Said]] = [
     (b"max-image-preview : none", {"max-image-preview": DENY}),
     (b"max-image-preview =none", {"max-image-preview": DENY}),
     (b"index, follow, max-image-preview: None, max-snippet: -1", {"max-image-preview": DENY}),
-    (b"index max-image-preview: none nofollow none", {"max-image-preview": DENY, "nofollow": DENY, "noindex": DENY}),
-    (b"max-image-preview: standard none", {"max-image-preview": None, "noindex": DENY, "nofollow": DENY}),
+    (
+        b"index max-image-preview: none nofollow none",
+        {"max-image-preview": DENY, "nofollow": DENY, "noindex": DENY},
+    ),
+    (
+        b"max-image-preview: standard none",
+        {"max-image-preview": None, "noindex": DENY, "nofollow": DENY},
+    ),
     (b"max-video-preview:0", {"max-video-preview": DENY}),
     (b"max-video-preview:20", {"max-video-preview": None}),
     (b"notranslate", {"notranslate": None}),
@@ -180,7 +194,10 @@ DIRECTIVES: list[tuple[bytes, Said]] = [
     (b"noindex nofollow", {"noindex": DENY, "nofollow": DENY}),
     (b"no-index, No_Follow", {"noindex": DENY, "nofollow": DENY}),
     (b"max-snippet=0", {"nosnippet": DENY}),
-    (b"noindex max-snippet : 50 nofollow", {"noindex": DENY, "max-snippet": None, "nofollow": DENY}),
+    (
+        b"noindex max-snippet : 50 nofollow",
+        {"noindex": DENY, "max-snippet": None, "nofollow": DENY},
+    ),
     (b"unavailable-after: 25 Jun 2010 15:00:00 PST", {"unavailable_after": DENY}),
 ]
 
@@ -192,7 +209,10 @@ def test_directives(value: bytes, want: Said) -> None:
     assert said(statements) == want
     assert not findings
     body = b'<meta name="robots" content="' + value + b'">'
-    in_markup = [one._replace(location=one.location._replace(part="meta robots", line=1)) for one in statements]
+    in_markup = [
+        one._replace(location=one.location._replace(part="meta robots", line=1))
+        for one in statements
+    ]
     assert list(meta(body)[0]) == in_markup
 
 
@@ -210,8 +230,16 @@ def test_indexifembedded_alone_says_nothing() -> None:
     ("value", "term", "qualifiers"),
     [
         (b"max-snippet:50", "max-snippet", Qualifiers(max_chars=50)),
-        (b"max-snippet:50, max-snippet:20, max-snippet:30", "max-snippet", Qualifiers(max_chars=20)),
-        (b"notranslate", "notranslate", Qualifiers(prohibited_modifications=frozenset(("translation",)))),
+        (
+            b"max-snippet:50, max-snippet:20, max-snippet:30",
+            "max-snippet",
+            Qualifiers(max_chars=20),
+        ),
+        (
+            b"notranslate",
+            "notranslate",
+            Qualifiers(prohibited_modifications=frozenset(("translation",))),
+        ),
         (
             b"unavailable_after: Sunday, 01 Jan 2040 00:00:00 GMT",
             "unavailable_after",
@@ -234,7 +262,11 @@ def test_limits(value: bytes, term: str, qualifiers: Qualifiers) -> None:
 
 @pytest.mark.requirement("META-2", "WHY-1")
 @pytest.mark.parametrize(
-    "value", [b"max-snippet:5, max-snippet=5, max-snippet:9", b"max-snippet:9, max-snippet:5, max-snippet=5"]
+    "value",
+    [
+        b"max-snippet:5, max-snippet=5, max-snippet:9",
+        b"max-snippet:9, max-snippet:5, max-snippet=5",
+    ],
 )
 def test_the_smallest_limit_is_quoted_as_it_stands_first(value: bytes) -> None:
     assert [statement.location.text for statement in header(value)[0]] == ["max-snippet:5"]
@@ -291,7 +323,11 @@ def test_the_comma_of_a_date_parts_nothing(after: bytes) -> None:
 def test_it_ends_at_its_instant() -> None:
     value = [b"unavailable_after: 2023-01-01T00:00:00Z"]
     at = datetime(2023, 1, 1, tzinfo=UTC)
-    for now, want in [(at - timedelta(seconds=1), None), (at, DENY), (at + timedelta(days=1), DENY)]:
+    for now, want in [
+        (at - timedelta(seconds=1), None),
+        (at, DENY),
+        (at + timedelta(days=1), DENY),
+    ]:
         (statement,), _ = robots_meta.header(value, "mybot", now=now)
         assert statement.verdict is want
 
@@ -325,7 +361,9 @@ def test_what_cannot_be_read(value: bytes, want: Said, rule: str) -> None:
     assert said(statements) == want
     assert {finding.rule for finding in findings} == {rule}
     in_markup = robots_meta.markup(
-        Content(HTML, b'<p>\n<meta name="robots" content="' + value + b'">'), "mybot", url="https://u.test/"
+        Content(HTML, b'<p>\n<meta name="robots" content="' + value + b'">'),
+        "mybot",
+        url="https://u.test/",
     )
     assert {(one.rule, one.line, one.url) for one in in_markup[1]} == {(rule, 2, "https://u.test/")}
     in_field = robots_meta.header([value], "mybot", url="https://u.test/")
@@ -337,8 +375,14 @@ PAGES: list[tuple[bytes, Said]] = [
     (b"<META NAME=ROBOTS CONTENT=NOINDEX>", {"noindex": DENY}),
     (b"<meta content='noindex' name = 'Robots'/>", {"noindex": DENY}),
     (b'<meta content="a > b, noindex" name="robots">', {"noindex": DENY}),
-    (b'<meta name="MyBot" content="noai"><meta name="robots" content="nofollow">', {"noai": DENY, "nofollow": DENY}),
-    (b'<meta name="robots" content="index, follow"><meta name="mybot" content="none">', {"noindex": DENY, "nofollow": DENY}),
+    (
+        b'<meta name="MyBot" content="noai"><meta name="robots" content="nofollow">',
+        {"noai": DENY, "nofollow": DENY},
+    ),
+    (
+        b'<meta name="robots" content="index, follow"><meta name="mybot" content="none">',
+        {"noindex": DENY, "nofollow": DENY},
+    ),
     (b'<body><meta name="robots" content="noindex">', {"noindex": DENY}),
     (b'<meta name="robots"><meta name="robots" content="">', {}),
     (b'<!-- <meta name="robots" content="noindex"> -->', {}),
@@ -362,7 +406,13 @@ def test_elements(body: bytes, want: Said) -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig"])
 def test_elements_in_other_encodings(encoding: str) -> None:
     body = '<meta name="robots" content="noindex">'.encode(encoding)
-    charset = b"utf-16-le" if encoding == "utf-16-le" else b"utf-8" if encoding == "utf-8-sig" else b"utf-16"
+    charset = (
+        b"utf-16-le"
+        if encoding == "utf-16-le"
+        else b"utf-8"
+        if encoding == "utf-8-sig"
+        else b"utf-16"
+    )
     content = Content([(b"content-type", b"text/html; charset=" + charset)], body)
     assert said(robots_meta.markup(content, "mybot")[0]) == {"noindex": DENY}
 
@@ -371,7 +421,9 @@ def test_elements_in_other_encodings(encoding: str) -> None:
 @pytest.mark.parametrize("media_type", [b"text/html", b"application/xhtml+xml"])
 def test_a_page_that_begins_with_an_xml_declaration_has_elements(media_type: bytes) -> None:
     page = b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><meta name="robots" content="noindex"/></html>'
-    assert said(robots_meta.markup(Content([(b"Content-Type", media_type)], page), "mybot")[0]) == {"noindex": DENY}
+    assert said(robots_meta.markup(Content([(b"Content-Type", media_type)], page), "mybot")[0]) == {
+        "noindex": DENY
+    }
 
 
 @pytest.mark.requirement("META-1")
@@ -398,12 +450,23 @@ def test_elements_for_other_agents() -> None:
 <meta name="robots" content="noai, noimageai">"""
     statements, findings = meta(body)
     assert said(statements) == {"noai": DENY, "noimageai": DENY}
-    assert [(finding.rule, finding.line) for finding in findings] == [("robots-meta.agent", 2), ("robots-meta.agent", 6)]
+    assert [(finding.rule, finding.line) for finding in findings] == [
+        ("robots-meta.agent", 2),
+        ("robots-meta.agent", 6),
+    ]
 
 
 @pytest.mark.requirement("META-1", "WHY-1")
 @pytest.mark.parametrize(
-    ("before", "line"), [(b"", 1), (b"<p>\n", 2), (b"\r\n \r\n<p>\r\n", 4), (b"\n\n", 3), (b"<p>\r<p>", 2), (b"<p>\r<p>\n", 3)]
+    ("before", "line"),
+    [
+        (b"", 1),
+        (b"<p>\n", 2),
+        (b"\r\n \r\n<p>\r\n", 4),
+        (b"\n\n", 3),
+        (b"<p>\r<p>", 2),
+        (b"<p>\r<p>\n", 3),
+    ],
 )
 def test_the_place_is_the_line(before: bytes, line: int) -> None:
     (statement,), _ = meta(before + b'<meta name="robots" content="noindex: true">')
@@ -424,7 +487,9 @@ def test_a_page_without_any_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> No
         raise AssertionError
 
     monkeypatch.setattr(Content, "metas_by_line", fail)
-    body = b'<meta name="viewport" content="x"><p>robots, mybot</p><a name="robotsx" href="/robots">'
+    body = (
+        b'<meta name="viewport" content="x"><p>robots, mybot</p><a name="robotsx" href="/robots">'
+    )
     assert meta(body) == ((), ())
     with pytest.raises(AssertionError):
         meta(body + b"<meta name=mybot content=noai>")
@@ -432,12 +497,18 @@ def test_a_page_without_any_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> No
 
 def snippet_text(body: bytes) -> str:
     """The main text of what is left for snippets."""
-    page = Site.from_files("https://example.com", {}).page(READER, "https://example.com/", headers=HTML, body=body)
+    page = Site.from_files("https://example.com", {}).page(
+        READER, "https://example.com/", headers=HTML, body=body
+    )
     left = Content(HTML, page.redacted(["present-snippet"]))
     return " ".join(left.text and main_text(left.selector).split())
 
 
-READER = Agent("testbot", uses=("present-snippet", "train"), defaults={"present-snippet": ALLOW, "train": ALLOW})
+READER = Agent(
+    "testbot",
+    uses=("present-snippet", "train"),
+    defaults={"present-snippet": ALLOW, "train": ALLOW},
+)
 
 
 @pytest.mark.requirement("META-3")
@@ -463,15 +534,21 @@ MEMBERS = st.sampled_from(
     max-video-preview:3 unavailable_after:2040-01-01 unavailable_after:2041-01-01 unavailable_after:2001-01-01 notranslate
     indexifembedded all""".split()
 )
-UNKNOWN = st.sampled_from([b"x", b"x:3", b"max-fragment: 3", b"", b" ", b"x=y", b"no", b":", b"=", b"\xff"])
+UNKNOWN = st.sampled_from(
+    [b"x", b"x:3", b"max-fragment: 3", b"", b" ", b"x=y", b"no", b":", b"=", b"\xff"]
+)
 
 
 def plainly(statements: tuple[Statement, ...]) -> set[tuple[str, Verdict | None, str]]:
-    return {(statement.term, statement.verdict, str(statement.qualifiers)) for statement in statements}
+    return {
+        (statement.term, statement.verdict, str(statement.qualifiers)) for statement in statements
+    }
 
 
 @pytest.mark.requirement("META-1")
-@given(st.lists(MEMBERS, max_size=8).flatmap(lambda one: st.tuples(st.just(one), st.permutations(one))))
+@given(
+    st.lists(MEMBERS, max_size=8).flatmap(lambda one: st.tuples(st.just(one), st.permutations(one)))
+)
 def test_order_changes_nothing(lists: tuple[list[bytes], list[bytes]]) -> None:
     one, other = lists
     assert plainly(header(b", ".join(one))[0]) == plainly(header(*other)[0])
@@ -481,32 +558,62 @@ def test_order_changes_nothing(lists: tuple[list[bytes], list[bytes]]) -> None:
 @given(st.lists(MEMBERS, max_size=5), st.lists(MEMBERS | UNKNOWN, max_size=8))
 def test_more_directives_never_lift_a_refusal(first: list[bytes], more: list[bytes]) -> None:
     def refused(members: list[bytes]) -> set[str]:
-        return {term for term, verdict in said(header(b", ".join(members))[0]).items() if verdict is DENY}
+        return {
+            term
+            for term, verdict in said(header(b", ".join(members))[0]).items()
+            if verdict is DENY
+        }
 
     assert refused(first) <= refused(first + more)
 
 
 @pytest.mark.requirement("META-2")
 @given(st.lists(MEMBERS, max_size=5), UNKNOWN, st.integers(0, 5))
-def test_unknown_directives_change_nothing_else(members: list[bytes], unknown: bytes, at: int) -> None:
+def test_unknown_directives_change_nothing_else(
+    members: list[bytes], unknown: bytes, at: int
+) -> None:
     more = [*members[:at], unknown, *members[at:]]
     assert plainly(header(b",".join(more))[0]) == plainly(header(b",".join(members))[0])
 
 
 PIECES = st.sampled_from(
-    [b",", b";", b":", b"=", b" ", b"mybot", b"otherbot", b"robots", b"unavailable_after", b"Sunday", b"1", b"-"]
+    [
+        b",",
+        b";",
+        b":",
+        b"=",
+        b" ",
+        b"mybot",
+        b"otherbot",
+        b"robots",
+        b"unavailable_after",
+        b"Sunday",
+        b"1",
+        b"-",
+    ]
 )
 
 
 @pytest.mark.requirement("SEC-1")
-@given(st.lists(st.lists(PIECES | MEMBERS | st.binary(max_size=4), max_size=12).map(b"".join), max_size=4))
+@given(
+    st.lists(
+        st.lists(PIECES | MEMBERS | st.binary(max_size=4), max_size=12).map(b"".join), max_size=4
+    )
+)
 def test_fields_never_raise(values: list[bytes]) -> None:
     statements, _ = header(*values)
     assert all(statement.location.text.isprintable() for statement in statements)
 
 
 @pytest.mark.requirement("SEC-1")
-@given(st.lists(PIECES | MEMBERS | st.sampled_from([b"<meta name=robots content='", b"'>", b"<p data-nosnippet>"]), max_size=12))
+@given(
+    st.lists(
+        PIECES
+        | MEMBERS
+        | st.sampled_from([b"<meta name=robots content='", b"'>", b"<p data-nosnippet>"]),
+        max_size=12,
+    )
+)
 def test_elements_never_raise(pieces: list[bytes]) -> None:
     body = b"".join(pieces)
     meta(body)
@@ -514,7 +621,10 @@ def test_elements_never_raise(pieces: list[bytes]) -> None:
 
 
 @pytest.mark.requirement("SEC-1")
-@given(st.text(max_size=40) | st.from_regex(r"\d{1,4}[- ]\w{1,4}[- ]\d{1,5}( \d\d:\d\d)?( \w+| [+-]\d{4})?"))
+@given(
+    st.text(max_size=40)
+    | st.from_regex(r"\d{1,4}[- ]\w{1,4}[- ]\d{1,5}( \d\d:\d\d)?( \w+| [+-]\d{4})?")
+)
 def test_dates_never_raise(text: str) -> None:
     found = robots_meta.date(text)
     assert found is None or found.tzinfo is UTC
@@ -523,7 +633,16 @@ def test_dates_never_raise(text: str) -> None:
 @pytest.mark.requirement("SEC-1")
 @pytest.mark.parametrize(
     "unit",
-    [b"noindex,", b"mybot:", b"x:", b"unavailable_after:", b"unavailable_after ", b"otherbot: noindex,", b"max-snippet:9,", b" "],
+    [
+        b"noindex,",
+        b"mybot:",
+        b"x:",
+        b"unavailable_after:",
+        b"unavailable_after ",
+        b"otherbot: noindex,",
+        b"max-snippet:9,",
+        b" ",
+    ],
 )
 def test_long_fields_say_little(unit: bytes) -> None:
     statements, findings = header(unit * (robots_meta.MAX_CHARS // len(unit)))
@@ -531,7 +650,9 @@ def test_long_fields_say_little(unit: bytes) -> None:
     assert len(findings) <= 101
 
 
-ALL_THAT_DIRECTIVES_REFUSE = set(said(header(b"none, noarchive, nocache, nosnippet, noimageindex, noai, noimageai, noml")[0])) | {
+ALL_THAT_DIRECTIVES_REFUSE = set(
+    said(header(b"none, noarchive, nocache, nosnippet, noimageindex, noai, noimageai, noml")[0])
+) | {
     "max-image-preview",
     "max-video-preview",
     "unavailable_after",
@@ -541,18 +662,28 @@ ALL_THAT_DIRECTIVES_REFUSE = set(said(header(b"none, noarchive, nocache, nosnipp
 @pytest.mark.requirement("SEC-1", "META-2")
 @pytest.mark.parametrize("parts", [1, 7])
 @pytest.mark.parametrize("is_field", [True, False])
-def test_what_is_more_than_is_read_refuses_all_that_directives_can_refuse(parts: int, is_field: bool) -> None:
+def test_what_is_more_than_is_read_refuses_all_that_directives_can_refuse(
+    parts: int, is_field: bool
+) -> None:
     """Fields, or elements, together."""
 
     def read(octets: int) -> tuple[Said, list[str]]:
         values = [b"a" * len(range(octets)[number::parts]) for number in range(parts)]
         elements = b"".join(b'<meta name=robots content="%s">' % value for value in values)
         statements, findings = header(*values) if is_field else meta(elements)
-        return said(statements), [finding.rule for finding in findings if finding.rule != "robots-meta.unknown"]
+        return said(statements), [
+            finding.rule for finding in findings if finding.rule != "robots-meta.unknown"
+        ]
 
     assert read(robots_meta.MAX_CHARS) == ({}, [])
-    assert read(robots_meta.MAX_CHARS + 1) == (dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY), ["robots-meta.unread"])
-    assert read(3 * robots_meta.MAX_CHARS) == (dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY), ["robots-meta.unread"])
+    assert read(robots_meta.MAX_CHARS + 1) == (
+        dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY),
+        ["robots-meta.unread"],
+    )
+    assert read(3 * robots_meta.MAX_CHARS) == (
+        dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY),
+        ["robots-meta.unread"],
+    )
 
 
 @pytest.mark.requirement("SEC-1", "META-2")
@@ -567,14 +698,18 @@ def test_all_that_is_not_too_much_is_read() -> None:
 
 @pytest.mark.requirement("SEC-1")
 def test_what_is_more_than_is_read_of_elements_for_others_is_no_matter() -> None:
-    body = b'<meta name=robots content=noarchive><meta name=description content="%s">' % (b"noindex " * robots_meta.MAX_CHARS)
+    body = b'<meta name=robots content=noarchive><meta name=description content="%s">' % (
+        b"noindex " * robots_meta.MAX_CHARS
+    )
     assert said(meta(body)[0]) == {"noarchive": DENY}
 
 
 @pytest.mark.requirement("META-3", "MEET-5")
 def test_elements_that_are_in_no_snippet() -> None:
     body = b"<!doctype html><p>one <span data-nosnippet>two <a href=/in>in</a></span> three<p>four"
-    page = Site.from_files("https://example.com", {}).page(READER, "https://example.com/", headers=HTML, body=body)
+    page = Site.from_files("https://example.com", {}).page(
+        READER, "https://example.com/", headers=HTML, body=body
+    )
     assert page.uses["present-snippet"].verdict is page.uses["train"].verdict is ALLOW
     assert b"two" not in page.redacted(["present-snippet"])
     assert page.redacted(["train"]) == body
@@ -592,5 +727,7 @@ def test_elements_that_are_in_no_snippet() -> None:
 @pytest.mark.requirement("META-3")
 def test_a_page_that_is_in_no_snippet_by_its_root() -> None:
     body = b"<!doctype html><html data-nosnippet><p>one"
-    page = Site.from_files("https://example.com", {}).page(READER, "https://example.com/", headers=HTML, body=body)
+    page = Site.from_files("https://example.com", {}).page(
+        READER, "https://example.com/", headers=HTML, body=body
+    )
     assert (page.uses["present-snippet"].verdict, page.uses["train"].verdict) == (DENY, ALLOW)

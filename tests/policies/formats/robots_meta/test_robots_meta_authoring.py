@@ -11,9 +11,17 @@ from comity.policies.formats.robots_meta.checks import check_document
 
 
 def rules_in(*metas: tuple[str, str], fields: tuple[str, ...] = ()) -> list[tuple[str, int]]:
-    page = "<!doctype html>\n" + "\n".join(f'<meta name="{name}" content="{text}">' for name, text in metas)
-    headers = [(b"Content-Type", b"text/html"), *((b"X-Robots-Tag", field.encode()) for field in fields)]
-    return sorted((finding.rule, finding.line) for finding in check_document(Content(headers, page.encode()), "u"))
+    page = "<!doctype html>\n" + "\n".join(
+        f'<meta name="{name}" content="{text}">' for name, text in metas
+    )
+    headers = [
+        (b"Content-Type", b"text/html"),
+        *((b"X-Robots-Tag", field.encode()) for field in fields),
+    ]
+    return sorted(
+        (finding.rule, finding.line)
+        for finding in check_document(Content(headers, page.encode()), "u")
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,28 +68,49 @@ def test_what_can_be_meant_is_left_alone(text: str) -> None:
     ("element", "findings"),
     [
         ('<meta property="robots" content="noindex">', ["robots-meta.attribute"]),
-        ('<meta property="googlebot" content="noindx, noindex">', []),  # only its words would tell that it is for an agent
-        ('<meta property="otherbot" content="noai">', ["robots-meta.attribute", "robots-meta.informal"]),
+        (
+            '<meta property="googlebot" content="noindx, noindex">',
+            [],
+        ),  # only its words would tell that it is for an agent
+        (
+            '<meta property="otherbot" content="noai">',
+            ["robots-meta.attribute", "robots-meta.informal"],
+        ),
         ('<meta property="og:title" content="noindex">', []),
-        ('<meta http-equiv="X-Robots-Tag" content="noindx">', ["robots-meta.attribute", "robots-meta.misspelled"]),
-        ('<meta http-equiv="X-Robots-Tag" content="noindex, index">', ["robots-meta.attribute", "robots-meta.contradiction"]),
+        (
+            '<meta http-equiv="X-Robots-Tag" content="noindx">',
+            ["robots-meta.attribute", "robots-meta.misspelled"],
+        ),
+        (
+            '<meta http-equiv="X-Robots-Tag" content="noindex, index">',
+            ["robots-meta.attribute", "robots-meta.contradiction"],
+        ),
         ('<meta http-equiv="refresh" content="noindx">', []),
     ],
 )
-def test_elements_with_another_attribute_are_checked_and_told(element: str, findings: list[str]) -> None:
+def test_elements_with_another_attribute_are_checked_and_told(
+    element: str, findings: list[str]
+) -> None:
     content = Content([(b"Content-Type", b"text/html")], b"\n" + element.encode())
-    assert sorted((each.rule, each.line) for each in check_document(content, "u")) == [(rule, 2) for rule in findings]
+    assert sorted((each.rule, each.line) for each in check_document(content, "u")) == [
+        (rule, 2) for rule in findings
+    ]
 
 
 def test_agents_are_told_apart() -> None:
     assert rules_in(("robots", "noindex"), ("googlebot", "index")) == []
-    assert rules_in(("googlebot", "noindex, index"), ("robots", "index")) == [("robots-meta.contradiction", 2)]
+    assert rules_in(("googlebot", "noindex, index"), ("robots", "index")) == [
+        ("robots-meta.contradiction", 2)
+    ]
     assert rules_in(fields=("googlebot: noindex, otherbot: index",)) == []
-    assert rules_in(("robots", "index"), ("robots", "noindex")) == [("robots-meta.contradiction", 2)]
+    assert rules_in(("robots", "index"), ("robots", "noindex")) == [
+        ("robots-meta.contradiction", 2)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("name", "right"), [("robot", "robots"), ("robotos", "robots"), ("google-bot", "Googlebot"), ("gptbto", "GPTBot")]
+    ("name", "right"),
+    [("robot", "robots"), ("robotos", "robots"), ("google-bot", "Googlebot"), ("gptbto", "GPTBot")],
 )
 def test_a_name_that_nobody_has_is_found(name: str, right: str) -> None:
     page = f'<!doctype html>\n<meta name="{name}" content="noindex">'
@@ -95,7 +124,9 @@ def test_a_name_that_nobody_has_is_found(name: str, right: str) -> None:
 def test_a_value_behind_an_equals_sign_is_told_with_its_colon() -> None:
     page = b'<!doctype html>\n<meta name="robots" content="Max-Snippet = 50">'
     [finding] = check_document(Content([(b"Content-Type", b"text/html")], page), "u")
-    assert finding.message == "Other crawlers do not read `Max-Snippet = 50`. Write `max-snippet:50`."
+    assert (
+        finding.message == "Other crawlers do not read `Max-Snippet = 50`. Write `max-snippet:50`."
+    )
 
 
 @given(st.text(alphabet="noindex,:-max snipet0 ;*", max_size=100))

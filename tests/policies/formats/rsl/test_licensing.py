@@ -75,7 +75,8 @@ SAMPLES = [
             permits("search")
             + permits("ai-input")
             + '<payment type="attribution"><custom>https://example.com/t</custom></payment>',
-            permits("ai-train") + '<payment type="training"><custom>https://example.org/me</custom></payment>',
+            permits("ai-train")
+            + '<payment type="training"><custom>https://example.org/me</custom></payment>',
             url="https://example.com/",
         ),
         PAGE,
@@ -87,7 +88,10 @@ SAMPLES = [
         "ireneburresi",
         "<meta><publisher>P</publisher></meta>"
         + content(permits("search ai-input ai-index") + prohibits("ai-train") + ATTRIBUTION)
-        + content(permits("search ai-input ai-index quote excerpt") + prohibits("ai-train") + ATTRIBUTION, url="/blog/"),
+        + content(
+            permits("search ai-input ai-index quote excerpt") + prohibits("ai-train") + ATTRIBUTION,
+            url="/blog/",
+        ),
         PAGE,
         "UUPUUU",
         "UUPAAA",
@@ -96,8 +100,12 @@ SAMPLES = [
         # One list in three elements; attribution; a price for training.
         "crawl-price-index",
         content(
-            permits("search") + permits("ai-index") + permits("ai-input") + '<payment type="attribution"/>',
-            permits("ai-train") + '<payment type="training"><amount currency="USD">2.00</amount></payment>',
+            permits("search")
+            + permits("ai-index")
+            + permits("ai-input")
+            + '<payment type="attribution"/>',
+            permits("ai-train")
+            + '<payment type="training"><amount currency="USD">2.00</amount></payment>',
         ),
         PAGE,
         "UUUUUU",
@@ -108,7 +116,9 @@ SAMPLES = [
         "ofthepitch",
         content(
             *[
-                "".join(permits(word) for word in ("search", "ai-summarize", "ai-input", "ai-train"))
+                "".join(
+                    permits(word) for word in ("search", "ai-summarize", "ai-input", "ai-train")
+                )
                 + '<payment type="free"/><attribution required="true">Us</attribution><legal type="terms" url="/terms"/>'
             ],
             url="https://www.example.com/",
@@ -129,7 +139,11 @@ SAMPLES = [
         "AAAAAA",
     ),
     Sample(
-        "maxschoon-elsewhere", content(permits("all") + ATTRIBUTION, url="https://example.org/us/it"), PAGE, "------", "------"
+        "maxschoon-elsewhere",
+        content(permits("all") + ATTRIBUTION, url="https://example.org/us/it"),
+        PAGE,
+        "------",
+        "------",
     ),
     Sample(
         # RSL 0.9: commas, and types of permissions that 1.0 does not have; all users but governments.
@@ -153,7 +167,9 @@ SAMPLES = [
 @pytest.mark.requirement("RSL-2")
 @pytest.mark.parametrize("sample", SAMPLES, ids=[sample.name for sample in SAMPLES])
 def test_documents_as_sites_have_them(sample: Sample) -> None:
-    document = read(sample.text, attributes=' version="1.0"' if sample.name == "ireneburresi" else "")
+    document = read(
+        sample.text, attributes=' version="1.0"' if sample.name == "ireneburresi" else ""
+    )
     assert said(document.statements(sample.url)) == sample.alone
     assert said(document.statements(sample.url, arranged=True)) == sample.arranged
 
@@ -175,7 +191,11 @@ CASES: list[tuple[str, str, str]] = [
     ("both", content(permits("ai-train search") + prohibits("ai-train")), "UUPUUA"),
     ("both-all", content(permits("all") + prohibits("all")), "PPPPPP"),
     ("both-in-two-licenses", content(permits("ai-train"), prohibits("ai-train")), "UUPUUU"),
-    ("both-in-two-contents", content(permits("ai-train")) + content(prohibits("ai-train")), "UUPUUU"),
+    (
+        "both-in-two-contents",
+        content(permits("ai-train")) + content(prohibits("ai-train")),
+        "UUPUUU",
+    ),
     # Lenient in what prohibits
     ("commas", content(prohibits("ai-train,ai-input; search")), "--PP-P"),
     ("repeats", content(prohibits("ai-train") + prohibits("ai-input")), "--PP--"),
@@ -199,70 +219,169 @@ CASES: list[tuple[str, str, str]] = [
     ("permits-no-type", content("<permits>search</permits>"), "UUUUUU"),
     ("permits-unknown-word", content(permits("search quote")), "UUUUUA"),
     ("permits-unknown-type", content(permits("search") + permits("research", "purpose")), "UUUUUU"),
-    ("permits-unknown-attribute", content('<permits type="usage" until="2020">search</permits>'), "UUUUUU"),
+    (
+        "permits-unknown-attribute",
+        content('<permits type="usage" until="2020">search</permits>'),
+        "UUUUUU",
+    ),
     ("permits-child", content('<permits type="usage">search<if>x</if></permits>'), "UUUUUU"),
-    ("prohibits-unknown-type", content(permits("search") + prohibits("all", "modification")), "UUUUUU"),
+    (
+        "prohibits-unknown-type",
+        content(permits("search") + prohibits("all", "modification")),
+        "UUUUUU",
+    ),
     ("unknown-element", content(permits("search") + "<attribution/>"), "UUUUUU"),
-    ("unknown-element-of-others", content(permits("search") + '<a xmlns="https://example.org/">x</a>'), "UUUUUA"),
+    (
+        "unknown-element-of-others",
+        content(permits("search") + '<a xmlns="https://example.org/">x</a>'),
+        "UUUUUA",
+    ),
     ("unknown-element-in-content", content(permits("search"), rest="<unless/>"), "UUUUUU"),
     ("unknown-element-in-root", content(permits("search")) + "<meta/>", "UUUUUU"),
     (
         "known-elements-in-content",
-        content(permits("search"), rest="<schema>/s</schema><copyright>U</copyright><terms>/t</terms>"),
+        content(
+            permits("search"), rest="<schema>/s</schema><copyright>U</copyright><terms>/t</terms>"
+        ),
         "UUUUUA",
     ),
     ("unknown-attribute", content(permits("search"), attributes=' until="2020"'), "UUUUUU"),
     # What is to be arranged
     ("payment", content(permits("search") + '<payment type="crawl"/>'), "UUUUUU"),
     ("payment-attribution", content(permits("search") + '<payment type="attribution"/>'), "UUUUUU"),
-    ("payment-custom", content(permits("ai-all") + "<payment><custom>/ask</custom></payment>"), "UUUUUU"),
-    ("payment-free-yet", content(permits("search") + '<payment type="free"><standard>x</standard></payment>'), "UUUUUU"),
+    (
+        "payment-custom",
+        content(permits("ai-all") + "<payment><custom>/ask</custom></payment>"),
+        "UUUUUU",
+    ),
+    (
+        "payment-free-yet",
+        content(permits("search") + '<payment type="free"><standard>x</standard></payment>'),
+        "UUUUUU",
+    ),
     ("payment-alone", content('<payment type="crawl"/>'), "UUUUUU"),
-    ("payment-alone-and-prohibited", content(prohibits("ai-train") + '<payment type="crawl"/>'), "UUPUUU"),
-    ("reporting", content(permits("search") + '<reporting type="audit" profile="https://example.org/"/>'), "UUUUUU"),
+    (
+        "payment-alone-and-prohibited",
+        content(prohibits("ai-train") + '<payment type="crawl"/>'),
+        "UUPUUU",
+    ),
+    (
+        "reporting",
+        content(permits("search") + '<reporting type="audit" profile="https://example.org/"/>'),
+        "UUUUUU",
+    ),
     ("server", content(permits("search"), attributes=' server="https://example.org/"'), "UUUUUU"),
     ("encrypted", content(permits("search"), attributes=' encrypted="true"'), "UUUUUU"),
-    ("not-encrypted", content(permits("search"), attributes=' encrypted="false" server="" lastmod="2026-01-01"'), "UUUUUA"),
+    (
+        "not-encrypted",
+        content(permits("search"), attributes=' encrypted="false" server="" lastmod="2026-01-01"'),
+        "UUUUUA",
+    ),
     ("legal", content(permits("search") + '<legal type="warranty">ownership</legal>'), "UUUUUA"),
-    ("legal-unknown", content(permits("search") + '<legal type="terms">https://example.org/</legal>'), "UUUUUU"),
+    (
+        "legal-unknown",
+        content(permits("search") + '<legal type="terms">https://example.org/</legal>'),
+        "UUUUUU",
+    ),
     # Several licenses
-    ("free-and-paid", content(permits("search"), permits("ai-train") + '<payment type="training"/>'), "UUUUUA"),
-    ("paid-all-free-search", content(permits("all") + '<payment type="crawl"/>', permits("search")), "UUUUUA"),
-    ("free-all-paid-training", content(permits("all"), permits("ai-train") + '<payment type="training"/>'), "AAUAAA"),
-    ("free-or-paid", content(permits("search") + '<payment type="crawl"/>', permits("search")), "UUUUUA"),
+    (
+        "free-and-paid",
+        content(permits("search"), permits("ai-train") + '<payment type="training"/>'),
+        "UUUUUA",
+    ),
+    (
+        "paid-all-free-search",
+        content(permits("all") + '<payment type="crawl"/>', permits("search")),
+        "UUUUUA",
+    ),
+    (
+        "free-all-paid-training",
+        content(permits("all"), permits("ai-train") + '<payment type="training"/>'),
+        "AAUAAA",
+    ),
+    (
+        "free-or-paid",
+        content(permits("search") + '<payment type="crawl"/>', permits("search")),
+        "UUUUUA",
+    ),
     # Narrower paths
     # section-3.1.2
-    ("narrower-prohibits", content(permits("all")) + content(prohibits("ai-train"), url="/blog/"), "AAPAAA"),
-    ("narrower-permits", content(prohibits("all")) + content(permits("all"), url="/blog/"), "AAAAAA"),
-    ("narrower-permits-word", content(prohibits("ai-train")) + content(permits("ai-train"), url="/blog/"), "UUAUUU"),
+    (
+        "narrower-prohibits",
+        content(permits("all")) + content(prohibits("ai-train"), url="/blog/"),
+        "AAPAAA",
+    ),
+    (
+        "narrower-permits",
+        content(prohibits("all")) + content(permits("all"), url="/blog/"),
+        "AAAAAA",
+    ),
+    (
+        "narrower-permits-word",
+        content(prohibits("ai-train")) + content(permits("ai-train"), url="/blog/"),
+        "UUAUUU",
+    ),
     # The path is narrower, the word is broader: when in doubt, it is not licensed.
-    ("narrower-permits-broadly", content(prohibits("ai-train")) + content(permits("all"), url="/blog/"), "AAPAAA"),
+    (
+        "narrower-permits-broadly",
+        content(prohibits("ai-train")) + content(permits("all"), url="/blog/"),
+        "AAPAAA",
+    ),
     ("narrower-list", content(permits("all")) + content(permits("search"), url="/blog/"), "UUUUUA"),
-    ("broader-list", content(permits("search")) + content(permits("ai-train"), url="/blog/"), "UUAUUU"),
-    ("narrower-for-all", content(permits("search")) + content(permits("all"), url="/blog/"), "AAAAAA"),
-    ("narrower-for-sale", content(permits("all")) + content(permits("all") + '<payment type="use"/>', url="/blog/"), "UUUUUU"),
+    (
+        "broader-list",
+        content(permits("search")) + content(permits("ai-train"), url="/blog/"),
+        "UUAUUU",
+    ),
+    (
+        "narrower-for-all",
+        content(permits("search")) + content(permits("all"), url="/blog/"),
+        "AAAAAA",
+    ),
+    (
+        "narrower-for-sale",
+        content(permits("all")) + content(permits("all") + '<payment type="use"/>', url="/blog/"),
+        "UUUUUU",
+    ),
     ("elsewhere", content(permits("all")) + content(prohibits("all"), url="/shop/"), "AAAAAA"),
     ("order", content(prohibits("ai-train"), url="/blog/") + content(permits("all")), "AAPAAA"),
-    ("star-is-no-narrower", content(prohibits("search")) + content(permits("search"), url="/*"), "UUUUUP"),
+    (
+        "star-is-no-narrower",
+        content(prohibits("search")) + content(permits("search"), url="/*"),
+        "UUUUUP",
+    ),
     # Users and places
     ("user-other", content(permits("search") + permits("non-commercial", "user")), "UUUUUU"),
     (
         "user-all",
-        content(permits("search") + permits("commercial non-commercial education government personal", "user")),
+        content(
+            permits("search")
+            + permits("commercial non-commercial education government personal", "user")
+        ),
         "UUUUUA",
     ),
     ("user-all-in-a-word", content(permits("search") + permits("all", "user")), "UUUUUA"),
     ("geo", content(permits("search") + permits("FR", "geo")), "UUUUUU"),
     ("user-prohibited", content(permits("search") + prohibits("commercial", "user")), "PPPPPP"),
-    ("user-prohibited-no-type", content(permits("search") + "<prohibits>commercial</prohibits>"), "PPPPPP"),
+    (
+        "user-prohibited-no-type",
+        content(permits("search") + "<prohibits>commercial</prohibits>"),
+        "PPPPPP",
+    ),
     ("geo-prohibited", content(permits("search") + prohibits("US", "geo")), "PPPPPP"),
-    ("nothing-prohibited", content(permits("search") + prohibits("") + prohibits("", "purpose")), "UUUUUA"),
+    (
+        "nothing-prohibited",
+        content(permits("search") + prohibits("") + prohibits("", "purpose")),
+        "UUUUUA",
+    ),
     ("nobody-prohibited", content(permits("search") + prohibits("", "user")), "UUUUUA"),
 ]
 
 
 @pytest.mark.requirement("RSL-2")
-@pytest.mark.parametrize(("text", "want"), one_in(3, [case[1:] for case in CASES]), ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(
+    ("text", "want"), one_in(3, [case[1:] for case in CASES]), ids=[case[0] for case in CASES]
+)
 def test_what_is_licensed(text: str, want: str) -> None:
     assert said(read(text).statements(PAGE)) == want
 
@@ -294,7 +413,14 @@ def test_users_and_places(terms: str, who: tuple[str, ...], want: str) -> None:
 
 @pytest.mark.requirement("RSL-2")
 def test_an_arrangement_lifts_conditions_and_no_prohibition() -> None:
-    document = read(content(permits("all") + prohibits("ai-train") + prohibits("US", "geo") + '<payment type="crawl"/>'))
+    document = read(
+        content(
+            permits("all")
+            + prohibits("ai-train")
+            + prohibits("US", "geo")
+            + '<payment type="crawl"/>'
+        )
+    )
     assert said(document.statements(PAGE, arranged=True)) == "PPPPPP"
     assert said(document.statements(PAGE, arranged=True, users=("DE",))) == "AAPAAA"
 
@@ -351,21 +477,31 @@ PLACES: list[tuple[str | None, str, bool]] = [
 @pytest.mark.requirement("RSL-2")
 @pytest.mark.parametrize(("place", "url", "want"), one_in(3, PLACES))
 def test_resources_of_a_prohibition(place: str | None, url: str, want: bool) -> None:
-    assert said(read(content(prohibits("search"), url=place)).statements(url)) == ("-----P" if want else "------")
+    assert said(read(content(prohibits("search"), url=place)).statements(url)) == (
+        "-----P" if want else "------"
+    )
 
 
 @pytest.mark.requirement("RSL-2")
 @pytest.mark.parametrize("place", [None, "shop/", "urn:isbn:1", "ftp://example.com/", "https:///"])
 def test_a_permission_for_nobody_knows_what_is_none(place: str | None) -> None:
     document = read(content(permits("all"), url=place))
-    assert said(document.statements(PAGE)) == said(document.statements(PAGE, arranged=True)) == "UUUUUU"
+    assert (
+        said(document.statements(PAGE))
+        == said(document.statements(PAGE, arranged=True))
+        == "UUUUUU"
+    )
     assert [finding.rule for finding in document.findings] == ["rsl.value"]
 
 
 @pytest.mark.requirement("RSL-2")
 def test_a_path_with_a_url_in_it_is_a_path() -> None:
     document = read(
-        content(permits("all"), url="/web/2026/https://example.org/", rest="<alternate>/md?https://example.org/</alternate>")
+        content(
+            permits("all"),
+            url="/web/2026/https://example.org/",
+            rest="<alternate>/md?https://example.org/</alternate>",
+        )
     )
     for target in ("/web/2026/https://example.org/a", "/md?https://example.org/"):
         assert said(document.statements(f"https://example.com{target}")) == "AAAAAA"
@@ -376,9 +512,16 @@ def test_a_path_with_a_url_in_it_is_a_path() -> None:
 @pytest.mark.requirement("RSL-2")
 def test_alternates_have_the_terms_of_their_content() -> None:
     document = read(
-        content(prohibits("search"), url="/a.html", rest="<alternate type='text/markdown'>/a*.md</alternate><alternate/>")
+        content(
+            prohibits("search"),
+            url="/a.html",
+            rest="<alternate type='text/markdown'>/a*.md</alternate><alternate/>",
+        )
     )
-    assert [said(document.statements(f"https://example.com{path}"))[-1] for path in ("/a*.md", "/ab.md", "/a*.md5")] == [
+    assert [
+        said(document.statements(f"https://example.com{path}"))[-1]
+        for path in ("/a*.md", "/ab.md", "/a*.md5")
+    ] == [
         "P",
         "-",
         "-",
@@ -405,10 +548,22 @@ def test_reasons_are_the_lines_that_decide() -> None:
         "</rsl>",
     ]
     document = rsl.read("\r\n".join(lines).encode(), URL)
-    places = {one.term.removeprefix("rsl:"): (one.rule, one.location) for one in document.statements("https://example.com/")}
-    assert places["search"] == ("rsl.permits", Location("body", 6, '<permits type="usage">all</permits>', URL))
-    assert places["ai-train"] == ("rsl.prohibits", Location("body", 7, '<prohibits type="usage">ai-train</prohibits>', URL))
-    assert places["ai-input"] == ("rsl.unlicensed", Location("body", 11, '<payment type="use"/>', URL))
+    places = {
+        one.term.removeprefix("rsl:"): (one.rule, one.location)
+        for one in document.statements("https://example.com/")
+    }
+    assert places["search"] == (
+        "rsl.permits",
+        Location("body", 6, '<permits type="usage">all</permits>', URL),
+    )
+    assert places["ai-train"] == (
+        "rsl.prohibits",
+        Location("body", 7, '<prohibits type="usage">ai-train</prohibits>', URL),
+    )
+    assert places["ai-input"] == (
+        "rsl.unlicensed",
+        Location("body", 11, '<payment type="use"/>', URL),
+    )
     for line_end in ("\r\n", "\n", "\r"):
         document = rsl.read(line_end.join(lines).encode(), URL)
         (all_,) = (one for one in document.statements(PAGE) if one.term == "rsl:all")
@@ -423,11 +578,20 @@ def test_reasons_are_the_narrowest_and_prohibitions_first() -> None:
         content(permits("ai-index"), prohibits("ai-index"), url="/blog/"),
         content(permits("search") + '<payment type="crawl"/>', url="/blog/"),
     )
-    lines = {one.term.removeprefix("rsl:"): (one.rule, one.location.line) for one in document.statements(PAGE)}
+    lines = {
+        one.term.removeprefix("rsl:"): (one.rule, one.location.line)
+        for one in document.statements(PAGE)
+    }
     assert lines["ai-index"] == ("rsl.prohibits", 3)
-    assert lines["search"] == ("rsl.prohibits", 2)  # a prohibition says more than that something is not licensed
+    assert lines["search"] == (
+        "rsl.prohibits",
+        2,
+    )  # a prohibition says more than that something is not licensed
     assert lines["ai-input"] == ("rsl.prohibits", 1)
-    places = {one.term: one.location for one in read(content(permits("all")), content(permits("search"))).statements(PAGE)}
+    places = {
+        one.term: one.location
+        for one in read(content(permits("all")), content(permits("search"))).statements(PAGE)
+    }
     assert (places["rsl:search"].line, places["rsl:ai-train"].line) == (2, 1)
 
 
@@ -435,8 +599,12 @@ def test_reasons_are_the_narrowest_and_prohibitions_first() -> None:
 def test_where_what_is_no_document_is_told() -> None:
     broken = rsl.read(b"\n\n<rsl>\n<content></rsl>", URL)
     assert [(finding.url, finding.line) for finding in broken.findings] == [(URL, 4)]
-    assert {one.location for one in broken.statements(PAGE)} == {Location("body", 4, "<content></rsl>", URL)}
-    (inner,) = rsl.inline(page('<p>\n<script type="application/rsl+xml">\n<rsl>\n<content></rsl></script>'))
+    assert {one.location for one in broken.statements(PAGE)} == {
+        Location("body", 4, "<content></rsl>", URL)
+    }
+    (inner,) = rsl.inline(
+        page('<p>\n<script type="application/rsl+xml">\n<rsl>\n<content></rsl></script>')
+    )
     assert [(finding.url, finding.line) for finding in inner.findings] == [("", 4)]
     assert {one.location.line for one in inner.statements(PAGE)} == {4}
 
@@ -452,10 +620,18 @@ INVALID: list[tuple[str, bytes, str]] = [
     ("cut-off", GOOD.encode()[:-3], "syntax"),
     ("other-root", b"<rss><channel/></rss>", "syntax"),
     ("no-content", (ROOT % ("", "")).encode(), "syntax"),
-    ("content-of-others", (ROOT % ("", '<content xmlns="https://example.org/" url="/"/>')).encode(), "syntax"),
+    (
+        "content-of-others",
+        (ROOT % ("", '<content xmlns="https://example.org/" url="/"/>')).encode(),
+        "syntax",
+    ),
     ("dtd", f"{DTD}{GOOD}".encode(), "syntax"),
     ("dtd-alone", b"<!DOCTYPE rsl>" + GOOD.encode(), "syntax"),
-    ("dtd-defaults", b'<!DOCTYPE rsl [<!ATTLIST permits type CDATA "usage">]>' + GOOD.encode(), "syntax"),
+    (
+        "dtd-defaults",
+        b'<!DOCTYPE rsl [<!ATTLIST permits type CDATA "usage">]>' + GOOD.encode(),
+        "syntax",
+    ),
     ("dtd-external", f'<!DOCTYPE rsl SYSTEM "file:///etc/passwd">{GOOD}'.encode(), "syntax"),
     ("entity", GOOD.replace(">all<", ">&all;<").encode(), "syntax"),
     ("encoding", b'<?xml version="1.0" encoding="utf-7"?>' + GOOD.encode(), "syntax"),
@@ -465,16 +641,26 @@ INVALID: list[tuple[str, bytes, str]] = [
     ("deep", b"<rsl>" * (xml_tree.MAX_DEPTH + 1), "limit"),
     ("many", b"<rsl>" + b"<a/>" * xml_tree.MAX_ELEMENTS + b"</rsl>", "limit"),
     ("many-contents", (ROOT % ("", content() * (rsl_grammar.MAX_SCOPES + 1))).encode(), "limit"),
-    ("many-licenses", (ROOT % ("", content(*[permits("all")] * (rsl_grammar.MAX_LICENSES + 1)))).encode(), "limit"),
+    (
+        "many-licenses",
+        (ROOT % ("", content(*[permits("all")] * (rsl_grammar.MAX_LICENSES + 1)))).encode(),
+        "limit",
+    ),
 ]
 
 
 @pytest.mark.requirement("RSL-2", "RSL-3", "SEC-1")
-@pytest.mark.parametrize(("body", "rule"), one_in(2, [case[1:] for case in INVALID]), ids=[case[0] for case in INVALID])
+@pytest.mark.parametrize(
+    ("body", "rule"), one_in(2, [case[1:] for case in INVALID]), ids=[case[0] for case in INVALID]
+)
 def test_no_valid_document_licenses_nothing(body: bytes, rule: str) -> None:
     document = rsl.read(body, URL)
     assert not document.is_valid
-    assert said(document.statements(PAGE)) == said(document.statements(PAGE, arranged=True)) == "UUUUUU"
+    assert (
+        said(document.statements(PAGE))
+        == said(document.statements(PAGE, arranged=True))
+        == "UUUUUU"
+    )
     assert document.findings[-1].rule == f"rsl.{rule}"
     assert document.everywhere() == set(TERMS)
 
@@ -486,14 +672,19 @@ def test_a_document_that_was_not_received_whole_licenses_nothing() -> None:
 
 @pytest.mark.requirement("RSL-2")
 def test_where_the_document_cannot_be_had() -> None:
-    place = Location("body", 3, "License: https://example.com/rsl.xml", "https://example.com/robots.txt")
+    place = Location(
+        "body", 3, "License: https://example.com/rsl.xml", "https://example.com/robots.txt"
+    )
     statements = rsl.unlicensed(place)
     assert said(statements) == "UUUUUU"
     assert {one.location for one in statements} == {place}
 
 
 @pytest.mark.requirement("RSL-2")
-@pytest.mark.parametrize("namespace", ["", ' xmlns="https://rslstandard.org/rsl/"', ' xmlns="http://rslstandard.org/rsl"'])
+@pytest.mark.parametrize(
+    "namespace",
+    ["", ' xmlns="https://rslstandard.org/rsl/"', ' xmlns="http://rslstandard.org/rsl"'],
+)
 def test_another_namespace_prohibits_and_permits_nothing(namespace: str) -> None:
     text = f"<rsl{namespace}>{content(permits('all') + prohibits('ai-train'))}</rsl>"
     assert said(rsl.read(text.encode(), URL).statements(PAGE)) == "UUPUUU"
@@ -537,11 +728,22 @@ EVERYWHERE: list[tuple[str, str]] = [
     (content(prohibits("ai-all"), url="/blog/"), ""),
     (content(prohibits("ai-all"), url="/$"), ""),
     (content(prohibits("ai-train search")) + content(permits("search"), url="/o"), "ai-train"),
-    (content(permits("all") + '<payment type="use"/>'), "all ai-all ai-train ai-input ai-index search"),
-    (content(prohibits("search")) + content(permits("search") + permits("education", "user"), url="/open/"), "search"),
+    (
+        content(permits("all") + '<payment type="use"/>'),
+        "all ai-all ai-train ai-input ai-index search",
+    ),
+    (
+        content(prohibits("search"))
+        + content(permits("search") + permits("education", "user"), url="/open/"),
+        "search",
+    ),
     (content(prohibits("ai-train search")) + content(permits("search"), url="/open/"), "ai-train"),
     (content(prohibits("ai-train")) + content(permits("all"), url="/open/"), ""),
-    (content(prohibits("ai-train")) + content(permits("ai-train") + '<payment type="use"/>', url="/open/"), "ai-train"),
+    (
+        content(prohibits("ai-train"))
+        + content(permits("ai-train") + '<payment type="use"/>', url="/open/"),
+        "ai-train",
+    ),
     (content(permits("search")), "all ai-all ai-train ai-input ai-index"),
     (content(permits("all")), ""),
 ]
@@ -556,7 +758,10 @@ def test_everywhere(text: str, want: str) -> None:
 
 @pytest.mark.requirement("SEC-1")
 def test_findings_are_bounded_and_tell_lines() -> None:
-    document = read(content(prohibits("x" * 1000)), *[content(permits("{}\u202e"), url="nowhere") for _ in range(200)])
+    document = read(
+        content(prohibits("x" * 1000)),
+        *[content(permits("{}\u202e"), url="nowhere") for _ in range(200)],
+    )
     assert len(document.findings) == MAX_FINDINGS + 1
     assert [finding.line for finding in document.findings[:3]] == [1, 2, 2]
     assert "\u202e" not in "".join(finding.message for finding in document.findings)
@@ -600,14 +805,29 @@ IN_ROBOTS: list[tuple[str, str, list[int], list[str]]] = [
     ("group-of-others", f"User-agent: x\nLicense: {A}\n\nUser-agent: *\nLicense: {B}", [1], [B]),
     ("group-of-others-alone", f"User-agent: x\nLicense: {A}\n\nUser-agent: *\nAllow: /", [1], []),
     ("group-replaces", f"License: {A}\nUser-agent: *\nLicense: {B}", [0], [B]),
-    ("merged-groups", f"User-agent: *\nLicense: {A}\nUser-agent: x\nAllow: /\nUser-agent: *\nLicense: {B}", [0, 2], [A, B]),
+    (
+        "merged-groups",
+        f"User-agent: *\nLicense: {A}\nUser-agent: x\nAllow: /\nUser-agent: *\nLicense: {B}",
+        [0, 2],
+        [A, B],
+    ),
     ("no-group-is-ours", f"License: {A}\nUser-agent: x\nLicense: {B}", [], [A]),
     ("several", f"License: {A}\nLicense: {B}\nLicense: {A}", [], [A, B]),
     # At the end of the file, set apart by an empty line, after a group for others
     ("at-the-end", f"User-agent: x\nDisallow: /\n\n# RSL\nSitemap: /s.xml\nLicense: {A}", [], [A]),
-    ("at-the-end-not-set-apart", f"User-agent: x\nDisallow: /\nSitemap: /s.xml\nLicense: {A}", [], []),
+    (
+        "at-the-end-not-set-apart",
+        f"User-agent: x\nDisallow: /\nSitemap: /s.xml\nLicense: {A}",
+        [],
+        [],
+    ),
     ("at-the-end-of-ours", f"User-agent: *\nDisallow: /\n\nLicense: {A}", [0], [A]),
-    ("far-from-the-group", f"User-agent: x\nDisallow: /\n\n{'#' * 4000}\n{'#' * 4000}\nLicense: {A}", [], []),
+    (
+        "far-from-the-group",
+        f"User-agent: x\nDisallow: /\n\n{'#' * 4000}\n{'#' * 4000}\nLicense: {A}",
+        [],
+        [],
+    ),
     ("relative", "License: /a.xml", [], [A]),
     ("relative-name", "License: a.xml", [], [A]),
     ("prose", "License: MIT\nLicense: see https://example.com/terms\nLicense:", [], []),
@@ -624,14 +844,20 @@ IN_ROBOTS: list[tuple[str, str, list[int], list[str]]] = [
         "too-many",
         "\n".join(f"License: /{number}.xml" for number in range(7)),
         [],
-        [*(f"https://example.com/{number}.xml" for number in range(MAX_REFERENCES)), "unread 6", "unread 7"],
+        [
+            *(f"https://example.com/{number}.xml" for number in range(MAX_REFERENCES)),
+            "unread 6",
+            "unread 7",
+        ],
     ),
 ]
 
 
 @pytest.mark.requirement("RSL-1")
 @pytest.mark.parametrize(
-    ("text", "groups", "want"), one_in(2, [case[1:] for case in IN_ROBOTS]), ids=[case[0] for case in IN_ROBOTS]
+    ("text", "groups", "want"),
+    one_in(2, [case[1:] for case in IN_ROBOTS]),
+    ids=[case[0] for case in IN_ROBOTS],
 )
 def test_license_lines_of_robots_txt(text: str, groups: list[int], want: list[str]) -> None:
     assert in_robots(text, groups) == want
@@ -661,7 +887,10 @@ def test_what_stands_before_license_lines_is_walked_once() -> None:
     line = b"License:/a\n"
     for count in (500, 1000):
         text = Text(b"User-agent: x\nDisallow: /\n" + line * count)
-        lines = [Line("license", b"/a", 3 + number, 26 + number * len(line), 0) for number in range(count)]
+        lines = [
+            Line("license", b"/a", 3 + number, 26 + number * len(line), 0)
+            for number in range(count)
+        ]
         rsl.in_robots(lines, [], text, ROBOTS)
         assert 0 < text.looked_at <= 3 * len(text)
 
@@ -670,7 +899,15 @@ FIELDS: list[tuple[list[tuple[str, str]], list[str]]] = [
     ([], []),
     ([("Link", f'<{A}>; rel="license"; type="application/rsl+xml"')], [A]),
     ([("link", f"<{A}>;TYPE=application/rsl+xml;Rel=LICENSE")], [A]),
-    ([("Link", f'</x>; rel=next, <{A}> ; rel="copyright license" ; type="application/rsl+xml; charset=utf-8"')], [A]),
+    (
+        [
+            (
+                "Link",
+                f'</x>; rel=next, <{A}> ; rel="copyright license" ; type="application/rsl+xml; charset=utf-8"',
+            )
+        ],
+        [A],
+    ),
     ([("Link", f'<{A}>; title="a, b; \\"c\\""; rel="license"; type="application/rsl+xml"')], [A]),
     (
         [
@@ -709,7 +946,10 @@ LINKS = [
     ('<link rel="license" href="/rsl.xml">', [URL]),
     ('<link rel="license" href="https://creativecommons.org/licenses/by/4.0/">', []),
     ('<link rel="license" href="http://[rsl.xml">', []),
-    ('<link rel="license" type="application/rsl+xml" href="mailto:x">' * 9, ["unread"] * MAX_REFERENCES),
+    (
+        '<link rel="license" type="application/rsl+xml" href="mailto:x">' * 9,
+        ["unread"] * MAX_REFERENCES,
+    ),
     ('<link rel="alternate" type="application/rsl+xml" href="/rsl.xml">', []),
     ('<link rel="license" type="application/rsl+xml" href="http://[">', ["unread"]),
     ('<link rel="license" type="application/rsl+xml">', []),
@@ -726,7 +966,10 @@ def test_link_elements(text: str, want: list[str]) -> None:
 
 BASES = [
     ('<base href="/terms/">', "https://example.com/terms/rsl.xml"),
-    ('<base target="_top"><base href=" //example.org/terms/x "><base href="/a/">', "https://example.org/terms/rsl.xml"),
+    (
+        '<base target="_top"><base href=" //example.org/terms/x "><base href="/a/">',
+        "https://example.org/terms/rsl.xml",
+    ),
     ('<base href="javascript:x">', "https://example.com/blog/rsl.xml"),
     ('<base href="http://[x/">', "https://example.com/blog/rsl.xml"),
     ('<!-- <base href="/terms/"> -->', "https://example.com/blog/rsl.xml"),
@@ -755,7 +998,9 @@ def test_a_document_within_a_page_is_about_that_page() -> None:
         "",
         "\n" + content(permits("all") + prohibits("ai-train"), url="https://example.org/canonical"),
     )
-    (document,) = rsl.inline(page(f'<head>\n<script type="application/rsl+xml">\n{inner}</script></head>'))
+    (document,) = rsl.inline(
+        page(f'<head>\n<script type="application/rsl+xml">\n{inner}</script></head>')
+    )
     statements = document.statements(PAGE)
     assert said(statements) == "AAPAAA"
     (training,) = (one for one in statements if one.term == "rsl:ai-train")
@@ -779,9 +1024,19 @@ WORDS = st.sampled_from([*TERMS, "ai-train,search", "", "quote", "x:y"])
 TERM = st.one_of(
     st.builds(permits, WORDS),
     st.builds(prohibits, WORDS),
-    st.builds(permits, st.sampled_from(["commercial", "all", "FR"]), st.sampled_from(["user", "geo", "purpose"])),
-    st.builds(prohibits, st.sampled_from(["commercial", "all", "FR"]), st.sampled_from(["user", "geo", "purpose"])),
-    st.sampled_from(['<payment type="free"/>', '<payment type="crawl"/>', "<reporting/>", "<what/>"]),
+    st.builds(
+        permits,
+        st.sampled_from(["commercial", "all", "FR"]),
+        st.sampled_from(["user", "geo", "purpose"]),
+    ),
+    st.builds(
+        prohibits,
+        st.sampled_from(["commercial", "all", "FR"]),
+        st.sampled_from(["user", "geo", "purpose"]),
+    ),
+    st.sampled_from(
+        ['<payment type="free"/>', '<payment type="crawl"/>', "<reporting/>", "<what/>"]
+    ),
 )
 CONTENT = st.builds(
     lambda url, licenses: content(*("".join(terms) for terms in licenses), url=url),
@@ -791,8 +1046,15 @@ CONTENT = st.builds(
 
 
 @pytest.mark.requirement("RSL-2")
-@given(st.lists(CONTENT, max_size=4), TERM, st.sampled_from(["/", "/blog/", "https://example.com/blog/1", ""]), st.booleans())
-def test_a_prohibition_more_never_permits_more(contents: list[str], term: str, url: str, arranged: bool) -> None:
+@given(
+    st.lists(CONTENT, max_size=4),
+    TERM,
+    st.sampled_from(["/", "/blog/", "https://example.com/blog/1", ""]),
+    st.booleans(),
+)
+def test_a_prohibition_more_never_permits_more(
+    contents: list[str], term: str, url: str, arranged: bool
+) -> None:
     if term.startswith("<prohibits") and "purpose" not in term:
         before = said(read(*contents).statements(PAGE, arranged=arranged))
         after = said(read(*contents, content(term, url=url)).statements(PAGE, arranged=arranged))
@@ -802,7 +1064,10 @@ def test_a_prohibition_more_never_permits_more(contents: list[str], term: str, u
 
 @pytest.mark.requirement("RSL-2")
 def test_an_answer_does_not_depend_on_those_before() -> None:
-    document = read(content(permits("search") + permits("education", "user")), content(prohibits("search"), url="/shop/"))
+    document = read(
+        content(permits("search") + permits("education", "user")),
+        content(prohibits("search"), url="/shop/"),
+    )
     for _ in range(2):
         for number in range(200):
             assert said(document.statements(PAGE, users=(f"user-{number}",))) == "UUUUUU"
@@ -814,7 +1079,9 @@ def test_an_answer_does_not_depend_on_those_before() -> None:
 @pytest.mark.requirement("RSL-2")
 @given(st.lists(CONTENT, min_size=1, max_size=4))
 def test_order_makes_no_difference(contents: list[str]) -> None:
-    assert said(read(*contents).statements(PAGE)) == said(read(*reversed(contents)).statements(PAGE))
+    assert said(read(*contents).statements(PAGE)) == said(
+        read(*reversed(contents)).statements(PAGE)
+    )
 
 
 @pytest.mark.requirement("RSL-2")
@@ -832,13 +1099,25 @@ def test_never_raises(octets: bytes, text: str) -> None:
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     for body in (
         octets,
-        (ROOT % (f' max-age="{escaped}"', content(permits(escaped), prohibits(escaped), url=escaped))).encode(errors="replace"),
+        (
+            ROOT
+            % (f' max-age="{escaped}"', content(permits(escaped), prohibits(escaped), url=escaped))
+        ).encode(errors="replace"),
     ):
         document = rsl.read(body, text)
         document.statements(text)
         document.everywhere(text)
-    rsl.in_fields([(b"Link", octets), (b"Link", b"<" + octets + b">; rel=license; type=application/rsl+xml")], PAGE)
-    markup = Content([], b'<script type="application/rsl+xml">' + octets + b'</script><link rel=license href="rsl.xml' + octets)
+    rsl.in_fields(
+        [(b"Link", octets), (b"Link", b"<" + octets + b">; rel=license; type=application/rsl+xml")],
+        PAGE,
+    )
+    markup = Content(
+        [],
+        b'<script type="application/rsl+xml">'
+        + octets
+        + b'</script><link rel=license href="rsl.xml'
+        + octets,
+    )
     rsl.in_markup(markup, PAGE)
     for document in rsl.inline(markup):
         document.statements(PAGE)

@@ -19,7 +19,11 @@ SEARCH = '<license><permits type="usage">search</permits></license>'
 
 
 def rsl(*contents: str) -> bytes:
-    return ('<?xml version="1.0"?>\n<rsl xmlns="https://rslstandard.org/rsl">\n' + "\n".join(contents) + "\n</rsl>").encode()
+    return (
+        '<?xml version="1.0"?>\n<rsl xmlns="https://rslstandard.org/rsl">\n'
+        + "\n".join(contents)
+        + "\n</rsl>"
+    ).encode()
 
 
 def content(licenses: str = SEARCH, url: str = "https://example.com/", more: str = "") -> str:
@@ -28,7 +32,9 @@ def content(licenses: str = SEARCH, url: str = "https://example.com/", more: str
 
 def rules_in(body: bytes) -> list[tuple[str, int]]:
     reported = read(body, "u").findings
-    return sorted((finding.rule, finding.line) for finding in check_rsl(body, "u") if finding not in reported)
+    return sorted(
+        (finding.rule, finding.line) for finding in check_rsl(body, "u") if finding not in reported
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,7 +51,9 @@ def rules_in(body: bytes) -> list[tuple[str, int]]:
         (rsl(content('<license xmlns=""/>' + SEARCH)), [("rsl.namespace", 3)]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_meant_is_found_with_its_line(body: bytes, findings: list[tuple[str, int]]) -> None:
+def test_what_cannot_be_meant_is_found_with_its_line(
+    body: bytes, findings: list[tuple[str, int]]
+) -> None:
     assert rules_in(b"\n" + body) == [(rule, line + 1) for rule, line in findings]
     assert rules_in(body) == findings
 
@@ -55,9 +63,21 @@ def test_what_cannot_be_meant_is_found_with_its_line(body: bytes, findings: list
     [
         rsl(content(), content(url="https://www.example.com/a")),
         rsl(content('<license><prohibits type="usage">ai-train</prohibits></license>')),
-        rsl(content('<license><permits type="usage">all</permits><prohibits type="usage">ai-train</prohibits></license>')),
-        rsl(content('<license><permits type="usage">search</permits><prohibits type="user">commercial</prohibits></license>')),
-        rsl(content(SEARCH + '<x:note xmlns:x="urn:x"><x:content/></x:note>', url="/wiki/A_(b)*.html$")),
+        rsl(
+            content(
+                '<license><permits type="usage">all</permits><prohibits type="usage">ai-train</prohibits></license>'
+            )
+        ),
+        rsl(
+            content(
+                '<license><permits type="usage">search</permits><prohibits type="user">commercial</prohibits></license>'
+            )
+        ),
+        rsl(
+            content(
+                SEARCH + '<x:note xmlns:x="urn:x"><x:content/></x:note>', url="/wiki/A_(b)*.html$"
+            )
+        ),
         b"<html/>",
         b"<rsl",
     ],
@@ -68,7 +88,11 @@ def test_what_can_be_meant_is_left_alone(body: bytes) -> None:
 
 def test_every_element_that_is_not_of_rsl_is_found() -> None:
     body = rsl("<whatever/>", content("<license><deny/></license>", more=' foo="a"'))
-    assert [finding.message for finding in read(body, "u").findings if finding.message.endswith("of RSL here")] == [
+    assert [
+        finding.message
+        for finding in read(body, "u").findings
+        if finding.message.endswith("of RSL here")
+    ] == [
         "`whatever` is no element of RSL here",
         "`foo` is no attribute of RSL here",
         "`deny` is no element of RSL here",
@@ -78,16 +102,17 @@ def test_every_element_that_is_not_of_rsl_is_found() -> None:
 def test_references_that_others_pass_over_are_found() -> None:
     robots = b"License: /rsl.xml\nLicense: https://example.com/rsl.xml\nLicense: MIT\nLicense: https://example.com/rsl.xml b\n"
     document = Fetched(status=200, body=rsl(content(), content()))
-    files = {f"{ORIGIN}/robots.txt": Fetched(status=200, body=robots), f"{ORIGIN}/rsl.xml": document}
+    files = {
+        f"{ORIGIN}/robots.txt": Fetched(status=200, body=robots),
+        f"{ORIGIN}/rsl.xml": document,
+    }
     findings = check_site(SiteFiles(ORIGIN, files, robots_lines=ROBOTS_LINES))
     assert [(finding.rule, finding.url, finding.line) for finding in findings] == [
         ("rsl.reference", f"{ORIGIN}/robots.txt", 1),
         ("rsl.reference", f"{ORIGIN}/robots.txt", 4),
         ("rsl.repeated", f"{ORIGIN}/rsl.xml", 4),
     ]
-    page = (
-        b'<!doctype html>\n<link type="application/rsl+xml" href="/a"><link rel="license" type="application/rsl+xml" href="/b">'
-    )
+    page = b'<!doctype html>\n<link type="application/rsl+xml" href="/a"><link rel="license" type="application/rsl+xml" href="/b">'
     findings = check_document(Content([(b"Content-Type", b"text/html")], page), ORIGIN)
     assert [(finding.rule, finding.line) for finding in findings] == [("rsl.reference", 2)]
 
@@ -101,7 +126,15 @@ def test_a_document_is_known_by_its_root() -> None:
 
 
 _ROOT = '<rsl xmlns="https://rslstandard.org/rsl">'
-_PARTS = ["<content>", '<content url="/a b">', "<license>", '<permits type="usage">', "search", "</permits>", "</license>"]
+_PARTS = [
+    "<content>",
+    '<content url="/a b">',
+    "<license>",
+    '<permits type="usage">',
+    "search",
+    "</permits>",
+    "</license>",
+]
 
 
 @given(st.lists(st.sampled_from([_ROOT, *_PARTS, "</content>", "</rsl>", "\n", "&"])))

@@ -31,26 +31,38 @@ POLICY = "https://example.com/policies/policy.json"
 
 
 def read(rules: object, *, cut: bool = False) -> TdmRep:
-    return tdmrep.read(rules.encode() if isinstance(rules, str) else json.dumps(rules).encode(), URL, cut=cut)
+    return tdmrep.read(
+        rules.encode() if isinstance(rules, str) else json.dumps(rules).encode(), URL, cut=cut
+    )
 
 
 def rule(location: object, reserved: object, policy: str = "") -> dict[str, object]:
-    return {"location": location, "tdm-reservation": reserved} | ({"tdm-policy": policy} if policy else {})
+    return {"location": location, "tdm-reservation": reserved} | (
+        {"tdm-policy": policy} if policy else {}
+    )
 
 
 def said(reservation: Reservation | None) -> str:
     if reservation is None:
         return "-"
-    return {True: "1", False: "0", None: "?"}[reservation.reserved] + (f" {reservation.policy}" if reservation.policy else "")
+    return {True: "1", False: "0", None: "?"}[reservation.reserved] + (
+        f" {reservation.policy}" if reservation.policy else ""
+    )
 
 
 def found(findings: tuple[Finding, ...]) -> str:
-    return "; ".join(f"{finding.rule.removeprefix('tdmrep.')} {finding.line}" for finding in findings)
+    return "; ".join(
+        f"{finding.rule.removeprefix('tdmrep.')} {finding.line}" for finding in findings
+    )
 
 
 # sec-tdm-file
 
-DIRECTORIES = [rule("/directory-a/", 1), rule("/directory-b/html/", 1, POLICY), rule("/directory-b/images/*.jpg", 0)]
+DIRECTORIES = [
+    rule("/directory-a/", 1),
+    rule("/directory-b/html/", 1, POLICY),
+    rule("/directory-b/images/*.jpg", 0),
+]
 CASES: list[tuple[str, list[Any], str, str]] = [
     ("all", [rule("/", 1)], "/a/page.html", "1"),
     ("example-first", DIRECTORIES, "/directory-a/1.pdf", "1"),
@@ -62,7 +74,12 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ("first-is-longer", [rule("/open/", 0), rule("/", 1)], "/open/1", "0"),
     ("first-misses", [rule("/open/", 0), rule("/", 1)], "/other", "1"),
     # after sample regenstudio-ordered: two wildcards before the whole site
-    ("ordered-wildcard", [rule("/paper-*", 1, POLICY), rule("/", 0, POLICY)], "/paper-7", f"1 {POLICY}"),
+    (
+        "ordered-wildcard",
+        [rule("/paper-*", 1, POLICY), rule("/", 0, POLICY)],
+        "/paper-7",
+        f"1 {POLICY}",
+    ),
     ("ordered-rest", [rule("/paper-*", 1, POLICY), rule("/", 0, POLICY)], "/blog", f"0 {POLICY}"),
     # after sample xlr8harder.github.io
     ("star", [rule("/*", 0)], "/any?thing", "0"),
@@ -118,7 +135,12 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ("unseen-within", [rule("/a\u200cb", 1)], "/ab", "-"),
     ("value-as-text-with-unseen", [rule("/", "1\u200b")], "/", "1"),
     ("value-as-text-0-with-unseen", [rule("/", "0\u200b")], "/", "-"),
-    ("url-within-a-path", [rule("/go?u=https://example.org/", 0), rule("/", 1)], "/go?u=https://example.org/", "0"),
+    (
+        "url-within-a-path",
+        [rule("/go?u=https://example.org/", 0), rule("/", 1)],
+        "/go?u=https://example.org/",
+        "0",
+    ),
     ("url-within-a-path-1", [rule("/web/*/http://e.org/", 1)], "/web/2026/http://e.org/a", "1"),
     ("url-behind-a-star", [rule("*://example.org/", 0)], "/a://example.org/", "-"),
     ("any-scheme", [rule("*://example.com/papers/", 1)], "/papers/1", "1"),
@@ -130,44 +152,89 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ("policy-fragment", [rule("/", 1, POLICY + "#uid")], "/", f"1 {POLICY}#uid"),
     ("policy-fragment-beyond-ascii", [rule("/", 1, POLICY + "#\u00e9")], "/", f"1 {POLICY}"),
     ("policy-fragment-unprintable", [rule("/", 1, POLICY + "#a\x01")], "/", f"1 {POLICY}"),
-    ("policy-longest", [rule("/", 1, POLICY.ljust(2000, "x"))], "/", f"1 {POLICY.ljust(2000, 'x')}"),
+    (
+        "policy-longest",
+        [rule("/", 1, POLICY.ljust(2000, "x"))],
+        "/",
+        f"1 {POLICY.ljust(2000, 'x')}",
+    ),
     ("policy-none", [rule("/", 1, "mailto:rights@example.com")], "/", "1"),
     ("policy-long", [rule("/", 1, POLICY + "x" * 2000)], "/", "1"),
 ]
 
 
 @pytest.mark.requirement("TDM-1")
-@pytest.mark.parametrize(("rules", "target", "want"), one_in(3, [case[1:] for case in CASES]), ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(
+    ("rules", "target", "want"),
+    one_in(3, [case[1:] for case in CASES]),
+    ids=[case[0] for case in CASES],
+)
 def test_first_rule_that_matches(rules: list[Any], target: str, want: str) -> None:
     assert said(read(rules).reservation(target)) == want
 
 
 @pytest.mark.requirement("TDM-1", "TDM-2")
 def test_reason_shows_line_and_policy() -> None:
-    rules = ['{"location": "/a/",\n "tdm-reservation": 0}', '{\n "location": "/",\n "tdm-reservation": 1,\n "tdm-policy": "%s"}']
+    rules = [
+        '{"location": "/a/",\n "tdm-reservation": 0}',
+        '{\n "location": "/",\n "tdm-reservation": 1,\n "tdm-policy": "%s"}',
+    ]
     text = "[\n" + ",\n".join(rules) + "]"
     written = f'{{ "location": "/", "tdm-reservation": 1, "tdm-policy": "{POLICY}"}}'
     for line_end in ("\n", "\r\n", "\r"):
-        (statement,) = tdmrep.statements([read((text % POLICY).replace("\n", line_end)).reservation("/b")])
+        (statement,) = tdmrep.statements(
+            [read((text % POLICY).replace("\n", line_end)).reservation("/b")]
+        )
         source = Location("body", 4, written, URL)
-        assert statement == ("tdmrep:reservation", Verdict.DENY, "tdmrep.reserved", source, statement[4])
+        assert statement == (
+            "tdmrep:reservation",
+            Verdict.DENY,
+            "tdmrep.reserved",
+            source,
+            statement[4],
+        )
 
 
 # TDM-3
 
 MALFORMED: list[tuple[str, str, str, str]] = [
     # after sample MALFORMED-object-not-array: an object that would give the right up
-    ("object-0", '{"tdm-reservation": 0, "policy": "https://example.com/terms.txt"}', "-", "syntax 1"),
-    ("object-1", '\n{"tdm-reservation": 1, "tdm-policy": "/terms"}', "1 https://example.com/terms", "syntax 2"),
+    (
+        "object-0",
+        '{"tdm-reservation": 0, "policy": "https://example.com/terms.txt"}',
+        "-",
+        "syntax 1",
+    ),
+    (
+        "object-1",
+        '\n{"tdm-reservation": 1, "tdm-policy": "/terms"}',
+        "1 https://example.com/terms",
+        "syntax 2",
+    ),
     ("object-1-elsewhere", '{"location": "/x/", "tdm-reservation": 1}', "1", "syntax 1"),
     # after sample MALFORMED-invented-schema: nothing of the protocol in it
-    ("invented", '{"@context": "http://www.w3.org/ns/tdmrep#", "type": "Reservation", "policy": "x"}', "-", "syntax 1"),
+    (
+        "invented",
+        '{"@context": "http://www.w3.org/ns/tdmrep#", "type": "Reservation", "policy": "x"}',
+        "-",
+        "syntax 1",
+    ),
     # after sample w3c-context: the context of policies served as the file
-    ("context", '{"@context": {"tdm": "http://www.w3.org/ns/tdmrep#", "mine": "tdm:mine"}}', "-", "syntax 1"),
+    (
+        "context",
+        '{"@context": {"tdm": "http://www.w3.org/ns/tdmrep#", "mine": "tdm:mine"}}',
+        "-",
+        "syntax 1",
+    ),
     ("empty", "", "-", "syntax 1"),
     ("prose", "All rights reserved", "-", "syntax 1"),
     ("number", "1", "-", "syntax 1"),
-    ("no-rule", '[7, "x", null, {}, {"a": 1}, {"location": "/", "tdm-reservation": 1}]', "1", "; ".join(["syntax 1"] * 5)),
+    (
+        "no-rule",
+        '[7, "x", null, {}, {"a": 1}, {"location": "/", "tdm-reservation": 1}]',
+        "1",
+        "; ".join(["syntax 1"] * 5),
+    ),
     ("trailing-comma", '[{"location": "/", "tdm-reservation": 1},]', "1", "strict 1"),
     (
         "trailing-comma-within",
@@ -175,23 +242,48 @@ MALFORMED: list[tuple[str, str, str, str]] = [
         "1",
         "strict 1",
     ),
-    ("comma-too-many", '[,{"location": "/x", "tdm-reservation": 0},\n,{"location": "/", "tdm-reservation": 1}]', "1", "strict 1"),
-    ("comma-missing", '[{"location": "/x", "tdm-reservation": 0}\n{"location": "/", "tdm-reservation": 1}]', "1", "strict 2"),
+    (
+        "comma-too-many",
+        '[,{"location": "/x", "tdm-reservation": 0},\n,{"location": "/", "tdm-reservation": 1}]',
+        "1",
+        "strict 1",
+    ),
+    (
+        "comma-missing",
+        '[{"location": "/x", "tdm-reservation": 0}\n{"location": "/", "tdm-reservation": 1}]',
+        "1",
+        "strict 2",
+    ),
     (
         "comment",
         '[\n// ours\n{"location": "/x", "tdm-reservation": 0}, // free\n{"location": "/", "tdm-reservation": 1}]',
         "1",
         "strict 2",
     ),
-    ("comment-between", '[{"location": /* all\n */ "/", "tdm-reservation": /* yes */ 1}]', "1", "strict 1"),
-    ("comment-of-a-shell", '# ours\n[{"location": "/", # all\n"tdm-reservation": 1}]\n# end', "1", "strict 1"),
+    (
+        "comment-between",
+        '[{"location": /* all\n */ "/", "tdm-reservation": /* yes */ 1}]',
+        "1",
+        "strict 1",
+    ),
+    (
+        "comment-of-a-shell",
+        '# ours\n[{"location": "/", # all\n"tdm-reservation": 1}]\n# end',
+        "1",
+        "strict 1",
+    ),
     (
         "comment-with-a-rule",
         '[{"location": "/page", "tdm-reservation": 0},\n// {"location": "/", "tdm-reservation": 1}\n]',
         "0",
         "strict 1",
     ),
-    ("no-comment", '[{"location": "/*//page", "tdm-reservation": 1}, {"location": "/", "tdm-reservation": 0}]', "0", ""),
+    (
+        "no-comment",
+        '[{"location": "/*//page", "tdm-reservation": 1}, {"location": "/", "tdm-reservation": 0}]',
+        "0",
+        "",
+    ),
     # behind a real syntax error any reservation reserves the rest
     (
         "error-then-reserved",
@@ -210,9 +302,24 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ("error-of-names", '[{location: "/x", tdm-reservation: 1}]', "1", "syntax 1"),
     ("error-of-braces", '[{"location": "/x", "tdm-reservation": 1', "1", "syntax 1"),
     ("error-of-an-object", '{"location": "/x", "tdm-reservation": 1', "1", "syntax 1"),
-    ("error-of-a-comment", '[{"location": "/x", "tdm-reservation": 0} /* ours {"tdm-reservation": 1}]', "1", "syntax 1"),
-    ("error-of-an-address", '[{"tdm-policy": https://example.com/p, "location": "/x", "tdm-reservation": 1}]', "1", "syntax 1"),
-    ("error-behind-a-rule", '[{"location": "/page", "tdm-reservation": 0}, oops {"tdm-reservation": 1}]', "0", "syntax 1"),
+    (
+        "error-of-a-comment",
+        '[{"location": "/x", "tdm-reservation": 0} /* ours {"tdm-reservation": 1}]',
+        "1",
+        "syntax 1",
+    ),
+    (
+        "error-of-an-address",
+        '[{"tdm-policy": https://example.com/p, "location": "/x", "tdm-reservation": 1}]',
+        "1",
+        "syntax 1",
+    ),
+    (
+        "error-behind-a-rule",
+        '[{"location": "/page", "tdm-reservation": 0}, oops {"tdm-reservation": 1}]',
+        "0",
+        "syntax 1",
+    ),
     (
         "error-then-ten",
         '[oops {"location": "/", "tdm-reservation": 10}, {"tdm-reservation": 1.5}, {"tdm-reservation": true}]',
@@ -227,36 +334,83 @@ MALFORMED: list[tuple[str, str, str, str]] = [
         "syntax 1",
     ),
     ("object-of-rules", '{"rules": [{"location": "/x", "tdm-reservation": 1}]}', "1", "syntax 1"),
-    ("objects", '{"location": "/x", "tdm-reservation": 0}\n{"location": "/y", "tdm-reservation": 1}', "1", "syntax 1"),
+    (
+        "objects",
+        '{"location": "/x", "tdm-reservation": 0}\n{"location": "/y", "tdm-reservation": 1}',
+        "1",
+        "syntax 1",
+    ),
     ("array-of-arrays", '[[{"location": "/x", "tdm-reservation": 1}]]', "1", "syntax 1"),
     ("unclosed", '[{"location": "/", "tdm-reservation": 1}', "1", "syntax 1"),
-    ("error-after", '[{"location": "/", "tdm-reservation": 1},\n{"location": "/a" oops}]', "1", "syntax 2"),
-    ("error-before", '[{"location": "/a" oops},\n{"location": "/", "tdm-reservation": 1}]', "1", "syntax 1"),
+    (
+        "error-after",
+        '[{"location": "/", "tdm-reservation": 1},\n{"location": "/a" oops}]',
+        "1",
+        "syntax 2",
+    ),
+    (
+        "error-before",
+        '[{"location": "/a" oops},\n{"location": "/", "tdm-reservation": 1}]',
+        "1",
+        "syntax 1",
+    ),
     ("text-after", '[{"location": "/", "tdm-reservation": 1}]\nmore', "1", "syntax 1"),
     ("twice", '[{"location": "/", "tdm-reservation": 1, "tdm-reservation": 0}]', "1", ""),
-    ("twice-location", '[{"location": "/", "location": "/x", "tdm-reservation": 1}]', "1", "syntax 1"),
-    ("twice-location-0", '[{"location": "/x", "location": "/", "tdm-reservation": 0}]', "-", "syntax 1"),
-    ("twice-not-reserved", '[{"location": "/", "tdm-reservation": 0, "tdm-reservation": 0, "x": 1, "x": 2}]', "0", ""),
+    (
+        "twice-location",
+        '[{"location": "/", "location": "/x", "tdm-reservation": 1}]',
+        "1",
+        "syntax 1",
+    ),
+    (
+        "twice-location-0",
+        '[{"location": "/x", "location": "/", "tdm-reservation": 0}]',
+        "-",
+        "syntax 1",
+    ),
+    (
+        "twice-not-reserved",
+        '[{"location": "/", "tdm-reservation": 0, "tdm-reservation": 0, "x": 1, "x": 2}]',
+        "0",
+        "",
+    ),
     ("twice-else", '[{"location": "/", "tdm-reservation": 0, "x": 1, "x": 2}]', "0", ""),
     ("bom", '\ufeff[{"location": "/", "tdm-reservation": 1}]', "1", ""),
     ("space-before", '\n [{"location": "/", "tdm-reservation": 1}]', "1", ""),
     ("one-character-after", '[{"location": "/", "tdm-reservation": 1}]x', "1", "syntax 1"),
-    ("text-after-the-last-line", '[{"location": "/", "tdm-reservation": 1}\n]more', "1", "syntax 2"),
+    (
+        "text-after-the-last-line",
+        '[{"location": "/", "tdm-reservation": 1}\n]more',
+        "1",
+        "syntax 2",
+    ),
     ("error-within", '[{"location": "/a",\n oops}]', "-", "syntax 2"),
     ("no-reservation", '[\n{"location": "/"}]', "-", "syntax 2"),
     ("odd-location", '[\n{"location": "page", "tdm-reservation": 1}]', "1", "syntax 2"),
-    ("odd-location-surrogate", '[\n{"location": "page\\ud800", "tdm-reservation": 1}]', "-", "syntax 2"),
+    (
+        "odd-location-surrogate",
+        '[\n{"location": "page\\ud800", "tdm-reservation": 1}]',
+        "-",
+        "syntax 2",
+    ),
     ("object-odd", '\n{"tdm-reservation": "x"}', "-", "syntax 2; value 2"),
     ("object-odd-policy", '\n\n{"tdm-reservation": 1, "tdm-policy": 7}', "1", "syntax 3; value 3"),
     ("twice-odd", '[{"location": "/", "tdm-reservation": 1, "tdm-reservation": "x"}]', "1", ""),
     ("not-a-number", '[{"location": "/", "tdm-reservation": NaN}]', "-", "value 1; strict 1"),
-    ("surrogate", '[{"location": "/\\ud800", "tdm-reservation": "\\udc00", "tdm-policy": "\\ud800"}]', "-", "value 1; value 1"),
+    (
+        "surrogate",
+        '[{"location": "/\\ud800", "tdm-reservation": "\\udc00", "tdm-policy": "\\ud800"}]',
+        "-",
+        "value 1; value 1",
+    ),
 ]
 
 
 @pytest.mark.requirement("TDM-3", "SEC-1")
 @pytest.mark.parametrize(
-    ("text", "want", "findings"), one_in(3, [case[1:] for case in MALFORMED]), ids=[case[0] for case in MALFORMED]
+    ("text", "want", "findings"),
+    one_in(3, [case[1:] for case in MALFORMED]),
+    ids=[case[0] for case in MALFORMED],
 )
 def test_malformed_file(text: str, want: str, findings: str) -> None:
     file = read(text)
@@ -268,17 +422,38 @@ def test_malformed_file(text: str, want: str, findings: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[{"location": "/", "tdm-reservation": true}]', "`true` is neither 0 nor 1: the reservation is not set"),
-        ('[{"location": "/", "tdm-reservation": null}]', "`null` is neither 0 nor 1: the reservation is not set"),
-        ('[{"location": "/", "tdm-reservation": 2}]', "`2` is neither 0 nor 1: the reservation is not set"),
-        ('[{"location": "/", "tdm-reservation": 1, "tdm-policy": "http://"}]', "`http://` is no address of a policy"),
-        ('[{"location": "/", "tdm-reservation": 1, "tdm-policy": 7}]', "`what is no text` is no address of a policy"),
+        (
+            '[{"location": "/", "tdm-reservation": true}]',
+            "`true` is neither 0 nor 1: the reservation is not set",
+        ),
+        (
+            '[{"location": "/", "tdm-reservation": null}]',
+            "`null` is neither 0 nor 1: the reservation is not set",
+        ),
+        (
+            '[{"location": "/", "tdm-reservation": 2}]',
+            "`2` is neither 0 nor 1: the reservation is not set",
+        ),
+        (
+            '[{"location": "/", "tdm-reservation": 1, "tdm-policy": "http://"}]',
+            "`http://` is no address of a policy",
+        ),
+        (
+            '[{"location": "/", "tdm-reservation": 1, "tdm-policy": 7}]',
+            "`what is no text` is no address of a policy",
+        ),
         (
             '[{"location": "a/", "tdm-reservation": 1}]',
             "location `a/` is read with a / before it: the rule can only reserve",
         ),
-        ('[{"location": 7, "tdm-reservation": 1}]', "location `` is no pattern: the rule can only reserve, and everything"),
-        ('[{"location": "/" 1}]', "This is not JSON: Expecting ',' delimiter. What stands behind it is not read."),
+        (
+            '[{"location": 7, "tdm-reservation": 1}]',
+            "location `` is no pattern: the rule can only reserve, and everything",
+        ),
+        (
+            '[{"location": "/" 1}]',
+            "This is not JSON: Expecting ',' delimiter. What stands behind it is not read.",
+        ),
         (
             '[{"location": "/", "tdm-reservation": 1},]',
             "Strict readers refuse the whole file: JSON has no comma before `]` and `}`.",
@@ -297,7 +472,9 @@ def test_findings_quote_what_they_are_about(text: str, message: str) -> None:
 
 @pytest.mark.requirement("TDM-3", "WHY-1")
 def test_the_reason_behind_a_syntax_error_is_the_line_that_reserves() -> None:
-    file = read('[{"location": "/a", "tdm-reservation": 0},\noops\n{"location": "/b",\n  "tdm-reservation": 1}]')
+    file = read(
+        '[{"location": "/a", "tdm-reservation": 0},\noops\n{"location": "/b",\n  "tdm-reservation": 1}]'
+    )
     assert [said(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
     reservation = file.reservation("/c")
     assert reservation is not None
@@ -322,25 +499,50 @@ def test_reasons_of_what_is_no_array_and_of_what_is_not_read() -> None:
     assert (said(reservation), reservation.source.url) == ("1", URL)
     assert "longer than what is read" in reservation.source.text
     assert found(past.findings) == "limit 0; syntax 1"
-    assert found(read('[{"location": "/", "tdm-reservation": 1},\n', cut=True).findings) == "limit 0"
+    assert (
+        found(read('[{"location": "/", "tdm-reservation": 1},\n', cut=True).findings) == "limit 0"
+    )
 
 
 @pytest.mark.requirement("TDM-3")
 def test_utf_16_file_is_read() -> None:
-    assert said(tdmrep.read('[{"location": "/", "tdm-reservation": 1}]'.encode("utf-16")).reservation("/")) == "1"
+    assert (
+        said(
+            tdmrep.read('[{"location": "/", "tdm-reservation": 1}]'.encode("utf-16")).reservation(
+                "/"
+            )
+        )
+        == "1"
+    )
 
 
 @pytest.mark.requirement("TDM-1", "RFC-13")
 def test_octets_that_are_no_utf_8_are_those_of_the_url() -> None:
     rules = tdmrep.read(b'[{"location": "/caf\xe9/", "tdm-reservation": 1}]', URL)
-    assert [said(rules.reservation(target)) for target in ("/caf%E9/", "/caf%e9/a", "/caf%C3%A9/")] == ["1", "1", "-"]
+    assert [
+        said(rules.reservation(target)) for target in ("/caf%E9/", "/caf%e9/a", "/caf%C3%A9/")
+    ] == ["1", "1", "-"]
 
 
 @pytest.mark.requirement("TDM-3", "SEC-1")
 @pytest.mark.parametrize(
     "value",
-    ["1" * 5000, "-" + "1" * 5000, "[" * 2000 + "]" * 2000, '{"a":' * 2000 + "1" + "}" * 2000, "[" * 100_000, '{"a":' * 100_000],
-    ids=["number", "negative-number", "deep-array", "deep-object", "unclosed-arrays", "unclosed-objects"],
+    [
+        "1" * 5000,
+        "-" + "1" * 5000,
+        "[" * 2000 + "]" * 2000,
+        '{"a":' * 2000 + "1" + "}" * 2000,
+        "[" * 100_000,
+        '{"a":' * 100_000,
+    ],
+    ids=[
+        "number",
+        "negative-number",
+        "deep-array",
+        "deep-object",
+        "unclosed-arrays",
+        "unclosed-objects",
+    ],
 )
 def test_a_value_that_is_not_read_gives_nothing_up(value: str) -> None:
     """It is JSON, of which no more is read."""
@@ -353,19 +555,39 @@ def test_a_value_that_is_not_read_gives_nothing_up(value: str) -> None:
 @pytest.mark.requirement("TDM-3", "SEC-1")
 def test_what_lies_past_a_limit_gives_nothing_up() -> None:
     many = read([rule(f"/{number}/", 0) for number in range(tdmrep.MAX_RULES + 1)])
-    assert [said(many.reservation(path)) for path in ("/0/", f"/{tdmrep.MAX_RULES}/", "/other")] == ["0", "1", "1"]
+    assert [
+        said(many.reservation(path)) for path in ("/0/", f"/{tdmrep.MAX_RULES}/", "/other")
+    ] == ["0", "1", "1"]
     assert found(many.findings) == "limit 1"
-    most = read("[\n" + ",\n".join(json.dumps(rule(f"/{number}/", 0)) for number in range(tdmrep.MAX_RULES)) + "]")
-    assert (len(most.rules), most.findings, most.reservation("/other")) == (tdmrep.MAX_RULES, (), None)
-    lines = read("[\n" + ",\n".join(json.dumps(rule("/", 0)) for _ in range(tdmrep.MAX_RULES + 1)) + "]")
+    most = read(
+        "[\n"
+        + ",\n".join(json.dumps(rule(f"/{number}/", 0)) for number in range(tdmrep.MAX_RULES))
+        + "]"
+    )
+    assert (len(most.rules), most.findings, most.reservation("/other")) == (
+        tdmrep.MAX_RULES,
+        (),
+        None,
+    )
+    lines = read(
+        "[\n" + ",\n".join(json.dumps(rule("/", 0)) for _ in range(tdmrep.MAX_RULES + 1)) + "]"
+    )
     assert found(lines.findings) == f"limit {tdmrep.MAX_RULES + 2}"
     none = read([rule("/a", 0), *[0] * tdmrep.MAX_RULES, rule("/", 1)])
     assert [said(none.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
-    long = read('[{"location": "/a", "tdm-reservation": 0},\n' + " " * MAX_BYTES + '{"location": "/", "tdm-reservation": 1}]')
+    long = read(
+        '[{"location": "/a", "tdm-reservation": 0},\n'
+        + " " * MAX_BYTES
+        + '{"location": "/", "tdm-reservation": 1}]'
+    )
     assert [said(long.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     cut = read('[{"location": "/a", "tdm-reservation": 0},\n{"location": "/", "tdm-re', cut=True)
     assert [said(cut.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
-    one_line = read('[{"location": "/a", "tdm-reservation": 0}, {"location": "' + "x" * MAX_BYTES + '", "tdm-reservation": 1}]')
+    one_line = read(
+        '[{"location": "/a", "tdm-reservation": 0}, {"location": "'
+        + "x" * MAX_BYTES
+        + '", "tdm-reservation": 1}]'
+    )
     assert [said(one_line.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     not_array = read('{"tdm-reservation": 0, "id": %s}' % ("1" * 5000))
     assert (said(not_array.reservation("/")), found(not_array.findings)) == ("1", "limit 1")
@@ -437,13 +659,18 @@ def test_response_fields(lines: list[tuple[str, str]], want: str) -> None:
     assert said(fields(*lines)) == want
 
 
-def markup(text: str, media_type: bytes = b"text/html", encoding: str = "utf-8") -> Reservation | None:
+def markup(
+    text: str, media_type: bytes = b"text/html", encoding: str = "utf-8"
+) -> Reservation | None:
     return tdmrep.markup(Content([(b"Content-Type", media_type)], text.encode(encoding)), PAGE)
 
 
 MARKUP = [
     ('<meta name="tdm-reservation" content="1">', "1"),
-    (f'<META NAME=TDM-Reservation CONTENT=" 1 "><meta name="tdm-policy" content="{POLICY}">', f"1 {POLICY}"),
+    (
+        f'<META NAME=TDM-Reservation CONTENT=" 1 "><meta name="tdm-policy" content="{POLICY}">',
+        f"1 {POLICY}",
+    ),
     ('<meta name="tdm-reservation" content="0"><meta name="tdm-reservation" content="1">', "1"),
     ('<meta name="tdm-reservation" content="yes">', "?"),
     ('<meta name="tdm-reservation" content="&quot;1&quot;">', "1"),
@@ -499,10 +726,16 @@ def test_what_came_before_is_told_of_values_that_are_odd() -> None:
     assert found(one.findings) == "value 0; value 0"
     assert [finding.url for finding in one.findings] == [PAGE, PAGE]
     assert "\x1b" not in str(one)
-    assert one.source == Location("header tdm-reservation", text="tdm-reservation: maybe\ufffd; tdm-policy: http://")
-    element = markup('<meta name="tdm-reservation" content="1"><meta name="tdm-policy" content="/p">')
+    assert one.source == Location(
+        "header tdm-reservation", text="tdm-reservation: maybe\ufffd; tdm-policy: http://"
+    )
+    element = markup(
+        '<meta name="tdm-reservation" content="1"><meta name="tdm-policy" content="/p">'
+    )
     assert element is not None
-    assert element.source == Location("meta tdm-reservation", text="tdm-reservation: 1; tdm-policy: /p")
+    assert element.source == Location(
+        "meta tdm-reservation", text="tdm-reservation: 1; tdm-policy: /p"
+    )
 
 
 # sec-processing-priority
@@ -535,7 +768,9 @@ PRECEDENCE: list[tuple[list[Reservation | None], str]] = [
 
 @pytest.mark.requirement("TDM-1", "TDM-2", "TDM-4")
 @pytest.mark.parametrize(("reservations", "want"), one_in(2, PRECEDENCE))
-def test_later_sources_supersede_and_absence_resets_nothing(reservations: list[Reservation | None], want: str) -> None:
+def test_later_sources_supersede_and_absence_resets_nothing(
+    reservations: list[Reservation | None], want: str
+) -> None:
     holds = tdmrep.effective(reservations)
     assert said(holds) == want
     verdicts = [(one.verdict, one.rule) for one in tdmrep.statements(reservations)]
@@ -546,16 +781,27 @@ def test_later_sources_supersede_and_absence_resets_nothing(reservations: list[R
 
 @pytest.mark.requirement("TDM-2", "TDM-4")
 def test_the_policy_stands_in_the_reason_and_only_where_the_right_is_reserved() -> None:
-    assert tdmrep.statements([R, NO_POLICY])[0].location.text == "bare; tdm-policy: https://example.com/1"
+    assert (
+        tdmrep.statements([R, NO_POLICY])[0].location.text
+        == "bare; tdm-policy: https://example.com/1"
+    )
     assert tdmrep.statements([R, N])[0].location.text == "n"
 
 
 @pytest.mark.requirement("TDM-1", "WHY-2")
 @pytest.mark.parametrize(
     ("reservations", "text"),
-    [([R, N], "n"), ([R, UNSET], "r"), ([UNSET, N], "n"), ([N, POLICY_ALONE], "n"), ([UNSET, POLICY_ALONE], "policy")],
+    [
+        ([R, N], "n"),
+        ([R, UNSET], "r"),
+        ([UNSET, N], "n"),
+        ([N, POLICY_ALONE], "n"),
+        ([UNSET, POLICY_ALONE], "policy"),
+    ],
 )
-def test_the_place_is_that_of_who_sets_the_reservation(reservations: list[Reservation], text: str) -> None:
+def test_the_place_is_that_of_who_sets_the_reservation(
+    reservations: list[Reservation], text: str
+) -> None:
     """And what is odd in any of them is reported."""
     odd = [
         one._replace(findings=(Finding(rule="tdmrep.value", message="odd", url=PAGE, line=number),))
@@ -567,8 +813,13 @@ def test_the_place_is_that_of_who_sets_the_reservation(reservations: list[Reserv
 
 
 @pytest.mark.requirement("TDM-1")
-@given(st.lists(st.sampled_from([R, N, NO_POLICY, UNSET, POLICY_ALONE, None]), max_size=5), st.integers(0, 5))
-def test_those_before_can_be_put_together_first(reservations: list[Reservation | None], first: int) -> None:
+@given(
+    st.lists(st.sampled_from([R, N, NO_POLICY, UNSET, POLICY_ALONE, None]), max_size=5),
+    st.integers(0, 5),
+)
+def test_those_before_can_be_put_together_first(
+    reservations: list[Reservation | None], first: int
+) -> None:
     together = [tdmrep.effective(reservations[:first]), *reservations[first:]]
     assert tdmrep.statements(together) == tdmrep.statements(reservations)
     assert said(tdmrep.effective(together)) == said(tdmrep.effective(reservations))
@@ -599,7 +850,10 @@ def epub(
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", method) as archive:
         archive.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)
-        archive.writestr("META-INF/container.xml", container or CONTAINER % '<rootfile full-path="OEBPS/package.opf"/>')
+        archive.writestr(
+            "META-INF/container.xml",
+            container or CONTAINER % '<rootfile full-path="OEBPS/package.opf"/>',
+        )
         archive.writestr("OEBPS/package.opf", OPF % (prefix, metadata))
         for name, octets in (extra or {}).items():
             archive.writestr(name, octets)
@@ -613,13 +867,21 @@ def document(body: bytes, media_type: str = "application/octet-stream") -> Reser
 EPUB = [
     ("", "", "-"),
     ('<meta name="tdm:reservation" content="1"/>', "", "1"),
-    (f'<meta name="tdm:reservation" content="1"/><meta name="tdm:policy" content="{POLICY}"/>', "", f"1 {POLICY}"),
+    (
+        f'<meta name="tdm:reservation" content="1"/><meta name="tdm:policy" content="{POLICY}"/>',
+        "",
+        f"1 {POLICY}",
+    ),
     (
         f'<meta property="tdm:reservation"> 1 </meta><meta property="tdm:policy">{POLICY}</meta>',
         "tdm: http://www.w3.org/ns/tdmrep#",
         f"1 {POLICY}",
     ),
-    ('<meta property="t:reservation">1</meta>', "dc: http://purl.org/dc/ t: http://www.w3.org/ns/tdmrep#", "1"),
+    (
+        '<meta property="t:reservation">1</meta>',
+        "dc: http://purl.org/dc/ t: http://www.w3.org/ns/tdmrep#",
+        "1",
+    ),
     ('<meta property="t:reservation">1</meta>', "t: http://www.w3.org/ns/other#", "-"),
     ('<meta property="tdm:reservation">0</meta>', "", "0"),
     ('<meta property="tdm:reservation">maybe</meta>', "", "?"),
@@ -631,7 +893,9 @@ EPUB = [
 @pytest.mark.parametrize(("metadata", "prefix", "want"), EPUB)
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_epub(metadata: str, prefix: str, want: str, method: int) -> None:
-    assert said(document(epub(metadata, prefix=prefix, method=method), "application/epub+zip")) == want
+    assert (
+        said(document(epub(metadata, prefix=prefix, method=method), "application/epub+zip")) == want
+    )
 
 
 @pytest.mark.requirement("TDM-4")
@@ -646,7 +910,10 @@ def test_epub_is_known_by_its_content_and_supersedes() -> None:
     ("doctype", "want"),
     [
         ("<!DOCTYPE package>", "1"),
-        ("""<!DOCTYPE package\nPUBLIC '+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN' "http://example.org/>[.dtd">\n""", "1"),
+        (
+            """<!DOCTYPE package\nPUBLIC '+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN' "http://example.org/>[.dtd">\n""",
+            "1",
+        ),
         ('<!DOCTYPE package SYSTEM "a.dtd" [<!ENTITY a "b">]>', "?"),
     ],
 )
@@ -674,7 +941,9 @@ def test_a_reservation_counts_after_however_many_others() -> None:
         (b'<x b:reservation = "1">', "1"),
         (b"<c:reservation>1<", "0"),
     ):
-        told = document(start + b"<a:reservation>0</a:reservation>" * 1000 + last, "application/pdf")
+        told = document(
+            start + b"<a:reservation>0</a:reservation>" * 1000 + last, "application/pdf"
+        )
         assert said(told) == want
 
 
@@ -683,16 +952,36 @@ UNREADABLE_EPUB: list[tuple[str, Callable[[], bytes], str]] = [
     ("bomb", lambda: epub(BOMB), "limit 0"),
     ("bzip2", lambda: epub("", method=zipfile.ZIP_BZIP2), "syntax 0"),
     ("lzma", lambda: epub("", method=zipfile.ZIP_LZMA), "syntax 0"),
-    ("no-container", lambda: epub("").replace(b"META-INF/container.xml", b"META-INF/container.xm_"), "syntax 0"),
-    ("entities", lambda: epub("", container='<!DOCTYPE x [<!ENTITY a "aaaa">]><container>&a;</container>'), "syntax 0"),
-    ("package-missing", lambda: epub("", container=CONTAINER % '<rootfile full-path="no.opf"/>'), "syntax 0"),
+    (
+        "no-container",
+        lambda: epub("").replace(b"META-INF/container.xml", b"META-INF/container.xm_"),
+        "syntax 0",
+    ),
+    (
+        "entities",
+        lambda: epub("", container='<!DOCTYPE x [<!ENTITY a "aaaa">]><container>&a;</container>'),
+        "syntax 0",
+    ),
+    (
+        "package-missing",
+        lambda: epub("", container=CONTAINER % '<rootfile full-path="no.opf"/>'),
+        "syntax 0",
+    ),
     ("truncated", lambda: epub("")[:-40], "syntax 0"),
-    ("large-index", lambda: epub("", extra={f"{number:05}" + "x" * 60_000: b"" for number in range(75)}), "limit 0"),
+    (
+        "large-index",
+        lambda: epub("", extra={f"{number:05}" + "x" * 60_000: b"" for number in range(75)}),
+        "limit 0",
+    ),
 ]
 
 
 @pytest.mark.requirement("TDM-4", "SEC-1")
-@pytest.mark.parametrize(("made", "findings"), [case[1:] for case in UNREADABLE_EPUB], ids=[case[0] for case in UNREADABLE_EPUB])
+@pytest.mark.parametrize(
+    ("made", "findings"),
+    [case[1:] for case in UNREADABLE_EPUB],
+    ids=[case[0] for case in UNREADABLE_EPUB],
+)
 def test_epub_that_cannot_be_read_changes_nothing(made: Callable[[], bytes], findings: str) -> None:
     told = document(made(), "application/epub+zip")
     assert said(told) == "?"
@@ -715,21 +1004,30 @@ def test_a_bomb_takes_no_memory() -> None:
 # sec-pdf
 
 RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">%s</rdf:RDF>'
-DESCRIPTION = '<rdf:Description rdf:about="" xmlns:tdm="http://www.w3.org/ns/tdmrep/">%s</rdf:Description>'
+DESCRIPTION = (
+    '<rdf:Description rdf:about="" xmlns:tdm="http://www.w3.org/ns/tdmrep/">%s</rdf:Description>'
+)
 
 
 def pdf(xmp: str, *, compress: bool = False) -> bytes:
     octets = xmp.encode()
     packed = zlib.compress(octets) if compress else octets
     filtered = b"/Filter /FlateDecode " if compress else b""
-    stream = b"<< /Type /Metadata /Subtype /XML %s/Length %d >>\nstream\r\n%s\nendstream" % (filtered, len(packed), packed)
+    stream = b"<< /Type /Metadata /Subtype /XML %s/Length %d >>\nstream\r\n%s\nendstream" % (
+        filtered,
+        len(packed),
+        packed,
+    )
     return b"%%PDF-1.7\n%s1 0 obj\n%s\nendobj\n%%%%EOF" % (b"\xe2\xe3\xcf\xd3\n" * 100, stream)
 
 
 XMP = [
     ("", "-"),
     ("<tdm:reservation>1</tdm:reservation>", "1"),
-    (f"<tdm:reservation> 1 </tdm:reservation>\n<tdm:policy>{POLICY}?a&amp;b</tdm:policy>", f"1 {POLICY}?a&b"),
+    (
+        f"<tdm:reservation> 1 </tdm:reservation>\n<tdm:policy>{POLICY}?a&amp;b</tdm:policy>",
+        f"1 {POLICY}?a&b",
+    ),
     ('<tdm:reservation rdf:datatype="x">0</tdm:reservation>', "0"),
     ("<tdm:reservation>x</tdm:reservation>", "?"),
     ("<!-- <tdm:reservation>1</tdm:reservation> -->", "-"),
@@ -743,7 +1041,10 @@ XMP = [
 @pytest.mark.parametrize(("properties", "want"), XMP)
 @pytest.mark.parametrize("compress", [False, True])
 def test_pdf(properties: str, want: str, compress: bool) -> None:
-    assert said(document(pdf(RDF % (DESCRIPTION % properties), compress=compress), "application/pdf")) == want
+    assert (
+        said(document(pdf(RDF % (DESCRIPTION % properties), compress=compress), "application/pdf"))
+        == want
+    )
 
 
 @pytest.mark.requirement("TDM-4")
@@ -754,7 +1055,8 @@ def test_pdf_with_other_spellings_of_the_same() -> None:
     unquoted = RDF.replace('"', "") % (DESCRIPTION % "<tdm:reservation>1</tdm:reservation>")
     assert said(document(pdf(unquoted))) == "1"
     twice = "".join(
-        pdf(RDF % (DESCRIPTION % f"<tdm:reservation>{value}</tdm:reservation>")).decode("latin-1") for value in (1, 0)
+        pdf(RDF % (DESCRIPTION % f"<tdm:reservation>{value}</tdm:reservation>")).decode("latin-1")
+        for value in (1, 0)
     )
     assert said(document(twice.encode("latin-1"))) == "1"
     assert document(b"<rdf:RDF/> but no PDF") is None
@@ -763,7 +1065,15 @@ def test_pdf_with_other_spellings_of_the_same() -> None:
 @pytest.mark.requirement("TDM-4")
 def test_pdf_with_metadata_of_many_images() -> None:
     images = b"".join(pdf(RDF % f"<x>{number}</x>", compress=True) for number in range(100))
-    assert said(document(images + pdf(RDF % (DESCRIPTION % "<tdm:reservation>1</tdm:reservation>"), compress=True))) == "1"
+    assert (
+        said(
+            document(
+                images
+                + pdf(RDF % (DESCRIPTION % "<tdm:reservation>1</tdm:reservation>"), compress=True)
+            )
+        )
+        == "1"
+    )
 
 
 @pytest.mark.requirement("TDM-4", "SEC-1")
@@ -775,7 +1085,9 @@ def test_pdf_that_is_hostile() -> None:
     assert told is not None
     assert found(told.findings) == "syntax 0"
     many = document(
-        b"%PDF-1.7 " + b"/Type /Metadata " * 100_000 + (b"xmlns:a='http://www.w3.org/ns/tdmrep/'" + b"<" * 100) * 1000
+        b"%PDF-1.7 "
+        + b"/Type /Metadata " * 100_000
+        + (b"xmlns:a='http://www.w3.org/ns/tdmrep/'" + b"<" * 100) * 1000
     )
     assert said(many) == "?"
     many = document(b"%PDF-1.7 " + (b"http://www.w3.org/ns/tdmrep/</rdf:RDF") * 1000)
@@ -800,9 +1112,15 @@ def test_never_raises(body: bytes, cut: bool, target: str) -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10) | st.sampled_from(["/", "*", "1", POLICY]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=10)
+    | st.sampled_from(["/", "*", "1", POLICY]),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["location", "tdm-reservation", "tdm-policy"]), inner)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["location", "tdm-reservation", "tdm-policy"]), inner)
     ),
     max_leaves=12,
 )
@@ -817,11 +1135,18 @@ def test_any_json_is_read(value: object) -> None:
 
 
 @pytest.mark.requirement("TDM-1")
-@given(st.lists(st.tuples(st.sampled_from(["/", "/a", "/a*", "*b", "/b$"]), st.sampled_from([0, 1, 2])), max_size=6))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["/", "/a", "/a*", "*b", "/b$"]), st.sampled_from([0, 1, 2])),
+        max_size=6,
+    )
+)
 def test_a_reservation_more_gives_nothing_up(rules: list[tuple[str, int]]) -> None:
     written = [rule(location, reserved) for location, reserved in rules]
     for path in ("/", "/a", "/ab", "/b"):
-        before, after = (read([*written, *more]).reservation(path) for more in ([], [rule(path, 1)]))
+        before, after = (
+            read([*written, *more]).reservation(path) for more in ([], [rule(path, 1)])
+        )
         assert not (before and before.reserved) or (after and after.reserved)
         assert after is not None
 
@@ -833,12 +1158,18 @@ def test_a_damaged_epub_never_raises(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     document(bytes(body), "application/epub+zip")
-    sized = bytes(body[: data.draw(st.integers(0, len(body)))]) + struct.pack("<I", data.draw(st.integers(0, 2**32 - 1)))
+    sized = bytes(body[: data.draw(st.integers(0, len(body)))]) + struct.pack(
+        "<I", data.draw(st.integers(0, 2**32 - 1))
+    )
     document(sized, "application/epub+zip")
 
 
 def test_limits_are_those_that_are_documented() -> None:
-    assert (tdmrep.MAX_RULES, tdmrep_metadata.MAX_PACKAGE, tdmrep_metadata.MAX_PACKETS) == (5000, 4 * 1024 * 1024, 20)
+    assert (tdmrep.MAX_RULES, tdmrep_metadata.MAX_PACKAGE, tdmrep_metadata.MAX_PACKETS) == (
+        5000,
+        4 * 1024 * 1024,
+        20,
+    )
 
 
 @pytest.mark.parametrize(
@@ -846,7 +1177,10 @@ def test_limits_are_those_that_are_documented() -> None:
     [
         (b"nothing", "tdmrep.syntax"),
         (b'[{"location": "/", "tdm-reservation": 2}]', "tdmrep.value"),
-        (b"[" + b",".join([b'{"location": "/a", "tdm-reservation": 1}'] * 5001) + b"]", "tdmrep.limit"),
+        (
+            b"[" + b",".join([b'{"location": "/a", "tdm-reservation": 1}'] * 5001) + b"]",
+            "tdmrep.limit",
+        ),
     ],
 )
 @pytest.mark.requirement("TDM-3", "SEC-1")

@@ -43,7 +43,10 @@ def tdm(location: str, reservation: Any = 1, **others: Any) -> dict[str, Any]:
         (rules(tdm("/", policy="https://example.com/p")), [("tdmrep.member", 2)]),
         ('{"tdm-reservation": 0, "policy": "https://example.com/p"}', [("tdmrep.member", 1)]),
         (rules(tdm("/", **{"tdm-policy": "/p"})), [("tdmrep.policy", 2)]),
-        (rules(tdm("/", 0, **{"tdm-policy": "https://example.com/p"})), [("tdmrep.unused-policy", 2)]),
+        (
+            rules(tdm("/", 0, **{"tdm-policy": "https://example.com/p"})),
+            [("tdmrep.unused-policy", 2)],
+        ),
         (rules(tdm("/a b")), [("tdmrep.pattern", 2)]),
         (rules(tdm("/", noai=True)), [("tdmrep.unread", 2)]),
         (rules(tdm("/(a|b)")), [("tdmrep.pattern", 2)]),
@@ -53,7 +56,9 @@ def tdm(location: str, reservation: Any = 1, **others: Any) -> dict[str, Any]:
         (rules(tdm("/"), tdm("/a")), [("tdmrep.duplicate", 3)]),
     ],
 )
-def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[tuple[str, int]]) -> None:
+def test_what_cannot_be_meant_is_found_with_its_line(
+    text: str, findings: list[tuple[str, int]]
+) -> None:
     assert rules_in(text) == findings
 
 
@@ -65,7 +70,12 @@ def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[t
         rules(tdm("/a", 0), tdm("/")),
         rules(tdm("/a$"), tdm("/a", 0)),
         rules(tdm("/*.pdf$"), tdm("/*.pdf", 0)),
-        rules(tdm("/wiki/A_(b)?x=[1]", **{"tdm-policy": "https://example.com/p", "comment": "ours", "@id": {"policy": 1}})),
+        rules(
+            tdm(
+                "/wiki/A_(b)?x=[1]",
+                **{"tdm-policy": "https://example.com/p", "comment": "ours", "@id": {"policy": 1}},
+            )
+        ),
         '{"@context": "http://www.w3.org/ns/tdmrep#", "type": "Reservation"}',
     ],
 )
@@ -75,7 +85,10 @@ def test_what_can_be_meant_is_left_alone(text: str) -> None:
 
 def test_members_have_their_places() -> None:
     text = '[\n  {"ä": "b", "c":\n 1, "d": {"e": 2}, "f": [3]}, {"g": "h"}]'
-    assert [(each.name, each.value, each.line, each.column, each.value_column, each.number) for each in members(text)] == [
+    assert [
+        (each.name, each.value, each.line, each.column, each.value_column, each.number)
+        for each in members(text)
+    ] == [
         ("ä", '"b"', 2, 4, 10, 0),
         ("c", "1", 2, 15, 0, 0),
         ("d", "", 3, 5, 0, 0),
@@ -90,7 +103,9 @@ def test_another_attribute_than_name_is_told(attribute: str) -> None:
     page = f'<!doctype html>\n<meta {attribute}="tdm-reservation" content="1"><meta {attribute}="description" content="1">'
     (finding,) = check_document(Content([(b"Content-Type", b"text/html")], page.encode()), ORIGIN)
     assert (finding.rule, finding.line) == ("tdmrep.attribute", 2)
-    assert finding.message == f'few crawlers read `{attribute}` here: write `name="tdm-reservation"`'
+    assert (
+        finding.message == f'few crawlers read `{attribute}` here: write `name="tdm-reservation"`'
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,12 +113,20 @@ def test_another_attribute_than_name_is_told(attribute: str) -> None:
     [
         ([(b"TDM-Policy", b"https://example.com/p")], "", 0),
         ([], '<meta name="tdm-policy" content="https://example.com/p">', 2),
-        ([], '<meta name="tdm-policy" content="/p"><meta name="tdm-reservation" content="1">', None),
+        (
+            [],
+            '<meta name="tdm-policy" content="/p"><meta name="tdm-reservation" content="1">',
+            None,
+        ),
         ([], "<p>tdm-policy", None),
     ],
 )
-def test_a_policy_by_itself_is_found_in_pages(headers: list[tuple[bytes, bytes]], page: str, line: int | None) -> None:
-    content = Content([*headers, (b"Content-Type", b"text/html")], f"<!doctype html>\n{page}".encode())
+def test_a_policy_by_itself_is_found_in_pages(
+    headers: list[tuple[bytes, bytes]], page: str, line: int | None
+) -> None:
+    content = Content(
+        [*headers, (b"Content-Type", b"text/html")], f"<!doctype html>\n{page}".encode()
+    )
     findings = [(finding.rule, finding.line) for finding in check_document(content, ORIGIN)]
     assert findings == ([] if line is None else [("tdmrep.policy-alone", line)])
 
@@ -119,13 +142,22 @@ def test_what_stands_in_a_comment_is_no_member() -> None:
 
 # Fixes
 
-RULE, FREE = '{"location": "/", "tdm-reservation": 1}', '{"location": "/ä//b", "tdm-reservation": 0}'
+RULE, FREE = (
+    '{"location": "/", "tdm-reservation": 1}',
+    '{"location": "/ä//b", "tdm-reservation": 0}',
+)
 # As written, and as strict JSON.
 LENIENT = [
     (f"[{RULE},]", f"[{RULE}]"),
-    ('[{"location": "/", "tdm-reservation": 1,\n},\n]\n', '[{"location": "/", "tdm-reservation": 1\n}\n]\n'),
+    (
+        '[{"location": "/", "tdm-reservation": 1,\n},\n]\n',
+        '[{"location": "/", "tdm-reservation": 1\n}\n]\n',
+    ),
     (f"// ours\n[\n  {FREE}, // free\n  # the rest\n  {RULE}\n]\n", f"[\n  {FREE},\n  {RULE}\n]\n"),
-    ('[{"location": "/", /* all */ "tdm-reservation": 1}]', '[{"location": "/", "tdm-reservation": 1}]'),
+    (
+        '[{"location": "/", /* all */ "tdm-reservation": 1}]',
+        '[{"location": "/", "tdm-reservation": 1}]',
+    ),
     (f"[,{FREE},,{FREE} {RULE}]", f"[{FREE},{FREE}, {RULE}]"),
     (f"\ufeff[{RULE},]", f"\ufeff[{RULE}]"),
     ('{"tdm-reservation": 1,}', '{"tdm-reservation": 1}'),
@@ -137,11 +169,19 @@ LENIENT = [
 def test_strict_json_is_written(written: str, strict: str) -> None:
     assert mended(TDMREP, WELL_KNOWN, written.encode()).decode() == strict
     json.loads(strict.removeprefix("\ufeff"))
-    assert "tdmrep.strict" not in [finding.rule for finding in findings_of(TDMREP, WELL_KNOWN, strict.encode())]
+    assert "tdmrep.strict" not in [
+        finding.rule for finding in findings_of(TDMREP, WELL_KNOWN, strict.encode())
+    ]
 
 
 @pytest.mark.parametrize(
-    "text", ['[{"location": "/" oops},]', '[{"tdm-reservation": 1 "location": "/"},]', "[NaN,]", '[{"tdm-reservation": 1}, /* x']
+    "text",
+    [
+        '[{"location": "/" oops},]',
+        '[{"tdm-reservation": 1 "location": "/"},]',
+        "[NaN,]",
+        '[{"tdm-reservation": 1}, /* x',
+    ],
 )
 def test_what_is_no_json_is_not_mended(text: str) -> None:
     assert mended(TDMREP, WELL_KNOWN, text.encode()) == text.encode()
@@ -169,7 +209,9 @@ PIECES = st.sampled_from(
 def test_strict_json_means_the_same(pieces: list[str]) -> None:
     body = f"[{''.join(pieces)}]".encode()
     once = mended(TDMREP, WELL_KNOWN, body)
-    before, after = ([rule._replace(text="", line=0) for rule in read(of, URL).rules] for of in (body, once))
+    before, after = (
+        [rule._replace(text="", line=0) for rule in read(of, URL).rules] for of in (body, once)
+    )
     assert before == after
     if once != body:
         json.loads(once)
@@ -179,13 +221,23 @@ def test_strict_json_means_the_same(pieces: list[str]) -> None:
 WRITTEN = st.sampled_from(['"1"', '"0"', "1", "0", '" 1"', "true", '"2"', "null"])
 
 
-@given(st.lists(st.tuples(st.sampled_from(["/", "/ä", "/a b"]), WRITTEN), max_size=4), st.sampled_from(["\n", " "]))
-def test_a_number_is_written_for_a_text_and_no_truth_value(each: list[tuple[str, str]], between: str) -> None:
-    objects = (f'{{"location": "{location}",{between}"tdm-reservation": {written}}}' for location, written in each)
+@given(
+    st.lists(st.tuples(st.sampled_from(["/", "/ä", "/a b"]), WRITTEN), max_size=4),
+    st.sampled_from(["\n", " "]),
+)
+def test_a_number_is_written_for_a_text_and_no_truth_value(
+    each: list[tuple[str, str]], between: str
+) -> None:
+    objects = (
+        f'{{"location": "{location}",{between}"tdm-reservation": {written}}}'
+        for location, written in each
+    )
     body = f"[{f',{between}'.join(objects)}]".encode()
     once = mended(TDMREP, WELL_KNOWN, body)
     before, after = (read(of, URL).rules for of in (body, once))
     assert [rule._replace(text="") for rule in before] == [rule._replace(text="") for rule in after]
-    assert not any(finding.rule == "tdmrep.text" for finding in findings_of(TDMREP, WELL_KNOWN, once))
+    assert not any(
+        finding.rule == "tdmrep.text" for finding in findings_of(TDMREP, WELL_KNOWN, once)
+    )
     assert b"true" in once or b"true" not in body
     assert mended(TDMREP, WELL_KNOWN, once) == once

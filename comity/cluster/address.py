@@ -1,0 +1,139 @@
+"""The address of the shared state of a crawl, and how its keys are named and spread.
+
+All keys of one shard have the same hash tag, so that in a Cluster they stand on one node and change in one script. A host's keys
+stand in the shard of its name. How many shards a crawl has is said when it begins and never changes; those of the pace and of
+policy files, which all crawls on a server share, are fixed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import unquote, urlsplit
+from zlib import crc32
+
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
+
+SETTING = "COMITY_STATE"
+PASSWORD = "COMITY_STATE_PASSWORD"  # noqa: S105  # the name of the environment variable
+SCHEMES = ("redis", "rediss", "redis+cluster", "rediss+cluster")
+REMEDY = "write redis://HOST:PORT/DB, rediss:// for TLS, or redis+cluster:// or rediss+cluster:// for a Cluster"
+PORT = 6379
+SHARDS = 64  # of a crawl, unless it says otherwise; and of the pace
+MAX_SHARDS = 4096
+CRAWL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+HOST = re.compile(r"[A-Za-z0-9_.:-]+")
+
+
+def name_as_key(name: str) -> bytes:
+    """The name of a host as a part of a key, whatever a URL has made of it."""
+    return name.encode("utf-8", "backslashreplace")
+
+
+def shard_of(host: str, shards: int) -> int:
+    return crc32(name_as_key(host)) % shards
+
+
+def owner_of(worker: str) -> str:
+    """The name under which a worker has turns: the last part of its own, of which there is no other."""
+    return worker.rpartition(":")[2]
+
+
+def pace_shard(shard: int) -> str:
+    """The prefix of all keys of a shard of the pace."""
+    return f"comity:pace:{{{shard}}}"
+
+
+def pace_key(host: str) -> str:
+    """The prefix of all keys of the host's pace."""
+    return pace_shard(shard_of(host, SHARDS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateAddress:
+    """A server, and the name of a crawl. It is shown without user and password."""
+
+    crawl: str
+    host: str
+    port: int = PORT
+    db: int = 0
+    is_tls: bool = False
+    is_cluster: bool = False
+    user: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def parse(cls, url: str, crawl: str, environ: Mapping[str, str] = os.environ) -> Self:
+        """PolicyError, which never quotes the URL, as it may hold a password."""
+        if not CRAWL.fullmatch(crawl):
+            raise PolicyError(
+                f"COMITY_CRAWL: `{printable(crawl)}` is no name of a crawl: write 1 to 64 letters, digits, `_`, `.` or `-`"
+            )
+        try:
+            parts = urlsplit(url)
+            port = PORT if parts.port is None else parts.port
+            host, user, password = parts.hostname or "", parts.username, parts.password
+        except ValueError:
+            raise PolicyError(f"{SETTING}: that is no URL: {REMEDY}") from None
+        if parts.scheme not in SCHEMES:
+            raise PolicyError(f"{SETTING}: its scheme is none of {', '.join(SCHEMES)}: {REMEDY}")
+        is_cluster = parts.scheme.endswith("+cluster")
+        if not HOST.fullmatch(host) or not port:
+            raise PolicyError(f"{SETTING}: it names no host: {REMEDY}")
+        if parts.query or parts.fragment:
+            raise PolicyError(f"{SETTING}: nothing may follow the number of the database: {REMEDY}")
+        db = parts.path.removeprefix("/") or "0"
+        if not re.fullmatch(r"[0-9]{1,6}", db):
+            raise PolicyError(f"{SETTING}: its path is no number of a database: {REMEDY}")
+        if is_cluster and int(db):
+            raise PolicyError(f"{SETTING}: a Cluster has database 0 alone: leave the path out")
+        return cls(
+            crawl=crawl,
+            host=host,
+            port=port,
+            db=int(db),
+            is_tls=parts.scheme.startswith("rediss"),
+            is_cluster=is_cluster,
+            user=unquote(user) if user else None,
+            password=unquote(password) if password else environ.get(PASSWORD) or None,
+        )
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        scheme = f"redis{'s' if self.is_tls else ''}{'+cluster' if self.is_cluster else ''}"
+        return f"{scheme}://{host}:{self.port}{'' if self.is_cluster else f'/{self.db}'}"
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the keys of the crawl as a whole."""
+        return f"comity:{{{self.crawl}}}"
+
+    def shard_key(self, shard: int, run: int = 1) -> str:
+        """Return the prefix of all keys of a shard. `run`: how often the crawl was begun."""
+        return (
+            f"comity:{{{self.crawl}:{shard}}}"
+            if run == 1
+            else f"comity:{{{self.crawl}:{run}:{shard}}}"
+        )
+
+    def client_options(self, patience: float) -> dict[str, Any]:
+        """Arguments for the clients of redis-py. `patience`: seconds that it waits for the server."""
+        options: dict[str, Any] = {
+            "host": self.host,
+            "port": self.port,
+            "username": self.user,
+            "password": self.password,
+            "ssl": self.is_tls,
+            "socket_timeout": patience,
+            "socket_connect_timeout": patience,
+            "protocol": 2,
+        }
+        if self.is_tls:
+            options |= {
+                "ssl_cert_reqs": "required",
+                "ssl_check_hostname": True,
+            }  # as not every version of redis-py has it
+        return options if self.is_cluster else {**options, "db": self.db}

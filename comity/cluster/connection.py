@@ -1,0 +1,276 @@
+"""Calls of scripts on the server of the shared state, without waiting for each other.
+
+    call(script, key, *arguments)     queued; the future of its answer
+    beat(script, key, *arguments)     the same over a connection of its own: a sign of life waits for no other calls
+
+All calls of one turn of the loop go out as one pipeline. One pipeline is under way at a time; what is called meanwhile goes with
+the next, in order. A call whose answer is lost may have happened: StateError says no more than that nobody knows. Callers repeat
+it, as all scripts can be repeated."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any, NamedTuple
+
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError, RedisClusterException, RedisError, ResponseError
+
+from comity.cluster.address import StateAddress
+from comity.cluster.scripts import Script
+from comity.cluster.tls import tls_remedy
+from comity.policies.syntax.printable import printable
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 5.0  # seconds that a call waits for its answer, or to be sent
+BACK_OFF = (
+    0.05,
+    2.0,
+)  # seconds between two tries to reach the server: the first, doubled up to the last
+MOST = 500  # calls of one pipeline
+
+# Cluster nodes fail in many ways, some of which redis-py does not make its own.
+_FAILURES = (
+    RedisError,
+    RedisClusterException,
+    OSError,
+    EOFError,
+    asyncio.IncompleteReadError,
+    TimeoutError,
+)
+
+
+class StateError(OSError):
+    """The server of the shared state cannot be reached or does not answer: nobody knows whether the call has happened."""
+
+
+class StateFullError(StateError):
+    """The server's memory, or the queue of the crawl, is full: nothing has happened."""
+
+
+class _Call(NamedTuple):
+    script: Script
+    key: str
+    arguments: tuple[Any, ...]
+    answer: asyncio.Future[Any]
+    until: float  # monotonic; when it is given up
+
+
+class Connection:
+    """Made and used inside of the running loop."""
+
+    def __init__(self, address: StateAddress, *, patience: float = PATIENCE) -> None:
+        self.address = address
+        self._calls = _Line(address, patience)
+        self._beats = _Line(address, patience)
+
+    def call(self, script: Script, key: str, *arguments: Any) -> asyncio.Future[Any]:
+        """The answer of the script; StateError, or StateFullError. `key`: what the names of the keys of its shard begin with."""
+        return self._calls.call(script, key, arguments)
+
+    def beat(self, script: Script, key: str, *arguments: Any) -> asyncio.Future[Any]:
+        """`call` over the connection for signs of life."""
+        return self._beats.call(script, key, arguments)
+
+    def begin_with(self, script: Script, keys: Sequence[str]) -> None:
+        """Call this first over each new connection, once for each of the keys, with the answer of the last time, or "": which
+        server it is."""
+        self._calls.first |= {(script, key): b"" for key in keys}
+
+    def on_change(self, changed: Callable[[], object]) -> None:
+        """Call this when another server was found, or the same one was started anew: what it has confirmed last may be lost."""
+        self._calls.changed.append(changed)
+
+    async def close(self) -> None:
+        """Ends what was called before, as far as the server answers, and the connections."""
+        await asyncio.gather(self._calls.close(), self._beats.close())
+
+
+class _Line:
+    """One connection, or one to each node of a Cluster, and the calls that wait for it."""
+
+    def __init__(self, address: StateAddress, patience: float) -> None:
+        self._address = address
+        self._patience = patience
+        self.first: dict[
+            tuple[Script, str], bytes
+        ] = {}  # calls of each new connection -> what was answered last
+        self.changed: list[Callable[[], object]] = []
+        self._nodes: list[tuple[str, int]] = []  # of a Cluster, as it was last seen
+        self._client: Any = None
+        self._waiting: deque[_Call] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._failures = 0
+        self._is_closed = False
+
+    def call(self, script: Script, key: str, arguments: tuple[Any, ...]) -> asyncio.Future[Any]:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
+        # Who does not wait for the answer hears nothing of its failure, and is not told so by asyncio either.
+        answer.add_done_callback(_retrieve)
+        if self._is_closed:
+            answer.set_exception(StateError(f"{self._address}: the connection is closed"))
+            return answer
+        self._waiting.append(_Call(script, key, arguments, answer, monotonic() + self._patience))
+        if self._task is None:
+            self._task = loop.create_task(self._send())  # begins when this turn of the loop is over
+        return answer
+
+    async def close(self) -> None:
+        self._is_closed = True
+        if (task := self._task) is not None:
+            await asyncio.wait([task], timeout=self._patience)
+            task.cancel()
+            await asyncio.wait([task])
+        self._give_up(list(self._waiting), "the connection is closed")
+        self._waiting.clear()
+        await self._disconnect()
+
+    async def _send(self) -> None:
+        """Sends pipelines as long as there are calls."""
+        try:
+            while self._waiting:
+                calls = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
+                await self._send_pipeline(calls)
+        finally:
+            self._task = None
+
+    async def _send_pipeline(self, calls: list[_Call]) -> None:
+        is_sent = False
+        try:
+            async with asyncio.timeout(self._patience):
+                if self._client is None:
+                    await self._connect()
+                is_sent = True
+                answers = await self._run(
+                    [(call.script, call.key, *call.arguments) for call in calls]
+                )
+        except Exception as error:
+            if not isinstance(
+                error, _FAILURES
+            ):  # a mistake, of ours or of redis-py: nobody waits for ever for that
+                logger.exception(
+                    "%(address)s: calls failed by a mistake", {"address": self._address}
+                )
+            await self._failed(calls, error, is_sent=is_sent)
+        except BaseException:  # it is closed
+            self._give_up(calls, "the call was cancelled")
+            raise
+        else:
+            self._failures = 0
+            for call, answer in zip(calls, answers, strict=True):
+                self._answer(call, answer)
+            if any(
+                isinstance(answer, Exception) and "READONLY" in str(answer) for answer in answers
+            ):
+                await (
+                    self._disconnect()
+                )  # it is a replica by now: the name may lead to another server
+
+    def _answer(self, call: _Call, answer: Any) -> None:
+        if call.answer.done():  # who waited for it was cancelled
+            return
+        if not isinstance(answer, Exception):
+            call.answer.set_result(answer)
+            return
+        kind = (
+            StateFullError if "command not allowed when used memory" in str(answer) else StateError
+        )
+        call.answer.set_exception(
+            kind(f"{self._address}: {call.script.name}: {printable(str(answer))}")
+        )
+
+    async def _failed(self, calls: list[_Call], error: Exception, *, is_sent: bool) -> None:
+        """Fails what was sent, and what has waited too long. The next try comes after a while."""
+        self._failures += 1
+        reason = printable(str(error)).rstrip(".") or type(error).__name__
+        if remedy := tls_remedy(self._address, error):
+            reason = f"{reason}: {remedy}"
+        now = monotonic()
+        late = calls if is_sent else [call for call in calls if call.until <= now]
+        if not is_sent:
+            self._waiting.extendleft(reversed([call for call in calls if call.until > now]))
+        self._give_up(late, reason)
+        await self._disconnect()
+        if self._waiting:
+            first, last = BACK_OFF
+            pause = min(first * 2 ** min(self._failures - 1, 10), last)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311  # so that workers do not come all at once
+
+    def _give_up(self, calls: list[_Call], reason: str) -> None:
+        for call in calls:
+            if not call.answer.done():
+                call.answer.set_exception(StateError(f"{self._address}: {reason}"))
+
+    async def _run(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        answers = await self._pipeline(calls)
+        if missing := [n for n, answer in enumerate(answers) if isinstance(answer, NoScriptError)]:
+            # The server was started anew, or never had them.
+            for script in {calls[n][0] for n in missing}:
+                await self._client.script_load(script.text)
+            for n, answer in zip(
+                missing, await self._pipeline([calls[n] for n in missing]), strict=True
+            ):
+                answers[n] = answer
+        return answers
+
+    async def _pipeline(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        pipeline = self._client.pipeline(transaction=False)
+        for script, key, *arguments in calls:
+            pipeline.execute_command("EVALSHA", script.sha, 1, key, *arguments)
+        answers: list[Any] = await pipeline.execute(raise_on_error=False)
+        for answer in answers:
+            if isinstance(answer, Exception) and not isinstance(answer, ResponseError):
+                raise answer  # of a node of a Cluster that cannot be reached
+        return answers
+
+    async def _connect(self) -> None:
+        # `_send_pipeline` has a timeout for all; redis-py would set one for each call, which costs a third of the time of a call.
+        options = self._address.client_options(self._patience) | {"socket_timeout": None}
+        if self._address.is_cluster:
+            # The node that the address names may be away while others have taken its place.
+            nodes = [
+                ClusterNode(*node)
+                for node in dict.fromkeys([(options["host"], options["port"]), *self._nodes])
+            ]
+            self._client = RedisCluster(**options | {"host": None, "startup_nodes": nodes})
+            await self._client.initialize()
+            self._nodes = [(node.host, int(node.port)) for node in self._client.get_nodes()]
+        else:
+            self._client = Redis(
+                **options, retry=Retry(NoBackoff(), 0), single_connection_client=True
+            )
+            await self._client.initialize()
+            await (
+                self._client.ping()
+            )  # while it reads its files it refuses everything: then nothing was sent yet
+        if self.first:
+            answers = await self._run([(*call, answer) for call, answer in self.first.items()])
+            for answer in answers:
+                if isinstance(answer, Exception):
+                    raise answer
+            before = [answer for answer in self.first.values() if answer]
+            self.first = dict(zip(self.first, answers, strict=True))
+            if before and before != answers:
+                for changed in self.changed:
+                    changed()
+
+    async def _disconnect(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            with suppress(Exception):  # whatever it says of a connection that is given up
+                await client.aclose()
+
+
+def _retrieve(answer: asyncio.Future[Any]) -> None:
+    if not answer.cancelled():
+        answer.exception()

@@ -1,0 +1,679 @@
+"""The requests of a crawl that wait and are out, and the fingerprints of all there ever were, for all workers.
+
+A host is leased to one worker at a time, which gets its requests and no other does. A lease that is not renewed ends: then
+another worker gets the host, and what was out goes out once more. So a request whose worker is killed is not lost, and one whose
+worker was only slow may go out twice; that two workers ask one host at the same time is for the turns to prevent, not for leases.
+
+A request is gone when it is acknowledged, whoever says so. Put its children first: between the two a killed worker then loses
+nothing. `put` can be repeated after its answer was lost, and answers the same again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from struct import Struct
+from time import monotonic, time_ns
+from typing import Any, NamedTuple, Self
+
+from comity.cluster.address import (
+    SHARDS,
+    StateAddress,
+    name_as_key,
+    owner_of,
+    pace_key,
+    pace_shard,
+    shard_of,
+)
+from comity.cluster.check import KEEPS
+from comity.cluster.connection import Connection, StateError
+from comity.cluster.scripts import DATA_VERSION, RUNS_VERSION, Script, script
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import host_name
+
+PRIORITIES = range(-(2**53), 2**53 + 1)  # that a score can hold
+MOST_ROWS = 500  # that one script puts, so that it holds up nobody for long
+MOST_BYTES = 2**20  # the same
+MOST_TAKEN = 1000  # requests of a host that one script hands out
+LAG = 10.0  # seconds whose requests may be missing on a server that takes the place of another one
+DIGEST = 12  # octets of what is kept of a fingerprint: two of 10^9 are alike once in 10^11 crawls
+STATES = ("running", "paused", "ended")  # that are set; a crawl that is running may be finished
+_KEY = Struct(">QI")
+
+_PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
+_SET_ASIDE, _RECALL, _RENEW, _RELEASE = (
+    script("queue", name) for name in ("set_aside", "recall", "renew", "release")
+)
+_LOOK, _HOSTS, _BURY, _DELETE = (
+    script("queue", name) for name in ("look", "hosts", "bury", "delete")
+)
+_TRIES, _READ, _GIVE_UP, _UNREADABLE, _RETRY = (
+    script("queue", name) for name in ("tries", "read", "give_up", "unreadable", "retry")
+)
+_OPEN, _BEAT, _ASK, _LEAVE, _SET = (
+    script("crawl", name) for name in ("open", "beat", "ask", "leave", "set")
+)
+_FINISH, _AGAIN, _SWEPT = (script("crawl", name) for name in ("finish", "again", "swept"))
+_LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
+_RESTS, _LEAVE_PACE = script("pace", "rests"), script("pace", "leave")
+
+
+class StateLostError(Exception):
+    """The server has lost requests of the crawl, or may lose some at any time: it ends."""
+
+
+class Row(NamedTuple):
+    """A request that is put."""
+
+    host: str
+    fingerprint: bytes | None  # None: no filter asks for it
+    key: bytes  # of `new_key`
+    priority: int
+    body: bytes
+
+
+class Entry(NamedTuple):
+    """A request that was handed out."""
+
+    key: bytes
+    priority: int
+    body: bytes
+    reads: int = -1  # how many workers died while they read it; -1: no worker that had it ever died
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A host that this worker has, and requests of it."""
+
+    host: str
+    requests: list[Entry]  # in the order in which they are to go out
+    waiting: int  # how many more wait
+    rests: float = (
+        0.0  # seconds that the host is to be left alone, as it answered that it is asked too often
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """A host where something waits or is out."""
+
+    host: str
+    worker: str  # that has it; "": none
+    seconds: float  # until it is due, or its lease ends
+    waiting: int
+    out: int
+    is_aside: bool  # nobody waits for it
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A request that no worker is to read."""
+
+    host: str
+    why: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The counts of a shard, as one look finds them."""
+
+    ready: int  # hosts that can be leased
+    wait: float  # seconds until the next one can; inf: none
+    leased: int
+    hosts_aside: int
+    hosts: int
+    left: int  # requests that wait or are out
+    out: int
+    aside: int  # those that wait for a host which is set aside
+    put: int
+    done: int
+    filtered: int
+    seen: int
+    unreadable: int  # requests that no worker is to read
+
+    @classmethod
+    def of(cls, answer: Sequence[int]) -> Self:
+        ready, wait, *counts = answer
+        return cls(ready, float("inf") if wait < 0 else wait / 1000, *counts)
+
+
+class RedisQueue:
+    """The queue of one crawl, as one worker has it. StateError where the server is away: then every call can be repeated.
+    StateLostError where it has lost requests of the crawl."""
+
+    def __init__(self, connection: Connection, worker: str, ttl: float) -> None:
+        """`worker`: its name, of which there is no other. `ttl`: seconds that a lease counts which is not renewed."""
+        self.address: StateAddress = connection.address
+        self.worker = worker
+        self.ttl = ttl
+        self.shards = SHARDS
+        self.run = 1  # how often the crawl was begun
+        self.is_outdated = (
+            False  # another worker has begun the crawl again: `open` takes over its run
+        )
+        self.is_swept = True  # nothing is left of runs before
+        self.state = "running"  # of STATES, as the last sign of life was told
+        self.total = 0  # requests that were ever put, when the crawl was last seen
+        self.left = 0  # those of them that wait or are out
+        self.aside = 0  # those of them that wait for a host which is set aside
+        self.unreadable = 0  # requests that no worker is to read
+        self.share = 1  # hosts that each worker has, where all have as many, when it was last seen
+        self._connection = connection
+        connection.on_change(self._forget_latest)
+        self._began: bytes | None = (
+            None  # of the crawl: what tells it from another one of its name; None: this is no worker
+        )
+        self._known: list[
+            int
+        ] = []  # of each shard, how many requests were put into it when it was last seen
+        self._older: list[int] = []  # the same, LAG seconds before or more
+        self._newer: list[int] = []  # what `_older` is to be next
+        self._aged_at = monotonic()
+        self._unsure: set[int] = set()  # shards whose last put was not answered
+        self._number = random.SystemRandom().getrandbits(32)
+        self._last_key = 0
+
+    # The crawl
+
+    def on_change(self, changed: Callable[[], object]) -> None:
+        """Call this when the server is another one, or was started anew: what was put last may be lost. So then are the words
+        that what led there is done: it comes again."""
+        self._connection.on_change(changed)
+
+    async def open(self, shards: int = SHARDS) -> None:
+        """PolicyError where the crawl on the server has data of another version. `shards`: of a crawl that begins now."""
+        version, number, state, run, began, swept = await self._crawl(_OPEN, DATA_VERSION, shards)
+        if int(version) not in (DATA_VERSION, RUNS_VERSION):
+            raise PolicyError(
+                f"COMITY_STATE: crawl `{self.address.crawl}` at {self.address} has data of version {int(version)}, and this"
+                f" comity knows version {DATA_VERSION}: go on with the comity that began it, or set COMITY_CRAWL to another name"
+            )
+        self.shards, self.state, self.run, self._began = (
+            int(number),
+            state.decode(),
+            int(run or 1),
+            began or b"",
+        )
+        self.is_outdated, self.is_swept = False, int(swept or 0) >= self.run - 1
+        self._known = self._newer = self._older = []
+
+    async def finish(self) -> float | None:
+        """Note that the crawl is finished, as `is_finished` has just found. Return for how many seconds it is; None if another
+        worker has begun it again meanwhile."""
+        answer = await self._crawl(_FINISH, self.run, self.total)
+        if answer is None:
+            await self.open()
+            return None
+        return float(answer) / 1000
+
+    async def begin_again(self) -> bool:
+        """Let a finished crawl begin again: with an empty queue, nothing seen, and the policies and the pace that are known. Of
+        several workers one does, and gets True. All have the new run then."""
+        has_begun = bool(await self._crawl(_AGAIN, self.run, RUNS_VERSION))
+        await self.open()
+        return has_begun
+
+    async def sweep(self) -> None:
+        """Delete what is left of runs before this one."""
+        _, _, _, run, swept, *_ = await self._crawl(_LOOK_CRAWL)
+        for old in range(int(swept) + 1, int(run)):
+            await self._delete_run(old)
+            await self._crawl(_SWEPT, old)
+        self.is_swept = True
+
+    def _forget_latest(self) -> None:
+        """The server is another one, or was started anew: it may lack what was put last."""
+        self._known = self._newer = self._older
+
+    def _check(self, shards: Sequence[Shard]) -> None:
+        """StateLostError if shards lack requests that were there."""
+        if self._began is None or self.is_outdated:
+            return
+        lost = _lost(self._known, shards)
+        if lost and self.address.is_cluster and not _lost(self._older, shards):
+            self._forget_latest()  # a replica has taken the place of a node unnoticed
+        elif lost:
+            raise StateLostError(f"of {sum(self._known)} requests that were put, {lost} are gone")
+        if stray := sum(shard.left for shard in shards if shard.hosts == 0):
+            raise StateLostError(f"the hosts of {stray} requests are gone")
+        self._known = [shard.put for shard in shards]
+        if monotonic() > self._aged_at + LAG:
+            self._aged_at = monotonic()
+            self._older, self._newer = self._newer, self._known
+
+    def _crawl(self, script: Script, *arguments: Any) -> asyncio.Future[Any]:
+        return self._connection.call(script, self.address.prefix, *arguments)
+
+    def _call(self, script: Script, host: str, *arguments: Any) -> asyncio.Future[Any]:
+        return self._connection.call(script, self._shard_key(host), *arguments)
+
+    def _shard_key(self, host: str) -> str:
+        return self._key(shard_of(host, self.shards))
+
+    def _key(self, shard: int) -> str:
+        return self.address.shard_key(shard, self.run)
+
+    # Requests
+
+    def new_key(self) -> bytes:
+        """A key for a request that is put. Those of one worker are in order; those of several by their clocks."""
+        self._last_key = max(time_ns() // 1000, self._last_key + 1)
+        return _KEY.pack(self._last_key, self._number)
+
+    async def put(self, rows: Sequence[Row]) -> list[bool]:
+        """True for those that are new, False for those that were seen before. What fails can be repeated with the same keys,
+        and has happened once then. StateFullError: there is no room for all of it."""
+        by_shard: dict[int, list[int]] = {}
+        for n, row in enumerate(rows):
+            by_shard.setdefault(shard_of(row.host, self.shards), []).append(n)
+        outcomes = await asyncio.gather(
+            *(
+                self._put_shard(shard, [rows[n] for n in numbers])
+                for shard, numbers in by_shard.items()
+            ),
+            return_exceptions=True,
+        )
+        result = [False] * len(rows)
+        for numbers, answers in zip(by_shard.values(), outcomes, strict=True):
+            if isinstance(answers, BaseException):
+                raise answers
+            for n, is_new in zip(numbers, answers, strict=True):
+                result[n] = is_new
+        self.left += sum(result)
+        return result
+
+    async def _put_shard(self, shard: int, rows: list[Row]) -> list[bool]:
+        is_sure = shard not in self._unsure
+        self._unsure.add(shard)  # until it is answered
+        calls = []
+        for part in _parts(rows):
+            arguments = [argument for row in part for argument in _put_arguments(row)]
+            key = self._key(shard)
+            calls.append(
+                self._connection.call(_PUT, key, self.worker, "1" if is_sure else "0", *arguments)
+            )
+            is_sure = False
+        answers = b"".join(await _all(calls))
+        self._unsure.discard(shard)
+        return [answer == ord("1") for answer in answers]
+
+    async def lease(
+        self,
+        hosts: int,
+        per_host: int,
+        *,
+        unwanted: float = 0.0,
+        shards: Sequence[Shard] | None = None,
+    ) -> list[Lease]:
+        """Lease at most so many hosts that no worker has, with so many requests each. The list is empty while the crawl is paused
+        and after it ended. `unwanted`: seconds that a host has been free. `shards`: the last look."""
+        if shards is None:
+            shards = await self.look()
+        if self.state != "running":
+            return []
+        ready = [(shard, look.ready) for shard, look in enumerate(shards) if look.ready]
+        if not ready or hosts < 1 or per_host < 1:
+            return []
+        random.shuffle(ready)  # so that workers do not all begin at the same one
+        calls = []
+        for shard, number in _shares(ready, hosts):
+            arguments = (
+                self.worker,
+                number,
+                min(per_host, MOST_TAKEN),
+                _ms(self.ttl),
+                _ms(unwanted),
+            )
+            calls.append(self._connection.call(_LEASE, self._key(shard), *arguments))
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        leases = [
+            _lease(answer)
+            for answers in outcomes
+            if not isinstance(answers, BaseException)
+            for answer in answers
+        ]
+        if not leases:  # what was leased is not thrown away for a shard that fails
+            for answers in outcomes:
+                if isinstance(answers, BaseException):
+                    raise answers
+        return await self._with_rests(leases)
+
+    async def _with_rests(self, leases: list[Lease]) -> list[Lease]:
+        """The turns know it; not knowing it costs a turn that is not granted, so it fails nothing."""
+        by_key: dict[str, list[Lease]] = {}
+        for lease in leases:
+            by_key.setdefault(pace_key(lease.host), []).append(lease)
+        calls = {
+            key: self._connection.call(_RESTS, key, *(name_as_key(lease.host) for lease in group))
+            for key, group in by_key.items()
+        }
+        rests: dict[str, float] = {}
+        for key, group in by_key.items():
+            try:
+                rests.update(
+                    (lease.host, wait / 1e6)
+                    for lease, wait in zip(group, await calls[key], strict=True)
+                )
+            except StateError:
+                continue
+        return [replace(lease, rests=rests.get(lease.host, 0.0)) for lease in leases]
+
+    async def more(self, host: str, number: int) -> Lease | None:
+        """More requests of a host that this worker has; None where it does not have it any more."""
+        answer = await self._call(
+            _MORE, host, self.worker, name_as_key(host), min(number, MOST_TAKEN)
+        )
+        return None if answer is None else _lease(answer)
+
+    async def ack(self, host: str, keys: Sequence[bytes]) -> None:
+        """They are done: nothing has to happen for them any more."""
+        if keys:
+            await self._call(_ACK, host, name_as_key(host), *keys)
+
+    async def read(self, host: str, keys: Sequence[bytes], *, is_done: bool) -> None:
+        """Note that this worker begins to read requests, and may die of it; or, where that is done, that it lives."""
+        await self._call(_READ, host, name_as_key(host), int(is_done), *keys)
+
+    async def give_up(self, host: str, whys: Mapping[bytes, str]) -> None:
+        """Set requests aside that this worker cannot read. `whys`: key -> why."""
+        arguments = [
+            argument for key, why in whys.items() for argument in (key, printable(why).encode())
+        ]
+        await self._call(_GIVE_UP, host, name_as_key(host), *arguments)
+
+    async def unreadable_requests(self, most: int) -> list[Unreadable]:
+        """Return at most so many of the requests that no worker is to read."""
+        calls = [
+            self._connection.call(_UNREADABLE, self._key(shard), most)
+            for shard in range(self.shards)
+        ]
+        return [
+            Unreadable(printable(host), printable(why), body)
+            for answer in await _all(calls)
+            for host, why, body in answer
+        ][:most]
+
+    async def retry(self) -> int:
+        """Let requests wait again that no worker was to read, and return how many."""
+        retried, shards = 0, [*range(self.shards)]
+        while shards:
+            answers = await _all(
+                [self._connection.call(_RETRY, self._key(shard), MOST_TAKEN) for shard in shards]
+            )
+            retried += sum(answers)
+            shards = [
+                shard for shard, number in zip(shards, answers, strict=True) if number == MOST_TAKEN
+            ]
+        return retried
+
+    async def set_aside(self, host: str, wait: float) -> None:
+        """Nobody waits for the host for so many seconds: a crawl in which nothing else is left is finished. What is out waits
+        again."""
+        await self._call(_SET_ASIDE, host, self.worker, name_as_key(host), _ms(wait))
+
+    async def tries(self, origin: str, since: float, due: float) -> int:
+        """Return how often in a row the crawl could not have the policies of an origin. `since`: since when the origin fails.
+        `due`: when it is asked again. Each worker that hears of a try calls this."""
+        host = host_name(origin)
+        return int(await self._call(_TRIES, host, name_as_key(origin), repr(since), repr(due)))
+
+    async def recall(self) -> None:
+        """All hosts that were set aside are due again."""
+        shards = [*range(self.shards)]
+        while shards:
+            answers = await _all(
+                [self._connection.call(_RECALL, self._key(shard), MOST_TAKEN) for shard in shards]
+            )
+            shards = [
+                shard for shard, number in zip(shards, answers, strict=True) if number == MOST_TAKEN
+            ]
+
+    async def renew(self, hosts: Iterable[str]) -> set[str]:
+        """Renew the leases of the hosts, and return those that the worker has lost. Call it three times in `ttl`, also for no
+        hosts: it is the worker's sign of life, and tells it the `state` of the crawl."""
+        by_shard = self._by_shard(hosts)
+        told = self._connection.beat(_BEAT, self.address.prefix, self.worker, _ms(self.ttl))
+        calls = [
+            self._connection.beat(_RENEW, key, self.worker, _ms(self.ttl), *map(name_as_key, group))
+            for key, group in by_shard.items()
+        ]
+        names = {name_as_key(host): host for group in by_shard.values() for host in group}
+        lost = {names[name] for answer in await _all(calls) for name in answer}
+        self._hear(await told)
+        return lost
+
+    async def release(self, hosts: str | Iterable[str], wait: float = 0.0) -> None:
+        """Let another worker have the hosts in so many seconds, if something waits for them. Requests that are out wait again."""
+        await _all(self._releases([hosts] if isinstance(hosts, str) else hosts, wait))
+
+    def _releases(self, hosts: Iterable[str], wait: float = 0.0) -> list[asyncio.Future[Any]]:
+        calls = []
+        for key, group in self._by_shard(hosts).items():
+            arguments = [argument for host in group for argument in (name_as_key(host), _ms(wait))]
+            calls.append(self._connection.call(_RELEASE, key, self.worker, *arguments))
+        return calls
+
+    def _by_shard(self, hosts: Iterable[str]) -> dict[str, list[str]]:
+        by_shard: dict[str, list[str]] = {}
+        for host in hosts:
+            by_shard.setdefault(self._shard_key(host), []).append(host)
+        return by_shard
+
+    def _hear(self, told: Sequence[Any] | None) -> int:
+        """Take over the state of the crawl, and return the number of workers that are alive. StateLostError if the crawl is gone,
+        or the server evicts keys."""
+        if told is None:
+            if self._began is not None and self.state != "ended":
+                raise StateLostError("the crawl is gone")
+            self.state = "ended"
+            return 1
+        state, run, began, alive, *policy = told
+        if self._began is not None and run > self.run:
+            self.is_outdated = True
+            self.state = "ended"
+            return 1
+        if self._began not in (None, began):
+            raise StateLostError("another crawl of this name has taken its place")
+        if policy and policy[0] != KEEPS.encode():
+            raise StateLostError(
+                f"its maxmemory-policy is `{printable(policy[0])}`: set `maxmemory-policy {KEEPS}`"
+            )
+        self.state = state.decode()
+        return max(1, int(alive))
+
+    async def close(self, hosts: Iterable[str] = ()) -> None:
+        """Leave the crawl: release these hosts, and give no more signs of life."""
+        await _all([*self._releases(hosts), self._crawl(_LEAVE, self.worker)])
+
+    async def bury(self, worker: str) -> None:
+        """Another worker is dead, and its process sends nothing any more: what it had goes to others at once, and what it had in
+        flight counts as started now."""
+        keys = map(self._key, range(self.shards))
+        await _all(
+            [
+                *(
+                    self._connection.call(_LEAVE_PACE, pace_shard(shard), owner_of(worker))
+                    for shard in range(SHARDS)
+                ),
+                *(self._connection.call(_BURY, key, worker) for key in keys),
+                self._crawl(_LEAVE, worker),
+            ]
+        )
+
+    # All shards
+
+    async def look(self) -> list[Shard]:
+        """Look at the crawl, and at each shard."""
+        keys = map(self._key, range(self.shards))
+        told, *answers = await _all(
+            [self._crawl(_ASK, _ms(self.ttl)), *(self._connection.call(_LOOK, key) for key in keys)]
+        )
+        alive = self._hear(told)
+        shards = [Shard.of(answer) for answer in answers]
+        try:
+            self._check(shards)
+        except StateLostError:
+            self._hear(await self._crawl(_ASK, _ms(self.ttl)))
+            if not self.is_outdated:  # else their run is being deleted
+                raise
+        self.total = sum(shard.put for shard in shards)
+        self.left = sum(shard.left for shard in shards)
+        self.aside = sum(shard.aside for shard in shards)
+        self.unreadable = sum(shard.unreadable for shard in shards)
+        hosts = sum(shard.hosts - shard.hosts_aside for shard in shards)
+        self.share = -(-hosts // alive)
+        return shards
+
+    async def is_finished(self) -> bool:
+        """True where nothing is waited for and nothing is out, of any worker.
+
+        Shards are looked at one after the other. Where none had anything twice, and nothing was put in between, none had
+        anything at the moment between the two looks; and who has nothing out has nothing to put."""
+        first = await self.look()
+        if self.left > self.aside:
+            return False
+        second = await self.look()
+        return self.left == self.aside and [shard.put for shard in first] == [
+            shard.put for shard in second
+        ]
+
+    async def status(self) -> dict[str, Any]:
+        """Figures of the crawl as a whole, as JSON can hold them. StateError where there is no such crawl."""
+        answer = await self._crawl(_LOOK_CRAWL)
+        if answer is None:
+            raise StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
+        _, number, state, run, _, age, put, finished, *workers = answer
+        self.shards, self.state, self.run = int(number), state.decode(), int(run)
+        shards = await self.look()
+        if self.state == "running" and self.total and await self.is_finished():
+            self.state = "finished"
+        names = ("left", "out", "aside", "put", "done", "filtered", "seen", "unreadable")
+        total = {name: sum(getattr(shard, name) for shard in shards) for name in names}
+        wait = min(shard.wait for shard in shards)
+        is_noted = self.state == "finished" and int(put) == self.total
+        return {
+            "crawl": self.address.crawl,
+            "run": self.run,
+            "state": self.state,
+            "seconds": age / 1000,
+            "finished_seconds": finished / 1000 if is_noted else None,
+            "hosts": sum(shard.hosts for shard in shards),
+            "leased": sum(shard.leased for shard in shards),
+            "waiting": total["left"] - total["out"] - total["aside"],
+            "set_aside": total["aside"],
+            **{
+                name: total[name]
+                for name in ("out", "done", "put", "filtered", "seen", "unreadable")
+            },
+            "done_per_second": 1000 * total["done"] / max(1, age),
+            "next_due": None if wait == float("inf") else wait,
+            "workers": {printable(name): ms / 1000 for name, ms in sorted(workers)},
+        }
+
+    async def hosts(self, most: int) -> list[HostStatus]:
+        """The hosts with the most requests that wait or are out, at most so many."""
+        keys = map(self._key, range(self.shards))
+        statuses = [
+            HostStatus(printable(host), printable(owner), ms / 1000, waiting, out, bool(is_aside))
+            for answer in await _all([self._connection.call(_HOSTS, key, most) for key in keys])
+            for host, owner, ms, waiting, out, is_aside in answer
+        ]
+        statuses.sort(key=lambda host: (-host.out - host.waiting, host.host))
+        return statuses[:most]
+
+    async def set_state(self, state: str) -> None:
+        """`state`: of STATES. Workers are told with their next sign of life. StateError where there is no such crawl."""
+        assert state in STATES
+        if await self._crawl(_SET, state) is None:
+            raise StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
+        self.state = state
+
+    async def delete(self) -> None:
+        """All of the crawl. StateError where workers give signs of life: they would begin it again."""
+        alive = [
+            name for name, seconds in (await self.status())["workers"].items() if seconds < self.ttl
+        ]
+        if alive:
+            raise StateError(
+                f"{self.address}: {', '.join(alive)} work at crawl `{self.address.crawl}`: end it first"
+            )
+        _, _, _, run, swept, *_ = await self._crawl(_LOOK_CRAWL)
+        for each in range(int(swept) + 1, int(run) + 1):
+            await self._delete_run(each)
+        await self._crawl(_DELETE_CRAWL)
+
+    async def _delete_run(self, run: int) -> None:
+        pending = {self.address.shard_key(shard, run) for shard in range(self.shards)}
+        while pending:
+            keys = sorted(pending)
+            for key, answer in zip(
+                keys,
+                await _all([self._connection.call(_DELETE, key, 1000) for key in keys]),
+                strict=True,
+            ):
+                if answer:
+                    pending.discard(key)
+
+
+def _ms(seconds: float) -> int:
+    return max(0, round(seconds * 1000))
+
+
+def _put_arguments(row: Row) -> tuple[bytes, bytes, bytes, int, bytes]:
+    digest = (
+        b"" if row.fingerprint is None else blake2b(row.fingerprint, digest_size=DIGEST).digest()
+    )
+    score = -min(max(row.priority, PRIORITIES[0]), PRIORITIES[-1])
+    return name_as_key(row.host), digest, row.key, score, row.body
+
+
+def _parts(rows: Sequence[Row]) -> Iterable[list[Row]]:
+    """The rows, in parts that are not too much for one script."""
+    part: list[Row] = []
+    size = 0
+    for row in rows:
+        if part and (len(part) >= MOST_ROWS or size + len(row.body) > MOST_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(row)
+        size += len(row.body)
+    if part:
+        yield part
+
+
+def _lost(known: Sequence[int], shards: Sequence[Shard]) -> int:
+    """Return how many requests the shards lack of those that were known."""
+    return sum(max(0, number - shard.put) for number, shard in zip(known, shards, strict=False))
+
+
+def _shares(ready: Sequence[tuple[int, int]], hosts: int) -> list[tuple[int, int]]:
+    """Tells how many hosts to lease of each shard: as even as they are there."""
+    shares = dict.fromkeys((shard for shard, _ in ready), 0)
+    while hosts and any(shares[shard] < number for shard, number in ready):
+        for shard, number in ready:
+            if hosts and shares[shard] < number:
+                shares[shard] += 1
+                hosts -= 1
+    return [(shard, number) for shard, number in shares.items() if number]
+
+
+def _lease(answer: Sequence[Any]) -> Lease:
+    name, waiting, *entries = answer
+    requests = [
+        Entry(entries[i], -int(entries[i + 1]), *entries[i + 2 : i + 4])
+        for i in range(0, len(entries), 4)
+    ]
+    return Lease(name.decode(), requests, waiting)
+
+
+async def _all(calls: Sequence[Awaitable[Any]]) -> list[Any]:
+    """The answers, when all are there; or the first failure, then too."""
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    return answers

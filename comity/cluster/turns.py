@@ -1,0 +1,347 @@
+"""The pace of hosts over all workers of all crawls on a server: what `RateLedger` is for the processes of one machine.
+
+Nobody waits here for the server. `acquire` asks, and says so; when the answer has come, `on_answer` is called, and `acquire`
+gives it. A host has as many starts as its limits allow, whoever has leased it, and however late messages come:
+
+- who is granted a start gives its sign of life in the same step, so no grant is taken for one of a dead worker;
+- a grant whose answer took long, or that nobody took for long, is given back: by then others may think that this worker is dead;
+- a start is settled at the moment when the server is told that headers came, which is later than they came;
+- what could not be told is told again, until it is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import time
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from comity.bounded import Bounded
+from comity.cluster.address import SHARDS, name_as_key, pace_key, pace_shard
+from comity.cluster.connection import Connection, StateError
+from comity.cluster.scripts import Script, script
+from comity.gate.pace.ledger import ASK_AGAIN, ASK_THROUGH, FAILING, PENALTY, Grant, Limit
+from comity.policies.answers.rates import MAX_SECONDS
+from comity.policies.syntax.urls import host_name
+from comity.policies.syntax.windows import Window
+
+logger = logging.getLogger(__name__)
+
+REMEMBERED = 10_000  # limits, and hosts, of which something is remembered here; what is forgotten is asked for again
+THROUGH = " (in flight)"  # at the end of the name of a limit of what is in flight
+
+_TURN, _SETTLE, _END = (script("pace", name) for name in ("turn", "settle", "end"))
+_BEAT, _HOLD, _LEAVE = (script("pace", name) for name in ("beat", "hold", "leave"))
+_LOOK, _PENALIZE = script("pace", "look"), script("pace", "penalize")
+
+
+@dataclass(slots=True, eq=False)
+class _Inquiry:
+    """A turn that was asked for, under some limits, and what became of it."""
+
+    number: int
+    sent: float  # monotonic
+    is_granted: bool = False
+    due: float = math.inf  # monotonic; when to ask again
+    limit: Limit | None = None  # that says so
+    timer: asyncio.TimerHandle | None = None  # until it is given back
+
+
+class RedisTurns:
+    """A Ledger for workers on any machines: the grants of one of them. Times are seconds since the epoch by its own clock, which
+    nobody else relies on."""
+
+    is_remote = True
+
+    def __init__(self, connection: Connection, *, owner: str = "", owner_ttl: float = 10.0) -> None:
+        """`owner`: a name of letters and digits, of which there is no other; "": any. `owner_ttl`: seconds without a sign of life
+        after which a process is dead."""
+        self.on_answer: Callable[[Sequence[Limit]], object] = lambda limits: (
+            None
+        )  # `acquire` has an answer for these limits
+        self.rests: Callable[[str, float], object] = lambda host, until: (
+            None
+        )  # a penalty lasts longer than `back_off` said
+        connection.begin_with(_LOOK, [pace_shard(shard) for shard in range(SHARDS)])
+        self._connection = connection
+        self.ttl = owner_ttl
+        self._owner = owner or secrets.token_hex(5)
+        self._grants = 0
+        self._inquiries: dict[tuple[Limit, ...], _Inquiry] = {}
+        self._refused: Bounded[tuple[Limit, ...], _Inquiry] = Bounded(REMEMBERED)
+        self._flights: dict[
+            int, Sequence[Limit]
+        ] = {}  # grant -> those under which its start is not settled
+        self._flying: dict[
+            str, set[int]
+        ] = {}  # key of a limit -> grants, and turns that are asked for
+        self._shards: set[str] = set()  # where this process was ever heard of
+        self._encoded: Bounded[Limit, tuple[list[Any], list[Any]]] = Bounded(REMEMBERED)
+        self._penalties: Bounded[str, float] = Bounded(REMEMBERED)  # host -> until
+        self._beaten = monotonic()
+        self._is_closed = False
+
+    @property
+    def is_used(self) -> bool:
+        """True where there are grants that count as long as this process gives signs of life."""
+        return bool(self._flights)
+
+    def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
+        """A grant to start a request now, under all the limits, each with a name of its own, all of one host; or when to ask
+        again: at infinity where `on_answer` will say so."""
+        key = tuple(limits)
+        inquiry = self._inquiries.get(key)
+        moment = monotonic()
+        if inquiry is not None:
+            if not inquiry.is_granted:
+                return Grant(None, math.inf)
+            self._forget(key, inquiry)
+            if moment < inquiry.sent + self.ttl / 2:
+                return Grant(inquiry.number, now)
+            self.end(inquiry.number)  # this process stood still
+        elif (refused := self._refused.get(key)) is not None:
+            if moment < refused.due:
+                return Grant(None, now + refused.due - moment, refused.limit)
+            del self._refused[key]
+        if (
+            self._flights and moment >= self._beaten + self.ttl / 2
+        ):  # others may have thought that this process is dead
+            self.beat(now)
+        self._ask(key)
+        return Grant(None, math.inf)
+
+    def settle(self, grant: int, moment: float) -> None:
+        """Count the start from when the server hears of this, as the headers came or the request failed. `moment`: not needed,
+        as it is not the server's."""
+        limits = self._flights.pop(grant, ())
+        if through := [limit for limit in limits if limit.through]:
+            self._flights[grant] = through
+        if settled := [limit for limit in limits if not limit.through]:
+            self._tell(_SETTLE, grant, settled)
+
+    def end(self, grant: int) -> None:
+        """Forget what is not settled of a request that has left the downloader: it never went out, or it is through."""
+        if limits := self._flights.pop(grant, None):
+            self._tell(_END, grant, limits)
+
+    def back_off(self, host: str, retry_after: float | None, now: float) -> float:
+        """The host is not asked before the moment that is returned, or one later, as the server has it: see
+        `RateLedger.back_off`. `rests` is called where it is later."""
+        wait = (
+            None
+            if retry_after is None or math.isnan(retry_after)
+            else min(max(retry_after, 0.0), float(MAX_SECONDS))
+        )
+        until = max(self._penalties.get(host, 0.0), now + (PENALTY if wait is None else wait))
+        self._penalties[host] = until
+        self._send(
+            _PENALIZE,
+            host,
+            -1 if wait is None else _us(wait),
+            callback=partial(self._penalized, host, now, monotonic()),
+        )
+        return until
+
+    def _penalized(self, host: str, now: float, sent: float, answer: Any) -> None:
+        until = now + monotonic() - sent + answer / 1e6
+        if until > self._penalties.get(host, 0.0):
+            self._penalties[host] = until
+            self.rests(host, until)
+
+    def penalty(self, host: str, now: float) -> float:
+        """The moment before which the host is not asked, as far as this process knows; 0.0 where there is none."""
+        until = self._penalties.get(host, 0.0)
+        return until if until > now else 0.0
+
+    def beat(self, now: float) -> None:
+        """Give a sign of life, so that the grants of this process count on. Twice in `owner_ttl` at least."""
+        self._beaten = monotonic()
+        by_shard: dict[str, list[tuple[int, Limit]]] = {}
+        for grant, limits in self._flights.items():
+            by_shard.setdefault(pace_key(host_of(limits)), []).extend(
+                (grant, limit) for limit in limits if limit.windows
+            )
+        for key, rows in by_shard.items():
+            self._connection.beat(_BEAT, key, self._owner)
+            arguments = [
+                argument for grant, limit in rows for argument in (grant, *self._row(limit))
+            ]
+            holding = self._connection.call(_HOLD, key, self._owner, _us(self.ttl), *arguments)
+            holding.add_done_callback(partial(self._end_late, rows))
+
+    def _end_late(self, rows: Sequence[tuple[int, Limit]], answer: asyncio.Future[Any]) -> None:
+        """End what came to its end while the server was told that it is in flight."""
+        for grant, limit in rows:
+            if limit not in self._flights.get(grant, ()) and not self._is_closed:
+                self._tell(_END, grant, [limit])
+
+    def close(self, now: float | None = None) -> None:
+        """Give everything back. What is still in flight counts as settled when the server hears of it: close the connection
+        after this."""
+        for key, inquiry in list(self._inquiries.items()):
+            self._forget(key, inquiry)
+            if inquiry.is_granted:
+                self.end(inquiry.number)
+            else:
+                self._tell(_END, inquiry.number, key)
+        for grant in list(self._flights):
+            self.settle(grant, 0.0)
+            self.end(grant)
+        for shard in self._shards:
+            self._connection.call(_LEAVE, shard, self._owner)
+        self._is_closed = True
+
+    # Asking
+
+    def _ask(self, limits: tuple[Limit, ...]) -> None:
+        number = self._grants = self._grants + 1
+        inquiry = self._inquiries[limits] = _Inquiry(number, monotonic())
+        host = host_of(limits)
+        arguments: list[Any] = []
+        for limit in limits:
+            row, windows = self._encode(limit)
+            flying = self._flying.setdefault(limit.key, set())
+            arguments += [
+                *row,
+                _us(ASK_THROUGH if limit.through else ASK_AGAIN[0]),
+                f":{':'.join(map(str, flying))}:",
+                *windows,
+            ]
+            flying.add(number)
+        shard = pace_key(host)
+        self._shards.add(shard)
+        answer = self._connection.call(
+            _TURN, shard, self._owner, number, _us(self.ttl), name_as_key(host), *arguments
+        )
+        answer.add_done_callback(partial(self._heard, limits, inquiry))
+
+    def _heard(
+        self, limits: tuple[Limit, ...], inquiry: _Inquiry, answer: asyncio.Future[Any]
+    ) -> None:
+        if self._inquiries.get(limits) is not inquiry:  # it was closed meanwhile
+            return
+        moment = monotonic()
+        error = None if answer.cancelled() else answer.exception()
+        if answer.cancelled() or error is not None:
+            if error is not None and not isinstance(error, StateError):
+                logger.error("a turn failed", exc_info=error)
+            self._forget(limits, inquiry)
+            self._tell(_END, inquiry.number, limits)  # it may have been granted
+            inquiry.due = moment + FAILING
+            self._refused[limits] = inquiry
+        elif answer.result()[0]:
+            self._flights[inquiry.number] = limits
+            spent = moment - inquiry.sent
+            if spent >= self.ttl / 2:
+                self._forget(limits, inquiry)
+                self.end(inquiry.number)
+                self._ask(limits)
+                return
+            inquiry.is_granted = True
+            give_back = partial(self._give_back, limits, inquiry)
+            inquiry.timer = asyncio.get_running_loop().call_later(self.ttl / 2 - spent, give_back)
+        else:
+            self._forget(limits, inquiry)
+            self._flown(inquiry.number, limits)
+            _, wait, position = answer.result()
+            inquiry.due = moment + max(wait / 1e6, 0.001)
+            inquiry.limit = limits[position - 1] if position else None
+            self._refused[limits] = inquiry
+        self.on_answer(limits)
+
+    def _give_back(self, limits: tuple[Limit, ...], inquiry: _Inquiry) -> None:
+        """Nobody took it."""
+        if self._inquiries.get(limits) is inquiry:
+            self._forget(limits, inquiry)
+            self.end(inquiry.number)
+
+    def _forget(self, limits: tuple[Limit, ...], inquiry: _Inquiry) -> None:
+        del self._inquiries[limits]
+        if inquiry.timer is not None:
+            inquiry.timer.cancel()
+            inquiry.timer = None
+
+    # Telling
+
+    def _tell(self, script: Script, grant: int, limits: Sequence[Limit]) -> None:
+        self._flown(grant, limits)
+        rows = [part for limit in limits if limit.windows for part in self._row(limit)]
+        if rows:
+            self._send(script, host_of(limits), self._owner, grant, *rows, is_of_owner=True)
+
+    def _send(
+        self,
+        script: Script,
+        host: str,
+        *arguments: Any,
+        is_of_owner: bool = False,
+        callback: Callable[[Any], object] | None = None,
+    ) -> None:
+        """Call it again until the server has heard of it."""
+        first = () if is_of_owner else (name_as_key(host),)
+        answer = self._connection.call(script, pace_key(host), *first, *arguments)
+        again = partial(
+            self._send, script, host, *arguments, is_of_owner=is_of_owner, callback=callback
+        )
+        answer.add_done_callback(partial(self._sent, again, callback))
+
+    def _sent(
+        self,
+        again: Callable[[], object],
+        callback: Callable[[Any], object] | None,
+        answer: asyncio.Future[Any],
+    ) -> None:
+        if answer.cancelled() or isinstance(answer.exception(), StateError):
+            if not self._is_closed:
+                asyncio.get_running_loop().call_later(FAILING, again)
+        elif callback is not None and answer.exception() is None:
+            callback(answer.result())
+
+    def _flown(self, grant: int, limits: Iterable[Limit]) -> None:
+        """It is not in flight any more under these limits."""
+        for limit in limits:
+            flying = self._flying.get(limit.key)
+            if flying is not None:
+                flying.discard(grant)
+                if not flying:
+                    del self._flying[limit.key]
+
+    def _row(self, limit: Limit) -> list[Any]:
+        return self._encode(limit)[0]
+
+    def _encode(self, limit: Limit) -> tuple[list[Any], list[Any]]:
+        """Name and keep; and the windows, as the scripts take them."""
+        encoded = self._encoded.get(limit)
+        if encoded is None:
+            windows = [part for window in limit.windows for part in _window(window)]
+            encoded = self._encoded[limit] = (
+                [limit.key, _us(limit.keep)],
+                [len(limit.windows), *windows],
+            )
+        return encoded
+
+
+def host_of(limits: Sequence[Limit]) -> str:
+    """The host that the limits are of: each is named as a host, or as a scope, which begins with an origin."""
+    name = limits[0].name.removesuffix(THROUGH)
+    return host_name(name.partition(" ")[0]) if "://" in name else name
+
+
+def _us(seconds: float) -> int:
+    return math.ceil(seconds * 1e6)
+
+
+def _window(window: Window) -> tuple[int, int, int, int]:
+    part = window.part()
+    if part.start is None or part.end is None:
+        return part.requests, _us(part.seconds), -1, -1
+    return part.requests, _us(part.seconds), _day_us(part.start), _day_us(part.end)
+
+
+def _day_us(moment: time) -> int:
+    return (moment.hour * 3600 + moment.minute * 60 + moment.second) * 1_000_000

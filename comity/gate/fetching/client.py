@@ -1,0 +1,229 @@
+"""Requests for policy files: what they carry, and those to one origin over one connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import NamedTuple, Self
+from urllib.parse import urlsplit
+
+from comity.gate.fetching.connection import Headers, HttpAnswer, TransferError, UnansweredError
+from comity.gate.fetching.network import Channel, Destination, Network
+from comity.gate.fetching.options import ClientOptions
+from comity.gate.fetching.reach import Reach
+from comity.policies.syntax.content_coding import decoded
+from comity.policies.syntax.lines import MAX_BYTES
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import DEFAULT_PORTS, target_of
+
+ACCEPT = "text/plain,*/*;q=0.8"
+
+Count = Callable[[str, int, str], None]  # what, how many, and of which origin
+
+
+class Hop(NamedTuple):
+    """The outcome of one request."""
+
+    status: int
+    headers: Headers
+    body: bytes  # content decoded, at most MAX_BYTES octets
+    oversized: bool  # there was more
+    reach: Reach  # of the server
+
+
+class Client:
+    """Asks servers by itself: no middleware, signal handler, download handler, cookie or cache takes part."""
+
+    def __init__(
+        self,
+        options: ClientOptions,
+        network: Callable[[ClientOptions], Network] = Network,
+        *,
+        patience: float = 3.0,
+    ) -> None:
+        """`patience`: seconds for the answer to a request that went out together with others, of which some servers read only the
+        first."""
+        self.network = network(options)
+        self.patience = patience
+        self.fields = f"User-Agent: {options.user_agent}\r\nAccept: {ACCEPT}\r\nAccept-Encoding: identity\r\n".encode()
+
+    def server(self, origin: str, referrer_reach: Reach | None, count: Count) -> Server:
+        """`referrer_reach`: that of the site that leads to the origin, None for what the operator asks for. `count`: is called
+        with "requests", "connections" and "bytes" (received octets), how many, and the origin."""
+        return Server(self, origin, referrer_reach, count)
+
+
+class _Sent(NamedTuple):
+    """A request that went out."""
+
+    channel: Channel
+    answer: asyncio.Future[HttpAnswer | TransferError]
+
+
+class Server:
+    """The requests to one origin, from one who leads there: one after the other, over one connection where the server keeps it.
+
+    Those that are announced go out together, once the server has shown that it keeps the connection open. To be used by one
+    task, as a context manager."""
+
+    def __init__(
+        self, client: Client, origin: str, referrer_reach: Reach | None, count: Count
+    ) -> None:
+        parts = urlsplit(origin)
+        self.origin = origin
+        self.referrer_reach = referrer_reach
+        self._host = origin.partition("://")[2]  # with its port, where that is not the scheme's own
+        self._client = client
+        self._count = count
+        self._destination = Destination(
+            parts.scheme, parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
+        )
+        self._channel: Channel | None = None
+        self._announced: dict[str, Mapping[str, str]] = {}  # URL -> its own header fields
+        self._underway: dict[str, _Sent] = {}  # by URL: announced ones that went out
+        self._is_together = False  # the requests that are under way went out together
+        self._is_one_by_one = False  # each request over a connection of its own
+        self._counts: dict[str, int] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._hang_up()
+        for name, number in self._counts.items():
+            self._count(name, number, self.origin)
+
+    def announce(self, url: str, fields: Mapping[str, str]) -> None:
+        """`get` will be called with these."""
+        self._announced[url] = fields
+
+    async def get(self, url: str, fields: Mapping[str, str]) -> Hop:
+        """`fields`: header fields beside those of every request. TransferError where there is no clean answer, BarredError where
+        nobody may lead to the server from `referrer_reach`.
+
+        A connection that the server ends instead of answering is no failure of a server that may only have grown tired of it:
+        the request is made once more, on a new one. What is cancelled here ends the connection."""
+        try:
+            sent = self._underway.pop(url, None)
+            is_fresh = sent is None and not (self._channel and self._channel.connection.is_reusable)
+            sent = sent or await self._send(url, fields)
+            answer = await self._answer(sent)
+            if not is_fresh and (isinstance(answer, UnansweredError) or _is_of_connection(answer)):
+                self._hang_up()
+                self._is_one_by_one = True
+                sent = await self._send(url, fields)
+                answer = await self._answer(sent)
+        except BaseException:
+            self._hang_up()
+            self._is_one_by_one = True
+            raise
+        if isinstance(answer, TransferError):
+            self._hang_up()
+            raise answer
+        return _hop(answer, sent.channel)
+
+    async def _answer(self, sent: _Sent) -> HttpAnswer | TransferError:
+        if self._is_together and not sent.answer.done():
+            await asyncio.wait([sent.answer], timeout=self._client.patience)
+            if not sent.answer.done():
+                return UnansweredError("requests that go out together are not answered")
+        return await sent.answer
+
+    async def _send(self, url: str, fields: Mapping[str, str]) -> _Sent:
+        self._announced.pop(url, None)
+        if self._underway:
+            await asyncio.wait(
+                [sent.answer for sent in self._underway.values()], timeout=self._client.patience
+            )
+        if self._channel is None or not self._channel.connection.is_reusable or self._is_one_by_one:
+            self._hang_up()
+            self._add("connections", 1)
+            self._channel = await self._client.network.connect(
+                self._destination, self.referrer_reach
+            )
+            together = {}
+        else:
+            together = {} if self._channel.proxy else self._announced
+        requests = {url: self._request(url, fields)}
+        for other in together:
+            with suppress(TransferError):  # which is its own
+                requests[other] = self._request(other, together[other])
+        together.clear()
+        self._is_together = len(requests) > 1
+        self._add("requests", len(requests))
+        for sent_url, answer in zip(
+            requests, self._channel.connection.ask(list(requests.values())), strict=True
+        ):
+            self._underway[sent_url] = _Sent(self._channel, answer)
+        return self._underway.pop(url)
+
+    def _request(self, url: str, fields: Mapping[str, str]) -> bytes:
+        """The octets of a GET request (RFC 9112 section-3)."""
+        target = target_of(url)
+        proxy = self._channel.proxy if self._channel else None
+        if proxy and proxy.authorization:
+            fields = {**fields, "Proxy-Authorization": proxy.authorization}
+        try:
+            first = f"GET {self.origin if proxy else ''}{target} HTTP/1.1\r\nHost: {self._host}\r\n".encode(
+                "ascii"
+            )
+            last = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode(
+                "latin-1"
+            )
+        except UnicodeError:
+            first = last = b""
+        if (
+            " " in target
+            or not target.isprintable()
+            or len((first + last).splitlines()) != 2 + len(fields)
+        ):
+            raise TransferError(f"`{printable(url.encode(errors='replace'))}` cannot be asked for")
+        return b"%s%s%s\r\n" % (first, self._client.fields, last)
+
+    def _hang_up(self) -> None:
+        if self._channel is not None:
+            self._add("bytes", self._channel.connection.octets)
+            self._channel.connection.close()
+        self._channel = None
+        self._underway = {
+            url: sent
+            for url, sent in self._underway.items()
+            if sent.answer.done() and not sent.answer.cancelled()
+        }
+
+    def _add(self, name: str, number: int) -> None:
+        self._counts[name] = self._counts.get(name, 0) + number
+
+
+def _hop(answer: HttpAnswer, channel: Channel) -> Hop:
+    if channel.proxy is not None and (error := _proxy_error(answer)):
+        raise TransferError(error)
+    body, oversized = answer.body, answer.is_cut
+    codings = [
+        value.strip().lower()
+        for name, value in answer.headers
+        if name.lower() == b"content-encoding"
+    ]
+    if answer.status // 100 == 2 and body:
+        try:
+            body, oversized = decoded(body, b",".join(codings), is_cut=answer.is_cut)
+        except ValueError as error:
+            raise TransferError(str(error)) from None
+    return Hop(answer.status, answer.headers, body[:MAX_BYTES], oversized, channel.reach)
+
+
+def _is_of_connection(answer: HttpAnswer | TransferError) -> bool:
+    """RFC 9110 section-15.5.9: some servers say so when nothing was asked for too long."""
+    return isinstance(answer, HttpAnswer) and answer.status == 408
+
+
+def _proxy_error(answer: HttpAnswer) -> str:
+    """The error of an answer that is not the server's but of the proxy, as far as it says so; "": it may be the server's."""
+    names = {name.lower(): value.lower() for name, value in answer.headers}
+    has_failed = b"x-squid-error" in names or b"error=" in names.get(
+        b"proxy-status", b""
+    )  # RFC 9209 section-2.1.1
+    if answer.status == 407 or has_failed:
+        return f"the proxy answered with HTTP status {answer.status}"
+    return ""

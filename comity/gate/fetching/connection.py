@@ -1,0 +1,259 @@
+"""HTTP/1.1 over one connection (RFC 9112): requests go out in order, and each gets its answer or the reason why it has none.
+
+httptools (llhttp, strict) takes the octets apart. Here stands what it leaves to its callers: to which request an answer
+belongs, limits, where a body ends that the end of the connection delimits, and framing that it lets pass though it can be read in
+two ways.
+
+Whatever is not clean is no answer. What else came in the same piece of octets is void too, and nothing more is read."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import httptools
+
+from comity.gate.fetching.causes import described
+from comity.policies.syntax.lines import MAX_BYTES
+from comity.policies.syntax.printable import printable
+
+MAX_HEAD = 64 * 1024  # octets of the status line and header fields of one answer
+MAX_INTERIM = 8  # answers 1xx before the one that counts
+MAX_ANSWER = (
+    8 * MAX_BYTES
+)  # octets of one answer as it is framed, with chunk sizes, chunk extensions and trailers
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+class TransferError(Exception):
+    """The failure of a request, in words."""
+
+
+class UnansweredError(TransferError):
+    """Not an octet of an answer that could be relied on: the request may be made again."""
+
+
+class HttpAnswer(NamedTuple):
+    """The answer to one request, its content as it was sent."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    is_cut: bool  # the body has more than MAX_BYTES octets: these and perhaps some more
+
+
+class _UncleanError(Exception):
+    """Raised through the parser."""
+
+
+class _CutError(Exception):
+    """Raised through the parser when enough of a body was read."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection to one server. Futures end with an HttpAnswer or a TransferError, never with an exception."""
+
+    def __init__(self) -> None:
+        self.octets = 0  # received
+        self.is_reusable = (
+            False  # the last answer was clean, and the server keeps the connection open
+        )
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._waiting: deque[asyncio.Future[HttpAnswer | TransferError]] = deque()
+        self._answers: list[HttpAnswer] = []  # that are complete in the octets at hand
+        self._is_pipelined = False
+        self._is_over = False
+        self._is_kept_open = False  # after the last answer, as that says
+        self._is_closed_cleanly = (
+            False  # the server has ended the connection, and nobody on the way
+        )
+        self._interim = 0
+        self._begin_answer()
+
+    def ask(self, requests: Sequence[bytes]) -> list[asyncio.Future[HttpAnswer | TransferError]]:
+        """Sends the requests at once. Nothing may be waiting for an answer."""
+        assert self._transport
+        assert not self._waiting
+        create_future = asyncio.get_running_loop().create_future
+        futures = [create_future() for _ in requests]
+        self._waiting.extend(futures)
+        self._is_pipelined = len(requests) > 1
+        self.is_reusable = False
+        if self._is_over or self._transport.is_closing():
+            self._give_up(UnansweredError("the server closed the connection"))
+        else:
+            self._transport.write(b"".join(requests))
+        return futures
+
+    def close(self) -> None:
+        """Ends the connection. What is under way gets no answer."""
+        self.is_reusable = False
+        self._is_over = True
+        for future in self._waiting:
+            future.cancel()
+        self._waiting.clear()
+        if self._transport is not None:
+            self._transport.abort()
+
+    # Of asyncio
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        if self._is_over:
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self.octets += len(data)
+        if not self._waiting:
+            self.close()  # octets that nobody has asked for
+            return
+        self._raw += len(data)
+        try:
+            self._parser.feed_data(data)
+            if self._raw > (MAX_HEAD if self._is_head else MAX_ANSWER):
+                raise _UncleanError(
+                    "a larger header section than is read"
+                    if self._is_head
+                    else "a larger answer than is read"
+                )
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade, _UncleanError) as error:
+            cause = (
+                error.__context__ if isinstance(error, httptools.HttpParserCallbackError) else error
+            )
+            if isinstance(cause, _CutError):
+                self._complete(is_cut=True)
+                self._deliver()
+            else:
+                self._answers.clear()
+            self._give_up(TransferError(f"not clean HTTP/1.1: {described(cause)}"))
+        else:
+            self._deliver()
+
+    def eof_received(self) -> None:
+        """RFC 9112 section-9.8: over TLS only a closure alert ends a body that has no length."""
+        ssl_object = self._transport.get_extra_info("ssl_object") if self._transport else None
+        self._is_closed_cleanly = ssl_object is None or _closure_alert(ssl_object)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_reusable = False
+        if not self._waiting:
+            return
+        if self._is_until_close and self._is_closed_cleanly and error is None:
+            self._complete()
+            self._deliver()
+        elif not self._raw:
+            self._give_up(
+                UnansweredError(
+                    described(error) or "the server closed the connection without an answer"
+                )
+            )
+        self._give_up(TransferError(described(error) or "the answer breaks off"))
+
+    # Of httptools
+
+    def on_message_begin(self) -> None:
+        if len(self._answers) == len(self._waiting):
+            raise _UncleanError("octets after the end of the answer")
+        self._begin_answer()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._is_head:
+            return  # a trailer; RFC 9110 section-6.5.1: it may not be merged into the header section
+        self._head += len(name) + len(value)
+        if self._head > MAX_HEAD:
+            raise _UncleanError("a larger header section than is read")
+        self._headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self._is_head = False
+        self._status = self._parser.get_status_code()
+        version = self._parser.get_http_version()
+        codings = [
+            value.strip().lower()
+            for name, value in self._headers
+            if name.lower() == b"transfer-encoding"
+        ]
+        if version not in ("1.0", "1.1"):
+            raise _UncleanError(f"the answer is of HTTP/{version}")
+        if self._status < 100 or self._status == 101:
+            raise _UncleanError(f"HTTP status {self._status}, which was not asked for")
+        if codings and (version == "1.0" or codings != [b"chunked"]):  # section-6.1
+            raise _UncleanError(
+                f"Transfer-Encoding {printable(b', '.join(codings))} in an answer of HTTP/{version}"
+            )
+        has_length = any(name.lower() == b"content-length" for name, _ in self._headers)
+        self._is_until_close = not (
+            codings or has_length or self._status < 200 or self._status in (204, 304)
+        )  # section-6.3
+
+    def on_body(self, data: bytes) -> None:
+        self._body += data
+        if len(self._body) > MAX_BYTES:
+            raise _CutError
+
+    def on_message_complete(self) -> None:
+        if self._status >= 200:
+            self._is_kept_open = (
+                self._parser.should_keep_alive()
+            )  # it says so until the end of the message
+            self._complete()
+            return
+        self._interim += 1
+        if self._interim > MAX_INTERIM:
+            raise _UncleanError("too many answers 1xx")
+        self._begin_answer()
+
+    # The answer at hand
+
+    def _begin_answer(self) -> None:
+        self._is_head = True
+        self._head = 0  # octets of its header fields
+        self._raw = 0  # octets received of it, at least
+        self._status = 0
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._body = bytearray()
+        self._is_until_close = False
+
+    def _complete(self, *, is_cut: bool = False) -> None:
+        self._answers.append(
+            HttpAnswer(self._status, tuple(self._headers), bytes(self._body), is_cut)
+        )
+        self._interim = 0
+        self._begin_answer()
+
+    def _deliver(self) -> None:
+        """Hands over the answers that are complete."""
+        if not self._answers:
+            return
+        for answer in self._answers:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(answer)
+        self._answers.clear()
+        if not self._is_kept_open:
+            self._give_up(UnansweredError("the server closed the connection"))
+        self.is_reusable = not (self._waiting or self._is_over)
+
+    def _give_up(self, error: TransferError) -> None:
+        """Nothing more is read. Where several requests were under way, nobody knows which of them is to blame."""
+        if self._is_pipelined and not isinstance(error, UnansweredError):
+            error = UnansweredError(str(error))
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(error)
+        self.close()
+
+
+def _closure_alert(ssl_object: ssl.SSLObject) -> bool:
+    """True where the peer has said that it sends no more (RFC 8446 section-6.1)."""
+    try:
+        return not ssl_object.read(1)
+    except ssl.SSLError:
+        return False

@@ -1,0 +1,303 @@
+"""Connections: names, the addresses that may be reached, proxies and TLS.
+
+Addresses are judged when a connection is made, for each one anew: a name is resolved once for it, those of its addresses that
+may not be reached are left out, one of the others is connected to, and the socket says which."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import NamedTuple, TypeVar
+
+import aiohappyeyeballs
+import httptools
+from aiohappyeyeballs import AddrInfoType
+
+from comity.gate.fetching.causes import PROXY, described, failure_of, no_host
+from comity.gate.fetching.connection import MAX_HEAD, Connection, TransferError
+from comity.gate.fetching.options import ClientOptions
+from comity.gate.fetching.proxies import Proxy
+from comity.gate.fetching.reach import IPAddress, Reach, literal, reach_of
+from comity.policies.syntax.printable import printable
+
+SECOND_TRY = (
+    0.25  # seconds after which the next address is tried beside the first; RFC 8305 section-5
+)
+
+
+P = TypeVar("P", bound=asyncio.Protocol)
+
+
+class BarredError(TransferError):
+    """A site led to where it may not lead: no connection was made."""
+
+
+class CertificateError(TransferError):
+    """The certificate of the server cannot be verified: the connection was ended."""
+
+
+class Destination(NamedTuple):
+    scheme: str  # "http" or "https"
+    host: str  # a name, or an address without brackets
+    port: int
+
+
+class Channel(NamedTuple):
+    """A connection, and where it leads."""
+
+    connection: Connection
+    reach: Reach  # of the server; public where only a proxy knows
+    proxy: (
+        Proxy | None
+    )  # that the requests go to: it takes absolute URLs. None also where it only tunnels
+
+
+class Network:
+    """The way to servers. `resolve` and `reach` say where names and addresses are."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self._options = options
+
+    @functools.cached_property
+    def _context(self) -> ssl.SSLContext:
+        return self._options.tls.context()  # reads the certificates of the machine
+
+    def reach(self, address: IPAddress) -> Reach:
+        return reach_of(address)
+
+    async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
+        """The addresses of a host. OSError where it has none.
+
+        Each name is looked up in a thread of its own: no slow one holds up another, nor the end of the program."""
+        address = literal(host)
+        if address is not None:  # as it was judged, but for a zone; nobody is asked
+            return list(
+                socket.getaddrinfo(
+                    host if "%" in host else str(address), port, type=socket.SOCK_STREAM
+                )
+            )
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[list[AddrInfoType] | OSError] = loop.create_future()
+
+        def settle(result: list[AddrInfoType] | OSError) -> None:
+            if not answer.done():
+                answer.set_result(result)
+
+        def look_up() -> None:
+            result: list[AddrInfoType] | OSError
+            try:
+                result = list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            except socket.gaierror as error:
+                result = OSError(no_host(host)) if error.errno == socket.EAI_NONAME else error
+            except (OSError, UnicodeError) as error:
+                result = error if isinstance(error, OSError) else OSError(str(error))
+            with suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(settle, result)
+
+        threading.Thread(target=look_up, name="comity-names", daemon=True).start()
+        result = await answer
+        if isinstance(result, OSError):
+            raise result
+        return result
+
+    def check(self, host: str, referrer_reach: Reach | None) -> None:
+        """Judges an address that is written in a URL. BarredError where nobody may lead there from `referrer_reach`."""
+        address = literal(host)
+        if (
+            referrer_reach is not None
+            and address is not None
+            and not referrer_reach.may_lead_to(self.reach(address))
+        ):
+            raise BarredError(
+                f"led to {printable(host.encode())}, which is a {self.reach(address).value} address"
+            )
+
+    async def connect(self, destination: Destination, referrer_reach: Reach | None) -> Channel:
+        """`referrer_reach`: that of the site that leads there, None for what the operator asks for. TransferError where there is
+        no connection, BarredError where there may be none."""
+        proxy = self._options.proxies.select(destination.scheme, destination.host)
+        connection, address = await self.open(
+            destination, referrer_reach, Connection, proxy=proxy, context=self._context
+        )
+        reach = Reach.PUBLIC if address is None else self.reach(address)
+        return Channel(connection, reach, proxy if destination.scheme == "http" else None)
+
+    async def open(
+        self,
+        destination: Destination,
+        referrer_reach: Reach | None,
+        protocol: Callable[[], P],
+        *,
+        proxy: Proxy | None,
+        context: ssl.SSLContext,
+        is_tunnel: bool = False,
+    ) -> tuple[P, IPAddress | None]:
+        """Connect to a server. Return the protocol of the connection, and the address of the server, None where only a proxy
+        knows it.
+
+        `referrer_reach`: of the site that leads there; None: the operator does. `context`: for https. `is_tunnel`: tunnel through
+        the proxy for http, too. TransferError: there is no connection. BarredError: there may be none. CertificateError: the
+        certificate cannot be verified."""
+        self.check(destination.host, referrer_reach)
+        try:
+            if proxy is not None:
+                opened = await self._through(
+                    proxy, destination, protocol, context, is_tunnel=is_tunnel
+                )
+                return opened, literal(destination.host)
+            return await self._direct(destination, referrer_reach, protocol, context)
+        except ssl.SSLCertVerificationError as error:
+            raise CertificateError(failure_of(error)) from None
+        except (OSError, UnicodeError) as error:
+            raise TransferError(failure_of(error)) from None
+
+    async def _direct(
+        self,
+        destination: Destination,
+        referrer_reach: Reach | None,
+        protocol: Callable[[], P],
+        context: ssl.SSLContext,
+    ) -> tuple[P, IPAddress]:
+        scheme, host, port = destination
+        infos = await self.resolve(host, port)
+        if referrer_reach is not None:
+            infos = self._reachable(host, infos, referrer_reach)
+        if not infos:
+            raise TransferError(f"{host} has no address")
+        sock = await self._socket(infos)
+        address = ip_address(sock.getpeername()[0].partition("%")[0])
+        return await _over(sock, protocol, context if scheme == "https" else None, host), address
+
+    def _reachable(
+        self, host: str, infos: list[AddrInfoType], referrer_reach: Reach
+    ) -> list[AddrInfoType]:
+        addresses = [literal(str(info[4][0])) for info in infos]
+        reachable = [
+            info
+            for info, address in zip(infos, addresses, strict=True)
+            if address is not None and referrer_reach.may_lead_to(self.reach(address))
+        ]
+        if not reachable:
+            raise BarredError(
+                f"led to {host}, which is at {', '.join(map(str, addresses)) or 'no address'}"
+            )
+        return reachable
+
+    async def _socket(self, infos: list[AddrInfoType]) -> socket.socket:
+        """A socket that is connected to one of the addresses, the first that answers."""
+        local_infos = None
+        if self._options.bind_address is not None:
+            local_infos = socket.getaddrinfo(*self._options.bind_address, type=socket.SOCK_STREAM)
+        return await aiohappyeyeballs.start_connection(
+            infos, local_addr_infos=local_infos, happy_eyeballs_delay=SECOND_TRY
+        )
+
+    async def _through(
+        self,
+        proxy: Proxy,
+        destination: Destination,
+        protocol: Callable[[], P],
+        context: ssl.SSLContext,
+        *,
+        is_tunnel: bool,
+    ) -> P:
+        """The connection through a proxy: RFC 9112 section-3.2.2 for http, RFC 9110 section-9.3.6 for tunnels."""
+        try:
+            sock = await self._socket(await self.resolve(proxy.host, proxy.port))
+        except OSError as error:
+            raise TransferError(
+                f"{PROXY.words}: {proxy.host}:{proxy.port}: {failure_of(error)}"
+            ) from None
+        if destination.scheme == "http" and not is_tunnel:
+            return await _over(sock, protocol, None, "")
+        loop = asyncio.get_running_loop()
+        try:
+            transport, tunnel = await loop.create_connection(_Tunnel, sock=sock)
+        except BaseException:
+            sock.close()
+            raise
+        try:
+            await tunnel.open(proxy, destination)
+            connection = protocol()
+            if destination.scheme == "http":
+                transport.set_protocol(connection)
+                connection.connection_made(transport)
+                return connection
+            name = destination.host.rstrip(".")
+            secured = await loop.start_tls(transport, connection, context, server_hostname=name)
+            assert secured
+            connection.connection_made(secured)
+        except BaseException:
+            transport.abort()
+            raise
+        return connection
+
+
+async def _over(
+    sock: socket.socket, protocol: Callable[[], P], context: ssl.SSLContext | None, host: str
+) -> P:
+    """The connection over a socket. `context`: None: without TLS. `host`: of the certificate."""
+    try:
+        name = None if context is None else host.rstrip(".")
+        _, connection = await asyncio.get_running_loop().create_connection(
+            protocol, sock=sock, ssl=context, server_hostname=name
+        )
+    except BaseException:
+        sock.close()
+        raise
+    return connection
+
+
+class _Tunnel(asyncio.Protocol):
+    """The beginning of a connection through a proxy."""
+
+    def __init__(self) -> None:
+        self._received = b""
+        self._head: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if (
+            b"\r\n\r\n" in self._received or len(self._received) > MAX_HEAD
+        ) and not self._head.done():
+            self._head.set_result(self._received)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self._head.done():
+            self._head.set_result(self._received)
+
+    async def open(self, proxy: Proxy, destination: Destination) -> None:
+        """TransferError where the proxy makes no connection."""
+        host = f"[{destination.host}]" if ":" in destination.host else destination.host
+        authority = f"{host}:{destination.port}"
+        credentials = (
+            f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
+        )
+        self._transport.write(
+            f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{credentials}\r\n".encode(
+                "latin-1"
+            )
+        )
+        received = await self._head
+        head, end, more = received.partition(b"\r\n\r\n")
+        parser = httptools.HttpResponseParser(object())
+        try:
+            parser.feed_data(head + end)
+            status = parser.get_status_code()
+        except httptools.HttpParserError as error:
+            raise TransferError(
+                f"the proxy answered CONNECT with no clean HTTP/1.1: {described(error)}"
+            ) from None
+        if not end or status // 100 != 2 or more:
+            answer = f"HTTP status {status}" if end and status // 100 != 2 else "what is no answer"
+            raise TransferError(f"the proxy answered CONNECT with {answer}")

@@ -1,0 +1,85 @@
+"""Through which proxy policy files are asked for: COMITY_PROXY, else what the environment says, as urllib and Scrapy read it."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
+
+DIRECT = "direct"  # as COMITY_PROXY: through no proxy, whatever the environment says
+REMEDY = f"write http://host:port, or COMITY_PROXY={DIRECT} to ask for policy files without one"
+
+
+class Proxy(NamedTuple):
+    host: str
+    port: int
+    authorization: str = ""  # value of Proxy-Authorization (RFC 9110 section-11.7.2)
+
+    @classmethod
+    def parse(cls, name: str, value: str, encoding: str, *, remedy: str = REMEDY) -> Self:
+        """Read the URL of an HTTP proxy. PolicyError with the remedy for any other value. `name`: of the setting or variable."""
+        try:
+            parts = urlsplit(value if "://" in value else f"http://{value}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host = None
+        if (
+            not host
+            or parts.scheme != "http"
+            or not (host.isascii() and host.isprintable() and " " not in host)
+        ):
+            scheme = value.partition("://")[0] if "://" in value else "http"
+            redacted = printable(
+                f"{scheme}://{value.rpartition('@')[2].rpartition('://')[2]}".encode(
+                    errors="replace"
+                )
+            )
+            raise PolicyError(f"{name} `{redacted}` is no HTTP proxy: {remedy}")
+        if parts.username is None:
+            return cls(host, port or 80)
+        credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        try:
+            encoded = credentials.encode(encoding, "replace")
+        except LookupError:
+            raise PolicyError(
+                f"HTTPPROXY_AUTH_ENCODING `{encoding}` is no encoding: write utf-8 or latin-1"
+            ) from None
+        return cls(host, port or 80, "Basic " + base64.b64encode(encoded).decode())
+
+
+@dataclass(frozen=True, slots=True)
+class Proxies:
+    """The proxies, by scheme of the URL that is asked for."""
+
+    by_scheme: tuple[tuple[str, Proxy], ...] = ()
+    may_bypass: bool = False  # NO_PROXY counts
+
+    @classmethod
+    def read(cls, setting: str, *, is_environment_read: bool, encoding: str = "latin-1") -> Self:
+        """`setting`: COMITY_PROXY. PolicyError for what is no HTTP proxy."""
+        if setting == DIRECT or not (setting or is_environment_read):
+            return cls()
+        if setting:
+            proxy = Proxy.parse("COMITY_PROXY", setting, encoding)
+            return cls((("http", proxy), ("https", proxy)))
+        variables = getproxies()
+        proxies = [
+            (scheme, variables[scheme]) for scheme in ("http", "https") if variables.get(scheme)
+        ]
+        return cls(
+            tuple(
+                (scheme, Proxy.parse(f"{scheme}_proxy", value, encoding))
+                for scheme, value in proxies
+            ),
+            may_bypass=True,
+        )
+
+    def select(self, scheme: str, host: str) -> Proxy | None:
+        """The proxy for a URL; None: there is none."""
+        proxy = dict(self.by_scheme).get(scheme)
+        return None if proxy is None or (self.may_bypass and proxy_bypass(host)) else proxy

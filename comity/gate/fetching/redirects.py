@@ -1,0 +1,201 @@
+"""Asks for one file: redirects are followed, and one deadline holds over all hops (docs/fetching.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from comity.gate.fetching.client import Client, Count, Hop, Server
+from comity.gate.fetching.connection import TransferError
+from comity.gate.fetching.freshness import DAY, lifetime
+from comity.gate.fetching.network import BarredError
+from comity.gate.fetching.reach import Reach
+from comity.policies.answers.fetched import Fetched
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of, resolved
+
+MAX_HOPS = 5  # redirects that are followed; RFC 9309 section-2.3.1.2
+REDIRECTS = (301, 302, 303, 307, 308)
+
+# What is kept of an answer's headers: what freshness, conditional requests and the reading of the file need.
+KEPT_HEADERS = frozenset(
+    (
+        b"age",
+        b"cache-control",
+        b"content-type",
+        b"date",
+        b"etag",
+        b"expires",
+        b"last-modified",
+        b"retry-after",
+    )
+)
+MAX_HEADER = 4096  # octets of the value of one that is kept
+
+# Waits until a hop may be made, and ends with it: (URL, reach of the site that leads there) -> header fields for the request.
+# TransferError where it may not be made.
+Gate = Callable[[str, Reach | None], AbstractAsyncContextManager[Mapping[str, str]]]
+
+
+class Answer(NamedTuple):
+    """The answer after all redirects. Status 304: the copy is still good."""
+
+    fetched: Fetched
+    seconds: float = 0.0  # for which it counts; of a 304: at most, its headers may say less
+    reach: Reach = Reach.PUBLIC  # of the server that gave it
+
+
+class Redirects:
+    """A way to ask for files that follows redirects."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        timeout: float,
+        clock: Callable[[], float],
+        gate: Gate | None = None,
+        patience: float = 0.0,
+        on_hop: Callable[[str, Hop], None] = lambda url, hop: None,
+    ) -> None:
+        """`timeout`: seconds for one file over all its hops. `clock`: seconds since the epoch. `patience`: seconds more that it
+        may spend at the gates; where there are gates, `timeout` holds for each hop by itself too. `on_hop`: is called with what
+        each hop behind a gate brought."""
+        self._client = client
+        self._timeout = timeout
+        self._patience = patience
+        self._clock = clock
+        self._gate = gate
+        self._on_hop = on_hop
+
+    async def ask(self, url: str, copy: Fetched | None, server: Server, count: Count) -> Answer:
+        """`copy`: what is to be confirmed. `server`: of the URL's origin. BarredError where nobody may lead to that from where
+        the server's requests come from."""
+        try:
+            async with asyncio.timeout(self._timeout + self._patience):
+                return await self._follow(url, copy, server, count)
+        except TimeoutError:
+            return Answer(Fetched(status=0, error=f"no answer within {self._timeout:g} seconds"))
+
+    async def _follow(
+        self, first_url: str, copy: Fetched | None, server: Server, count: Count
+    ) -> Answer:
+        url = first_url
+        reach = server.referrer_reach
+        seconds = DAY
+        for _ in range(MAX_HOPS + 1):
+            fields = conditions(url, copy, first_url)
+            try:
+                hop = await self._hop(url, fields, server, reach, count)
+            except TransferError as error:
+                if isinstance(error, BarredError) and url == first_url:
+                    raise
+                return Answer(Fetched(status=0, url=url, error=str(error)))
+            now = self._clock()
+            fetched = _fetched(hop, url, now)
+            if hop.status == 304:
+                if not fields:
+                    return Answer(_unusable(fetched, "a 304 to an unconditional request"))
+                return Answer(fetched, seconds, hop.reach)
+            seconds = min(seconds, lifetime(hop.headers, now))
+            if hop.status // 100 != 3:
+                return Answer(fetched, seconds, hop.reach)
+            if hop.status not in REDIRECTS:
+                return Answer(
+                    _unusable(fetched, f"HTTP status {hop.status}, which names no place to go on")
+                )
+            try:
+                target = _target(url, hop)
+            except ValueError as error:
+                return Answer(_unusable(fetched, str(error)))
+            if reach is not None or origin_of(target) != server.origin:
+                reach = hop.reach
+            url = target
+        return Answer(
+            fetched, seconds, hop.reach
+        )  # a redirect status: more than five, so unavailable
+
+    async def _hop(
+        self,
+        url: str,
+        fields: Mapping[str, str],
+        server: Server,
+        referrer_reach: Reach | None,
+        count: Count,
+    ) -> Hop:
+        if self._gate is None:
+            return await self._get(url, fields, server, referrer_reach, count)
+        async with self._gate(url, referrer_reach) as more, asyncio.timeout(self._timeout):
+            hop = await self._get(url, {**fields, **more}, server, referrer_reach, count)
+            self._on_hop(url, hop)
+            return hop
+
+    async def _get(
+        self,
+        url: str,
+        fields: Mapping[str, str],
+        server: Server,
+        referrer_reach: Reach | None,
+        count: Count,
+    ) -> Hop:
+        """Over the connection of the server where the hop stays there and has the same rights, else over one of its own."""
+        origin = origin_of(url)
+        if origin == server.origin and referrer_reach is server.referrer_reach:
+            return await server.get(url, fields)
+        async with self._client.server(origin, referrer_reach, count) as other:
+            return await other.get(url, fields)
+
+
+def conditions(url: str, copy: Fetched | None, first_url: str) -> dict[str, str]:
+    """RFC 9110 section-13.1: the fields that make the request conditional on the copy, where the URL gave it. `first_url`: at
+    which the redirects begin."""
+    if copy is None or copy.status // 100 != 2 or (copy.url or first_url) != url:
+        return {}
+    validators = {
+        "If-None-Match": copy.header(b"ETag"),
+        "If-Modified-Since": copy.header(b"Last-Modified"),
+    }
+    return {name: value.decode("latin-1") for name, value in validators.items() if value}
+
+
+def _fetched(hop: Hop, url: str, now: float) -> Fetched:
+    present = hop.status // 100 == 2
+    headers = tuple(
+        (name, value)
+        for name, value in hop.headers
+        if name.lower() in KEPT_HEADERS and len(value) <= MAX_HEADER
+    )
+    return Fetched(
+        status=hop.status,
+        headers=headers,
+        body=hop.body if present else b"",
+        url=url,
+        fetched_at=datetime.fromtimestamp(now, UTC),
+        oversized=present and hop.oversized,
+    )
+
+
+def _unusable(fetched: Fetched, error: str) -> Fetched:
+    return Fetched(
+        status=fetched.status,
+        headers=fetched.headers,
+        url=fetched.url,
+        fetched_at=fetched.fetched_at,
+        error=error,
+    )
+
+
+def _target(url: str, hop: Hop) -> str:
+    """The URL that a redirect leads to. ValueError where there is none, or none that may be followed."""
+    location = next(
+        (value for name, value in hop.headers if name.lower() == b"location"), b""
+    ).strip()
+    if not location:
+        raise ValueError(f"HTTP status {hop.status} without a Location")
+    try:
+        return resolved(url, location)
+    except ValueError:
+        raise ValueError(f"led to {printable(location)}, which is no http or https URL") from None

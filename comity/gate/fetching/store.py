@@ -1,0 +1,458 @@
+"""Keeps policy files, and what has to be remembered for them, between crawls and between processes.
+
+A store answers from disk and blocks: PolicyFetcher calls it in a thread of its own. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+import zlib
+from collections.abc import Container, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from comity.database import Kind, open_database, transaction
+from comity.gate.fetching.policy_copy import PolicyFile
+from comity.gate.fetching.reach import Reach
+from comity.policies.answers.fetched import STAND_IN, Fetched
+from comity.policies.syntax.lines import MAX_BYTES
+from comity.policies.syntax.printable import printable
+
+APPLICATION_ID = 0x636F6D69  # "comi", in the header of the file
+PRUNED = 2  # files at most that are dropped with each site that is saved, so that a store shrinks faster than it grows
+DIGEST_ROUNDS = (
+    100_000  # of PBKDF2: whoever has the file shall not find out short secrets by trying
+)
+PAGE = 1000  # origins that are listed at a time
+REFERENCES = 20  # files named by others that are kept for an origin, whatever it names from one day to the next
+
+# What makes each version out of the one before, the first out of nothing.
+VERSIONS = (
+    """
+CREATE TABLE file (
+    origin TEXT NOT NULL, path TEXT NOT NULL, written REAL NOT NULL, due REAL NOT NULL,
+    copy TEXT, body BLOB, failure TEXT, failing_since REAL, failures INTEGER NOT NULL,
+    PRIMARY KEY (origin, path)
+) WITHOUT ROWID;
+CREATE INDEX file_written ON file (written);
+CREATE INDEX file_body ON file (body) WHERE body IS NOT NULL;
+CREATE TABLE body (sha256 BLOB PRIMARY KEY, deflated BLOB NOT NULL) WITHOUT ROWID;
+""",
+    """
+ALTER TABLE file ADD COLUMN reach TEXT NOT NULL DEFAULT 'public';
+CREATE TABLE taken (url TEXT NOT NULL, use TEXT NOT NULL, first REAL NOT NULL, PRIMARY KEY (url, use)) WITHOUT ROWID;
+CREATE TABLE action (
+    url TEXT NOT NULL, action TEXT NOT NULL, sha256 TEXT NOT NULL, requested REAL NOT NULL, done REAL,
+    PRIMARY KEY (url, action, sha256)
+) WITHOUT ROWID;
+""",
+    """
+CREATE TABLE salt (salt BLOB NOT NULL);
+INSERT INTO salt VALUES (randomblob(32));
+CREATE TABLE session (host TEXT NOT NULL, digest BLOB NOT NULL, first REAL NOT NULL, PRIMARY KEY (host, digest)) WITHOUT ROWID;
+""",
+    """
+ALTER TABLE file ADD COLUMN sum BLOB NOT NULL DEFAULT '';
+ALTER TABLE taken ADD COLUMN sum BLOB NOT NULL DEFAULT '';
+ALTER TABLE action ADD COLUMN sum BLOB NOT NULL DEFAULT '';
+ALTER TABLE salt ADD COLUMN sum BLOB NOT NULL DEFAULT '';
+ALTER TABLE session ADD COLUMN sum BLOB NOT NULL DEFAULT '';
+UPDATE file SET sum = checksum(origin, path, copy, body, failure, failing_since, failures, reach);
+UPDATE taken SET sum = checksum(url, use, first);
+UPDATE action SET sum = checksum(url, action, sha256, requested, done);
+UPDATE salt SET sum = checksum(salt);
+UPDATE session SET sum = checksum(host, digest, first);
+""",
+)
+KIND = Kind(
+    subject="COMITY_STORE",
+    name="policy store",
+    remedy="move the file away, or set COMITY_STORE to a path that can be written",
+    application_id=APPLICATION_ID,
+    versions=VERSIONS,
+)
+DAMAGED = "a row is not as it was written"
+# What is raised where values are made of what nobody has written.
+UNREADABLE = (
+    zlib.error,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+
+
+class Store(Protocol):
+    """A place for policy files. OSError where it fails for now."""
+
+    is_shared: bool  # by processes that are to ask each origin once: by `claims_fetch`
+
+    def load(self, origin: str) -> dict[str, PolicyFile]:
+        """Path, or absolute URL of a file that others name -> what is known of that file."""
+
+    def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
+        """The files of several origins: all of them or none."""
+
+    def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
+        """The moments when an item of the URL was first taken for each of these uses: at this time, where it never was before."""
+
+    def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
+        """Records that a site asks for the action on the URL. `sha256`: of the file that asks. False where the same file has
+        asked for it before."""
+
+    def session_began(self, host: str, secret: bytes, moment: datetime) -> datetime:
+        """The moment when the host was first seen with this secret: at this time, where it never was before. The secret is not
+        kept."""
+
+    def claims_fetch(self, origin: str, seconds: float) -> bool:
+        """Return whether this process is to ask the origin for its files; False where another one does, for `seconds` at most."""
+
+    def gives_back(self, origin: str) -> None:
+        """Another process may ask the origin, as this one has saved what it learnt, or asks no more."""
+
+    def close(self) -> None: ...
+
+
+class PolicyStore:
+    """An SQLite file. Whatever process is killed, it holds all that was saved."""
+
+    is_shared = (
+        False  # crawls of one machine ask twice at most, which costs less than to ask each other
+    )
+
+    def __init__(self, path: Path) -> None:
+        """PolicyError, with what to do about it, where the file cannot be used. It is never repaired or removed."""
+        self.path = path
+        self._db = open_database(path, KIND, check_same_thread=False)
+
+    def load(self, origin: str) -> dict[str, PolicyFile]:
+        try:
+            rows = self._db.execute(
+                "SELECT path, due, copy, file.body, deflated, failure, failing_since, failures, reach,"
+                " sum = checksum(origin, path, copy, file.body, failure, failing_since, failures, reach)"
+                " FROM file LEFT JOIN body ON body.sha256 = file.body WHERE origin = ?",
+                (origin,),
+            ).fetchall()
+            return {
+                path: policy_file(
+                    due=due,
+                    copy=fetched_of_json(copy, body_of(digest, deflated)) if copy else None,
+                    failure=fetched_of_json(failure) if failure else None,
+                    failing_since=_datetime(failing_since),
+                    failures=failures,
+                    reach=reach,
+                )
+                for path, due, copy, digest, deflated, failure, failing_since, failures, reach, is_whole in rows
+                if _checked(is_whole)
+            }
+        except (sqlite3.Error, *UNREADABLE) as error:
+            raise self._unreadable(error) from None
+
+    def origins(self) -> Iterator[str]:
+        """Yield the origins of which anything is kept, in their order, as they are there by then."""
+        last = ""
+        while True:
+            try:
+                rows = self._db.execute(
+                    "SELECT DISTINCT origin FROM file WHERE origin > ? ORDER BY origin LIMIT ?",
+                    (last, PAGE),
+                ).fetchall()
+            except sqlite3.Error as error:
+                raise self._unreadable(error) from None
+            if not rows:
+                return
+            yield from (origin for (origin,) in rows)
+            (last,) = rows[-1]
+
+    def version(self) -> str:
+        """Return what is another text once anything was saved."""
+        try:
+            return repr(self._db.execute("SELECT count(*), max(written) FROM file").fetchone())
+        except sqlite3.Error as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> OSError:
+        return OSError(f"{self.path} cannot be read: {printable(str(error))}")
+
+    def _unwritable(self, error: Exception) -> OSError:
+        return OSError(f"{self.path} cannot be written: {printable(str(error))}")
+
+    def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
+        """`save_sites` of one."""
+        self.save_sites({origin: files})
+
+    def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
+        try:
+            with transaction(self._db):
+                for origin, files in sites.items():
+                    for path, file in files.items():
+                        self._write(origin, path, file)
+                    self._prune(origin, files)
+                self._prune_old(time.time() - STAND_IN, PRUNED * len(sites))
+        except sqlite3.Error as error:
+            raise self._unwritable(error) from None
+
+    def _write(self, origin: str, path: str, file: PolicyFile) -> None:
+        body = file.copy.body if file.copy else b""
+        digest = hashlib.sha256(body).digest() if body else None
+        before = self._db.execute(
+            "SELECT body FROM file WHERE origin = ? AND path = ?", (origin, path)
+        ).fetchone()
+        if digest is not None:
+            stored = self._db.execute(
+                "SELECT deflated FROM body WHERE sha256 = ?", (digest,)
+            ).fetchone()
+            if stored is None or not _holds(stored[0], digest):
+                self._db.execute(
+                    "INSERT OR REPLACE INTO body VALUES (?, ?)", (digest, zlib.compress(body, 6))
+                )
+        self._db.execute(
+            "INSERT OR REPLACE INTO file"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, checksum(?1, ?2, ?5, ?6, ?7, ?8, ?9, ?10))",
+            (
+                origin,
+                path,
+                time.time(),
+                float(file.due),
+                fetched_as_json(file.copy) if file.copy else None,
+                digest,
+                fetched_as_json(file.failure) if file.failure else None,
+                file.failing_since.timestamp() if file.failing_since else None,
+                file.failures,
+                file.reach.value,
+            ),
+        )
+        if before is not None and before[0] not in (None, digest):
+            self._drop_bodies([before])
+
+    def _prune(self, origin: str, saved: Container[str]) -> None:
+        """Drop what an origin no longer names, and what is damaged. `saved`: paths of what was saved just now."""
+        paths = [
+            path
+            for (path,) in self._db.execute("SELECT path FROM file WHERE origin = ?", (origin,))
+        ]
+        if not all(path in saved for path in paths):
+            self._db.execute(
+                "DELETE FROM file WHERE origin = ?"
+                " AND (typeof(due) <> 'real'"
+                " OR sum IS NOT checksum(origin, path, copy, body, failure, failing_since, failures, reach))",
+                (origin,),
+            )
+        if len(paths) > REFERENCES:
+            self._drop(
+                "SELECT origin, path, body FROM file WHERE origin = ? AND path NOT LIKE '/%'"
+                " ORDER BY written DESC LIMIT -1 OFFSET ?",
+                (origin, REFERENCES),
+            )
+
+    def _prune_old(self, before: float, at_most: int) -> None:
+        """Drops what was last written so long ago that it counts no more."""
+        self._drop(
+            "SELECT origin, path, body FROM file WHERE written < ? LIMIT ?", (before, at_most)
+        )
+
+    def _drop(self, query: str, arguments: tuple[object, ...]) -> None:
+        rows = self._db.execute(query, arguments).fetchall()
+        self._db.executemany(
+            "DELETE FROM file WHERE origin = ? AND path = ?", [row[:2] for row in rows]
+        )
+        self._drop_bodies([row[2:] for row in rows])
+
+    def _drop_bodies(self, bodies: list[tuple[bytes]]) -> None:
+        """Drop the bodies that no file has any more."""
+        self._db.executemany(
+            "DELETE FROM body WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM file WHERE file.body = ?1)",
+            bodies,
+        )
+
+    def claims_fetch(self, origin: str, seconds: float) -> bool:
+        return True
+
+    def gives_back(self, origin: str) -> None:
+        """Nothing was taken."""
+
+    def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
+        try:
+            with transaction(self._db):
+                moments = {}
+                for use in uses:
+                    self._db.execute(
+                        "INSERT OR IGNORE INTO taken VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3))",
+                        (url, use, moment.timestamp()),
+                    )
+                    rows = self._db.execute(
+                        "SELECT first, sum = checksum(url, use, first) FROM taken WHERE url = ? AND use = ?",
+                        (url, use),
+                    )
+                    moments[use] = _moment(*rows.fetchone())
+                return moments
+        except (sqlite3.Error, *UNREADABLE) as error:
+            raise self._unwritable(error) from None
+
+    def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
+        row = (url, action, sha256, moment.timestamp())
+        try:
+            return (
+                self._db.execute(
+                    "INSERT OR IGNORE INTO action VALUES (?1, ?2, ?3, ?4, NULL, checksum(?1, ?2, ?3, ?4, NULL))",
+                    row,
+                ).rowcount
+                == 1
+            )
+        except sqlite3.Error as error:
+            raise self._unwritable(error) from None
+
+    def take_downs(self) -> list[tuple[str, datetime]]:
+        """URLs that sites asked to take down and that were not taken down yet, and when they last asked; the oldest first."""
+        try:
+            rows = self._db.execute(
+                "SELECT url, action, requested, done, sum = checksum(url, action, sha256, requested, done) FROM action"
+                " ORDER BY requested, url"
+            ).fetchall()
+            moments = {
+                url: _moment(requested)
+                for url, action, requested, done, is_whole in rows
+                if _checked(is_whole) and action == "take-down" and done is None
+            }
+        except (sqlite3.Error, *UNREADABLE) as error:
+            raise self._unreadable(error) from None
+        return sorted(moments.items(), key=lambda item: (item[1], item[0]))
+
+    def took_down(self, urls: Iterable[str], moment: datetime) -> None:
+        """They are taken down, all of them or none. What a site has asked for after this time is still to be done."""
+        rows = [(moment.timestamp(), url) for url in urls]
+        try:
+            with transaction(self._db):
+                self._db.executemany(
+                    "UPDATE action SET done = ?1, sum = checksum(url, action, sha256, requested, ?1)"
+                    " WHERE url = ?2 AND action = 'take-down' AND done IS NULL AND requested <= ?1",
+                    rows,
+                )
+        except sqlite3.Error as error:
+            raise self._unwritable(error) from None
+
+    def session_began(self, host: str, secret: bytes, moment: datetime) -> datetime:
+        try:
+            salt, is_whole = self._db.execute(
+                "SELECT salt, sum = checksum(salt) FROM salt"
+            ).fetchone()
+            _checked(is_whole)
+            digest = hashlib.pbkdf2_hmac("sha256", secret, salt, DIGEST_ROUNDS)
+            with transaction(self._db):
+                self._db.execute(
+                    "INSERT OR IGNORE INTO session VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3))",
+                    (host, digest, moment.timestamp()),
+                )
+                rows = self._db.execute(
+                    "SELECT first, sum = checksum(host, digest, first) FROM session WHERE host = ? AND digest = ?",
+                    (host, digest),
+                )
+                return _moment(*rows.fetchone())
+        except (sqlite3.Error, *UNREADABLE) as error:
+            raise self._unwritable(error) from None
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def fetched_as_json(fetched: Fetched) -> str:
+    """Everything but the body."""
+    members: dict[str, Any] = {
+        "status": fetched.status,
+        "headers": [
+            [name.decode("latin-1"), value.decode("latin-1")] for name, value in fetched.headers
+        ],
+        "url": fetched.url,
+        "fetched_at": fetched.fetched_at.timestamp() if fetched.fetched_at else None,
+        "error": fetched.error,
+        "oversized": fetched.oversized,
+    }
+    return json.dumps(
+        {key: value for key, value in members.items() if value}, separators=(",", ":")
+    )
+
+
+def policy_file(
+    *,
+    due: float,
+    copy: Fetched | None,
+    failure: Fetched | None,
+    failing_since: datetime | None,
+    failures: int,
+    reach: str,
+) -> PolicyFile:
+    """The file that these columns were written of. ValueError for what none has."""
+    if type(due) is not float or type(failures) is not int:  # no checksum is of `due`
+        raise ValueError(DAMAGED)
+    return PolicyFile(
+        due=due,
+        copy=copy,
+        failure=failure,
+        failing_since=failing_since,
+        failures=failures,
+        reach=Reach(reach),
+    )
+
+
+_MEMBERS = {"status": int, "url": str, "error": str, "oversized": bool}
+
+
+def fetched_of_json(text: str, body: bytes = b"") -> Fetched:
+    members = json.loads(text)
+    if any(type(members[name]) is not kind for name, kind in _MEMBERS.items() if name in members):
+        raise ValueError(DAMAGED)
+    return Fetched(
+        status=members.get("status", 0),
+        headers=tuple(
+            (name.encode("latin-1"), value.encode("latin-1"))
+            for name, value in members.get("headers", ())
+        ),
+        body=body,
+        url=members.get("url", ""),
+        fetched_at=_datetime(members.get("fetched_at")),
+        error=members.get("error", ""),
+        oversized=members.get("oversized", False),
+    )
+
+
+def _checked(is_whole: int) -> bool:
+    """True. ValueError for a row whose columns have another checksum than it says."""
+    if not is_whole:
+        raise ValueError(DAMAGED)
+    return True
+
+
+def _moment(seconds: float, is_whole: int = True) -> datetime:
+    _checked(is_whole)
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def body_of(digest: bytes | None, deflated: bytes | None) -> bytes:
+    """The body of a copy; b"" where it has none. ValueError where it is not there as it was written."""
+    if digest is None:
+        return b""
+    body = _inflated(deflated) if deflated is not None else b""
+    if hashlib.sha256(body).digest() != digest:
+        raise ValueError("a body is not as it was written")
+    return body
+
+
+def _inflated(deflated: bytes) -> bytes:
+    """The octets, as far as a policy file can be long. zlib.error."""
+    return zlib.decompressobj().decompress(deflated, MAX_BYTES)
+
+
+def _holds(deflated: bytes, digest: bytes) -> bool:
+    try:
+        return hashlib.sha256(_inflated(deflated)).digest() == digest
+    except (zlib.error, TypeError):
+        return False
+
+
+def _datetime(seconds: float | None) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None

@@ -1,0 +1,99 @@
+"""The way of a request that no scheduler of ours handed out: it is decided on, and waits until its host may be asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from time import monotonic, time
+
+from scrapy.http import Request
+
+from comity.gate.fetching.fetcher import PolicyFetcher
+from comity.gate.fetching.reach import Reach
+from comity.gate.pace.pace import TICK, Pace
+from comity.gate.request.access import Access, too_slow
+from comity.gate.request.referrals import Referrals
+from comity.gate.run.flights import ClosingError
+from comity.gate.run.surroundings import Run
+from comity.policies import Decision, Verdict
+
+
+class Gate:
+    """The gate for requests of media pipelines, of a project's own scheduler, and for what permissions ask to be used."""
+
+    def __init__(
+        self,
+        run: Run,
+        policies: PolicyFetcher,
+        access: Access,
+        referrals: Referrals,
+        pace: Pace,
+        *,
+        max_delay: float,
+        hold: Callable[[Request, float], bool],
+    ) -> None:
+        """`max_delay`: seconds that a request may wait. `hold`: gives a request back to the scheduler, for so many seconds; False
+        where that does not take it."""
+        self._run = run
+        self._policies = policies
+        self._access = access
+        self._referrals = referrals
+        self._pace = pace
+        self._max_delay = max_delay
+        self._hold = hold
+
+    async def wait(
+        self, request: Request, referrer_reach: Reach | None, *, in_downloader: bool = True
+    ) -> Decision:
+        """Decide on the request, and wait until it may go out. DEFER where the scheduler took it back. Raises ClosingError.
+
+        `referrer_reach`: that of the site that leads to it, None for what the operator asks for. `in_downloader`: the request
+        goes out through Scrapy's downloader; else the caller says by `Pace.through` when it is done."""
+        access, pace = self._access, self._pace
+        while True:
+            policies = await self._policies.for_url(request.url, referrer_reach)
+            if policies is not None and referrer_reach is None:
+                self._referrals.learn(policies)
+            decision = access.decide(policies, request)
+            if decision.not_before is not None:
+                wait = (decision.not_before - datetime.now(UTC)).total_seconds()
+                if self._hold(request, wait):
+                    return decision
+                if wait > self._max_delay:
+                    not_before, reasons = decision.not_before, decision.reasons
+                    return too_slow(
+                        request.url, wait, self._max_delay, not_before=not_before, causes=reasons
+                    )
+                await self._sleep_until(decision.not_before)
+                continue
+            if decision.verdict is Verdict.DENY or policies is None:
+                return decision
+            limiters = pace.limiters(access.agent, request.url, policies.site)
+            if (delay := limiters[0].delay(time())) > self._max_delay:
+                return too_slow(request.url, delay, self._max_delay)
+            began = monotonic()
+            too_long = await pace.acquire(
+                request, limiters, at_most=self._max_delay, in_downloader=in_downloader
+            )
+            if too_long is not None:
+                not_before = datetime.now(UTC) + timedelta(seconds=too_long)
+                return too_slow(request.url, too_long, self._max_delay, not_before=not_before)
+            if monotonic() - began < TICK:
+                return decision
+            # The wait was long: what the site says by now counts.
+            policies = await self._policies.for_url(request.url, referrer_reach)
+            decision = access.decide(policies, request)
+            if (
+                decision.verdict is Verdict.ALLOW
+                and policies
+                and pace.limiters(access.agent, request.url, policies.site) == limiters
+            ):
+                return decision
+            pace.release(request)
+
+    async def _sleep_until(self, not_before: datetime) -> None:
+        while (wait := (not_before - datetime.now(UTC)).total_seconds()) > 0:
+            if self._run.is_closing:
+                raise ClosingError
+            await asyncio.sleep(min(wait, TICK))

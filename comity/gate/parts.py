@@ -1,0 +1,126 @@
+"""The parts that requests pass on their way out and back: policies, access, pace, and the pages of what came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import time
+
+from scrapy.http import Request
+from scrapy.settings import BaseSettings
+
+from comity.gate.fetching.fetcher import Policies, PolicyFetcher
+from comity.gate.fetching.files import PolicyFiles
+from comity.gate.fetching.freshness import TOO_MANY, Headers, retry_after
+from comity.gate.options import Options
+from comity.gate.pace.gate import Gate
+from comity.gate.pace.ledger import Ledger
+from comity.gate.pace.pace import Pace
+from comity.gate.pace.standstill import Standstill
+from comity.gate.pages.resources import Resources
+from comity.gate.pages.responses import ResponsePages
+from comity.gate.request.access import Access
+from comity.gate.request.facts import RequestFacts
+from comity.gate.request.referrals import Referrals
+from comity.gate.request.sessions import Sessions
+from comity.gate.run.observer import Observer
+from comity.gate.run.surroundings import Run
+
+
+class Parts:
+    """The parts of one crawl, or of a client without Scrapy."""
+
+    def __init__(
+        self,
+        run: Run,
+        settings: BaseSettings,
+        options: Options,
+        files: PolicyFiles,
+        ledger: Ledger,
+        *,
+        facts: RequestFacts | None = None,
+        looked_up: Callable[[Policies], None] = lambda policies: None,
+        observer: Observer = Observer(),  # noqa: B008  # it has no state
+    ) -> None:
+        """`settings`: those of Scrapy that count besides the options. `facts`: None for those of Scrapy's requests. `looked_up`:
+        is called with the policies of an origin whenever they were looked up."""
+        self.observer = observer
+        self.options = options
+        self.agent = options.agent
+        self.client = files.client
+        self.pace = Pace(
+            run,
+            ledger,
+            settings,
+            min_delay=options.min_delay,
+            max_delay=options.max_delay,
+            observer=observer,
+        )
+        self.policies = PolicyFetcher(
+            run,
+            files,
+            self.agent,
+            looked_up=looked_up,
+            overloaded=self.pace.overloaded,
+            observer=observer,
+        )
+        self.referrals = Referrals(
+            self.policies, self.client, is_inner_allowed=options.inner == "allow"
+        )
+        self.sessions = Sessions(options.sessions, files.store)
+        self.access = Access(
+            run.stats,
+            RequestFacts(settings, self.agent) if facts is None else facts,
+            self.agent,
+            self.referrals,
+            self.sessions,
+            skip_unusable=options.skip_unusable,
+            observer=observer,
+        )
+        self.standstill = Standstill(self.pace)
+        self.gate = Gate(
+            run,
+            self.policies,
+            self.access,
+            self.referrals,
+            self.pace,
+            max_delay=options.max_delay,
+            hold=self.hold,
+        )
+        self._resources = Resources(
+            run,
+            self.client,
+            self.access,
+            self.gate,
+            self.pace,
+            options=options,
+            back_off=self.back_off,
+            observer=observer,
+        )
+        self.responses = ResponsePages(
+            run.stats,
+            self.access,
+            self.policies,
+            self.referrals,
+            self._resources,
+            redacts=options.elements == "redact",
+            obeys_rel_nofollow=options.rel_nofollow,
+        )
+
+    async def close(self) -> None:
+        await self._resources.close()
+        await self.policies.close()
+        self.pace.close()
+        self.standstill.close()
+
+    def hold(self, request: Request, wait: float) -> bool:
+        """Give the request back to our scheduler, for `wait` seconds. False where it did not come from there."""
+        return False
+
+    def back_off(self, url: str, status: int, headers: Headers) -> float | None:
+        """Leave the host of the URL alone where its answer says that it is asked too often. Return the seconds until it is asked
+        again; None for another answer."""
+        return (
+            self.pace.overloaded(url, status, retry_after(headers, time()))
+            if status in TOO_MANY
+            else None
+        )

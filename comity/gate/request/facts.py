@@ -1,0 +1,255 @@
+"""The facts of a request, as far as policies ask: what its `meta["comity"]` declares, and else what can be seen of it.
+
+docs/automation.md has the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy.http import Headers, Request
+from scrapy.settings import BaseSettings
+
+from comity.policies import Agent, PolicyError
+from comity.policies.answers.request import KINDS, XHR, Facts, Session, facts_of
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_or_empty
+
+KEY = "comity"  # of request.meta
+
+# draft-liao-aipref-autoctl-ext section-3.2.1, by scrapy-playwright's names
+PROTOCOLS = {"chromium": "cdp", "firefox": "firefox-remote", "webkit": "webkit-remote"}
+
+WORD = re.compile(r"[!-+\--~]+")  # visible ASCII without commas
+_META = frozenset((KEY, "playwright"))  # of request.meta: what is said of this request alone
+_AS_SENT = re.compile(
+    r"[^\x00-\x20\x7f]+(?<!\?)"
+)  # aiohttp drops white space of other kinds than this, and an empty query
+_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 section-5.6.2
+_LINE_ENDS = frozenset(b"\r\n\0")
+_HOST = re.compile(r"[^\s/?#@\\]+")
+_HOST_END = re.compile(
+    r"\.(?=(?::\d+)?\Z)"
+)  # names with and without it are the same site's (RFC 1034 section-3.1)
+_LINKED = frozenset((b"Referer",))  # header fields of a link that tell nothing of what it is
+PURPOSE = re.compile(r"[A-Za-z0-9][!-+\--~]*")  # as in COMITY_PURPOSES
+
+
+class Declaration(NamedTuple):
+    """The spider's declaration of a request. None: it says nothing."""
+
+    kinds: tuple[str, ...] | None = None
+    automations: tuple[str, ...] | None = None
+    purposes: tuple[str, ...] | None = None
+    session: bool = True  # False: the request goes without the session of its host
+
+
+NO_DECLARATION = Declaration()
+
+
+def declaration(request: Request) -> Declaration:
+    """Read the declaration. PolicyError, with what to write instead, where it makes no sense."""
+    declared = request.meta.get(KEY)
+    if declared is None:
+        return NO_DECLARATION
+    if not isinstance(declared, dict):
+        raise _wrong(
+            declared,
+            "is not a mapping: write kind, automations, purposes or session with their values",
+        )
+    kinds = automations = purposes = None
+    session = True
+    for key, value in declared.items():
+        match key:
+            case "kind":
+                kinds = _words(key, value)
+                if not kinds or not set(kinds) <= set(KINDS):
+                    raise _wrong(value, f"is no kind of request: write {', '.join(KINDS)}")
+            case "automations":
+                automations = tuple(word.lower() for word in _words(key, value))
+            case "purposes":
+                purposes = _words(key, value, PURPOSE)
+            case "session":
+                if not isinstance(value, bool):
+                    raise _wrong(value, "is no answer to `session`: write True or False")
+                session = value
+            case _:
+                raise _wrong(
+                    key, "cannot be declared: write kind, automations, purposes or session"
+                )
+    return Declaration(kinds, automations, purposes, session)
+
+
+def _words(key: str, value: object, pattern: re.Pattern[str] = WORD) -> tuple[str, ...]:
+    """The words of a list, or of a text with commas between them."""
+    words = (
+        [word for item in value.split(",") if (word := item.strip())]
+        if isinstance(value, str)
+        else value
+    )
+    if not isinstance(words, list | tuple) or not all(
+        isinstance(word, str) and pattern.fullmatch(word) for word in words
+    ):
+        raise _wrong(value, f"is no list for `{key}`: write words without spaces and commas")
+    return tuple(words)
+
+
+def _wrong(value: object, problem: str) -> PolicyError:
+    return PolicyError(f"`{printable(str(value).encode('utf-8', 'replace'))}` {problem}")
+
+
+def check_host(url: str, values: Iterable[str | bytes]) -> None:
+    """PolicyError for Host fields that name another site than the URL (RFC 9110 section-7.2): nobody asked for its policies."""
+    parts = urlsplit(url)
+    netloc = parts.netloc.rpartition("@")[2]
+    for value in values:
+        host = value.decode("latin-1") if isinstance(value, bytes) else value
+        if host == netloc:
+            continue
+        origins = [
+            _HOST_END.sub("", origin_or_empty(f"{parts.scheme}://{name}"))
+            for name in (host, netloc)
+        ]
+        if origins[0] != origins[1] or not _HOST.fullmatch(host):
+            raise _wrong(
+                host,
+                "as Host asks for another site than the URL: write the URL of what is asked for",
+            )
+
+
+def check_target(request: Request) -> None:
+    """PolicyError if something else would go out than this request.
+
+    That is a request to another host, one with a target that download handlers change, or one more
+    request: by line ends in its method or header fields, or by a length that its body does not have."""
+    if request.method not in ("GET", "POST", "HEAD") and not _TOKEN.fullmatch(
+        request.method.encode()
+    ):
+        raise _wrong(request.method, "is no HTTP method: write a word without spaces")
+    if request.headers:
+        _check_fields(request)
+    if request.meta.get("verbatim_url") and not _AS_SENT.fullmatch(request.url.partition("#")[0]):
+        raise _wrong(
+            request.url,
+            "is no verbatim URL that goes out as it is: leave out white space, and a `?` without a query",
+        )
+
+
+def _check_fields(request: Request) -> None:
+    headers = request.headers
+    for name in headers:
+        values = dict.__getitem__(
+            headers, name
+        )  # its own `[]` makes the name anew, and has one value
+        if name == b"Host":
+            check_host(request.url, values)
+        elif name == b"Transfer-Encoding":
+            raise _wrong(
+                "Transfer-Encoding", "frames the body as another request: leave this field out"
+            )
+        elif name == b"Content-Length" and any(
+            value != b"%d" % len(request.body) for value in values
+        ):
+            raise _wrong("Content-Length", "is not the length of the body: leave this field out")
+        if not _TOKEN.fullmatch(name):
+            raise _wrong(
+                name.decode("latin-1"),
+                "is no name of a header field: write letters, digits and `-`",
+            )
+        if any(not _LINE_ENDS.isdisjoint(value) for value in values):
+            raise _wrong(
+                name.decode("latin-1"),
+                "has a line end in its value: write each header field by itself",
+            )
+
+
+class RequestFacts:
+    """The facts that are declared or inferred of the requests of one crawl."""
+
+    def __init__(self, settings: BaseSettings, agent: Agent) -> None:
+        self._key_header = agent.key_header
+        defaults = settings.getdict("DEFAULT_REQUEST_HEADERS").items()
+        self._defaults = {
+            str(name).lower(): str(value) for name, value in defaults if value is not None
+        }
+        self._browser = _browser(settings)
+        self._plain: dict[
+            str, Facts
+        ] = {}  # method -> the facts of requests that have nothing of their own
+
+    def for_request(self, request: Request, session: Session | None = None) -> Facts:
+        """PolicyError where what is declared makes no sense. `session`: the one that it goes with."""
+        if (
+            session is not None
+            or request.body
+            or not (request.headers.keys() <= _LINKED)
+            or not _META.isdisjoint(request.meta)
+        ):
+            return self._facts(request, session)
+        # Most requests are links of a page: nothing but the project's header fields tells what they are.
+        plain = self._plain.get(request.method)
+        if plain is None:
+            plain = self._facts(Request("data:,", method=request.method), None)
+            if XHR in plain.kinds:  # of which the page counts
+                return self._facts(request, session)
+            self._plain[request.method] = plain
+        return plain
+
+    def _facts(self, request: Request, session: Session | None) -> Facts:
+        declared = declaration(request)
+        fields = self._fields(request)
+        automations = declared.automations
+        if automations is None:
+            automations = self._browser if request.meta.get("playwright") else ()
+        facts = facts_of(
+            method=request.method,
+            kind=declared.kinds,
+            automations=automations,
+            purposes=declared.purposes,
+            fields=fields,
+            key_header=self._key_header,
+            referer=None,
+            session=session,
+        )
+        if facts.referer is None:
+            return facts
+        is_asked = XHR in facts.kinds and facts.referer.lower().startswith(("http://", "https://"))
+        return (
+            facts if is_asked else facts._replace(referer=None)
+        )  # of other requests nobody asks for it
+
+    def _fields(self, request: Request) -> dict[str, str]:
+        """The header fields by lower-case name, with those that the project adds."""
+        fields = self._defaults.copy()
+        for name, values in request.headers.items():
+            if values:
+                fields[name.decode("latin-1").lower()] = b", ".join(values).decode("latin-1")
+            else:  # a None of the spider keeps the project's own field out
+                fields.pop(name.decode("latin-1").lower(), None)
+        if (
+            request.body
+            and "content-type" not in fields
+            and request.body.lstrip()[:1] in (b"{", b"[")
+        ):
+            fields["content-type"] = "application/json"
+        return fields
+
+
+def fields_of(headers: Headers) -> Iterator[tuple[bytes, bytes]]:
+    """Name and value of each header field, as policies take them."""
+    # Their own `items` makes each name anew.
+    return ((name, value) for name, values in dict.items(headers) for value in values)
+
+
+def _browser(settings: BaseSettings) -> tuple[str, ...]:
+    """The mechanisms of a request through scrapy-playwright: protocol and runtime (section-3.2.1, section-3.2.2)."""
+    if settings.get("PLAYWRIGHT_CDP_URL"):
+        return ("cdp", "headless")
+    browser = str(settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium").lower()
+    try:
+        is_headed = settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS").get("headless") is False
+    except (TypeError, ValueError):  # scrapy-playwright will say so
+        is_headed = False
+    return (PROTOCOLS.get(browser, browser), "headed" if is_headed else "headless")

@@ -1,0 +1,219 @@
+"""Sessions that the operator declares for hosts (COMITY_SESSIONS, docs/automation.md): what is sent, to whom, and since when.
+
+Credentials come from the environment or from files, and are in nothing that is shown: no repr and no message has them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from comity.gate.fetching.reach import Reach, literal, reach_of
+from comity.gate.fetching.store import Store
+from comity.policies import PolicyError
+from comity.policies.answers.request import Session
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import DEFAULT_PORTS
+
+logger = logging.getLogger(__name__)
+
+KEYS = ("human_initiated", "cookies", "token", "bearer", "started_at", "insecure")
+COOKIE_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 6265 section-4.1.1
+SENDABLE = re.compile(r"[ -~]+")  # what every server takes in a field
+MAX_SECRET = 16 * 1024  # octets; servers refuse longer fields anyway
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredSession:
+    """One of COMITY_SESSIONS."""
+
+    host: str  # "example.com" for all its ports, or "example.com:8080"; lower case, A-labels
+    human_initiated: bool = False
+    insecure: bool = False  # may go over http to other machines
+    started_at: datetime | None = None  # aware; None: nobody knows
+    cookies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    token: str = field(default="", repr=False)
+    bearer: str = field(default="", repr=False)
+
+    @cached_property
+    def facts(self) -> Session:
+        """All that policies may know of it."""
+        credentials = {
+            "cookie": any(value.strip('"') for _, value in self.cookies),
+            "token": self.token,
+            "bearer": self.bearer,
+        }
+        carries = frozenset(name for name, value in credentials.items() if value)
+        return Session(
+            human_initiated=self.human_initiated, carries=carries, started_at=self.started_at
+        )
+
+    @property
+    def secret(self) -> bytes:
+        """The credentials: other ones make another session."""
+        return json.dumps([sorted(self.cookies), self.token, self.bearer]).encode()
+
+    def may_go_to(self, scheme: str, host: str) -> bool:
+        """True where nobody on the way can read it, or the operator accepts that."""
+        return scheme == "https" or self.insecure or _is_this_machine(host)
+
+
+def declared_session(host: str, members: object) -> DeclaredSession:
+    """PolicyError, without any credential in it, where it makes no sense or cannot be had."""
+    if not isinstance(members, Mapping):
+        raise PolicyError(f"is not a mapping: write some of {', '.join(KEYS)}")
+    for key in members:
+        if key not in KEYS:
+            raise PolicyError(f"`{_printable(key)}` is unknown: write some of {', '.join(KEYS)}")
+    session = DeclaredSession(
+        host=host,
+        human_initiated=_flag(members, "human_initiated"),
+        insecure=_flag(members, "insecure"),
+        started_at=_moment(members.get("started_at")),
+        cookies=_cookies(members.get("cookies")),
+        token=_secret("token", members["token"]) if "token" in members else "",
+        bearer=_secret("bearer", members["bearer"]) if "bearer" in members else "",
+    )
+    if not session.facts.carries:
+        raise PolicyError("carries nothing: write cookies, token or bearer")
+    return session
+
+
+def _printable(text: object) -> str:
+    return printable(str(text).encode("utf-8", "replace"))
+
+
+def _flag(members: Mapping[str, object], key: str) -> bool:
+    value = members.get(key, False)
+    if not isinstance(value, bool):
+        raise PolicyError(f"`{key}` is neither true nor false: write true or false")
+    return value
+
+
+def _moment(value: object) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+        is_past = moment <= datetime.now(UTC)
+    except (TypeError, ValueError):  # no date, or one without an offset
+        raise PolicyError(
+            f'`started_at` `{_printable(value)}` is no moment: write it with its offset, e.g. "2027-01-31T08:00:00+01:00"'
+        ) from None
+    if not is_past:
+        raise PolicyError(
+            f"`started_at` `{_printable(value)}` is still to come: write when the session began"
+        )
+    return moment
+
+
+def _cookies(declared: object) -> tuple[tuple[str, str], ...]:
+    """The cookies of a mapping, or of the place where a whole Cookie field stands."""
+    if declared is None:
+        return ()
+    if isinstance(declared, Mapping):
+        pairs = [(str(name), _secret("cookies", value)) for name, value in declared.items()]
+    else:
+        crumbs = (
+            crumb.partition("=")
+            for crumb in _secret("cookies", declared).split(";")
+            if crumb.strip()
+        )
+        pairs = [(name.strip() if equals else "", value.strip()) for name, equals, value in crumbs]
+    for name, value in pairs:
+        if not COOKIE_NAME.fullmatch(name):
+            raise PolicyError(
+                "`cookies` has a name that is none: write name=value, with `;` between them"
+            )
+        if ";" in value:
+            raise PolicyError(f"`cookies.{name}` has a `;`, which no cookie can carry")
+    return tuple(pairs)
+
+
+def _secret(key: str, reference: object) -> str:
+    """The secret in the variable or file, without white space around it: at its end there is a line break."""
+    source, _, name = str(reference).partition(":") if isinstance(reference, str) else ("", "", "")
+    if source == "env" and name:
+        secret = os.environ.get(name)
+        if secret is None:
+            raise PolicyError(
+                f"`{key}`: there is no environment variable `{_printable(name)}`: set it"
+            )
+    elif source == "file" and name:
+        try:
+            with Path(name).expanduser().open("rb") as file:
+                secret = file.read(MAX_SECRET + 1).decode("latin-1")
+        except (OSError, ValueError, RuntimeError) as error:
+            cause = error.strerror if isinstance(error, OSError) else "that is no path"
+            raise PolicyError(f"`{key}`: `{_printable(name)}` cannot be read: {cause}") from None
+    else:
+        raise PolicyError(
+            f"`{key}` is neither env:VARIABLE nor file:PATH: credentials are read from there only"
+        )
+    secret = secret.strip(" \t\r\n")
+    if not secret or len(secret) > MAX_SECRET:
+        raise PolicyError(
+            f"`{key}`: `{_printable(name)}` is {'longer than any field' if secret else 'empty'}"
+        )
+    if not SENDABLE.fullmatch(secret):
+        raise PolicyError(
+            f"`{key}`: `{_printable(name)}` has a line break, or another character that no field can carry"
+        )
+    return secret
+
+
+def _is_this_machine(host: str) -> bool:
+    address = literal(host)
+    return reach_of(address) is Reach.LOOPBACK if address is not None else host == "localhost"
+
+
+class Sessions:
+    """The sessions of a crawl."""
+
+    def __init__(self, declared: Iterable[DeclaredSession], store: Store) -> None:
+        self._sessions = {session.host: _dated(session, store) for session in declared}
+        self._held_back: set[str] = set()
+        self.go_out = False  # whether FieldsMiddleware is there to send them
+
+    def __bool__(self) -> bool:
+        return self.go_out and bool(self._sessions)
+
+    def for_url(self, url: str) -> DeclaredSession | None:
+        """The session that a request for the URL may carry."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = parts.port or DEFAULT_PORTS.get(parts.scheme)
+        name = f"[{host}]" if ":" in host else host
+        session = self._sessions.get(f"{name}:{port}") or self._sessions.get(host)
+        if session is None or session.may_go_to(parts.scheme, host):
+            return session
+        if session.host not in self._held_back:
+            self._held_back.add(session.host)
+            logger.warning(
+                'COMITY_SESSIONS `%(host)s` is not sent over http: write "insecure": true to send it all the same',
+                {"host": session.host},
+            )
+        return None
+
+
+def _dated(session: DeclaredSession, store: Store) -> DeclaredSession:
+    """The session with when it began, as far as that is known."""
+    if session.started_at is not None:
+        return session
+    try:
+        return replace(
+            session, started_at=store.session_began(session.host, session.secret, datetime.now(UTC))
+        )
+    except OSError as error:
+        logger.warning(
+            "%(error)s; the session for %(host)s counts as too old wherever that matters",
+            {"error": error, "host": session.host},
+        )
+        return session

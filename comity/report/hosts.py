@@ -1,0 +1,365 @@
+"""Counts by host, and how the pace of each was kept: in bounded memory, however many hosts there are.
+
+How the pace is measured. The server gets a request at some moment between its start here and the headers of its answer. So what
+it sees between two requests is at least the time from the headers of the one to the start of the other: that is the gap. For a
+limit of n requests in some seconds it is the time from the headers of the n-th request before. A gap as a part of the seconds of
+its limit is 1 or more where the limit was kept. What is in flight counts as now, as the pace itself counts it
+(comity.policies.syntax.windows)."""
+
+from __future__ import annotations
+
+from heapq import nlargest, nsmallest
+from math import inf, log
+from time import time
+from typing import NamedTuple
+from zlib import crc32
+
+from comity.gate.run.observer import Paced
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.windows import MAX_STAMPS, StatedLimit, Window
+from comity.report.value import Host, Hosts, Limit, Line, NamedCount, Pace, Series, UnreadLimit
+
+MAX_HOSTS = 10_000  # that are told apart at least, those with most requests
+MAX_LISTED = 200  # in a report
+LEAST = 10  # hosts with the least margin that are listed
+SERIES = 16  # hosts with most requests that are followed over time
+MARGINS = 8  # and of those with the least margin
+POINTS = 200  # of a host's series
+MIN_PART = 0.999  # of a limit: two clocks take part, one for gaps and one for all processes
+EDGES = (MIN_PART, 1.05, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)  # of the histogram
+BINS = (
+    "below 1",
+    "1 to 1.05",
+    "1.05 to 1.25",
+    "1.25 to 1.5",
+    "1.5 to 2",
+    "2 to 3",
+    "3 to 5",
+    "5 to 10",
+    "10 and more",
+)
+SIZES = {0: "none", 1: "1", 2: "2 to 9", 10: "10 to 99", 100: "100 to 999", 1000: "1,000 and more"}
+SUMMED = ("sent", "answered", "files", "allowed", "refused", "stopped", "backed_off", "gaps")
+
+
+class HostCount:
+    """The counts of one host."""
+
+    __slots__ = (*SUMMED, "is_stated", "last", "least", "least_of", "stamps")
+
+    def __init__(self) -> None:
+        self.sent = self.answered = self.files = self.allowed = self.refused = self.stopped = (
+            self.backed_off
+        ) = self.gaps = 0
+        self.last = -inf  # when the headers of the last answer came
+        self.stamps: list[float] | None = (
+            None  # the same of the answers before, where a limit is for several requests
+        )
+        self.least = inf
+        self.least_of: Window | None = None  # the limit of the least gap, or of the last one
+        self.is_stated = False
+
+    @property
+    def weight(self) -> int:
+        return self.sent + self.files + self.refused
+
+    def add(self, other: HostCount) -> None:
+        for name in SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.least = min(self.least, other.least)
+
+    def as_host(self, name: str) -> Host:
+        limit = None
+        if self.least_of is not None:
+            limit = Limit(
+                requests=self.least_of.requests,
+                seconds=self.least_of.seconds,
+                is_stated=self.is_stated,
+            )
+        least = None if self.least == inf else round(self.least, 4)
+        return Host(
+            host=printable_name(name),
+            least=least,
+            limit=limit,
+            **{field: getattr(self, field) for field in SUMMED},
+        )
+
+
+class Gap(NamedTuple):
+    """A request that went out, against the limit that it kept most narrowly."""
+
+    started: float
+    part: float  # of the limit
+    window: Window
+
+
+class _Followed:
+    """A host over time."""
+
+    __slots__ = ("criterion", "host", "name", "points", "thinned")
+
+    def __init__(self, name: str, host: HostCount, criterion: str) -> None:
+        self.name, self.host, self.criterion = name, host, criterion
+        self.points: list[tuple[float, float]] = []
+        self.thinned = 1
+
+    def add(self, seconds: float, part: float) -> None:
+        points = self.points
+        points.append((seconds, part))
+        if (
+            len(points) >= 2 * POINTS
+        ):  # of each two the narrower one is kept: what was too soon stays
+            self.points = [
+                min(pair, key=lambda point: point[1])
+                for pair in zip(points[::2], points[1::2], strict=False)
+            ]
+            self.thinned *= 2
+
+    def as_series(self, began: float) -> Series:
+        window = self.host.least_of or Window(1, 0.0)
+        return Series(
+            host=printable_name(self.name),
+            why=self.criterion,
+            limit=Limit(
+                requests=window.requests, seconds=window.seconds, is_stated=self.host.is_stated
+            ),
+            points=[(round(seconds - began, 2), round(part, 3)) for seconds, part in self.points],
+            thinned=self.thinned,
+        )
+
+
+class _Distinct:
+    """The number of different names that came: an estimate, to about one in a hundred up to a million."""
+
+    BITS = 1 << 20
+
+    def __init__(self) -> None:
+        self._seen = bytearray(self.BITS // 8)
+        self._bits = 0
+
+    def add(self, name: str) -> None:
+        octet, bit = divmod(crc32(name.encode("utf-8", "replace")) % self.BITS, 8)
+        if not self._seen[octet] >> bit & 1:
+            self._seen[octet] |= 1 << bit
+            self._bits += 1
+
+    def __len__(self) -> int:
+        return round(-self.BITS * log(max(1, self.BITS - self._bits) / self.BITS))
+
+
+class HostCounts:
+    """All hosts of a crawl."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, HostCount] = {}
+        self._scopes: dict[
+            str, HostCount
+        ] = {}  # of automation-preferences.txt, which have limits of their own
+        self._others = HostCount()  # those that are not told apart any more
+        self._other_sizes: dict[int, int] = {}
+        self._distinct = _Distinct()
+        self._followed: dict[str, _Followed] = {}
+        self._narrow: dict[str, tuple[HostCount, float]] = {}  # hosts with the least margin
+        self.gaps = [0] * len(BINS)
+        self.gap_sum = 0.0
+        self.unlimited = 0
+        self.first = 0
+        self._unread: dict[
+            tuple[str, StatedLimit], None
+        ] = {}  # name of a scope, and a limit whose value cannot be read
+
+    def count_of(self, name: str) -> HostCount:
+        host = self._hosts.get(name)
+        if host is None:
+            if len(self._hosts) >= 2 * MAX_HOSTS:
+                self._fold()
+            host = self._hosts[name] = HostCount()
+            self._distinct.add(name)
+        return host
+
+    def _fold(self) -> None:
+        largest = dict(nlargest(MAX_HOSTS, self._hosts.items(), key=lambda item: item[1].weight))
+        for name, host in self._hosts.items():
+            if name not in largest:
+                self._others.add(host)
+                size = _size(host.sent)
+                self._other_sizes[size] = self._other_sizes.get(size, 0) + 1
+        self._hosts = largest
+
+    def _limited(self, name: str) -> HostCount:
+        """A host, or a scope."""
+        if not _is_scope(name):
+            return self.count_of(name)
+        scope = self._scopes.get(name)
+        if scope is None:
+            if len(self._scopes) >= MAX_HOSTS:
+                del self._scopes[next(iter(self._scopes))]
+            scope = self._scopes[name] = HostCount()
+        return scope
+
+    def gap(self, limiter: Paced, now: float) -> Gap | None:
+        """The gap before a request that goes out now; None where no limit is reached, however soon it does."""
+        host = self._limited(limiter.name)
+        if len(self._unread) < MAX_LISTED:
+            self._unread |= dict.fromkeys((limiter.name, limit) for limit in limiter.unread)
+        narrowest: Gap | None = None
+        for window in limiter.windows:
+            if window.requests > MAX_STAMPS:
+                window = window.part()
+            if not window.seconds or (window.start is not None and not window.holds(time())):
+                continue
+            before = window.requests - limiter.in_flight
+            if before <= 0:
+                moment = now
+            elif before == 1:
+                moment = host.last
+            elif host.stamps is not None and len(host.stamps) >= before:
+                moment = host.stamps[-before]
+            else:
+                moment = -inf
+            if moment == -inf:
+                continue
+            part = (now - moment) / window.seconds
+            if narrowest is None or part < narrowest.part:
+                narrowest = Gap(now, part, window)
+        return narrowest
+
+    def settled(
+        self, limiter: Paced, gap: Gap | None, now: float, *, is_counted: bool = True
+    ) -> None:
+        """Note that the headers of the answer to a request have come.
+
+        `is_counted`: the request counts by this limiter. One under several limiters counts once."""
+        host = self._limited(limiter.name)
+        host.last = now
+        most = max([window.requests for window in limiter.windows], default=1)
+        if most > 1:
+            stamps = host.stamps = host.stamps or []
+            stamps.append(now)
+            if len(stamps) > 2 * MAX_STAMPS:
+                del stamps[:-MAX_STAMPS]
+        if gap is None:
+            if is_counted and not _is_scope(limiter.name):  # its request counts with its host
+                self.first += bool(limiter.windows)
+                self.unlimited += not limiter.windows
+            return
+        part = gap.part
+        if is_counted:
+            self.gaps[sum(part >= edge for edge in EDGES)] += 1
+            self.gap_sum += part
+        host.gaps += 1
+        if part <= host.least or host.least_of is None:
+            host.least, host.least_of = part, gap.window
+            host.is_stated = gap.window not in limiter.floor
+            self._note_margin(limiter.name, host)
+        followed = self._followed.get(limiter.name)
+        if followed is None:
+            followed = self._follow(limiter.name, host)
+        if followed is not None:
+            followed.add(gap.started, part)
+
+    def _note_margin(self, name: str, host: HostCount) -> None:
+        if name in self._narrow or len(self._narrow) < LEAST:
+            self._narrow[name] = host, host.least
+            return
+        widest = max(self._narrow, key=lambda other: self._narrow[other][1])
+        if host.least < self._narrow[widest][1]:
+            del self._narrow[widest]
+            self._narrow[name] = host, host.least
+
+    def _follow(self, name: str, host: HostCount) -> _Followed | None:
+        """Follow the host from now on, where it has more requests, or less margin, than one that is followed."""
+        criterion, most = "requests", SERIES
+        if host.least < MIN_PART:
+            criterion, most = "margin", MARGINS
+        elif len(self._followed) >= SERIES and host.gaps % 64:
+            return None  # it is not looked at each time
+        rivals = [
+            followed for followed in self._followed.values() if followed.criterion == criterion
+        ]
+        if len(rivals) >= most:
+            if criterion == "margin":
+                last = max(rivals, key=lambda followed: followed.host.least)
+                is_before = host.least < last.host.least
+            else:
+                last = min(rivals, key=lambda followed: followed.host.sent)
+                is_before = host.sent > 2 * last.host.sent
+            if not is_before:
+                return None
+            del self._followed[last.name]
+        self._followed[name] = _Followed(name, host, criterion)
+        return self._followed[name]
+
+    # What comes out
+
+    def hosts(self) -> Hosts:
+        is_exact = not self._other_sizes
+        largest = nlargest(MAX_LISTED, self._hosts.items(), key=lambda item: item[1].weight)
+        names = {name for name, _ in largest}
+        others = HostCount()
+        others.add(self._others)
+        sizes = dict.fromkeys(SIZES, 0) | self._other_sizes
+        for name, host in self._hosts.items():
+            sizes[_size(host.sent)] += 1
+            if name not in names:
+                others.add(host)
+        return Hosts(
+            number=len(self._hosts) if is_exact else max(len(self._hosts), len(self._distinct)),
+            is_exact=is_exact,
+            listed=[host.as_host(name) for name, host in largest],
+            others=others.as_host("") if others.weight else None,
+            sizes=[NamedCount(SIZES[size], number) for size, number in sizes.items()],
+        )
+
+    def pace(self, began: float) -> Pace:
+        narrow = nsmallest(LEAST, self._narrow.items(), key=lambda item: item[1][1])
+        followed = sorted(
+            self._followed.values(), key=lambda rival: (rival.criterion, -rival.host.sent)
+        )
+        return Pace(
+            gaps=sum(self.gaps),
+            below=self.gaps[0],
+            histogram=[
+                NamedCount(name, number) for name, number in zip(BINS, self.gaps, strict=True)
+            ],
+            unlimited=self.unlimited,
+            first=self.first,
+            least=[host.as_host(name) for name, (host, _) in narrow],
+            series=[host.as_series(began) for host in followed],
+            unread=[_unread(name, limit) for name, limit in self._unread],
+        )
+
+    def total(self) -> dict[str, int]:
+        """Return the sums over all hosts."""
+        hosts = [*list(self._hosts.values()), self._others]
+        return {name: sum(getattr(host, name) for host in hosts) for name in SUMMED}
+
+
+def _unread(name: str, limit: StatedLimit) -> UnreadLimit:
+    """Return a limit whose value cannot be read, as a report has it."""
+    requests, seconds = (
+        (limit.window.requests, limit.window.seconds)
+        if limit.window
+        else (limit.concurrent or 0, 0.0)
+    )
+    source = limit.source
+    line = Line(url=printable(source.url), line=source.line, text=printable(source.text))
+    advice = printable(limit.advice)
+    return UnreadLimit(
+        host=printable_name(name), requests=requests, seconds=seconds, line=line, advice=advice
+    )
+
+
+def _is_scope(name: str) -> bool:
+    """A scope is named by its origin, in which there is a scheme."""
+    return "/" in name
+
+
+def printable_name(name: str) -> str:
+    """The name of a host, or of a scope: origin and digest of the group that limits it."""
+    origin, space, digest = name.partition(" ")
+    return printable(f"{origin} (scope {digest[:6]})" if space else name)
+
+
+def _size(sent: int) -> int:
+    return max(size for size in SIZES if sent >= size)

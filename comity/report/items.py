@@ -1,0 +1,218 @@
+"""Counts of tags: uses and verdicts, the lines that refuse, licences, attributions and elements. Of a crawl, or of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from comity.dataset.passes import Outcome
+from comity.dataset.permissions.expiry import EXPIRED, has_passed
+from comity.dataset.permissions.terms import ARRANGEMENT, LICENSES
+from comity.dataset.records import Record, Unreadable
+from comity.dataset.tags.sources import GUESSED, TagSource, read
+from comity.policies.answers.rule import RULES
+from comity.policies.syntax.printable import printable
+from comity.policies.tag import TagError
+from comity.policies.vocabulary.use_rows import UseRows, named
+from comity.report.tallies import Tally
+from comity.report.value import Element, Line, NamedCount, Ranking, Refusal, Report, Use
+
+MAX_LINES = 100  # of a rule that are told apart
+SHOWN_LINES = 8  # of a rule, in a report
+SHOWN_ROWS = 50  # hosts, licences, selectors in a report
+MAX_NAMES = 500  # licences, attributions, uses and selectors that are told apart
+SHOWN_USES = 60
+SUMMARIES = {EXPIRED: "the permission has ended since"}
+
+Key = tuple[str, str, int, str]  # URL, part, line, text
+
+
+class RuleCount:
+    """The refusals by one rule."""
+
+    __slots__ = ("count", "hosts", "lines")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.lines: Tally[Key] = Tally(MAX_LINES)
+        self.hosts: Tally[str] = Tally(MAX_LINES)
+
+    def update(self, other: RuleCount) -> None:
+        self.count += other.count
+        self.lines.update(other.lines)
+        self.hosts.update(other.hosts)
+
+
+def refusals_of(rules: Mapping[str, RuleCount]) -> list[Refusal]:
+    """The refusals by rule, the one that refused most first."""
+    refusals = []
+    for name, rule in sorted(rules.items(), key=lambda item: (-item[1].count, item[0])):
+        entry = RULES.get(name)
+        refusals.append(
+            Refusal(
+                rule=printable(name),
+                spec=entry.spec if entry else "",
+                summary=entry.summary if entry else SUMMARIES.get(name, ""),
+                count=rule.count,
+                hosts=ranking_of(rule.hosts, SHOWN_LINES),
+                lines=[line_of(key, count) for key, count in rule.lines.largest(SHOWN_LINES)],
+                other_lines=rule.lines.rest(SHOWN_LINES),
+            )
+        )
+    return refusals
+
+
+def line_of(key: Key, count: int = 0) -> Line:
+    url, part, line, text = key
+    return Line(
+        url=printable(url), part=printable(part), line=line, text=printable(text), count=count
+    )
+
+
+def ranking_of(tally: Tally[str], number: int = SHOWN_ROWS) -> Ranking:
+    return Ranking(
+        [NamedCount(printable(name), count) for name, count in tally.largest(number)],
+        tally.rest(number),
+    )
+
+
+class ItemCounts:
+    """Counts of tags. They can be pickled, and merged."""
+
+    def __init__(self, rows: UseRows | None = None) -> None:
+        """`rows`: in which uses are counted; None: by the shipped table."""
+        self.items = 0
+        self._rows = rows or UseRows()
+        self.unreadable = 0
+        self.causes: Tally[str] = Tally(MAX_NAMES)  # why tags say nothing: TagError
+        self.agents: Tally[str] = Tally(MAX_NAMES)
+        self.uses: Tally[tuple[str, str, bool]] = Tally(
+            MAX_NAMES
+        )  # row of uses, verdict, whether it is stated
+        self.terms: Tally[tuple[str, str]] = Tally(
+            MAX_NAMES
+        )  # row of uses that has several words, and the term of a tag
+        self.rules: dict[str, RuleCount] = {}  # of refusals of uses
+        self.licences: Tally[str] = Tally(MAX_NAMES)
+        self.attributions: Tally[str] = Tally(MAX_NAMES)
+        self.with_elements = 0
+        self.elements: Tally[tuple[str, str, Key]] = Tally(MAX_NAMES)  # selector, actions, the line
+
+    def tagged(self, tag: Mapping[str, Any], expired: Collection[str] = ()) -> None:
+        """`tag`: as it stands in an item. `expired`: uses that it permits, and that are permitted no more."""
+        self.items += 1
+        reasons = tag["reasons"]
+        uses = tag["uses"]
+        if expired:
+            uses = uses | {name: uses[name] | {"verdict": "deny"} for name in expired}
+        for row, members in self._rows.of(uses).items():
+            use = uses[members[0]]
+            self.uses.add((row, use["verdict"], use["stated"]))
+            if row in self._rows.shared:
+                for term in members:
+                    self.terms.add((row, term))
+            if use["verdict"] == "deny":
+                reason = reasons[use["because"][0]]
+                rule = EXPIRED if members[0] in expired else reason["rule"]
+                count = self.rules.get(rule)
+                if count is None:
+                    count = self.rules[rule] = RuleCount()
+                count.count += 1
+                count.lines.add(_key(reason))
+        licences, attributions = set(), set()
+        for use in uses.values():
+            if use["verdict"] == "deny":
+                continue
+            for number in use["because"]:
+                reason = reasons[number]
+                if reason["rule"] in LICENSES:
+                    licences.add(reason["text" if reason["rule"] == ARRANGEMENT else "url"])
+            for resource in use.get("must_include", ()):
+                attributions.add(resource["content"] or resource["url"] or resource["extract"])
+        for licence in licences:
+            self.licences.add(licence)
+        for attribution in attributions:
+            self.attributions.add(attribution)
+        if tag["elements"]:
+            self.with_elements += 1
+            for element in tag["elements"]:
+                reason = reasons[element["because"][0]]
+                self.elements.add((element["selector"], ", ".join(element["deny"]), _key(reason)))
+
+    def merge(self, other: ItemCounts) -> None:
+        for name in ("items", "unreadable", "with_elements"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("causes", "agents", "uses", "terms", "licences", "attributions", "elements"):
+            getattr(self, name).update(getattr(other, name))
+        for rule, count in other.rules.items():
+            self.rules.setdefault(rule, RuleCount()).update(count)
+
+    def fill(self, report: Report) -> None:
+        """Put them into the report."""
+        uses: dict[str, Use] = {}
+        terms: dict[str, set[str]] = {}
+        for row, term in self.terms.counts:
+            terms.setdefault(row, set()).add(term)
+        for (row, verdict, is_stated), count in self.uses.counts.items():
+            if row not in uses:
+                name, words = named(row, terms.get(row, ()))
+                uses[row] = Use(use=printable(name), words=list(map(printable, words)))
+            use = uses[row]
+            field = verdict if is_stated else f"{verdict}_default"
+            setattr(use, field, getattr(use, field) + count)
+        report.uses = sorted(
+            uses.values(), key=lambda use: (use.use not in report.uses_declared, use.use)
+        )[:SHOWN_USES]
+        report.use_refusals = refusals_of(self.rules)
+        report.licences, report.attributions = (
+            ranking_of(self.licences),
+            ranking_of(self.attributions),
+        )
+        report.elements.items = self.with_elements
+        report.elements.listed = [
+            Element(
+                selector=printable(selector),
+                actions=printable(actions),
+                items=count,
+                line=line_of(key),
+            )
+            for (selector, actions, key), count in self.elements.largest(SHOWN_ROWS)
+        ]
+        report.elements.others = self.elements.rest(SHOWN_ROWS)
+        report.counts["items"] = self.items
+
+
+def _key(reason: Mapping[str, Any]) -> Key:
+    return reason["url"], reason.get("part", ""), reason["line"], reason["text"]
+
+
+class ItemsPass(NamedTuple):
+    """A pass over the records of a dataset that counts their tags."""
+
+    now: datetime
+    tags: TagSource = GUESSED
+
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        return self.tags.fields
+
+    def __call__(self, records: list[Record]) -> Outcome:
+        counts = ItemCounts()
+        for record in records:
+            self._count(record, counts)
+        return Outcome([], counts)
+
+    def _count(self, record: Record | Unreadable, counts: ItemCounts) -> None:
+        assert isinstance(record, dict)
+        try:
+            tag = read(record, self.tags)
+        except TagError as error:
+            counts.items += 1
+            counts.causes.add(str(error))
+            return
+        counts.agents.add(tag.raw["agent"])
+        counts.tagged(
+            tag.raw,
+            {name for name, use in tag.uses.items() if has_passed(use.qualifiers.until, self.now)},
+        )

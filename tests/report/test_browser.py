@@ -1,0 +1,153 @@
+"""The page in a real Chromium: at three sizes, light and dark, and on paper."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from comity.report.difference import difference
+from comity.report.page import difference_page, page_of
+from comity.report.value import Report
+from tests.authoring.workbench.workbench_process import INSTALL, chromium, launch_options
+from tests.report.made_reports import HOSTILE, crawled
+
+pytestmark = [pytest.mark.slow, pytest.mark.requirement("REPORT-1")]
+
+SIZES = [(1280, 900), (768, 1024), (360, 740)]
+SCHEMES = ["light", "dark"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if chromium() is None:
+        pytest.fail(INSTALL)
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(**launch_options())
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    with pytest.MonkeyPatch.context() as patch:
+        usual, large = crawled(patch=patch), crawled(400, 300, patch=patch)
+        hostile = crawled(len(HOSTILE) * 2, 60, hostile=True, patch=patch)
+    hostile.title = HOSTILE[0]
+    texts = {
+        "usual": page_of(usual),
+        "large": page_of(large),
+        "hostile": page_of(hostile),
+        "empty": page_of(Report(source="crawl", title="nothing")),
+        "difference": difference_page(difference(usual, large), usual, large),
+    }
+    paths = {name: folder / f"{name}.html" for name in texts}
+    for name, text in texts.items():
+        paths[name].write_text(text, "utf-8")
+    return paths
+
+
+def opened(
+    browser: Browser, path: Path, wrong: list[str], *, is_axe: bool = False, **options: Any
+) -> Page:
+    """`is_axe`: a script is to be put into it, which its policy refuses."""
+    page = browser.new_context(bypass_csp=is_axe, **options).new_page()
+    page.on("console", lambda message: wrong.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
+    page.on(
+        "request",
+        lambda request: wrong.append(request.url) if not request.url.startswith("file:") else None,
+    )
+    page.goto(path.as_uri())
+    return page
+
+
+@pytest.mark.parametrize("name", ["usual", "large", "hostile", "empty", "difference"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_it_fits_and_nothing_is_wrong(
+    browser: Browser, pages: dict[str, Path], name: str, scheme: str, width: int, height: int
+) -> None:
+    wrong: list[str] = []
+    options: dict[str, Any] = {
+        "viewport": {"width": width, "height": height},
+        "color_scheme": scheme,
+    }
+    page = opened(browser, pages[name], wrong, **options)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") is (scheme == "light")
+    page.context.close()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["usual", "hostile", "difference"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_everybody_can_use_it(
+    browser: Browser, pages: dict[str, Path], name: str, scheme: str
+) -> None:
+    """What axe finds, whatever its weight."""
+    wrong: list[str] = []
+    options: dict[str, Any] = {"viewport": {"width": 768, "height": 1024}, "color_scheme": scheme}
+    page = opened(browser, pages[name], wrong, is_axe=True, **options)
+    for details in page.locator("details:not([open]) > summary").all()[:10]:
+        details.click()
+    found = Axe().run(page)
+    page.context.close()
+    assert [
+        (each["id"], each["impact"], each["nodes"][0]["html"])
+        for each in found.response["violations"]
+    ] == []
+    assert wrong == []
+
+
+def test_on_paper_all_of_it_is_there(
+    browser: Browser, pages: dict[str, Path], tmp_path: Path
+) -> None:
+    wrong: list[str] = []
+    page = opened(browser, pages["usual"], wrong, color_scheme="dark")
+    page.emulate_media(media="print")
+    closed = page.locator("details:not([open]) .lines li")
+    assert closed.count() > 0
+    assert all(each.bounding_box() for each in closed.all())  # what is folded on the screen
+    pdf = page.pdf(path=str(tmp_path / "report.pdf"))
+    assert pdf.startswith(b"%PDF-")
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 20
+    page.context.close()
+    assert wrong == []
+
+
+def test_the_pictures_show_what_was_measured(browser: Browser, pages: dict[str, Path]) -> None:
+    wrong: list[str] = []
+    page = opened(browser, pages["usual"], wrong)
+    for picture in page.locator("svg.pace").all():
+        path = picture.locator(".series.color-1 path").get_attribute("d")
+        field = [float(number) for number in re.findall(r"[\d.]+", path or "")][1::2]
+        dots = [float(dot.get_attribute("cy") or "nan") for dot in picture.locator("circle").all()]
+        assert dots
+        assert (
+            max(dots) <= min(field) + 0.15 < max(field)
+        )  # y grows downwards: all above the field under the limit
+    page.context.close()
+
+
+def test_it_is_read_by_keyboard(browser: Browser, pages: dict[str, Path]) -> None:
+    wrong: list[str] = []
+    page = opened(browser, pages["usual"], wrong)
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert "#" in page.url
+    page.locator("details").last.locator("summary").focus()
+    before = page.locator("details[open]").count()
+    page.keyboard.press("Enter")
+    assert page.locator("details[open]").count() != before
+    page.context.close()
+    assert wrong == []
