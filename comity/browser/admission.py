@@ -9,12 +9,11 @@ from time import time
 from typing import Any
 from urllib.parse import urldefrag
 
-from scrapy.http import Request
-
 from comity.browser.kinds import DOCUMENT, DOCUMENTS, SCRIPT, Kind
-from comity.crawler.scrapy_internals import sent_by_others
 from comity.gate.fetching.freshness import TOO_MANY, retry_after
 from comity.gate.fetching.reach import Reach
+from comity.gate.http import Headers as RequestHeaders
+from comity.gate.http import PlainRequest, Request
 from comity.gate.parts import Parts
 from comity.gate.request.facts import KEY
 from comity.gate.request.referrals import set_referrer_reach
@@ -186,10 +185,10 @@ class Admissions:
         headers = dict(page_request.fields)
         if page_request.kind.destination:
             headers["Sec-Fetch-Dest"] = page_request.kind.destination
-        request = sent_by_others(
+        request = PlainRequest(
             page_request.url,
             method=page_request.method,
-            headers=headers,
+            headers=RequestHeaders(headers),
             meta={KEY: self._declared, "playwright": True},
         )
         if page_request.kind.is_part:

@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from scrapy.http import Request, Response
-
-from comity.client.request import Fields, header_pairs, scrapy_headers
+from comity.client.request import Fields, header_pairs, plain_headers
 from comity.gate.fetching.reach import Reach, literal
 from comity.gate.fetching.redirects import REDIRECTS
+from comity.gate.http import PlainResponse, Request
 from comity.gate.parts import Parts
 from comity.gate.request.access import inner_address
 from comity.gate.request.referrals import referrer_stamp
@@ -89,7 +88,7 @@ class Admission:
         return refused
 
     def _refused(self, status: int, headers: Fields, address: str | None) -> Decision | None:
-        response = Response(self.url, request=self.request, ip_address=self._address(address))
+        response = PlainResponse(self.url, request=self.request, ip_address=self._address(address))
         reaches = self._parts.referrals.check_response(self.request, response)
         if reaches is not None:
             leading, reach = reaches
@@ -97,8 +96,8 @@ class Admission:
         self.leads_from = referrer_stamp(self.request) or Reach.PUBLIC
         if not self._parts.access.skips_unusable or self.request.method == "HEAD":
             return None
-        fields = scrapy_headers(headers)
-        goes_on = status in REDIRECTS and "Location" in fields
+        fields = plain_headers(headers)
+        goes_on = status in REDIRECTS and fields.get("Location") is not None
         return None if goes_on else self._parts.access.refused_by_headers(self.request, fields)
 
     def _address(self, address: str | None) -> Any:

@@ -20,9 +20,6 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, NoReturn, Self
 
-from scrapy.http import Request, Response
-from scrapy.settings import BaseSettings
-
 from comity.client.admission import Admission
 from comity.client.counts import Counts
 from comity.client.errors import ClosedError, RefusedError
@@ -30,16 +27,18 @@ from comity.client.request import (
     Fields,
     SessionFacts,
     declared_meta,
-    scrapy_headers,
-    scrapy_request,
+    plain_headers,
+    plain_request,
     word_list,
 )
 from comity.gate.fetching.files import PolicyFiles
+from comity.gate.http import PlainRequest, PlainResponse, Request
 from comity.gate.options import Options
 from comity.gate.pace.ledger import RateLedger
 from comity.gate.parts import Parts
 from comity.gate.request.referrals import set_referrer_reach
 from comity.gate.run.flights import ClosingError
+from comity.gate.settings import PlainSettings
 from comity.policies import Agent, Decision, Page, PolicyError, Verdict
 from comity.policies.answers.request import Session
 from comity.policies.syntax.printable import printable
@@ -98,7 +97,7 @@ class Client:
             "purposes": word_list(purposes),
         }
         keywords |= {"store": str(store or ""), "min_delay": min_delay, "max_delay": max_delay}
-        self._settings = BaseSettings(
+        self._settings = PlainSettings(
             {
                 **{f"COMITY_{name.upper()}": value for name, value in keywords.items()},
                 "USER_AGENT": user_agent,
@@ -229,7 +228,7 @@ class Client:
         from which it is made, where the fields do not say so. `session`: what it carries, where it is one of a session. `led_by`:
         the request whose answer leads there, by a redirect, a link or as part of its page; None: the operator does."""
         parts = self.parts
-        request = scrapy_request(
+        request = plain_request(
             url, method, headers, referer, declared_meta(kind, automations, purposes)
         )
         if session is not None:
@@ -274,11 +273,11 @@ class Client:
         `admission`: of the request; or the URL of one that was not asked for here. `body`: without content coding. `url`: where
         it was found in the end, if elsewhere, as in a browser: then the policies of both bind."""
         parts = self.parts
-        request = admission.request if isinstance(admission, Admission) else Request(admission)
-        response = Response(
+        request = admission.request if isinstance(admission, Admission) else PlainRequest(admission)
+        response = PlainResponse(
             url or request.url,
             status=status,
-            headers=scrapy_headers(headers),
+            headers=plain_headers(headers),
             body=body,
             request=request,
         )

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from scrapy.http import Headers, Request
-from scrapy.settings import BaseSettings
-
-from comity.crawler.scrapy_internals import sent_by_others
-from comity.gate.request.facts import KEY, RequestFacts, check_host, declaration, fields_of
+from comity.gate.http import Headers, PlainRequest, Request, fields_of
+from comity.gate.request.facts import KEY, RequestFacts, check_host, declaration
+from comity.gate.settings import Settings
 from comity.policies import Agent, PolicyError
 from comity.policies.answers.request import Facts, Session
 from comity.policies.syntax.printable import printable
@@ -38,7 +36,7 @@ _SILENT = frozenset(
 class SessionFacts(RequestFacts):
     """The facts of requests that bring sessions of their own."""
 
-    def __init__(self, settings: BaseSettings, agent: Agent) -> None:
+    def __init__(self, settings: Settings, agent: Agent) -> None:
         super().__init__(settings, agent)
         self.sessions: WeakKeyDictionary[Request, Session] = WeakKeyDictionary()
 
@@ -63,22 +61,22 @@ def word_list(words: Iterable[str]) -> str | tuple[str, ...]:
     return words if isinstance(words, str) else tuple(words)
 
 
-def scrapy_request(
+def plain_request(
     url: str, method: str, headers: Fields, referer: str | None, declared: dict[str, Any]
 ) -> Request:
     """The request, with what is declared of it. PolicyError where it makes no sense."""
     fields = _by_name(headers)
     check_host(url, fields.get(b"host", ()))
     try:
-        request = sent_by_others(
-            url, method=method, headers=_telling(fields), meta={KEY: declared} if declared else None
+        request = PlainRequest(
+            url, method=method, headers=_telling(fields), meta={KEY: declared} if declared else {}
         )
     except ValueError:  # it has no scheme
         raise PolicyError(
             f"`{printable(url.encode(errors='replace'))}` is no absolute URL"
         ) from None
     if referer is not None:
-        request.headers["Referer"] = referer
+        request.headers.set("Referer", referer)
     declaration(request)
     return request
 
@@ -105,10 +103,10 @@ def _by_name(fields: Fields) -> dict[bytes, list[str | bytes]]:
     return values
 
 
-def scrapy_headers(fields: Fields) -> Headers:
+def plain_headers(fields: Fields) -> Headers:
     return Headers(_by_name(fields))
 
 
 def header_pairs(fields: Fields) -> Iterator[tuple[bytes, bytes]]:
     """Name and value of each header field, as policies take them; nothing is done before the first is asked for."""
-    yield from fields_of(scrapy_headers(fields))
+    yield from fields_of(plain_headers(fields))

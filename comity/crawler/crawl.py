@@ -30,8 +30,10 @@ from comity.crawler.scrapy_internals import (
 from comity.database import log_mode
 from comity.gate.fetching.files import PolicyFiles
 from comity.gate.fetching.store import PolicyStore
+from comity.gate.http import Request as AnyRequest
 from comity.gate.options import ASYNCIO_REACTOR, Options, stop
 from comity.gate.pace.ledger import Ledger, RateLedger
+from comity.gate.pace.standstill import StoodStillError
 from comity.gate.parts import Parts
 from comity.gate.request.access import too_slow
 from comity.gate.run.flights import ClosingError
@@ -68,7 +70,7 @@ class Frontier(Protocol):
     def __len__(self) -> int:
         """The number of requests that wait."""
 
-    def hold(self, request: Request, wait: float) -> bool:
+    def hold(self, request: AnyRequest, wait: float) -> bool:
         """Take the request back, for `wait` seconds. False where it was not handed out from here."""
 
 
@@ -165,7 +167,10 @@ class Crawl(Parts):
             await self._wait_again(request)
         try:
             with url_as_judged(request):
-                return await self.standstill.guard(request, download)
+                try:
+                    return await self.standstill.guard(request, download)
+                except StoodStillError as error:
+                    raise LostTurnError(str(error)) from None
         except DownloadFailedError as error:
             if not (may_fail and is_unanswered(request, error)):
                 raise
@@ -226,7 +231,7 @@ class Crawl(Parts):
         the pipeline has taken. While it raises an error, no page counts as done."""
         self.flushes.append(flush)
 
-    def hold(self, request: Request, wait: float) -> bool:
+    def hold(self, request: AnyRequest, wait: float) -> bool:
         return self.scheduler is not None and self.scheduler.hold(request, wait)
 
 

@@ -4,15 +4,14 @@ Private names, and what happens where a Scrapy does not have them: `engine._slot
 that the scheduler swallows), `engine._slot.closing` (closing shows when the engine stops), `engine._slot.inprogress` (no JOBDIR),
 `engine.scraper.itemproc.middlewares` (files that a page refuses are fetched, with a warning), `_get_uri_params`,
 `_start_new_batch` and `_close_slot` of the feed exporter (a crawl with feeds in parts ends), `_split_domain` of the cookie
-middleware (it asks for the public suffix list over the network), `Request._url_is_verbatim` (what clients and browsers send is
-judged as Scrapy would write it), `_get_handler`, `_pool` and `_session` of download handlers (they may send a request again
-without waiting), `_urlparse_cache` (HTTP/2 requests lose what follows `;`).
+middleware (it asks for the public suffix list over the network), `_get_handler`, `_pool` and
+`_session` of download handlers (they may send a request again without waiting), `_urlparse_cache`
+(HTTP/2 requests lose what follows `;`).
 What touches the downloader's slots is in slots.py. No other module may use private names."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -50,21 +49,6 @@ UNANSWERED = (
 )
 
 _VERBATIM = "verbatim_url"  # of request.meta
-
-_SENT = re.compile(
-    r"(?i:https?)://[^\x00-\x20\x7f-\U0010ffff/?#\\]+(?:[/?#][^\x00-\x20\x7f\ud800-\udfff]*)?"
-)
-
-
-class _SentRequest(Request):
-    def _url_is_verbatim(self) -> bool:
-        return True
-
-
-def sent_by_others(url: str, **arguments: Any) -> Request:
-    """A request that a client or a browser sends: judged by its URL as it is, where Scrapy would write it anew, e.g. without
-    an empty query. ValueError where the URL has no scheme."""
-    return (_SentRequest if _SENT.fullmatch(url) else Request)(url, **arguments)
 
 
 def engine_of(crawler: Crawler) -> ExecutionEngine | None:

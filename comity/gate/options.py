@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Sequence
+from configparser import ConfigParser
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +16,11 @@ from typing import Any, NoReturn, Self
 from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
-from scrapy.exceptions import NotConfigured
-from scrapy.settings import BaseSettings
-from scrapy.utils.project import data_path
 
 from comity.dataset.tags.setting import TagSetting
 from comity.gate.fetching.options import ClientOptions
 from comity.gate.request.sessions import DeclaredSession, declared_session
+from comity.gate.settings import Settings
 from comity.policies import Agent, Arrangement, PolicyError, Verdict
 from comity.policies.agent import CONTENT_USAGE, FEATURES
 from comity.policies.answers.request import PURPOSE_HEADER
@@ -162,7 +162,7 @@ class Options:
         return self.store.with_name("pace.sqlite")
 
     @classmethod
-    def checked(cls, settings: BaseSettings) -> Self:
+    def checked(cls, settings: Settings) -> Self:
         """SettingsError where a setting makes no sense."""
         try:
             return cls.from_settings(settings)
@@ -170,7 +170,7 @@ class Options:
             stop(str(error))
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
+    def from_settings(cls, settings: Settings) -> Self:
         """PolicyError, with the setting's name and what to write instead, where a value makes no sense."""
         agent = _agent(settings)
         _check_slots(settings)
@@ -205,7 +205,7 @@ class Options:
         )
 
 
-def tag_setting(settings: BaseSettings) -> TagSetting:
+def tag_setting(settings: Settings) -> TagSetting:
     """PolicyError where COMITY_TAG makes no sense."""
     return TagSetting.parse(str(_get(settings, "COMITY_TAG")), subject="COMITY_TAG")
 
@@ -214,7 +214,7 @@ def _wrong(name: str, value: object, problem: str) -> PolicyError:
     return PolicyError(f"{name} `{printable(str(value).encode('utf-8', 'replace'))}` {problem}")
 
 
-def _agent(settings: BaseSettings) -> Agent:
+def _agent(settings: Settings) -> Agent:
     token = str(_get(settings, "COMITY_AGENT"))
     purposes = _names(
         settings,
@@ -256,12 +256,12 @@ def _agent(settings: BaseSettings) -> Agent:
         ) from None
 
 
-def _get(settings: BaseSettings, name: str) -> Any:
+def _get(settings: Settings, name: str) -> Any:
     value = settings.get(name)
     return DEFAULTS[name] if value is None else value
 
 
-def _seconds(settings: BaseSettings, name: str, *, zero: bool = True) -> float:
+def _seconds(settings: Settings, name: str, *, zero: bool = True) -> float:
     value = _get(settings, name)
     try:
         seconds = float(value)
@@ -276,7 +276,7 @@ def _seconds(settings: BaseSettings, name: str, *, zero: bool = True) -> float:
     return seconds
 
 
-def _check_slots(settings: BaseSettings) -> None:
+def _check_slots(settings: Settings) -> None:
     """PolicyError where DOWNLOAD_SLOTS, of which the pace of hosts is made, makes no sense."""
     name = "DOWNLOAD_SLOTS"
     value = settings.get(name)
@@ -306,14 +306,14 @@ def _check_slots(settings: BaseSettings) -> None:
             ) from None
 
 
-def _number(settings: BaseSettings, name: str) -> int:
+def _number(settings: Settings, name: str) -> int:
     value = str(_get(settings, name)).strip()
     if not NUMBER.fullmatch(value):
         raise _wrong(name, value, "is not a whole number: write one of at least 0")
     return int(value)
 
 
-def _flag(settings: BaseSettings, name: str) -> bool:
+def _flag(settings: Settings, name: str) -> bool:
     value = _get(settings, name)
     if str(value).lower() in ("1", "true"):
         return True
@@ -322,14 +322,14 @@ def _flag(settings: BaseSettings, name: str) -> bool:
     raise _wrong(name, value, "is neither true nor false: write True or False")
 
 
-def _word(settings: BaseSettings, name: str, words: Sequence[str]) -> str:
+def _word(settings: Settings, name: str, words: Sequence[str]) -> str:
     word = str(_get(settings, name)).lower()
     if word not in words:
         raise _wrong(name, word, f"is unknown: write {', '.join(words[:-1])} or {words[-1]}")
     return word
 
 
-def _report(settings: BaseSettings) -> str:
+def _report(settings: Settings) -> str:
     value = str(_get(settings, "COMITY_REPORT"))
     if "\0" in value or "://" in value:
         raise _wrong(
@@ -346,7 +346,7 @@ def _report(settings: BaseSettings) -> str:
     return value
 
 
-def _metrics(settings: BaseSettings) -> int | None:
+def _metrics(settings: Settings) -> int | None:
     value = str(_get(settings, "COMITY_METRICS")).strip()
     if not value:
         return None
@@ -359,7 +359,7 @@ def _metrics(settings: BaseSettings) -> int | None:
     return int(value)
 
 
-def _field_name(settings: BaseSettings, name: str, *, optional: bool = False) -> str:
+def _field_name(settings: Settings, name: str, *, optional: bool = False) -> str:
     value = str(_get(settings, name))
     if not (FIELD_NAME.fullmatch(value) or (optional and not value)):
         raise _wrong(name, value, "is no name of a header field: use letters, digits and `-`")
@@ -370,7 +370,7 @@ _NAME_WORDS = "is not a name: use letters, digits, `-`, `.` and `_`, and commas 
 
 
 def _names(
-    settings: BaseSettings, name: str, pattern: re.Pattern[str] = NAME, wrong: str = _NAME_WORDS
+    settings: Settings, name: str, pattern: re.Pattern[str] = NAME, wrong: str = _NAME_WORDS
 ) -> tuple[str, ...]:
     value = _get(settings, name)
     try:
@@ -405,7 +405,7 @@ def parsed_defaults(value: Any, *, subject: str) -> dict[str, Verdict]:
     return defaults
 
 
-def _arrangements(settings: BaseSettings) -> tuple[Arrangement, ...]:
+def _arrangements(settings: Settings) -> tuple[Arrangement, ...]:
     """`{"example.com": ["take-down", {"uses": ["train"]}]}`, the same as JSON, or `example.com:take-down` with commas between."""
     value = _get(settings, "COMITY_ARRANGEMENTS")
     remedy = 'write host:feature with commas between, e.g. "example.com:take-down,example.com:re-crawl", or a mapping for licences'
@@ -466,7 +466,7 @@ def _licence(host: str, members: dict[Any, Any]) -> Arrangement:
     return Arrangement(host, uses=frozenset(uses), reference=reference)
 
 
-def _vocabulary(settings: BaseSettings) -> Vocabulary:
+def _vocabulary(settings: Settings) -> Vocabulary:
     value = str(_get(settings, "COMITY_VOCABULARY"))
     if not value:
         return Vocabulary.shipped()
@@ -487,7 +487,7 @@ def _vocabulary(settings: BaseSettings) -> Vocabulary:
         raise _wrong("COMITY_VOCABULARY", value, f"cannot be read: {cause}") from None
 
 
-def _sessions(settings: BaseSettings) -> tuple[DeclaredSession, ...]:
+def _sessions(settings: Settings) -> tuple[DeclaredSession, ...]:
     """`{"example.com": {"token": "env:TOKEN"}}`, or the same as JSON. No message shows what may hold a credential."""
     value = _get(settings, "COMITY_SESSIONS")
     try:
@@ -548,7 +548,7 @@ def _pairs(text: str) -> list[tuple[Any, Any]]:
     return [(key, word) for key, _, word in pairs]
 
 
-def _store(settings: BaseSettings) -> Path:
+def _store(settings: Settings) -> Path:
     value = str(_get(settings, "COMITY_STORE"))
     if "\0" in value:
         raise _wrong("COMITY_STORE", value, "has a NUL character: write the path of a file")
@@ -560,7 +560,7 @@ def _store(settings: BaseSettings) -> Path:
     return store if store.exists() else machine_store()
 
 
-def _state(settings: BaseSettings) -> str:
+def _state(settings: Settings) -> str:
     value = str(_get(settings, "COMITY_STATE"))
     if value and settings.get("JOBDIR"):
         raise PolicyError(
@@ -570,13 +570,20 @@ def _state(settings: BaseSettings) -> str:
 
 
 def project_store() -> Path:
-    """The store of a project that keeps its policy files apart from those of others: in the folder of its data."""
-    try:
-        return Path(data_path("comity/policies.sqlite", createdir=False))
-    except (
-        NotConfigured
-    ):  # settings of a project, but no scrapy.cfg: as Scrapy has it outside of projects
+    """Return the store of the Scrapy project around the current folder, in the folder of its data.
+
+    Scrapy's documentation, "Default structure of Scrapy projects", says where that is."""
+    folders = (Path.cwd(), *Path.cwd().parents)
+    found = next((folder for folder in folders if (folder / "scrapy.cfg").is_file()), None)
+    if found is None:
         return Path(".scrapy/comity/policies.sqlite")
+    of_user = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "scrapy.cfg"
+    config = ConfigParser()
+    config.read(
+        ["/etc/scrapy.cfg", of_user, Path("~/.scrapy.cfg").expanduser(), found / "scrapy.cfg"]
+    )
+    data = config.get("datadir", "default", fallback=str(found / ".scrapy"))
+    return Path(data) / "comity/policies.sqlite"
 
 
 def machine_store() -> Path:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import time
 
-from scrapy.http import Request
-from scrapy.settings import BaseSettings
-
 from comity.gate.fetching.fetcher import Policies, PolicyFetcher
 from comity.gate.fetching.files import PolicyFiles
 from comity.gate.fetching.freshness import TOO_MANY, Headers, retry_after
+from comity.gate.http import Request
 from comity.gate.options import Options
 from comity.gate.pace.gate import Gate
 from comity.gate.pace.ledger import Ledger
@@ -24,6 +22,7 @@ from comity.gate.request.referrals import Referrals
 from comity.gate.request.sessions import Sessions
 from comity.gate.run.observer import Observer
 from comity.gate.run.surroundings import Run
+from comity.gate.settings import Settings
 
 
 class Parts:
@@ -32,7 +31,7 @@ class Parts:
     def __init__(
         self,
         run: Run,
-        settings: BaseSettings,
+        settings: Settings,
         options: Options,
         files: PolicyFiles,
         ledger: Ledger,

@@ -58,6 +58,7 @@ from comity.crawler.scrapy_internals import WAKE, closing, in_progress, never_op
 from comity.database import PATIENCE
 from comity.gate.fetching.fetcher import Policies
 from comity.gate.fetching.files import ORIGINS_AT_ONCE
+from comity.gate.http import Request as AnyRequest
 from comity.gate.options import stop
 from comity.gate.pace.limiter import Limiter, slowest, windows_for
 from comity.gate.run.flights import ClosingError
@@ -139,7 +140,8 @@ class Scheduler(BaseScheduler):
         self._waiting = 0  # requests in them
         self._moved = 0  # from one to another, since the engine asked
         self._refused: deque[Request] = deque()  # known to be refused: they wait for nothing
-        self._hold_until: dict[Request, float] = {}  # of those on their way back through the engine
+        # Requests on their way back through the engine -> when they may go out again.
+        self._hold_until: dict[Request, float] = {}
         # Origin -> how often in a row its policies could not be had, and when they may be asked for again: there may be a million
         # hosts that are gone, and each answer is some kilobytes.
         self._failures: dict[str, tuple[int, float]] = {}
@@ -498,12 +500,12 @@ class Scheduler(BaseScheduler):
         )
         return tuple(map(self._pace.scope, limits))
 
-    def hold(self, request: Request, wait: float) -> bool:
+    def hold(self, request: AnyRequest, wait: float) -> bool:
         """A middleware returns the request, that it was handed, instead of letting it or its answer through: it goes out again,
         as it is, in `wait` seconds, and its whole origin waits.
 
         False where the request was not handed out from here: to return it would make the engine spin."""
-        if not self._pace.was_handed_out(request):
+        if not (self._pace.was_handed_out(request) and isinstance(request, Request)):
             return False
         self._pace.release(request)
         self._out.discard(request)

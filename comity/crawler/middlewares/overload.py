@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl
-from comity.gate.request.facts import fields_of
+from comity.gate.http import fields_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -6,9 +6,8 @@ import ssl
 from dataclasses import dataclass
 from typing import Any, Self
 
-from scrapy.settings import BaseSettings
-
 from comity.gate.fetching.proxies import Proxies
+from comity.gate.settings import Settings
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
@@ -56,7 +55,7 @@ class ClientOptions:
     bind_address: tuple[str, int] | None
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings, *, user_agent: str, proxy: str) -> Self:
+    def from_settings(cls, settings: Settings, *, user_agent: str, proxy: str) -> Self:
         """`proxy`: COMITY_PROXY. PolicyError, with what to write instead, where a setting makes no sense."""
         if not user_agent.isprintable():
             raise PolicyError(
@@ -79,7 +78,7 @@ class ClientOptions:
         )
 
 
-def _tls_version(settings: BaseSettings, name: str) -> str | None:
+def _tls_version(settings: Settings, name: str) -> str | None:
     value: str | None = settings.get(name)
     if value is not None and value not in TLS_VERSIONS:
         raise PolicyError(

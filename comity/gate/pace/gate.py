@@ -7,10 +7,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from time import monotonic, time
 
-from scrapy.http import Request
-
 from comity.gate.fetching.fetcher import PolicyFetcher
 from comity.gate.fetching.reach import Reach
+from comity.gate.http import Request
 from comity.gate.pace.pace import TICK, Pace
 from comity.gate.request.access import Access, too_slow
 from comity.gate.request.referrals import Referrals

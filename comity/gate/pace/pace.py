@@ -34,15 +34,13 @@ from operator import itemgetter
 from time import monotonic, time
 from typing import Any
 
-from scrapy.http import Request
-from scrapy.settings import BaseSettings
-from scrapy.utils.asyncio import CallLaterResult, call_later
-
+from comity.gate.http import Request
 from comity.gate.pace.ledger import Ledger, Limit
 from comity.gate.pace.limiter import Limiter, slowest, windows_for
 from comity.gate.run.flights import ClosingError
 from comity.gate.run.observer import Observer
 from comity.gate.run.surroundings import Run
+from comity.gate.settings import Settings
 from comity.policies import Agent, Site
 from comity.policies.syntax.urls import host_name
 from comity.policies.syntax.windows import Limits, Window
@@ -74,6 +72,11 @@ class Flight:
     observed: Any = None  # what the observer has returned of its start
 
 
+def call_later(delay: float, func: Callable[[], object]) -> asyncio.TimerHandle:
+    """Call the function in so many seconds. Tests put a moved clock in its place."""
+    return asyncio.get_running_loop().call_later(delay, func)
+
+
 class Pace:
     """The limiters, and the requests that are out."""
 
@@ -81,7 +84,7 @@ class Pace:
         self,
         run: Run,
         ledger: Ledger,
-        settings: BaseSettings,
+        settings: Settings,
         *,
         min_delay: float,
         max_delay: float,
@@ -110,7 +113,7 @@ class Pace:
         ] = {}  # those under which the ledger is asked -> who waits for it
         self._sweep_at = SWEEP
         self._flights: dict[Request, Flight] = {}
-        self._beat: CallLaterResult | None = None
+        self._beat: asyncio.TimerHandle | None = None
         self._beaten = self._stood_still_at = (
             0.0  # monotonic; the last sign of life, and the end of the last standstill
         )

@@ -21,9 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from scrapy.exceptions import DownloadFailedError
-from scrapy.http import Request
-
+from comity.gate.http import Request
 from comity.gate.pace.pace import Pace
 
 FOLDER = Path("/dev/fd")  # of the descriptors of this process
@@ -33,7 +31,7 @@ MOST = 5.0  # seconds until a request that was cancelled has ended
 T = TypeVar("T")
 
 
-class StoodStillError(DownloadFailedError):
+class StoodStillError(Exception):
     """The request has lost its turn, and was not sent."""
 
 

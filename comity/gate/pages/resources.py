@@ -9,8 +9,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
-from scrapy.http import Request
-
 from comity.bounded import Bounded
 from comity.gate.fetching.client import Client, Hop
 from comity.gate.fetching.connection import TransferError
@@ -18,6 +16,7 @@ from comity.gate.fetching.freshness import Headers
 from comity.gate.fetching.network import BarredError
 from comity.gate.fetching.reach import Reach
 from comity.gate.fetching.redirects import Answer, Redirects
+from comity.gate.http import PlainRequest
 from comity.gate.options import Options
 from comity.gate.pace.gate import Gate
 from comity.gate.pace.pace import Pace
@@ -117,7 +116,7 @@ class Resources:
         self, url: str, referrer_reach: Reach | None
     ) -> AsyncIterator[Mapping[str, str]]:
         """Occupy the host of the hop until it is closed."""
-        request = Request(
+        request = PlainRequest(
             url, meta={KEY: {"session": False}}
         )  # a site could lead to what only the operator may see
         self._access.exempt(request)

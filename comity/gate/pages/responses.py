@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from typing import TypeVar
 from urllib.parse import urldefrag
 from weakref import WeakKeyDictionary
 
-from scrapy.http import Headers, Request, Response
-
 from comity.gate.fetching.fetcher import PolicyFetcher
 from comity.gate.fetching.reach import Reach
+from comity.gate.http import HeaderFields, Headers, Request, Response, fields_of, normal_name
 from comity.gate.pages.resources import Resources
 from comity.gate.request.access import Access, Outgoing
-from comity.gate.request.facts import fields_of
 from comity.gate.request.referrals import Referrals
 from comity.gate.run.surroundings import Stats
 from comity.policies import Decision, Page, Site
@@ -25,9 +24,11 @@ from comity.policies.formats import FIELDS
 from comity.policies.page import Browsed
 from comity.policies.syntax.urls import origin_or_empty
 
+R = TypeVar("R", bound=Response)
+
 Fields = Iterable[tuple[bytes, bytes]]  # name and value of header fields
 
-_STATING = frozenset(map(Headers().normkey, FIELDS))
+_STATING = frozenset(map(normal_name, FIELDS))
 
 
 class ResponsePages:
@@ -64,7 +65,7 @@ class ResponsePages:
             WeakKeyDictionary()
         )  # of responses that were stripped
 
-    def received(self, request: Request, headers: Headers) -> None:
+    def received(self, request: Request, headers: HeaderFields) -> None:
         """Note what the header fields of an answer state as it comes: a middleware may make a response of it without them."""
         self._received.pop(request, None)  # of an answer after which it was asked again
         if not _STATING.isdisjoint(headers.keys()):
@@ -82,7 +83,7 @@ class ResponsePages:
             self._pages[response] = self._make_page(response, self._site_in_memory(response))
         return self._pages[response]
 
-    async def stripped(self, request: Request, response: Response) -> Response:
+    async def stripped(self, request: Request, response: R) -> R:
         """The response without the elements that are refused for one of the declared uses. Raises ClosingError."""
         page = await self.page(response)
         if page is None or page.element_rules is None:
@@ -92,7 +93,8 @@ class ResponsePages:
             return response
         self._whole[request] = response.body
         self._stats.inc_value("comity/responses/stripped")
-        return response.replace(body=body)
+        stripped: R = response.replace(body=body)
+        return stripped
 
     def rel_nofollow(self, response: Response) -> frozenset[str]:
         """The URLs that the page links with rel=nofollow only, canonical; none where that is not asked for."""

@@ -22,12 +22,11 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, WeakSet, ref
 
-from scrapy.http import Headers, Request
-
 from comity.gate.fetching.causes import cause_of
 from comity.gate.fetching.fetcher import Policies
 from comity.gate.fetching.reach import Reach
-from comity.gate.request.facts import KEY, RequestFacts, check_target, declaration, fields_of
+from comity.gate.http import HeaderFields, Request, fields_of
+from comity.gate.request.facts import KEY, RequestFacts, check_target, declaration
 from comity.gate.request.referrals import Referrals
 from comity.gate.request.sessions import DeclaredSession, Sessions
 from comity.gate.run.observer import Observer
@@ -341,7 +340,7 @@ class Access:
         state = self._requests.get(request)
         return state.outgoing if state is not None else None
 
-    def refused_by_headers(self, request: Request, headers: Headers) -> Decision | None:
+    def refused_by_headers(self, request: Request, headers: HeaderFields) -> Decision | None:
         """The refusal of every declared use, where the header fields of the response to a request that was admitted say so."""
         if not self._skips(request) or (outgoing := self.outgoing(request)) is None:
             return None
@@ -404,7 +403,7 @@ class Access:
             )
 
 
-def _lists_links(headers: Headers) -> bool:
+def _lists_links(headers: HeaderFields) -> bool:
     """True where the response may be worth having for its links alone."""
     return (headers.get("Content-Type") or b"").partition(b";")[0].strip().lower() in _LISTS
 

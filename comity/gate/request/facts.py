@@ -5,13 +5,12 @@ docs/automation.md has the table."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy.http import Headers, Request
-from scrapy.settings import BaseSettings
-
+from comity.gate.http import PlainRequest, Request
+from comity.gate.settings import Settings
 from comity.policies import Agent, PolicyError
 from comity.policies.answers.request import KINDS, XHR, Facts, Session, facts_of
 from comity.policies.syntax.printable import printable
@@ -168,7 +167,7 @@ def _check_fields(request: Request) -> None:
 class RequestFacts:
     """The facts that are declared or inferred of the requests of one crawl."""
 
-    def __init__(self, settings: BaseSettings, agent: Agent) -> None:
+    def __init__(self, settings: Settings, agent: Agent) -> None:
         self._key_header = agent.key_header
         defaults = settings.getdict("DEFAULT_REQUEST_HEADERS").items()
         self._defaults = {
@@ -191,7 +190,7 @@ class RequestFacts:
         # Most requests are links of a page: nothing but the project's header fields tells what they are.
         plain = self._plain.get(request.method)
         if plain is None:
-            plain = self._facts(Request("data:,", method=request.method), None)
+            plain = self._facts(PlainRequest("data:,", method=request.method), None)
             if XHR in plain.kinds:  # of which the page counts
                 return self._facts(request, session)
             self._plain[request.method] = plain
@@ -237,13 +236,7 @@ class RequestFacts:
         return fields
 
 
-def fields_of(headers: Headers) -> Iterator[tuple[bytes, bytes]]:
-    """Name and value of each header field, as policies take them."""
-    # Their own `items` makes each name anew.
-    return ((name, value) for name, values in dict.items(headers) for value in values)
-
-
-def _browser(settings: BaseSettings) -> tuple[str, ...]:
+def _browser(settings: Settings) -> tuple[str, ...]:
     """The mechanisms of a request through scrapy-playwright: protocol and runtime (section-3.2.1, section-3.2.2)."""
     if settings.get("PLAYWRIGHT_CDP_URL"):
         return ("cdp", "headless")

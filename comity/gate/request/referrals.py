@@ -20,17 +20,19 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from functools import lru_cache
+from typing import TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
-
-from scrapy.http import Request, Response
 
 from comity.bounded import Bounded
 from comity.gate.fetching.client import Client
 from comity.gate.fetching.fetcher import Policies, PolicyFetcher
 from comity.gate.fetching.reach import IPAddress, Reach, literal
+from comity.gate.http import Request, Response
 from comity.policies import Page
 from comity.policies.syntax.urls import origin_or_empty
+
+R = TypeVar("R", bound=Request)
 
 KEY = "comity_led_from"  # of request.meta: the value of a Reach, that of the site that leads there
 
@@ -162,7 +164,7 @@ class Referrals:
         return policies.server_reach if policies else (Reach.PUBLIC if origin else None)
 
 
-def set_referrer_reach(request: Request, reach: Reach) -> Request:
+def set_referrer_reach(request: R, reach: Reach) -> R:
     """Note in the meta of the request that a site at an address of this reach leads there; return the request."""
     before = referrer_stamp(request)
     request.meta[KEY] = (reach if before is None else before.joined(reach)).value

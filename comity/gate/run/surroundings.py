@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Protocol
 
-from scrapy.http import Request
+from comity.gate.http import Request
 
 
 class Stats(Protocol):
