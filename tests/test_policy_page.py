@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from comity.crawler.commands.explanation import explain
 from comity.crawler.commands.policy import Command
-from comity.crawler.commands.second_opinion import READERS, sentences
+from comity.gate.explanation import explain
+from comity.gate.second_opinion import READERS, sentences
 from comity.policies import Agent, Site
 from comity.policies.formats import WELL_KNOWN
 

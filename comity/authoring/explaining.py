@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from comity.authoring.sites import Source, SourceFile
+from comity.authoring.source import Source, SourceFile
 from comity.gate.options import DEFAULTS
 from comity.policies import Agent, PolicyError, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN

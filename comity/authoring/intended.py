@@ -18,7 +18,7 @@ from typing import NamedTuple
 from comity.authoring.explaining import NOBODY, UNSPOKEN, spoken_of, unnamed, unspoken_path
 from comity.authoring.intents import INTENTS, ROBOTS, TRAINING_CRAWLERS, Form, Intent
 from comity.authoring.lint import Kind
-from comity.authoring.sites import DEFAULT_ORIGIN, Source, SourceFile
+from comity.authoring.source import DEFAULT_ORIGIN, Source, SourceFile
 from comity.policies import Agent, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.syntax.urls import origin_of

@@ -19,7 +19,8 @@ from urllib.parse import quote, urlsplit
 from comity.authoring.checks import CHECKS
 from comity.authoring.checks.serving import check_served
 from comity.authoring.problems import Problem, problems_of
-from comity.authoring.sites import DEFAULT_ORIGIN, PAGE_SUFFIXES, Source, SourceFile
+from comity.authoring.sites import PAGE_SUFFIXES
+from comity.authoring.source import DEFAULT_ORIGIN, Source, SourceFile
 from comity.policies import Agent, Fetched, Finding, Site
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.document.document import Content

@@ -16,7 +16,8 @@ from comity.authoring.explaining import (
     explain,
     spoken_of,
 )
-from comity.authoring.sites import Source, SourceFile, load
+from comity.authoring.sites import load
+from comity.authoring.source import Source, SourceFile
 from comity.policies import Agent, Fetched, PolicyError, Site
 from comity.policies.vocabulary.table import Vocabulary
 

@@ -19,7 +19,8 @@ from comity.authoring.checks import contradictions
 from comity.authoring.cli import main
 from comity.authoring.commands import lint as lint_command
 from comity.authoring.lint import KINDS, kind_of, lint_file, lint_site, site_folder
-from comity.authoring.sites import Source, SourceFile, load
+from comity.authoring.sites import load
+from comity.authoring.source import Source, SourceFile
 from comity.policies import Fetched, Site
 from comity.policies.answers.rule import RULES
 from comity.policies.formats import FORMATS

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from comity.crawler.commands.second_opinion import READERS, Allows
+from comity.gate.second_opinion import READERS, Allows
 from comity.policies import Verdict
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.syntax.lines import MAX_BYTES

@@ -28,7 +28,7 @@ from comity.authoring import lint
 from comity.authoring.explaining import explain
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
-from comity.authoring.sites import Source, SourceFile
+from comity.authoring.source import Source, SourceFile
 from comity.dataset.files import arrow_schema as typed
 from comity.dataset.files import jsonl, parquet
 from comity.dataset.files.warc import reader as warc

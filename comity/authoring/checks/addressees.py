@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from comity.authoring.sites import Source, SourceFile
+from comity.authoring.source import Source, SourceFile
 from comity.policies import Finding
 from comity.policies.formats.authoring import Draft
 from comity.policies.vocabulary.known_crawlers import known, nearest

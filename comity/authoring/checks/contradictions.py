@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from comity.authoring.sites import Source, SourceFile
+from comity.authoring.source import Source, SourceFile
 from comity.policies import Agent, Finding, Page, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.formats import FORMATS

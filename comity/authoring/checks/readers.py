@@ -1,4 +1,4 @@
-"""Lines of robots.txt by which other readers decide otherwise (`comity.crawler.commands.second_opinion`)."""
+"""Lines of robots.txt by which other readers decide otherwise (`comity.gate.second_opinion`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from itertools import groupby, islice
 from operator import itemgetter
 
 from comity.authoring.checks.contradictions import NOBODY, is_token
-from comity.authoring.sites import Source, SourceFile
-from comity.crawler.commands.second_opinion import Opinion, differing, second_opinions, sentences
+from comity.authoring.source import Source, SourceFile
+from comity.gate.second_opinion import Opinion, differing, second_opinions, sentences
 from comity.policies import Agent, Finding, Site
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.syntax.printable import printable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from comity.authoring.sites import Source, SourceFile
+from comity.authoring.source import Source, SourceFile
 from comity.policies import Finding
 from comity.policies.answers.element_rule import ALL, EVERY_TYPE, ElementRule
 from comity.policies.document.document import Content

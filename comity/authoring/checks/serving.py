@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from email.message import Message
 from urllib.parse import urlsplit
 
-from comity.authoring.sites import Source, SourceFile
+from comity.authoring.source import Source, SourceFile
 from comity.policies import Fetched, Finding
 from comity.policies.answers.fetched import Availability, availability, is_page
 from comity.policies.formats import FILES, FORMATS

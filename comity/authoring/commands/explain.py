@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from comity.authoring.explaining import Answer, Explanation, Group, explain
-from comity.authoring.sites import DEFAULT_ORIGIN, agent_for, load
+from comity.authoring.sites import agent_for, load
+from comity.authoring.source import DEFAULT_ORIGIN
 from comity.gate.run.console import add_row, complain, line, open_console, read_or_not, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden

@@ -22,7 +22,8 @@ from comity.authoring.lint import (
 )
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
-from comity.authoring.sites import DEFAULT_ORIGIN, Source, SourceFile, load, remedy_for
+from comity.authoring.sites import load, remedy_for
+from comity.authoring.source import DEFAULT_ORIGIN, Source, SourceFile
 from comity.dataset.files.replacement import Replacement
 from comity.gate.run.console import complain, say
 from comity.policies import Fetched, PolicyError, Site

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from comity.crawler.sites.sources import path_in_folder
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import DatasetError
+from comity.gate.folder import path_in_folder
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 

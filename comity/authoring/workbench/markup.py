@@ -11,7 +11,7 @@ from typing import Any
 from comity.authoring.problems import Problem
 from comity.authoring.workbench.preview import Part
 from comity.authoring.workbench.state import State, View
-from comity.crawler.commands.explanation import unread_limit
+from comity.gate.explanation import unread_limit
 from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.syntax.printable import unhidden
 

@@ -15,9 +15,9 @@ from urllib.parse import urljoin
 
 from comity.authoring.lint import lint_site
 from comity.authoring.problems import Problem
-from comity.authoring.sites import Source, SourceFile
+from comity.authoring.source import Source, SourceFile
 from comity.authoring.workbench.preview import Preview, preview_of
-from comity.crawler.commands.explanation import explain
+from comity.gate.explanation import explain
 from comity.policies import Agent, Fetched, PolicyError, Site, instructions
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.formats.ai_txt.conversion import other_form

@@ -13,11 +13,12 @@ from scrapy.exceptions import UsageError
 
 from comity.crawler.captures import open_captures
 from comity.crawler.commands.base import BaseCommand, unknown_option
-from comity.crawler.commands.explanation import explain, show
 from comity.crawler.commands.policy_history import as_json, history
 from comity.crawler.commands.policy_history import show as show_history
-from comity.crawler.sites.sources import PolicySpider, misplaced_files, missing_host, read_folder
+from comity.crawler.sites.sources import PolicySpider
+from comity.gate.explanation import explain, show
 from comity.gate.fetching.store import PolicyStore
+from comity.gate.folder import misplaced_files, missing_host, read_folder
 from comity.gate.options import ASYNCIO_REACTOR, Options
 from comity.gate.run.console import complain, open_console
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, instructions

@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from comity.crawler.commands.explanation import COLORS, limits_of, location_of, reasons_as_json
 from comity.dataset.captures.captures import CapturedSite, PolicyCaptures
+from comity.gate.explanation import COLORS, limits_of, location_of, reasons_as_json
 from comity.gate.run.console import add_row, line, table
 from comity.policies import Agent, Reason, Verdict
 from comity.policies.answers.request import Facts

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from scrapy import Spider
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from comity.crawler.crawl import Crawl
-from comity.gate.fetching.causes import no_host
 from comity.gate.fetching.fetcher import Policies
 from comity.gate.fetching.reach import Reach
-from comity.gate.run.console import complain
 from comity.gate.run.flights import ClosingError
-from comity.policies import Agent, Fetched, PolicyError, Site
-from comity.policies.formats import WELL_KNOWN
-from comity.policies.formats.file import MAX_REFERENCES
-from comity.policies.syntax.urls import host_name, origin_of, target_of
+from comity.policies import Site
 
 
 class CommandSpider(Spider):
@@ -69,65 +60,3 @@ class PolicySpider(CommandSpider):
             return
         if False:  # what makes it a generator
             yield
-
-
-def read_folder(origin: str, folder: Path, agent: Agent) -> Site:
-    """Return the policies in a folder, under the paths that they have on a site; what is not there, the site has not.
-
-    A file of another host stands in a folder with the name of the host. A file that robots.txt refers to cannot be had where it
-    is not there. PolicyError where a file that is there cannot be read."""
-    files = {path: file for path in WELL_KNOWN if (file := read_file(folder, path))}
-    site = Site.from_files(origin, files)
-    references = site.references(agent)
-    if len(references) > MAX_REFERENCES:
-        complain(
-            f"{origin} refers to {len(references)} policy files, of which only {MAX_REFERENCES} are read: everything is refused"
-        )
-    for url in (*references[:MAX_REFERENCES], *site.licenses(agent)):
-        if file := read_file(folder, path_in_folder(origin, url)):
-            files[url] = file
-    return Site.from_files(origin, files)
-
-
-def missing_host(site: Site) -> str:
-    """Return the sentence that the host of a site does not exist; "" where it exists, or a copy of its policies holds."""
-    error = site.files[f"{site.origin}/robots.txt"].error
-    return error if error == no_host(host_name(site.origin)) else ""
-
-
-def misplaced_files(folder: Path) -> dict[str, str]:
-    """Return the policy files that are at the place of others: path in the folder -> path at which crawlers ask for it.
-
-    They are not read. A file whose right place is taken is left out."""
-    misplaced = {}
-    for path in WELL_KNOWN:
-        name = posixpath.basename(path)
-        for place in (f"/{name}", f"/.well-known/{name}"):
-            if (
-                place != path
-                and (folder / place[1:]).is_file()
-                and not (folder / path[1:]).exists()
-            ):
-                misplaced[place[1:]] = path[1:]
-    return misplaced
-
-
-def path_in_folder(origin: str, url: str) -> str:
-    """Return the path that a file of this URL has in the folder of a site, with a slash before it."""
-    return (
-        target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
-    )
-
-
-def read_file(folder: Path, path: str) -> Fetched | None:
-    """Return a file of the folder as it would be fetched; None where it is not there. PolicyError where it cannot be read."""
-    file = folder / path.lstrip("/")
-    try:
-        if not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
-            return None
-        changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-        return Fetched(status=200, body=file.read_bytes(), fetched_at=changed)
-    except ValueError:  # no path
-        return None
-    except OSError as error:
-        raise PolicyError(f"{file} cannot be read: {error.strerror}") from None

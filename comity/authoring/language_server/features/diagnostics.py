@@ -11,7 +11,8 @@ from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.words import href
 from comity.authoring.lint import lint_file, lint_site
 from comity.authoring.problems import Problem
-from comity.authoring.sites import Source, SourceFile, load
+from comity.authoring.sites import load
+from comity.authoring.source import Source, SourceFile
 from comity.policies import Fetched, PolicyError, Site
 from comity.policies.answers.rule import ERROR, WARNING, Severity
 

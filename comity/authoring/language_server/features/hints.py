@@ -12,7 +12,7 @@ from comity.authoring.language_server.outline import Outline, ValueWord
 from comity.authoring.language_server.statements import Statement
 from comity.authoring.language_server.words import AGENT
 from comity.authoring.problems import Problem
-from comity.authoring.sites import DEFAULT_ORIGIN
+from comity.authoring.source import DEFAULT_ORIGIN
 from comity.policies import Agent, PolicyError, Reason, Site
 
 MAX_HINTS = 2000  # of one answer; those of agents after them are left out

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
 from comity.gate.fetching.causes import cause_of
 from comity.gate.options import DEFAULTS
 from comity.gate.run.console import add_row, line, table
+from comity.gate.second_opinion import second_opinions, sentences, unread_uses
 from comity.policies import Agent, Fetched, Reason, Site
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.request import PLAIN, Facts

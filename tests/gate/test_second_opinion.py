@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.commands.second_opinion import (
+from comity.gate.second_opinion import (
     READERS,
     REWRITINGS,
     Question,
