@@ -24,6 +24,8 @@ from comity.policies.syntax.urls import origin_or_empty
 
 PATIENCE = 60.0  # seconds that a host is left alone that did not say how long, until its answer has come to the crawl
 
+FRAMING = ("content-length", "transfer-encoding")  # header fields
+
 Headers = Iterable[tuple[bytes, bytes]]
 
 
@@ -182,7 +184,12 @@ class Admissions:
         return Admission(self._parts, original, url=page_request.url, is_of_crawl=True)
 
     def _request(self, page_request: PageRequest) -> Request:
-        headers = dict(page_request.fields)
+        # The browser frames the body, which is not known here.
+        headers = {
+            name: value
+            for name, value in page_request.fields.items()
+            if name.lower() not in FRAMING
+        }
         if page_request.kind.destination:
             headers["Sec-Fetch-Dest"] = page_request.kind.destination
         request = PlainRequest(

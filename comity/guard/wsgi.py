@@ -79,7 +79,9 @@ def _targets(environ: WSGIEnvironment, script_name: str | None) -> Iterator[str]
                 sent = _octets(script_name) + sent  # of a proxy that takes it away
             yield target_from(sent)
     if script_name is not None:
-        yield target_of_path(_octets(script_name) + below, query)
+        # A server that believes a SCRIPT_NAME of the client leaves a path without its first slash.
+        slash = b"/" if below and not below.startswith(b"/") else b""
+        yield target_of_path(_octets(script_name) + slash + below, query)
     else:
         yield target_of_path(_octets(environ.get("SCRIPT_NAME", "")) + below, query)
         yield target_of_path(below, query)

@@ -83,7 +83,10 @@ _WAITRESS = """
 import waitress.server
 app = load()
 ready()
-waitress.server.create_server(app, sockets=[listening]).run()
+# An attack that takes `Connection: close` away waits for the server to close.
+waitress.server.create_server(
+    app, sockets=[listening], channel_timeout=3, cleanup_interval=1
+).run()
 """
 _WERKZEUG = """
 import logging
