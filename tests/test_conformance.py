@@ -217,12 +217,12 @@ ROWS = {
 
 def page(proofs: dict[str, set[str]]) -> str:
     lines = [
-        "# What is required, and which tests prove it",
+        "# Requirements, and the tests that prove them",
         "",
         "Written by `make docs` from the markers in the tests. RFC: RFC 9309 ([robots.md](robots.md)); ACAP: ACAP 1.0",
         "([acap.md](acap.md)); AUTO, AUTX: automation-preferences.txt and its extension ([automation.md](automation.md)); USE,",
-        "PREF, SIG, META, TDM, RSL: what may be done with pages ([uses.md](uses.md)), all with a reading of each of their open",
-        "points; MEET: where they meet; RATE: how often; SEC: hostile sites; GUARD: the same rules at the server",
+        "PREF, SIG, META, TDM, RSL: the permitted uses of pages ([uses.md](uses.md)), with a reading of each open point;",
+        "MEET: combinations of these; RATE: the pace of requests; SEC: hostile sites; GUARD: these rules at the server",
         "([guard.md](guard.md)); EXT: formats of other packages ([formats.md](formats.md)); REACH, STATE: several machines",
         "([dataset-clusters.md](dataset-clusters.md)); TAG: records of others ([existing-data.md](existing-data.md)); WEB: other",
         "clients ([clients.md](clients.md)); WHY: explanations.",
