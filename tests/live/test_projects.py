@@ -138,7 +138,7 @@ def test_the_ready_spiders_are_not_those_of_other_projects(
     project = Project(tmp_path / "shop")
     done = project.scrapy("crawl", "site", "-a", f"url={server.url('/')}", status=2)
     assert (
-        "this project has no spider `site`. That of comity is run by its own settings, SCRAPY_SETTINGS_MODULE="
+        "this project has no spider `site`. To run comity's own, use its settings: SCRAPY_SETTINGS_MODULE="
         in done.stderr
     )
     assert "Traceback" not in done.stderr

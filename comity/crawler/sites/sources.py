@@ -1,4 +1,4 @@
-"""The policies of one site for the commands: fetched as a crawl would, or read from a folder."""
+"""The policies of one site for the commands: fetched as in a crawl, or read from a folder."""
 
 from __future__ import annotations
 
@@ -25,14 +25,18 @@ from comity.policies.syntax.urls import host_name, origin_of, target_of
 
 
 class CommandSpider(Spider):
-    """A spider that a command runs: whatever crawls do with pages and items is not wanted, even if it is given to the command."""
+    """A spider that a command runs.
 
-    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Scrapy reads it from the class only
+    Its settings switch off everything that handles pages and items, even if it was switched on in
+    the arguments of the command."""
+
+    # Scrapy reads it from the class only.
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         "ADDONS": {"comity.crawler.addon.Addon": 100},
         "COMITY_METRICS": "",
         "COMITY_PROGRESS": "off",
-        "COMITY_REPORT": "",  # that of the last crawl stays
-        "COMITY_STATE": "",  # it is no worker of a crawl
+        "COMITY_REPORT": "",  # the report of the last crawl stays
+        "COMITY_STATE": "",  # the command is not a worker of a crawl
         "EXTENSIONS": {},
         "FEEDS": {},
         "ITEM_PIPELINES": {},
@@ -42,18 +46,24 @@ class CommandSpider(Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        # Above the command line: Scrapy puts the settings of the process over those of a crawler once more.
+        # Above the command line, because Scrapy puts the settings of the process over those of a
+        # crawler once more.
         settings.setdict(cls.custom_settings, priority=SETTINGS_PRIORITIES["cmdline"] + 1)
 
 
 class PolicySpider(CommandSpider):
-    """Fetches the policies of one site, and no page."""
+    """Fetches the policies of one site, and no page.
+
+    Attributes:
+        url: A URL of the site.
+        referrer_reach: The reach of the site whose link the request is to be treated as; None: the
+            operator's own request, which may go anywhere.
+        policies: The policies, once they are fetched; else None.
+    """
 
     name = "policy"
     url: str
-    referrer_reach: Reach | None = (
-        None  # that of a site as which it asks; None: the operator, who may ask anywhere
-    )
+    referrer_reach: Reach | None = None
     policies: Policies | None = None
 
     @property
@@ -67,21 +77,23 @@ class PolicySpider(CommandSpider):
             self.policies = await crawl.policies.for_url(self.url, self.referrer_reach)
         except ClosingError:  # Ctrl-C
             return
-        if False:  # what makes it a generator
+        if False:  # makes this function a generator
             yield
 
 
 def read_folder(origin: str, folder: Path, agent: Agent) -> Site:
-    """Return the policies in a folder, under the paths that they have on a site; what is not there, the site has not.
+    """Return the policies in a folder, under the paths that they have on a site.
 
-    A file of another host stands in a folder with the name of the host. A file that robots.txt refers to cannot be had where it
-    is not there. PolicyError where a file that is there cannot be read."""
+    The site does not have the files that are missing in the folder. A file of another host is in a
+    folder with the name of the host. If robots.txt refers to a file that is missing, that file
+    counts as not fetchable. PolicyError: a file cannot be read."""
     files = {path: file for path in WELL_KNOWN if (file := read_file(folder, path))}
     site = Site.from_files(origin, files)
     references = site.references(agent)
     if len(references) > MAX_REFERENCES:
         complain(
-            f"{origin} refers to {len(references)} policy files, of which only {MAX_REFERENCES} are read: everything is refused"
+            f"{origin} refers to {len(references)} policy files, of which only {MAX_REFERENCES}"
+            " are read: everything is refused"
         )
     for url in (*references[:MAX_REFERENCES], *site.licenses(agent)):
         if file := read_file(folder, path_in_folder(origin, url)):
@@ -90,15 +102,17 @@ def read_folder(origin: str, folder: Path, agent: Agent) -> Site:
 
 
 def missing_host(site: Site) -> str:
-    """Return the sentence that the host of a site does not exist; "" where it exists, or a copy of its policies holds."""
+    """Return the sentence that the host of a site does not exist, or "".
+
+    "" if the host exists, or if a copy of its policies is used."""
     error = site.files[f"{site.origin}/robots.txt"].error
     return error if error == no_host(host_name(site.origin)) else ""
 
 
 def misplaced_files(folder: Path) -> dict[str, str]:
-    """Return the policy files that are at the place of others: path in the folder -> path at which crawlers ask for it.
+    """Return policy files in wrong places, as path in the folder -> path that crawlers request.
 
-    They are not read. A file whose right place is taken is left out."""
+    They are not read. A file is left out if there is a file at its right place."""
     misplaced = {}
     for path in WELL_KNOWN:
         name = posixpath.basename(path)
@@ -113,21 +127,23 @@ def misplaced_files(folder: Path) -> dict[str, str]:
 
 
 def path_in_folder(origin: str, url: str) -> str:
-    """Return the path that a file of this URL has in the folder of a site, with a slash before it."""
+    """Return the path of a URL's file in the folder of a site, with a slash before it."""
     return (
         target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
     )
 
 
 def read_file(folder: Path, path: str) -> Fetched | None:
-    """Return a file of the folder as it would be fetched; None where it is not there. PolicyError where it cannot be read."""
+    """Return a file of the folder as if it was fetched; None if it does not exist.
+
+    PolicyError: it cannot be read."""
     file = folder / path.lstrip("/")
     try:
         if not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
             return None
         changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
         return Fetched(status=200, body=file.read_bytes(), fetched_at=changed)
-    except ValueError:  # no path
+    except ValueError:  # not a valid path
         return None
     except OSError as error:
         raise PolicyError(f"{file} cannot be read: {error.strerror}") from None

@@ -197,7 +197,7 @@ def test_an_ai_txt_that_was_not_asked_for_is_not_said_to_be_missing(
     assert (done.returncode, done.stdout) == (2, b"")
     assert (
         done.stderr.decode()
-        == f"{site.url('/ai.txt')}: it was not asked for: robots.txt cannot be had: HTTP status 503\n"
+        == f"{site.url('/ai.txt')}: it was not asked for: robots.txt cannot be fetched: HTTP status 503\n"
     )
     assert site.paths == ["/robots.txt"]
 

@@ -90,9 +90,9 @@ def test_a_difference_is_printed_or_a_page(folder: Path) -> None:
         (["items.jsonl", "-o", "report.pdf"], "write a name that ends in .html, or in .json"),
         (
             ["items.jsonl", "--workers", "0"],
-            "--workers: `0` is no number of processes: write 1 or more",
+            "--workers: `0` is not a number of processes: write 1 or more",
         ),
-        (["items.jsonl", "--diffs"], "report knows no option `--diffs`"),
+        (["items.jsonl", "--diffs"], "report has no option `--diffs`"),
         (["--diff", "old.json", "none.html"], "none.html: there is no such file"),
         (["--diff", "old.json", "."], ". cannot be read: Is a directory"),
         (["items.jsonl", "-o", "none/report.html"], "cannot be written"),
