@@ -572,7 +572,7 @@ def test_start_request_that_fails_is_tried_again(
             "comity: COMITY_STATE: redis://127.0.0.1:1/0 cannot be used",
         ),
         ({"COMITY_STATE": "http://user:secret@127.0.0.1/"}, "write redis://HOST:PORT/DB"),
-        ({"COMITY_CRAWL": "two words"}, "is no name of a crawl"),
+        ({"COMITY_CRAWL": "two words"}, "is not the name of a crawl"),
         ({"COMITY_WORKER_TIMEOUT": 0}, "COMITY_WORKER_TIMEOUT"),
         ({"COMITY_MAX_WAITING": -1}, "COMITY_MAX_WAITING"),
     ],

@@ -20,7 +20,7 @@ from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
 from comity.report import needs
 from comity.report.difference import Section, as_json, difference
-from comity.report.sources import PAGES, report_from, saved
+from comity.report.sources import PAGES, read_saved, report_from
 from comity.report.value import ReportError
 from comity.report.writing import text_of, write_text
 
@@ -109,7 +109,7 @@ class Command(BaseCommand):
     def _show_difference(self, args: list[str], wants_json: bool, output: Path | None) -> None:
         if len(args) != 2:
             raise UsageError("--diff takes two saved reports: OLD NEW", print_help=False)
-        old, new = (saved(Path(name)) for name in args)
+        old, new = (read_saved(Path(name)) for name in args)
         sections = difference(old, new)
         if wants_json or (output is not None and output.suffix == ".json"):
             _write(json.dumps(as_json(sections), indent=1, ensure_ascii=False) + "\n", output)

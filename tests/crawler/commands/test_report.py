@@ -86,7 +86,7 @@ def test_a_difference_is_printed_or_a_page(folder: Path) -> None:
         ([], "name a file"),
         (["none.jsonl"], "none.jsonl: there is no such file"),
         (["--diff", "old.json"], "--diff takes two saved reports: OLD NEW"),
-        (["--diff", "old.json", "items.jsonl"], "items.jsonl: it is no JSON"),
+        (["--diff", "old.json", "items.jsonl"], "items.jsonl: it is not JSON"),
         (["items.jsonl", "-o", "report.pdf"], "write a name that ends in .html, or in .json"),
         (
             ["items.jsonl", "--workers", "0"],
