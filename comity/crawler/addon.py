@@ -161,8 +161,8 @@ def _guard_browsers(settings: BaseSettings, options: Options) -> None:
     browser = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
     if browser != "chromium":
         stop(
-            f"PLAYWRIGHT_BROWSER_TYPE is `{browser}`. comity cannot judge the requests of this"
-            " browser, because it does not report them: set it to chromium"
+            f"PLAYWRIGHT_BROWSER_TYPE `{browser}`: this browser does not report its requests, so"
+            " comity cannot judge them: set it to chromium"
         )
     try:
         guard = load_object("comity.browser.handler.guarded_handler")

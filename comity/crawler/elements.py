@@ -86,7 +86,7 @@ def text(response: TextResponse, extract: Callable[[str], str] | None = None) ->
     if extract is not None:
         return _extract(response, extract)
     page = None
-    with suppress(LookupError):  # then the tag will find the same text
+    with suppress(LookupError):  # without policies; the tag will find the same text
         page = _responses[response].page_now(response)
     rules = page.element_rules if page else None
     main = rules.text if rules else ""  # rules know the main text of HTML pages only
@@ -116,7 +116,7 @@ def register(response: Response, responses: ResponsePages) -> None:
     _responses[response] = responses
 
 
-def declared(item: Any) -> dict[str, str]:
+def declared_selectors(item: Any) -> dict[str, str]:
     """Return the selectors of the fields whose class declares one, by field."""
     adapter = ItemAdapter(item)
     metas: Iterator[tuple[str, Mapping[str, Any]]] = (

@@ -128,7 +128,7 @@ def summary(stats: dict[str, object], reason: str) -> Table:
             add_row(table, count, label)
 
     row("comity/origins/done", "origins whose policies were asked for")
-    row("comity/origins/unreachable", "origins whose policies could not be had")
+    row("comity/origins/unreachable", "origins whose policies could not be fetched")
     row("item_scraped_count", "items", always=True)
     row("comity/items/dropped", "items dropped: none of COMITY_USES is permitted")
     row("comity/items/redacted", "items redacted: elements are refused for one of COMITY_USES")
@@ -148,7 +148,7 @@ def summary(stats: dict[str, object], reason: str) -> Table:
         "sites not crawled: they refuse every one of COMITY_USES (COMITY_SKIP_UNUSABLE)",
     )
     row("comity/access/stopped", "responses refused by their header fields")
-    row("comity/policies/lost", "policy files could not be had")
+    row("comity/policies/lost", "policy files could not be fetched")
     row("comity/scheduler/left", "requests left waiting")
     row(
         "comity/scheduler/set-aside",

@@ -356,7 +356,7 @@ def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(
     workers._running.clear()
     workers.begin(3, {"COMITY_AGAIN_AFTER": 3600}, urls=server.url("/0"))
     log = workers.end()
-    assert log.count("which was finished at") == 1
+    assert log.count("`, finished at ") == 1
     assert Counter(asked(server)) == Counter(numbered(12) * 2)
     assert server.paths.count("/robots.txt") == 1
     assert min(gaps(server)) >= 0.195

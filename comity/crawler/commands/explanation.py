@@ -182,13 +182,13 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     for sentence in sentences(explanation["other_readers"], explanation["unread_uses"]):
         console.print(line(sentence))
     console.print()
-    for make_table in (_overruled, _uses, _elements, _requests, _rates, _files, _findings):
+    for make_table in (_overruled_rules, _uses, _elements, _requests, _rates, _files, _findings):
         rows = make_table(explanation, origin_of(explanation["url"]))
         if rows.row_count:
             console.print(rows)
 
 
-def _overruled(explanation: dict[str, Any], origin: str) -> Table:
+def _overruled_rules(explanation: dict[str, Any], origin: str) -> Table:
     rows = table("Rules that match too, and lose", "rule", "where", "line")
     for reason in explanation["overruled"]:
         add_row(rows, reason["rule"], location_of(reason), reason["text"])

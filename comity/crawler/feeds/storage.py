@@ -1,4 +1,4 @@
-"""The files of feeds in a crawl that can be killed and goes on, with JOBDIR or COMITY_STATE.
+"""The files of feeds in a crawl that survives a kill, with JOBDIR or COMITY_STATE.
 
 A page is done only when its items are on the disk (comity/crawler/frontier/item_barrier.py). A file
 that can be read up to any whole record is added to. First, the record that a killed process has
@@ -66,7 +66,8 @@ def kept_feeds(
 ) -> dict[str, dict[str, Any]]:
     """Return the feeds, each with the way in which it is stored.
 
-    `place`: the setting that asks for it. SettingsError if all parts of a feed had one name."""
+    `place`: JOBDIR or COMITY_STATE, for messages. SettingsError: all parts of a feed would have one
+    name."""
     if settings["FEED_URI"]:
         stop(f'FEED_URI is not for {place}: write FEEDS = {{"items.jsonl": {{"format": "jsonl"}}}}')
     token = secrets.token_hex(4)  # workers may begin a part at the same moment

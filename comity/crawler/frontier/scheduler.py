@@ -346,7 +346,7 @@ class Scheduler(BaseScheduler):
                 " once more"
             )
             self._crawl.end(ITEMS_LOST, why)
-        except Exception as error:  # of a pipeline
+        except Exception as error:  # the flush of a pipeline may raise any
             self._through = through + self._through
             self._complain(error)
         else:

@@ -449,7 +449,7 @@ class SharedQueue:
                 if not lease.requests:  # the next requests are unreadable
                     self._changed_hosts.add(name)
         elif name in self._done or name in self._unreadable:
-            # Requests that are released before this is told would go out again.
+            # Done requests of a released host would go out again if the state does not know it.
             self._changed_hosts.add(name)
         elif not host.keys and (host.is_leaving or not host.waiting):
             del self._hosts[name]

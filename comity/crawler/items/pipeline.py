@@ -12,7 +12,7 @@ from scrapy.exceptions import DropItem
 from scrapy.pipelines.media import MediaPipeline
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.elements import declared
+from comity.crawler.elements import declared_selectors
 from comity.crawler.item_pages import with_values
 from comity.crawler.items.media import bind
 from comity.crawler.scrapy_internals import engine_of, item_pipelines
@@ -101,7 +101,7 @@ class PermissionsPipeline:
         rules = page.element_rules if page else None
         if page is None or rules is None or not ItemAdapter.is_item(item):
             return item, self._tag(page), ()
-        field, selectors = self._tags.field_of(item), declared(item)
+        field, selectors = self._tags.field_of(item), declared_selectors(item)
         fields = {name: value for name, value in ItemAdapter(item).items() if name != field}
         # The names of a class's fields are the spider's own, but a dict's may come from the page.
         names = fields.keys() if isinstance(item, dict) else ()

@@ -259,7 +259,7 @@ def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
             ),
             (
                 ["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--workers", "0"],
-                "no number of processes: write 1",
+                "not a number of processes: write 1",
             ),
             (
                 ["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--fast"],
