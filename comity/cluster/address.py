@@ -38,6 +38,7 @@ def name_as_key(name: str) -> bytes:
 
 
 def shard_of(host: str, shards: int) -> int:
+    """Return the number of the shard that has the keys of a host."""
     return crc32(name_as_key(host)) % shards
 
 

@@ -243,6 +243,7 @@ class Crawl(Parts):
         self.flushes.append(flush)
 
     def hold(self, request: Request, wait: float) -> bool:
+        """Do as `Frontier.hold`. False also if comity's scheduler is not in use."""
         return self.scheduler is not None and self.scheduler.hold(request, wait)
 
 

@@ -179,6 +179,7 @@ class HostCounts:
         self._unread: dict[tuple[str, StatedLimit], None] = {}
 
     def count_of(self, name: str) -> HostCount:
+        """Return the counts of a host. A new host may fold the smallest hosts into one count."""
         host = self._hosts.get(name)
         if host is None:
             if len(self._hosts) >= 2 * MAX_HOSTS:

@@ -264,6 +264,8 @@ class Site:
 
 @dataclass(slots=True, kw_only=True)
 class Unreachable:
+    """The sites whose policies could not be fetched, and the most frequent reasons."""
+
     number: int = 0
     listed: list[Site] = field(default_factory=list)
     reasons: Ranking = field(default_factory=Ranking)

@@ -347,7 +347,7 @@ def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(
     log = workers.end()
     assert log.count(" WARNING: COMITY_STATE: crawl `test` has been finished since ") == 1
     assert (
-        "set COMITY_AGAIN_AFTER to a number of seconds that it has been finished (it is 3600 now)"
+        "set COMITY_AGAIN_AFTER to the seconds after which a finished crawl begins again (it is 3600 now)"
         in log
     )
     assert sorted(asked(server)) == sorted(numbered(12))

@@ -189,14 +189,14 @@ def show(explanation: dict[str, Any], console: Console) -> None:
 
 
 def _overruled_rules(explanation: dict[str, Any], origin: str) -> Table:
-    rows = table("Rules that match too, and lose", "rule", "where", "line")
+    rows = table("Other matching rules, which do not decide", "rule", "where", "line")
     for reason in explanation["overruled"]:
         add_row(rows, reason["rule"], location_of(reason), reason["text"])
     return rows
 
 
 def _uses(explanation: dict[str, Any], origin: str) -> Table:
-    rows = table("What may be done with it", "use", "verdict", "limits", "where", "why")
+    rows = table("Uses", "use", "verdict", "limits", "where", "why")
     for use, answer in explanation["uses"].items():
         cells: tuple[Any, ...] = (
             use,
@@ -218,9 +218,7 @@ def _uses(explanation: dict[str, Any], origin: str) -> Table:
 
 
 def _elements(explanation: dict[str, Any], origin: str) -> Table:
-    rows = table(
-        "What may be done with parts of it", "element", "type", "denied", "guided", "where"
-    )
+    rows = table("Uses of its elements", "element", "type", "denied", "guided", "where")
     for element in explanation["elements"]:
         guided = {action for guide in element["guide"] for action in guide["actions"]}
         lines = ",".join(str(reason["line"]) for reason in element["reasons"])
@@ -236,7 +234,7 @@ def _elements(explanation: dict[str, Any], origin: str) -> Table:
 
 
 def _requests(explanation: dict[str, Any], origin: str) -> Table:
-    rows = table("What the site asks to be done", "action", "url", "arranged", "where")
+    rows = table("Actions that the site requests", "action", "url", "arranged", "where")
     for request in explanation["requests"]:
         location = location_of(request["reasons"][0]).removeprefix(origin)
         add_row(

@@ -183,8 +183,8 @@ def show(visits: Sequence[Visit], url: str, console: Console) -> None:
 
     It has a row for each answer that differs from the one before, with the deciding lines."""
     names = list(visits[0].answers)
-    rows = table(f"What was said of {url}", "from", "to", "visits", *names)
-    changes = table("What changed", "at", "of", "to", "where", "why")
+    rows = table(f"Policies on {url}", "from", "to", "visits", *names)
+    changes = table("Changes", "at", "of", "to", "where", "why")
     origin = origin_of(url)
     before: Visit | None = None
     for period in _periods(visits):

@@ -86,6 +86,7 @@ class WarcExporter(BaseItemExporter):
         )
 
     def export_item(self, item: Any) -> None:
+        """Write the item, after the policies that its tag names and before its new exchange."""
         record = dict(self.get_serialized_fields(item))
         tag = self._crawl.tags.tag_of(item)
         # The file is an archive, so its items carry their tag even if COMITY_TAG says otherwise.

@@ -444,6 +444,7 @@ class Scheduler(BaseScheduler):
         return is_left or not (self._storage is None or self._storage.is_finished)
 
     def enqueue_request(self, request: Request) -> bool:
+        """Take a request on one of the four ways of the module's docstring. False: it was seen."""
         if request is WAKE:
             return True
         if self._makes:

@@ -36,6 +36,7 @@ class PageMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
+        """Pass items on, with a note of their page, and the requests that the page may lead to."""
         try:
             page = await self._crawl.responses.page(response)
         except ClosingError:  # the policies are not known any more

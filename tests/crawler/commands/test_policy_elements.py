@@ -101,9 +101,7 @@ def test_people_read_a_table_of_elements(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     rows = [
         line.split()
-        for line in shown.partition("What may be done with parts of it")[2]
-        .partition("Files")[0]
-        .splitlines()
+        for line in shown.partition("Uses of its elements")[2].partition("Files")[0].splitlines()
     ]
     assert rows[2:] == [
         ["[bold]", "a\ufffd", "html", "Train", "Summarize", "/ai.txt:4,5"],
