@@ -45,7 +45,7 @@ from scrapy.http import Request, Response
 
 from comity.cluster.connection import Connection
 from comity.cluster.queue import RedisQueue, Row
-from comity.crawler.frontier.request_bodies import packed
+from comity.crawler.frontier.request_bodies import pack
 from comity.policies.formats import WELL_KNOWN
 from tests.redis_server import Server as Redis
 
@@ -380,7 +380,7 @@ async def _memory(number: int, on_hosts: int) -> None:
 
     def row(queue: RedisQueue, n: int) -> Row:
         url = f"http://host-{n % on_hosts}.example/section/{n}/a-page-of-the-usual-length.html"
-        body = packed(Request(url, meta={"depth": 3, "comity_led_from": "public"}), spider)
+        body = pack(Request(url, meta={"depth": 3, "comity_led_from": "public"}), spider)
         return Row(f"host-{n % on_hosts}.example", n.to_bytes(20, "big"), queue.new_key(), 0, body)
 
     with redis() as server:

@@ -177,7 +177,7 @@ def use(opened: PolicyStore | RateLedger | Journal) -> list[Any]:
         opened.back_off("b.test", 60, 1e9)
         return [opened.penalty("a.test", 1e9), opened.acquire([RATE], 1e9).number is not None]
     opened.open(Pages())
-    stored = _told(lambda: list(opened.stored()), PolicyError)
+    stored = _told(lambda: list(opened.stored_requests()), PolicyError)
     if stored is None:
         return []
     opened.put(SITE, Request(SITE), b"new")

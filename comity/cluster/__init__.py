@@ -1,13 +1,16 @@
-"""One crawl of many processes, on any machines: what they share stands on a Redis or Valkey server, or in a Cluster of these.
+"""The state that the processes of one crawl share, on any machines.
 
-    address.py        where that is, and how keys are named and spread
-    check.py          whether the server is one that loses nothing
+It is on a Redis or Valkey server, or in a Cluster of these.
+
+    address.py        the address of the server, and how keys are named and spread
+    check.py          the check that the server loses nothing
     connection.py     the calls of one turn of the loop, as one pipeline
-    scripts.py, lua/  what a call does there, as one step; lua/*.lua begin with how the keys hang together
-    queue.py          the requests that wait and are out, and the fingerprints of all there ever were
+    scripts.py, lua/  the steps of a call on the server; lua/*.lua begin with the relations of keys
+    queue.py          the requests that wait or are out, and all fingerprints
     turns.py          the pace of hosts
-    neighbours.py     which workers on this machine are dead
+    neighbours.py     the detection of dead workers on this machine
     store.py          policy files
 
-The server's clock counts, and no other. What it takes in one script it takes whole or not at all; between scripts a worker, the
-server or the network may fail, and every call may be repeated: that is what the ids that workers make are for."""
+Only the server's clock counts. The server carries out a script as a whole or not at all. Between
+scripts a worker, the server or the network may fail. Therefore every call can be repeated, with the
+ids that workers make."""

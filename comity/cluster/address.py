@@ -1,8 +1,9 @@
 """The address of the shared state of a crawl, and how its keys are named and spread.
 
-All keys of one shard have the same hash tag, so that in a Cluster they stand on one node and change in one script. A host's keys
-stand in the shard of its name. How many shards a crawl has is said when it begins and never changes; those of the pace and of
-policy files, which all crawls on a server share, are fixed."""
+All keys of one shard have the same hash tag, so that in a Cluster they are on one node and change
+in one script. A host's keys are in the shard of its name. The number of shards of a crawl is set
+when it begins, and never changes. The numbers of shards of the pace and of policy files, which all
+crawls on a server share, are fixed."""
 
 from __future__ import annotations
 
@@ -20,41 +21,56 @@ from comity.policies.syntax.printable import printable
 SETTING = "COMITY_STATE"
 PASSWORD = "COMITY_STATE_PASSWORD"  # noqa: S105  # the name of the environment variable
 SCHEMES = ("redis", "rediss", "redis+cluster", "rediss+cluster")
-REMEDY = "write redis://HOST:PORT/DB, rediss:// for TLS, or redis+cluster:// or rediss+cluster:// for a Cluster"
+REMEDY = (
+    "write redis://HOST:PORT/DB, rediss:// for TLS, or redis+cluster:// or rediss+cluster:// for a"
+    " Cluster"
+)
 PORT = 6379
-SHARDS = 64  # of a crawl, unless it says otherwise; and of the pace
+SHARDS = 64  # of the pace, and by default of a crawl
 MAX_SHARDS = 4096
 CRAWL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 HOST = re.compile(r"[A-Za-z0-9_.:-]+")
 
 
 def name_as_key(name: str) -> bytes:
-    """The name of a host as a part of a key, whatever a URL has made of it."""
+    """Return the name of a host as a part of a key, even if the URL had invalid characters."""
     return name.encode("utf-8", "backslashreplace")
 
 
 def shard_of(host: str, shards: int) -> int:
+    """Return the number of the shard that has the keys of a host."""
     return crc32(name_as_key(host)) % shards
 
 
 def owner_of(worker: str) -> str:
-    """The name under which a worker has turns: the last part of its own, of which there is no other."""
+    """Return the name of a worker in the turns: the last part of its name, which is unique."""
     return worker.rpartition(":")[2]
 
 
 def pace_shard(shard: int) -> str:
-    """The prefix of all keys of a shard of the pace."""
+    """Return the prefix of all keys of a shard of the pace."""
     return f"comity:pace:{{{shard}}}"
 
 
 def pace_key(host: str) -> str:
-    """The prefix of all keys of the host's pace."""
+    """Return the prefix of all keys of the host's pace."""
     return pace_shard(shard_of(host, SHARDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateAddress:
-    """A server, and the name of a crawl. It is shown without user and password."""
+    """The address of a server, and the name of a crawl. As a text it has no user and password.
+
+    Attributes:
+        crawl: The name of the crawl.
+        host: The host name or address of the server.
+        port: The port of the server.
+        db: The number of the database.
+        is_tls: True if the connection uses TLS.
+        is_cluster: True if the server is a node of a Cluster.
+        user: The user, or None.
+        password: The password, or None.
+    """
 
     crawl: str
     host: str
@@ -67,29 +83,35 @@ class StateAddress:
 
     @classmethod
     def parse(cls, url: str, crawl: str, environ: Mapping[str, str] = os.environ) -> Self:
-        """PolicyError, which never quotes the URL, as it may hold a password."""
+        """Parse the URL of COMITY_STATE.
+
+        PolicyError: the URL or the crawl's name is invalid. It never quotes the URL, which may hold
+        a password."""
         if not CRAWL.fullmatch(crawl):
             raise PolicyError(
-                f"COMITY_CRAWL: `{printable(crawl)}` is no name of a crawl: write 1 to 64 letters, digits, `_`, `.` or `-`"
+                f"COMITY_CRAWL: `{printable(crawl)}` is not the name of a crawl:"
+                " write 1 to 64 letters, digits, `_`, `.` or `-`"
             )
         try:
             parts = urlsplit(url)
             port = PORT if parts.port is None else parts.port
             host, user, password = parts.hostname or "", parts.username, parts.password
         except ValueError:
-            raise PolicyError(f"{SETTING}: that is no URL: {REMEDY}") from None
+            raise PolicyError(f"{SETTING}: this is not a URL: {REMEDY}") from None
         if parts.scheme not in SCHEMES:
-            raise PolicyError(f"{SETTING}: its scheme is none of {', '.join(SCHEMES)}: {REMEDY}")
+            raise PolicyError(f"{SETTING}: its scheme is not one of {', '.join(SCHEMES)}: {REMEDY}")
         is_cluster = parts.scheme.endswith("+cluster")
         if not HOST.fullmatch(host) or not port:
             raise PolicyError(f"{SETTING}: it names no host: {REMEDY}")
         if parts.query or parts.fragment:
-            raise PolicyError(f"{SETTING}: nothing may follow the number of the database: {REMEDY}")
+            raise PolicyError(
+                f"{SETTING}: remove everything after the number of the database: {REMEDY}"
+            )
         db = parts.path.removeprefix("/") or "0"
         if not re.fullmatch(r"[0-9]{1,6}", db):
-            raise PolicyError(f"{SETTING}: its path is no number of a database: {REMEDY}")
+            raise PolicyError(f"{SETTING}: its path is not the number of a database: {REMEDY}")
         if is_cluster and int(db):
-            raise PolicyError(f"{SETTING}: a Cluster has database 0 alone: leave the path out")
+            raise PolicyError(f"{SETTING}: a Cluster has only database 0: leave the path out")
         return cls(
             crawl=crawl,
             host=host,
@@ -108,7 +130,7 @@ class StateAddress:
 
     @property
     def prefix(self) -> str:
-        """The prefix of the keys of the crawl as a whole."""
+        """Return the prefix of the keys of the crawl as a whole."""
         return f"comity:{{{self.crawl}}}"
 
     def shard_key(self, shard: int, run: int = 1) -> str:
@@ -120,7 +142,7 @@ class StateAddress:
         )
 
     def client_options(self, patience: float) -> dict[str, Any]:
-        """Arguments for the clients of redis-py. `patience`: seconds that it waits for the server."""
+        """Return arguments for the clients of redis-py. `patience`: seconds to wait for answers."""
         options: dict[str, Any] = {
             "host": self.host,
             "port": self.port,
@@ -132,8 +154,6 @@ class StateAddress:
             "protocol": 2,
         }
         if self.is_tls:
-            options |= {
-                "ssl_cert_reqs": "required",
-                "ssl_check_hostname": True,
-            }  # as not every version of redis-py has it
+            # The default differs between versions of redis-py.
+            options |= {"ssl_cert_reqs": "required", "ssl_check_hostname": True}
         return options if self.is_cluster else {**options, "db": self.db}

@@ -1,7 +1,7 @@
 """The check of the server of the shared state, before a crawl begins.
 
-A crawl relies on a server that keeps what it has acknowledged, and that refuses what it has no room for. All faults of a server
-are told at once, each with its remedy."""
+A crawl relies on a server that keeps the calls that it has acknowledged, and refuses calls when it
+has no room. All faults of a server are reported at once, each with its remedy."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
 OLDEST = (6, 2)
-KEEPS = "noeviction"  # the only maxmemory-policy that forgets nothing
-VERSION = "comity:version"  # of what all crawls share; a crawl has a version of its own
-DEFAULT_MEMORY = "4gb"  # where the server does not tell how much its machine has
+KEEPS = "noeviction"  # the only maxmemory-policy that loses no keys
+VERSION = "comity:version"  # key of the version of shared data; a crawl has its own version
+DEFAULT_MEMORY = "4gb"  # for a server that does not tell the memory of its machine
 
-# Text of an error, in lower case -> what the operator does about it.
+# Texts of errors, in lower case, and their remedies.
 _REMEDIES = (
     (
         "db index is out of range",
@@ -61,17 +61,25 @@ _REMEDIES = (
 
 
 class Fault(NamedTuple):
-    """A reason not to rely on a server."""
+    """A reason not to rely on a server.
 
-    problem: str  # a sentence about the server
+    Attributes:
+        problem: A sentence about the server.
+        remedy: A sentence that tells what to do.
+        line: The remedy as a line of redis.conf, and as arguments of CONFIG SET; "" for none.
+    """
+
+    problem: str
     remedy: str
-    line: str = ""  # of redis.conf, and behind CONFIG SET: the remedy as the server reads it
+    line: str = ""
 
 
 def check_server(address: StateAddress) -> list[str]:
-    """Return remarks about the server. PolicyError, with all faults and their remedies, if the crawl cannot rely on it."""
+    """Return remarks about the server.
+
+    PolicyError, with all faults and their remedies: the crawl cannot rely on the server."""
     remarks: list[str] = []
-    faults: dict[Fault, list[str]] = {}  # -> the nodes that have the fault, as HOST:PORT
+    faults: dict[Fault, list[str]] = {}  # fault -> the nodes that have it, as HOST:PORT
     try:
         client = _client(address)
         try:
@@ -84,27 +92,29 @@ def check_server(address: StateAddress) -> list[str]:
                     for remark in _remarks(node, info)
                 )
             version = client.get(VERSION)
-            if (
-                version is None and not faults
-            ):  # not `set` each time: a full server still serves the crawls that it has
+            # Set only once, because a full server can still serve the crawls that it has.
+            if version is None and not faults:
                 client.set(VERSION, DATA_VERSION, nx=True)
                 version = client.get(VERSION)
             if version is not None and int(version) != DATA_VERSION:
                 faults[
                     Fault(
-                        f"It has data of version {int(version)}, and this comity knows version {DATA_VERSION}.",
-                        "Let all workers have the same comity, or take another database.",
+                        f"It has data of version {int(version)}, and this comity knows version"
+                        f" {DATA_VERSION}.",
+                        "Use one version of comity for all workers, or another database.",
                     )
                 ] = []
         finally:
             client.close()
     except (AuthenticationError, AuthorizationError) as error:
         raise PolicyError(
-            f"{SETTING}: {address} refuses user or password ({printable(str(error))}): set the environment variable {PASSWORD}"
+            f"{SETTING}: {address} refuses user or password ({printable(str(error))}):"
+            f" set the environment variable {PASSWORD}"
         ) from None
     except (RedisError, RedisClusterException, OSError, ValueError, TypeError) as error:
         raise PolicyError(
-            f"{SETTING}: {address} cannot be used ({printable(str(error))}): {_remedy(address, error)}"
+            f"{SETTING}: {address} cannot be used ({printable(str(error))}):"
+            f" {_remedy(address, error)}"
         ) from None
     if faults:
         raise PolicyError(_refusal(address, faults))
@@ -119,7 +129,7 @@ def _client(address: StateAddress) -> Any:
 
 
 def _nodes(address: StateAddress, client: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each node that is written to, with its HOST:PORT."""
+    """Yield each node that takes writes, with its HOST:PORT."""
     if not address.is_cluster:
         yield f"{address.host}:{address.port}", client
         return
@@ -131,14 +141,14 @@ def _faults(info: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield the faults of one node. `info`: its answer to INFO."""
     version = str(info.get("redis_version", "0"))
     if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST:
-        yield Fault(f"It is Redis {printable(version)}.", "Take Redis 6.2 or later, or Valkey.")
+        yield Fault(f"It is Redis {printable(version)}.", "Use Redis 6.2 or later, or Valkey.")
     if info.get("role") == "slave":
         primary = printable(f"{info.get('master_host')}:{info.get('master_port')}")
         yield Fault(
-            "It is a replica, which nothing can be written to.",
+            "It is a replica, which takes no writes.",
             f"Write the address of its primary, {primary}.",
         )
-    policy = str(info.get("maxmemory_policy", "it does not tell which"))
+    policy = str(info.get("maxmemory_policy", "not known"))
     if policy != KEEPS:
         yield Fault(
             f"It evicts requests when its memory is full (maxmemory-policy: {printable(policy)}).",
@@ -150,7 +160,8 @@ def _faults(info: Mapping[str, Any]) -> Iterator[Fault]:
         line = f"maxmemory {f'{half >> 20}mb' if half else DEFAULT_MEMORY}"
         yield Fault(
             "It has no limit of memory, so the system ends it when the machine has no more.",
-            f"Set `{line}`: half of what the machine has, as writing its files takes memory too.",
+            f"Set `{line}`: half of the machine's memory, because writing its files takes memory"
+            " too.",
             line,
         )
     if not int(info.get("aof_enabled", 0)):
@@ -174,11 +185,12 @@ def _refusal(address: StateAddress, faults: Mapping[Fault, Sequence[str]]) -> st
         for line, places in settings:
             for host, _, port in (place.rpartition(":") for place in places):
                 lines.append(
-                    f"    redis-cli -h {host} -p {port}{' --tls' if address.is_tls else ''} CONFIG SET {line}"
+                    f"    redis-cli -h {host} -p {port}{' --tls' if address.is_tls else ''}"
+                    f" CONFIG SET {line}"
                 )
         lines.append(
-            "A hosted server refuses CONFIG SET: in its console or parameter group, choose the eviction policy"
-            f" {KEEPS} and persistence by AOF."
+            "A hosted server refuses CONFIG SET: in its console or parameter group, choose the"
+            f" eviction policy {KEEPS} and persistence by AOF."
         )
     return "\n".join(lines)
 
@@ -191,7 +203,7 @@ def _remedy(address: StateAddress, error: Exception) -> str:
     text = str(error).lower()
     remedy = next(
         (remedy for words, remedy in _REMEDIES if words in text),
-        "start the server, or write where it is",
+        "start the server, or write its address",
     )
     return remedy.format(user=address.user or "default")
 
@@ -200,11 +212,11 @@ def _remarks(node: Any, info: Mapping[str, Any]) -> Iterator[str]:
     used, most = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
     if most and used > 0.8 * most:
         yield (
-            f"has {used / most:.0%} of its memory in use. When it is full, no requests are put into the queue: raise `maxmemory`,"
-            " or delete a crawl with `scrapy frontier NAME --delete`"
+            f"has {used / most:.0%} of its memory in use. When it is full, no requests are put into"
+            " the queue: raise `maxmemory`, or delete a crawl with `scrapy frontier NAME --delete`"
         )
     if info.get("aof_last_write_status", "ok") != "ok":
         yield "failed to write its log when it last tried: look at the room on its disk"
     with suppress(RedisError):  # hosted servers often refuse CONFIG
         if node.config_get("appendfsync").get("appendfsync") == "no":
-            yield "leaves it to its system when its log is on disk: set `appendfsync everysec`"
+            yield "lets its system decide when its log is on disk: set `appendfsync everysec`"

@@ -1,11 +1,13 @@
-"""Calls of scripts on the server of the shared state, without waiting for each other.
+"""Calls of scripts on the server of the shared state, which do not wait for each other.
 
-    call(script, key, *arguments)     queued; the future of its answer
-    beat(script, key, *arguments)     the same over a connection of its own: a sign of life waits for no other calls
+    call(script, key, *arguments)     queued; returns the future of its answer
+    beat(script, key, *arguments)     the same over a connection of its own, so that a sign of life
+                                      does not wait for other calls
 
-All calls of one turn of the loop go out as one pipeline. One pipeline is under way at a time; what is called meanwhile goes with
-the next, in order. A call whose answer is lost may have happened: StateError says no more than that nobody knows. Callers repeat
-it, as all scripts can be repeated."""
+All calls of one turn of the loop are sent as one pipeline. One pipeline is under way at a time.
+Calls during that time go into the next pipeline, in order. A call whose answer is lost may or may
+not have happened, and ends with StateError. Callers repeat it, since all scripts can be repeated.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,11 @@ from comity.policies.syntax.printable import printable
 logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0  # seconds that a call waits for its answer, or to be sent
-BACK_OFF = (
-    0.05,
-    2.0,
-)  # seconds between two tries to reach the server: the first, doubled up to the last
+# Seconds between two tries to reach the server: the first value, doubled up to the last.
+BACK_OFF = (0.05, 2.0)
 MOST = 500  # calls of one pipeline
 
-# Cluster nodes fail in many ways, some of which redis-py does not make its own.
+# Cluster nodes fail in many ways. redis-py does not turn all of them into errors of its own.
 _FAILURES = (
     RedisError,
     RedisClusterException,
@@ -50,11 +50,13 @@ _FAILURES = (
 
 
 class StateError(OSError):
-    """The server of the shared state cannot be reached or does not answer: nobody knows whether the call has happened."""
+    """The server of the shared state cannot be reached, or gives no answer.
+
+    The call may or may not have happened."""
 
 
 class StateFullError(StateError):
-    """The server's memory, or the queue of the crawl, is full: nothing has happened."""
+    """The server's memory, or the queue of the crawl, is full. The call has not happened."""
 
 
 class _Call(NamedTuple):
@@ -62,11 +64,11 @@ class _Call(NamedTuple):
     key: str
     arguments: tuple[Any, ...]
     answer: asyncio.Future[Any]
-    until: float  # monotonic; when it is given up
+    until: float  # monotonic seconds; when it is given up
 
 
 class Connection:
-    """Made and used inside of the running loop."""
+    """A connection to the server of the shared state. Make and use it inside the running loop."""
 
     def __init__(self, address: StateAddress, *, patience: float = PATIENCE) -> None:
         self.address = address
@@ -74,24 +76,29 @@ class Connection:
         self._beats = _Line(address, patience)
 
     def call(self, script: Script, key: str, *arguments: Any) -> asyncio.Future[Any]:
-        """The answer of the script; StateError, or StateFullError. `key`: what the names of the keys of its shard begin with."""
+        """Return the future of a script's answer. StateError or StateFullError: it fails.
+
+        `key`: the prefix of the names of all keys of its shard."""
         return self._calls.call(script, key, arguments)
 
     def beat(self, script: Script, key: str, *arguments: Any) -> asyncio.Future[Any]:
-        """`call` over the connection for signs of life."""
+        """Do the same as `call` over the connection for signs of life."""
         return self._beats.call(script, key, arguments)
 
     def begin_with(self, script: Script, keys: Sequence[str]) -> None:
-        """Call this first over each new connection, once for each of the keys, with the answer of the last time, or "": which
-        server it is."""
+        """Call this script first over each new connection, once for each of the keys.
+
+        Its argument is its last answer, or "", and its answer identifies the server."""
         self._calls.first |= {(script, key): b"" for key in keys}
 
     def on_change(self, changed: Callable[[], object]) -> None:
-        """Call this when another server was found, or the same one was started anew: what it has confirmed last may be lost."""
+        """Call `changed` when another server was found, or the same one was started anew.
+
+        Then the latest confirmed calls may be lost."""
         self._calls.changed.append(changed)
 
     async def close(self) -> None:
-        """Ends what was called before, as far as the server answers, and the connections."""
+        """End the calls so far, as far as the server answers, and the connections."""
         await asyncio.gather(self._calls.close(), self._beats.close())
 
 
@@ -101,11 +108,10 @@ class _Line:
     def __init__(self, address: StateAddress, patience: float) -> None:
         self._address = address
         self._patience = patience
-        self.first: dict[
-            tuple[Script, str], bytes
-        ] = {}  # calls of each new connection -> what was answered last
+        # The calls that begin each new connection -> their last answers.
+        self.first: dict[tuple[Script, str], bytes] = {}
         self.changed: list[Callable[[], object]] = []
-        self._nodes: list[tuple[str, int]] = []  # of a Cluster, as it was last seen
+        self._nodes: list[tuple[str, int]] = []  # the nodes of a Cluster, as last seen
         self._client: Any = None
         self._waiting: deque[_Call] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -115,7 +121,7 @@ class _Line:
     def call(self, script: Script, key: str, arguments: tuple[Any, ...]) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
-        # Who does not wait for the answer hears nothing of its failure, and is not told so by asyncio either.
+        # asyncio would complain of an error that the caller never retrieves.
         answer.add_done_callback(_retrieve)
         if self._is_closed:
             answer.set_exception(StateError(f"{self._address}: the connection is closed"))
@@ -136,7 +142,7 @@ class _Line:
         await self._disconnect()
 
     async def _send(self) -> None:
-        """Sends pipelines as long as there are calls."""
+        """Send pipelines as long as there are calls."""
         try:
             while self._waiting:
                 calls = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
@@ -155,14 +161,11 @@ class _Line:
                     [(call.script, call.key, *call.arguments) for call in calls]
                 )
         except Exception as error:
-            if not isinstance(
-                error, _FAILURES
-            ):  # a mistake, of ours or of redis-py: nobody waits for ever for that
-                logger.exception(
-                    "%(address)s: calls failed by a mistake", {"address": self._address}
-                )
-            await self._failed(calls, error, is_sent=is_sent)
-        except BaseException:  # it is closed
+            if not isinstance(error, _FAILURES):
+                # A bug, of comity or of redis-py. Without an answer, callers would wait for ever.
+                logger.exception("%(address)s: calls failed by a bug", {"address": self._address})
+            await self._fail(calls, error, is_sent=is_sent)
+        except BaseException:  # the connection is closed
             self._give_up(calls, "the call was cancelled")
             raise
         else:
@@ -172,12 +175,11 @@ class _Line:
             if any(
                 isinstance(answer, Exception) and "READONLY" in str(answer) for answer in answers
             ):
-                await (
-                    self._disconnect()
-                )  # it is a replica by now: the name may lead to another server
+                # The server is a replica by now, and the name may lead to another server.
+                await self._disconnect()
 
     def _answer(self, call: _Call, answer: Any) -> None:
-        if call.answer.done():  # who waited for it was cancelled
+        if call.answer.done():  # the caller was cancelled
             return
         if not isinstance(answer, Exception):
             call.answer.set_result(answer)
@@ -189,8 +191,8 @@ class _Line:
             kind(f"{self._address}: {call.script.name}: {printable(str(answer))}")
         )
 
-    async def _failed(self, calls: list[_Call], error: Exception, *, is_sent: bool) -> None:
-        """Fails what was sent, and what has waited too long. The next try comes after a while."""
+    async def _fail(self, calls: list[_Call], error: Exception, *, is_sent: bool) -> None:
+        """Fail calls that were sent or that have waited too long, and wait before the next try."""
         self._failures += 1
         reason = printable(str(error)).rstrip(".") or type(error).__name__
         if remedy := tls_remedy(self._address, error):
@@ -204,7 +206,8 @@ class _Line:
         if self._waiting:
             first, last = BACK_OFF
             pause = min(first * 2 ** min(self._failures - 1, 10), last)
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311  # so that workers do not come all at once
+            # Random, so that workers do not come all at once.
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
 
     def _give_up(self, calls: list[_Call], reason: str) -> None:
         for call in calls:
@@ -214,7 +217,7 @@ class _Line:
     async def _run(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         answers = await self._pipeline(calls)
         if missing := [n for n, answer in enumerate(answers) if isinstance(answer, NoScriptError)]:
-            # The server was started anew, or never had them.
+            # The server was started anew, or never had the scripts.
             for script in {calls[n][0] for n in missing}:
                 await self._client.script_load(script.text)
             for n, answer in zip(
@@ -230,11 +233,12 @@ class _Line:
         answers: list[Any] = await pipeline.execute(raise_on_error=False)
         for answer in answers:
             if isinstance(answer, Exception) and not isinstance(answer, ResponseError):
-                raise answer  # of a node of a Cluster that cannot be reached
+                raise answer  # a node of a Cluster cannot be reached
         return answers
 
     async def _connect(self) -> None:
-        # `_send_pipeline` has a timeout for all; redis-py would set one for each call, which costs a third of the time of a call.
+        # `_send_pipeline` has a timeout for all calls. redis-py would set a timeout for
+        # each call, which takes a third of the time of a call.
         options = self._address.client_options(self._patience) | {"socket_timeout": None}
         if self._address.is_cluster:
             # The node that the address names may be away while others have taken its place.
@@ -250,9 +254,8 @@ class _Line:
                 **options, retry=Retry(NoBackoff(), 0), single_connection_client=True
             )
             await self._client.initialize()
-            await (
-                self._client.ping()
-            )  # while it reads its files it refuses everything: then nothing was sent yet
+            # While the server reads its files it refuses everything. Then no call was sent yet.
+            await self._client.ping()
         if self.first:
             answers = await self._run([(*call, answer) for call, answer in self.first.items()])
             for answer in answers:
@@ -267,7 +270,7 @@ class _Line:
     async def _disconnect(self) -> None:
         client, self._client = self._client, None
         if client is not None:
-            with suppress(Exception):  # whatever it says of a connection that is given up
+            with suppress(Exception):  # errors of a connection that is given up do not matter
                 await client.aclose()
 
 

@@ -1,11 +1,12 @@
 """The detection of dead workers of a crawl on this machine.
 
-Each worker locks a file of its own as long as its process lives. Who gets that lock knows that the process is gone, however it
-ended, and that nothing of it goes out any more: so nobody has to wait until its time is over. A process that only stands still,
-or that the server does not hear of, keeps its lock.
+Each worker locks a file of its own as long as its process lives. A process that gets this lock
+knows that the worker's process is gone, for any reason, and sends nothing any more. So other
+workers need not wait for the end of its leases. A process that is only stopped, or cut off from the
+server, keeps its lock.
 
-Nothing is known of workers on other machines, with another folder for temporary files or of another user, nor where the system
-has no such locks. There the signs of life count alone."""
+Some dead workers are not detected: those on other machines, with another folder for temporary files
+or of another user, and on systems without such locks. There only the signs of life count."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class Neighbours:
     """The workers of a crawl that lock files in the same folder as this one."""
 
     def __init__(self, address: StateAddress, worker: str, folder: Path | None = None) -> None:
-        """`folder`: of nobody else; it is made where it is not there."""
+        """`folder`: a folder for these files only, made if it does not exist; None: the default."""
         if folder is None and hasattr(os, "getuid"):
             folder = Path(tempfile.gettempdir()) / f"comity-workers-{os.getuid()}"
         self._folder = folder
@@ -45,7 +46,7 @@ class Neighbours:
         self._path = Path()
 
     def appear(self) -> None:
-        """Let others know from now on when this process is dead."""
+        """From now on let others know when this process is dead."""
         if fcntl is None or self._folder is None or self._file is not None:
             return
         try:
@@ -56,17 +57,18 @@ class Neighbours:
                 or of_folder.st_uid != os.getuid()
                 or of_folder.st_mode & 0o077
             ):
-                raise PermissionError(f"{self._folder} is not of this user alone")
+                raise PermissionError(f"{self._folder} is not a private folder of this user")
             self._path = self._folder / f"{self._prefix}{self._worker.rpartition(':')[2]}"
-            self._file = _locked(self._path, self._worker)
+            self._file = _create_locked(self._path, self._worker)
         except OSError as error:
             logger.info(
-                "COMITY_STATE: if this worker is killed, others notice it by COMITY_WORKER_TIMEOUT alone: %(error)s",
+                "COMITY_STATE: if this worker is killed, others notice it only after"
+                " COMITY_WORKER_TIMEOUT: %(error)s",
                 {"error": printable(str(error))},
             )
 
     def vanish(self) -> None:
-        """This worker has left the crawl, and sends nothing any more."""
+        """Leave the crawl. The worker sends nothing any more."""
         if self._file is not None:
             with suppress(OSError):
                 self._path.unlink()
@@ -75,7 +77,7 @@ class Neighbours:
 
     @contextmanager
     def dead(self) -> Iterator[list[str]]:
-        """The names of workers whose processes are gone. They are forgotten when the context ends without an error."""
+        """Yield the names of dead workers. They are forgotten unless the context fails."""
         locked: list[tuple[Path, IO[bytes]]] = []
         try:
             yield [name for path in self._others() if (name := _try_lock(path, locked)) is not None]
@@ -90,14 +92,15 @@ class Neighbours:
         if self._file is None or self._folder is None:
             return []
         try:
-            names = [name for name in os.listdir(self._folder) if name.startswith(self._prefix)]  # noqa: PTH208  # each moment
+            # os.listdir() is faster than Path.iterdir(), and this runs often.
+            names = [name for name in os.listdir(self._folder) if name.startswith(self._prefix)]  # noqa: PTH208
         except OSError:
             return []
         return [self._folder / name for name in names if name != self._path.name]
 
 
-def _locked(path: Path, text: str) -> IO[bytes]:
-    """A new file, which is locked whenever others see it."""
+def _create_locked(path: Path, text: str) -> IO[bytes]:
+    """Create a file that is locked as soon as others see it."""
     new = path.with_name(f".{path.name}")
     file = new.open("wb")
     try:
@@ -112,16 +115,17 @@ def _locked(path: Path, text: str) -> IO[bytes]:
 
 
 def _try_lock(path: Path, locked: list[tuple[Path, IO[bytes]]]) -> str | None:
-    """The name of the worker, where its file is not locked: it is by now, and among the locked ones."""
+    """Lock the file of a worker, and return its name. None if the worker lives.
+
+    The locked file is added to `locked`."""
     try:
         file = path.open("rb")
     except OSError:
         return None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(
-            path.stat(), os.fstat(file.fileno())
-        ):  # else it has left, or another one was faster
+        # Else the worker has left, or another process was faster.
+        if os.path.samestat(path.stat(), os.fstat(file.fileno())):
             locked.append((path, file))
             return file.read().decode()
     except (OSError, ValueError):

@@ -1,11 +1,13 @@
-"""The requests of a crawl that wait and are out, and the fingerprints of all there ever were, for all workers.
+"""The requests of a crawl that wait or are out, and all its fingerprints, for all workers.
 
-A host is leased to one worker at a time, which gets its requests and no other does. A lease that is not renewed ends: then
-another worker gets the host, and what was out goes out once more. So a request whose worker is killed is not lost, and one whose
-worker was only slow may go out twice; that two workers ask one host at the same time is for the turns to prevent, not for leases.
+A host is leased to one worker at a time, which alone gets its requests. A lease that is not renewed
+ends. Then another worker gets the host, and the requests that were out go out once more. So a
+request whose worker is killed is not lost, and a request whose worker was only slow may go out
+twice. Leases do not prevent two workers from asking one host at the same time: the turns do.
 
-A request is gone when it is acknowledged, whoever says so. Put its children first: between the two a killed worker then loses
-nothing. `put` can be repeated after its answer was lost, and answers the same again."""
+A request is gone when any worker acknowledges it. Put its children first: then a worker that is
+killed between the two calls loses no request. `put` can be repeated after its answer was lost, and
+gives the same answer again."""
 
 from __future__ import annotations
 
@@ -34,13 +36,13 @@ from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import host_name
 
-PRIORITIES = range(-(2**53), 2**53 + 1)  # that a score can hold
-MOST_ROWS = 500  # that one script puts, so that it holds up nobody for long
-MOST_BYTES = 2**20  # the same
+PRIORITIES = range(-(2**53), 2**53 + 1)  # the range of a score
+MOST_ROWS = 500  # rows that one script puts; more would hold up other callers for long
+MOST_BYTES = 2**20  # octets of bodies that one script puts
 MOST_TAKEN = 1000  # requests of a host that one script hands out
-LAG = 10.0  # seconds whose requests may be missing on a server that takes the place of another one
-DIGEST = 12  # octets of what is kept of a fingerprint: two of 10^9 are alike once in 10^11 crawls
-STATES = ("running", "paused", "ended")  # that are set; a crawl that is running may be finished
+LAG = 10.0  # seconds: a server that takes the place of another may lack the requests of this time
+DIGEST = 12  # octets of a fingerprint's digest: two of 10^9 are equal once in 10^11 crawls
+STATES = ("running", "paused", "ended")  # the states for `set_state`; "finished" is found by a look
 _KEY = Struct(">QI")
 
 _PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
@@ -62,50 +64,79 @@ _RESTS, _LEAVE_PACE = script("pace", "rests"), script("pace", "leave")
 
 
 class StateLostError(Exception):
-    """The server has lost requests of the crawl, or may lose some at any time: it ends."""
+    """The server has lost requests of the crawl, or may lose some at any time. The crawl ends."""
 
 
 class Row(NamedTuple):
-    """A request that is put."""
+    """A request that is put.
+
+    Attributes:
+        host: The name of its host.
+        fingerprint: Its fingerprint; None if no filter asks for it.
+        key: A value of `new_key`.
+        priority: Its priority. Higher ones go out first.
+        body: The packed request.
+    """
 
     host: str
-    fingerprint: bytes | None  # None: no filter asks for it
-    key: bytes  # of `new_key`
+    fingerprint: bytes | None
+    key: bytes
     priority: int
     body: bytes
 
 
 class Entry(NamedTuple):
-    """A request that was handed out."""
+    """A request that was handed out.
+
+    Attributes:
+        key: Its key.
+        priority: Its priority.
+        body: The packed request.
+        reads: How many workers died while they read it; -1 if no worker that had it ever died.
+    """
 
     key: bytes
     priority: int
     body: bytes
-    reads: int = -1  # how many workers died while they read it; -1: no worker that had it ever died
+    reads: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A host that this worker has, and requests of it."""
+    """A host that is leased to this worker, with some of its requests.
+
+    Attributes:
+        host: The name of the host.
+        requests: The requests, in the order in which they are to go out.
+        waiting: The number of further requests that wait.
+        rests: Seconds for which the host is to be left alone, because it is asked too often.
+    """
 
     host: str
-    requests: list[Entry]  # in the order in which they are to go out
-    waiting: int  # how many more wait
-    rests: float = (
-        0.0  # seconds that the host is to be left alone, as it answered that it is asked too often
-    )
+    requests: list[Entry]
+    waiting: int
+    rests: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """A host where something waits or is out."""
+    """A host with requests that wait or are out.
+
+    Attributes:
+        host: The name of the host.
+        worker: The worker that leases it; "" for none.
+        seconds: The time until the host is due, or until its lease ends.
+        waiting: The number of requests that wait.
+        out: The number of requests that are out.
+        is_aside: True if the crawl does not wait for the host.
+    """
 
     host: str
-    worker: str  # that has it; "": none
-    seconds: float  # until it is due, or its lease ends
+    worker: str
+    seconds: float
     waiting: int
     out: int
-    is_aside: bool  # nobody waits for it
+    is_aside: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,21 +150,37 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The counts of a shard, as one look finds them."""
+    """The counts of a shard at one look.
 
-    ready: int  # hosts that can be leased
-    wait: float  # seconds until the next one can; inf: none
+    Attributes:
+        ready: Hosts that can be leased.
+        wait: Seconds until the next host can be leased; inf if there is none.
+        leased: Hosts that are leased.
+        hosts_aside: Hosts that are set aside.
+        hosts: All hosts.
+        left: Requests that wait or are out.
+        out: Requests that are out.
+        aside: Requests that wait for a host which is set aside.
+        put: Requests that were ever put.
+        done: Requests that are done.
+        filtered: Requests that were seen before, and so not put.
+        seen: Fingerprints.
+        unreadable: Requests that no worker is to read.
+    """
+
+    ready: int
+    wait: float
     leased: int
     hosts_aside: int
     hosts: int
-    left: int  # requests that wait or are out
+    left: int
     out: int
-    aside: int  # those that wait for a host which is set aside
+    aside: int
     put: int
     done: int
     filtered: int
     seen: int
-    unreadable: int  # requests that no worker is to read
+    unreadable: int
 
     @classmethod
     def of(cls, answer: Sequence[int]) -> Self:
@@ -142,36 +189,45 @@ class Shard:
 
 
 class RedisQueue:
-    """The queue of one crawl, as one worker has it. StateError where the server is away: then every call can be repeated.
-    StateLostError where it has lost requests of the crawl."""
+    """The queue of one crawl, as one worker uses it.
+
+    StateError: the server is away; every call can be repeated. StateLostError: it has lost requests
+    of the crawl.
+
+    Attributes:
+        run: How often the crawl was begun.
+        is_outdated: True if another worker has begun the crawl again. `open` takes over that run.
+        is_swept: True if no data of earlier runs is left.
+        state: One of STATES, at the last sign of life.
+        total: Requests that were ever put, at the last look.
+        left: Requests of them that wait or are out.
+        aside: Requests of them that wait for a host which is set aside.
+        unreadable: Requests that no worker is to read.
+        share: Hosts per worker if all have as many, at the last look.
+    """
 
     def __init__(self, connection: Connection, worker: str, ttl: float) -> None:
-        """`worker`: its name, of which there is no other. `ttl`: seconds that a lease counts which is not renewed."""
+        """`worker`: its unique name. `ttl`: seconds until a lease ends that is not renewed."""
         self.address: StateAddress = connection.address
         self.worker = worker
         self.ttl = ttl
         self.shards = SHARDS
-        self.run = 1  # how often the crawl was begun
-        self.is_outdated = (
-            False  # another worker has begun the crawl again: `open` takes over its run
-        )
-        self.is_swept = True  # nothing is left of runs before
-        self.state = "running"  # of STATES, as the last sign of life was told
-        self.total = 0  # requests that were ever put, when the crawl was last seen
-        self.left = 0  # those of them that wait or are out
-        self.aside = 0  # those of them that wait for a host which is set aside
-        self.unreadable = 0  # requests that no worker is to read
-        self.share = 1  # hosts that each worker has, where all have as many, when it was last seen
+        self.run = 1
+        self.is_outdated = False
+        self.is_swept = True
+        self.state = "running"
+        self.total = 0
+        self.left = 0
+        self.aside = 0
+        self.unreadable = 0
+        self.share = 1
         self._connection = connection
         connection.on_change(self._forget_latest)
-        self._began: bytes | None = (
-            None  # of the crawl: what tells it from another one of its name; None: this is no worker
-        )
-        self._known: list[
-            int
-        ] = []  # of each shard, how many requests were put into it when it was last seen
-        self._older: list[int] = []  # the same, LAG seconds before or more
-        self._newer: list[int] = []  # what `_older` is to be next
+        # The mark that distinguishes the crawl from others of its name; None: this is no worker.
+        self._began: bytes | None = None
+        self._known: list[int] = []  # requests that were put into each shard, at the last look
+        self._older: list[int] = []  # `_known` of LAG seconds ago, or more
+        self._newer: list[int] = []  # the next value of `_older`
         self._aged_at = monotonic()
         self._unsure: set[int] = set()  # shards whose last put was not answered
         self._number = random.SystemRandom().getrandbits(32)
@@ -180,17 +236,22 @@ class RedisQueue:
     # The crawl
 
     def on_change(self, changed: Callable[[], object]) -> None:
-        """Call this when the server is another one, or was started anew: what was put last may be lost. So then are the words
-        that what led there is done: it comes again."""
+        """Call this when the server is another one, or was started anew.
+
+        Then the latest puts may be lost. The requests that led to them come again, because the
+        server has lost the word that they are done, too."""
         self._connection.on_change(changed)
 
     async def open(self, shards: int = SHARDS) -> None:
-        """PolicyError where the crawl on the server has data of another version. `shards`: of a crawl that begins now."""
+        """Begin or join the crawl. `shards`: the number of shards of a crawl that begins now.
+
+        PolicyError: the crawl on the server has data of another version."""
         version, number, state, run, began, swept = await self._crawl(_OPEN, DATA_VERSION, shards)
         if int(version) not in (DATA_VERSION, RUNS_VERSION):
             raise PolicyError(
-                f"COMITY_STATE: crawl `{self.address.crawl}` at {self.address} has data of version {int(version)}, and this"
-                f" comity knows version {DATA_VERSION}: go on with the comity that began it, or set COMITY_CRAWL to another name"
+                f"COMITY_STATE: crawl `{self.address.crawl}` at {self.address} has data of version"
+                f" {int(version)}, and this comity knows version {DATA_VERSION}: continue with the"
+                " comity that began it, or set COMITY_CRAWL to another name"
             )
         self.shards, self.state, self.run, self._began = (
             int(number),
@@ -202,8 +263,10 @@ class RedisQueue:
         self._known = self._newer = self._older = []
 
     async def finish(self) -> float | None:
-        """Note that the crawl is finished, as `is_finished` has just found. Return for how many seconds it is; None if another
-        worker has begun it again meanwhile."""
+        """Note that the crawl is finished, as `is_finished` has just found.
+
+        Return for how many seconds it has been finished; None if another worker has begun it again
+        meanwhile."""
         answer = await self._crawl(_FINISH, self.run, self.total)
         if answer is None:
             await self.open()
@@ -211,14 +274,16 @@ class RedisQueue:
         return float(answer) / 1000
 
     async def begin_again(self) -> bool:
-        """Let a finished crawl begin again: with an empty queue, nothing seen, and the policies and the pace that are known. Of
-        several workers one does, and gets True. All have the new run then."""
+        """Let a finished crawl begin again. True if this worker did it, and not another one.
+
+        The new run has an empty queue and no fingerprints. Policies and pace stay known. All
+        workers that call this have the new run afterwards."""
         has_begun = bool(await self._crawl(_AGAIN, self.run, RUNS_VERSION))
         await self.open()
         return has_begun
 
     async def sweep(self) -> None:
-        """Delete what is left of runs before this one."""
+        """Delete the data of earlier runs."""
         _, _, _, run, swept, *_ = await self._crawl(_LOOK_CRAWL)
         for old in range(int(swept) + 1, int(run)):
             await self._delete_run(old)
@@ -226,11 +291,11 @@ class RedisQueue:
         self.is_swept = True
 
     def _forget_latest(self) -> None:
-        """The server is another one, or was started anew: it may lack what was put last."""
+        """Forget the latest counts: a server that is another one, or new, may lack these puts."""
         self._known = self._newer = self._older
 
     def _check(self, shards: Sequence[Shard]) -> None:
-        """StateLostError if shards lack requests that were there."""
+        """StateLostError: the shards lack requests that were there."""
         if self._began is None or self.is_outdated:
             return
         lost = _lost(self._known, shards)
@@ -260,13 +325,18 @@ class RedisQueue:
     # Requests
 
     def new_key(self) -> bytes:
-        """A key for a request that is put. Those of one worker are in order; those of several by their clocks."""
+        """Return a key for a request that is put.
+
+        The keys of one worker are in order. Those of several workers are in the order of their
+        clocks."""
         self._last_key = max(time_ns() // 1000, self._last_key + 1)
         return _KEY.pack(self._last_key, self._number)
 
     async def put(self, rows: Sequence[Row]) -> list[bool]:
-        """True for those that are new, False for those that were seen before. What fails can be repeated with the same keys,
-        and has happened once then. StateFullError: there is no room for all of it."""
+        """Put requests. Return True for each new one, and False for each that was seen before.
+
+        A call that fails can be repeated with the same keys, and then counts once. StateFullError:
+        there is no room for all of them."""
         by_shard: dict[int, list[int]] = {}
         for n, row in enumerate(rows):
             by_shard.setdefault(shard_of(row.host, self.shards), []).append(n)
@@ -288,7 +358,7 @@ class RedisQueue:
 
     async def _put_shard(self, shard: int, rows: list[Row]) -> list[bool]:
         is_sure = shard not in self._unsure
-        self._unsure.add(shard)  # until it is answered
+        self._unsure.add(shard)  # until the call is answered
         calls = []
         for part in _parts(rows):
             arguments = [argument for row in part for argument in _put_arguments(row)]
@@ -309,8 +379,11 @@ class RedisQueue:
         unwanted: float = 0.0,
         shards: Sequence[Shard] | None = None,
     ) -> list[Lease]:
-        """Lease at most so many hosts that no worker has, with so many requests each. The list is empty while the crawl is paused
-        and after it ended. `unwanted`: seconds that a host has been free. `shards`: the last look."""
+        """Lease hosts that no worker has. The list is empty while the crawl is paused or ended.
+
+        `hosts`: the number of hosts, at most. `per_host`: the number of requests of each, at most.
+        `unwanted`: seconds that a host has been free, at least. `shards`: the last look; None: look
+        now."""
         if shards is None:
             shards = await self.look()
         if self.state != "running":
@@ -318,7 +391,7 @@ class RedisQueue:
         ready = [(shard, look.ready) for shard, look in enumerate(shards) if look.ready]
         if not ready or hosts < 1 or per_host < 1:
             return []
-        random.shuffle(ready)  # so that workers do not all begin at the same one
+        random.shuffle(ready)  # so that workers begin at different shards
         calls = []
         for shard, number in _shares(ready, hosts):
             arguments = (
@@ -336,14 +409,16 @@ class RedisQueue:
             if not isinstance(answers, BaseException)
             for answer in answers
         ]
-        if not leases:  # what was leased is not thrown away for a shard that fails
+        if not leases:  # if one shard fails, the leases of other shards are kept
             for answers in outcomes:
                 if isinstance(answers, BaseException):
                     raise answers
         return await self._with_rests(leases)
 
     async def _with_rests(self, leases: list[Lease]) -> list[Lease]:
-        """The turns know it; not knowing it costs a turn that is not granted, so it fails nothing."""
+        """Return the leases with `rests`, which the turns know.
+
+        A failure is ignored: without `rests`, one turn is asked for in vain."""
         by_key: dict[str, list[Lease]] = {}
         for lease in leases:
             by_key.setdefault(pace_key(lease.host), []).append(lease)
@@ -363,23 +438,25 @@ class RedisQueue:
         return [replace(lease, rests=rests.get(lease.host, 0.0)) for lease in leases]
 
     async def more(self, host: str, number: int) -> Lease | None:
-        """More requests of a host that this worker has; None where it does not have it any more."""
+        """Get more requests of a host. None if this worker has lost the host's lease."""
         answer = await self._call(
             _MORE, host, self.worker, name_as_key(host), min(number, MOST_TAKEN)
         )
         return None if answer is None else _lease(answer)
 
     async def ack(self, host: str, keys: Sequence[bytes]) -> None:
-        """They are done: nothing has to happen for them any more."""
+        """Acknowledge requests: they are done, and are forgotten."""
         if keys:
             await self._call(_ACK, host, name_as_key(host), *keys)
 
     async def read(self, host: str, keys: Sequence[bytes], *, is_done: bool) -> None:
-        """Note that this worker begins to read requests, and may die of it; or, where that is done, that it lives."""
+        """Note that this worker begins to read requests, which may kill it.
+
+        `is_done`: True to note that it has read them and lives."""
         await self._call(_READ, host, name_as_key(host), int(is_done), *keys)
 
     async def give_up(self, host: str, whys: Mapping[bytes, str]) -> None:
-        """Set requests aside that this worker cannot read. `whys`: key -> why."""
+        """Set requests aside that this worker cannot read. `whys`: key -> reason."""
         arguments = [
             argument for key, why in whys.items() for argument in (key, printable(why).encode())
         ]
@@ -398,7 +475,7 @@ class RedisQueue:
         ][:most]
 
     async def retry(self) -> int:
-        """Let requests wait again that no worker was to read, and return how many."""
+        """Let requests wait again that no worker was to read. Return their number."""
         retried, shards = 0, [*range(self.shards)]
         while shards:
             answers = await _all(
@@ -411,18 +488,21 @@ class RedisQueue:
         return retried
 
     async def set_aside(self, host: str, wait: float) -> None:
-        """Nobody waits for the host for so many seconds: a crawl in which nothing else is left is finished. What is out waits
-        again."""
+        """Release the host, and let the crawl not wait for it for so many seconds.
+
+        A crawl in which no other request is left is finished. Requests that are out wait again."""
         await self._call(_SET_ASIDE, host, self.worker, name_as_key(host), _ms(wait))
 
     async def tries(self, origin: str, since: float, due: float) -> int:
-        """Return how often in a row the crawl could not have the policies of an origin. `since`: since when the origin fails.
-        `due`: when it is asked again. Each worker that hears of a try calls this."""
+        """Return how often in a row the crawl could not fetch the policies of an origin.
+
+        `since`: the time since when the origin fails. `due`: the time of the next try. Both in
+        seconds since the epoch. Each worker that learns of a try calls this."""
         host = host_name(origin)
         return int(await self._call(_TRIES, host, name_as_key(origin), repr(since), repr(due)))
 
     async def recall(self) -> None:
-        """All hosts that were set aside are due again."""
+        """Make all hosts due that were set aside."""
         shards = [*range(self.shards)]
         while shards:
             answers = await _all(
@@ -433,21 +513,25 @@ class RedisQueue:
             ]
 
     async def renew(self, hosts: Iterable[str]) -> set[str]:
-        """Renew the leases of the hosts, and return those that the worker has lost. Call it three times in `ttl`, also for no
-        hosts: it is the worker's sign of life, and tells it the `state` of the crawl."""
+        """Renew the leases of the hosts, and return the hosts that the worker has lost.
+
+        Call it three times in `ttl`, even without hosts: it is the worker's sign of life, and
+        updates `state`."""
         by_shard = self._by_shard(hosts)
-        told = self._connection.beat(_BEAT, self.address.prefix, self.worker, _ms(self.ttl))
+        beat = self._connection.beat(_BEAT, self.address.prefix, self.worker, _ms(self.ttl))
         calls = [
             self._connection.beat(_RENEW, key, self.worker, _ms(self.ttl), *map(name_as_key, group))
             for key, group in by_shard.items()
         ]
         names = {name_as_key(host): host for group in by_shard.values() for host in group}
         lost = {names[name] for answer in await _all(calls) for name in answer}
-        self._hear(await told)
+        self._hear(await beat)
         return lost
 
     async def release(self, hosts: str | Iterable[str], wait: float = 0.0) -> None:
-        """Let another worker have the hosts in so many seconds, if something waits for them. Requests that are out wait again."""
+        """Let other workers lease the hosts after so many seconds, if requests wait for them.
+
+        Requests that are out wait again."""
         await _all(self._releases([hosts] if isinstance(hosts, str) else hosts, wait))
 
     def _releases(self, hosts: Iterable[str], wait: float = 0.0) -> list[asyncio.Future[Any]]:
@@ -463,15 +547,16 @@ class RedisQueue:
             by_shard.setdefault(self._shard_key(host), []).append(host)
         return by_shard
 
-    def _hear(self, told: Sequence[Any] | None) -> int:
-        """Take over the state of the crawl, and return the number of workers that are alive. StateLostError if the crawl is gone,
-        or the server evicts keys."""
-        if told is None:
+    def _hear(self, crawl: Sequence[Any] | None) -> int:
+        """Take over the state of the crawl, and return the number of workers that are alive.
+
+        StateLostError: the crawl is gone, or the server evicts keys."""
+        if crawl is None:
             if self._began is not None and self.state != "ended":
                 raise StateLostError("the crawl is gone")
             self.state = "ended"
             return 1
-        state, run, began, alive, *policy = told
+        state, run, began, alive, *policy = crawl
         if self._began is not None and run > self.run:
             self.is_outdated = True
             self.state = "ended"
@@ -490,8 +575,9 @@ class RedisQueue:
         await _all([*self._releases(hosts), self._crawl(_LEAVE, self.worker)])
 
     async def bury(self, worker: str) -> None:
-        """Another worker is dead, and its process sends nothing any more: what it had goes to others at once, and what it had in
-        flight counts as started now."""
+        """Release all hosts of another worker, which is dead and sends nothing any more.
+
+        Its requests in flight count as started now."""
         keys = map(self._key, range(self.shards))
         await _all(
             [
@@ -509,16 +595,16 @@ class RedisQueue:
     async def look(self) -> list[Shard]:
         """Look at the crawl, and at each shard."""
         keys = map(self._key, range(self.shards))
-        told, *answers = await _all(
+        crawl, *answers = await _all(
             [self._crawl(_ASK, _ms(self.ttl)), *(self._connection.call(_LOOK, key) for key in keys)]
         )
-        alive = self._hear(told)
+        alive = self._hear(crawl)
         shards = [Shard.of(answer) for answer in answers]
         try:
             self._check(shards)
         except StateLostError:
             self._hear(await self._crawl(_ASK, _ms(self.ttl)))
-            if not self.is_outdated:  # else their run is being deleted
+            if not self.is_outdated:  # else the old run is being deleted
                 raise
         self.total = sum(shard.put for shard in shards)
         self.left = sum(shard.left for shard in shards)
@@ -529,10 +615,11 @@ class RedisQueue:
         return shards
 
     async def is_finished(self) -> bool:
-        """True where nothing is waited for and nothing is out, of any worker.
+        """Return True if no worker waits for a request or has one out.
 
-        Shards are looked at one after the other. Where none had anything twice, and nothing was put in between, none had
-        anything at the moment between the two looks; and who has nothing out has nothing to put."""
+        Shards are looked at one after the other. If each shard was empty in two looks, and no
+        request was put in between, then all were empty at the moment between the looks: a worker
+        that has no request out puts none."""
         first = await self.look()
         if self.left > self.aside:
             return False
@@ -542,7 +629,7 @@ class RedisQueue:
         ]
 
     async def status(self) -> dict[str, Any]:
-        """Figures of the crawl as a whole, as JSON can hold them. StateError where there is no such crawl."""
+        """Return figures of the whole crawl, as JSON values. StateError: there is no such crawl."""
         answer = await self._crawl(_LOOK_CRAWL)
         if answer is None:
             raise StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
@@ -575,7 +662,7 @@ class RedisQueue:
         }
 
     async def hosts(self, most: int) -> list[HostStatus]:
-        """The hosts with the most requests that wait or are out, at most so many."""
+        """Return the hosts with the most requests that wait or are out, at most so many."""
         keys = map(self._key, range(self.shards))
         statuses = [
             HostStatus(printable(host), printable(owner), ms / 1000, waiting, out, bool(is_aside))
@@ -586,24 +673,27 @@ class RedisQueue:
         return statuses[:most]
 
     async def set_state(self, state: str) -> None:
-        """`state`: of STATES. Workers are told with their next sign of life. StateError where there is no such crawl."""
+        """Set the state, one of STATES. Workers learn it with their next sign of life.
+
+        StateError: there is no such crawl."""
         assert state in STATES
         if await self._crawl(_SET, state) is None:
             raise StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
         self.state = state
 
     async def delete(self) -> None:
-        """All of the crawl. StateError where workers give signs of life: they would begin it again."""
+        """Delete the crawl. StateError: workers give signs of life, and would begin it again."""
         alive = [
             name for name, seconds in (await self.status())["workers"].items() if seconds < self.ttl
         ]
         if alive:
             raise StateError(
-                f"{self.address}: {', '.join(alive)} work at crawl `{self.address.crawl}`: end it first"
+                f"{self.address}: {', '.join(alive)} work at crawl `{self.address.crawl}`:"
+                " end it first"
             )
         _, _, _, run, swept, *_ = await self._crawl(_LOOK_CRAWL)
-        for each in range(int(swept) + 1, int(run) + 1):
-            await self._delete_run(each)
+        for number in range(int(swept) + 1, int(run) + 1):
+            await self._delete_run(number)
         await self._crawl(_DELETE_CRAWL)
 
     async def _delete_run(self, run: int) -> None:
@@ -632,7 +722,7 @@ def _put_arguments(row: Row) -> tuple[bytes, bytes, bytes, int, bytes]:
 
 
 def _parts(rows: Sequence[Row]) -> Iterable[list[Row]]:
-    """The rows, in parts that are not too much for one script."""
+    """Yield the rows in parts that are small enough for one script."""
     part: list[Row] = []
     size = 0
     for row in rows:
@@ -646,12 +736,12 @@ def _parts(rows: Sequence[Row]) -> Iterable[list[Row]]:
 
 
 def _lost(known: Sequence[int], shards: Sequence[Shard]) -> int:
-    """Return how many requests the shards lack of those that were known."""
+    """Return how many of the known requests the shards lack."""
     return sum(max(0, number - shard.put) for number, shard in zip(known, shards, strict=False))
 
 
 def _shares(ready: Sequence[tuple[int, int]], hosts: int) -> list[tuple[int, int]]:
-    """Tells how many hosts to lease of each shard: as even as they are there."""
+    """Return how many hosts to lease of each shard, spread as evenly as possible."""
     shares = dict.fromkeys((shard for shard, _ in ready), 0)
     while hosts and any(shares[shard] < number for shard, number in ready):
         for shard, number in ready:
@@ -671,7 +761,7 @@ def _lease(answer: Sequence[Any]) -> Lease:
 
 
 async def _all(calls: Sequence[Awaitable[Any]]) -> list[Any]:
-    """The answers, when all are there; or the first failure, then too."""
+    """Wait for all answers, and return them. If calls failed, raise the first error instead."""
     answers = await asyncio.gather(*calls, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException):

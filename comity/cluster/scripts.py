@@ -1,4 +1,6 @@
-"""The scripts that the server runs, from lua/: each with the clock, and with what those of its kind share, before it."""
+"""The scripts that the server runs, from lua/.
+
+Each begins with the clock, and with the functions that scripts of its kind share."""
 
 from __future__ import annotations
 
@@ -7,22 +9,28 @@ from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 
-DATA_VERSION = 2  # of the keys; another one is not read
-RUNS_VERSION = 3  # of a crawl that was begun again: its keys have the number of its run
+DATA_VERSION = 2  # the version of the keys; other versions are not read
+RUNS_VERSION = 3  # the version of a crawl that was begun again: its keys have the number of the run
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script that changes one shard: KEYS[1] is what the names of all keys of the shard begin with."""
+    """A script that changes one shard. KEYS[1] is the prefix of the names of all its keys.
+
+    Attributes:
+        name: The name of the script, for messages.
+        text: The source.
+        sha: The SHA-1 of the source, by which the server knows a script that was loaded.
+    """
 
     name: str
     text: str
-    sha: str  # by which the server knows it once it was loaded
+    sha: str
 
 
 @cache
 def script(kind: str, name: str) -> Script:
-    """`kind`: `queue`, `pace` or `site`. `name`: of the file in the folder of that kind."""
+    """Return a script. `kind`: `queue`, `crawl`, `pace` or `site`. `name`: its name."""
     folder = files("comity.cluster") / "lua"
     text = "".join(
         (folder / file).read_text("utf-8")

@@ -1,4 +1,6 @@
-"""The state that the workers of a crawl share on a server of Redis or Valkey: requests, the pace of hosts, and policy files."""
+"""The state that the workers of a crawl share on a server of Redis or Valkey.
+
+It consists of requests, the pace of hosts, and policy files."""
 
 from __future__ import annotations
 
@@ -19,11 +21,12 @@ logger = logging.getLogger(__name__)
 
 
 class SharedState:
-    """The part of one worker of one crawl in it."""
+    """One worker's view of the state."""
 
     def __init__(self, url: str, crawl: str, *, ttl: float) -> None:
-        """PolicyError where the URL or the name makes no sense. `ttl`: seconds without a sign of life after which a worker is
-        taken for dead."""
+        """`ttl`: seconds without a sign of life after which a worker counts as dead.
+
+        PolicyError: the URL or the name is invalid."""
         self.address = StateAddress.parse(url, crawl)
         self._ttl = ttl
         self._connection = Connection(self.address)
@@ -31,7 +34,7 @@ class SharedState:
         self.neighbours = Neighbours(self.address, self._worker)
 
     def check(self) -> None:
-        """PolicyError, with what to do about it, where the server cannot be used."""
+        """PolicyError, with what to do about it: the server cannot be used."""
         for note in check_server(self.address):
             logger.warning("COMITY_STATE: %(note)s", {"note": note})
 
@@ -45,6 +48,6 @@ class SharedState:
         return RedisStore(self.address)
 
     async def close(self) -> None:
-        """Close what the parts share, once they are closed."""
+        """Close the connection. Close the parts before."""
         await self._connection.close()
         self.neighbours.vanish()

@@ -1,7 +1,8 @@
-"""Policy files on the server of the shared state: what `PolicyStore` is for the crawls of one machine.
+"""Policy files on the server of the shared state, as `PolicyStore` keeps them on one machine.
 
-It blocks, as PolicyStore does: PolicyFiles calls it in a thread of its own. Files of one origin are saved all or none; those of
-several are too, but in a Cluster, where they stand on several nodes."""
+It blocks, as PolicyStore does: PolicyFiles calls it in a thread of its own. The files of one origin
+are saved all or none. So are the files of several origins, except in a Cluster, where they are on
+several nodes."""
 
 from __future__ import annotations
 
@@ -38,16 +39,17 @@ from comity.policies.syntax.printable import printable
 SITE, BODY, CLAIM = b"comity:site:", b"comity:body:", b"comity:claim:"
 FIRST_TAKEN, SESSIONS = b"comity:taken:", b"comity:sessions:"
 ACTIONS, SALT = "comity:actions", "comity:salt"
-LIFETIME = round(STAND_IN * 1000)  # ms
+LIFETIME = round(STAND_IN * 1000)  # milliseconds
 
-# Seconds for which something is remembered that was not seen again.
+# Seconds since its last use until an entry is forgotten.
 YEAR = 365 * 24 * 3600
-# A term that counts from the first use would begin anew, and an item that is to be taken down would stay.
+# Without the entry, a term that counts from the first use would begin anew, and an item that is to
+# be taken down would stay.
 TERM = 10 * YEAR
-SESSION = (
-    2 * YEAR
-)  # a session would count as new; RFC 6265bis section-5.5: no cookie lives longer than 400 days
-ACTION = YEAR  # a page would be crawled once more
+# Without the entry, a session would count as new. RFC 6265bis section-5.5: no cookie lives longer
+# than 400 days.
+SESSION = 2 * YEAR
+ACTION = YEAR  # without the entry, a page would be crawled once more
 
 _SAVE, _TOOK_DOWN, _CLAIM, _GIVE_BACK = (
     script("site", name) for name in ("save", "took_down", "claim", "give_back")
@@ -57,7 +59,9 @@ _FAILURES = (RedisError, RedisClusterException, OSError, *UNREADABLE)
 
 
 class RedisStore:
-    """Policy files, and what has to be remembered for them, for all crawls on a server. OSError where that fails for now."""
+    """Policy files, and the entries that belong to them, for all crawls on a server.
+
+    OSError: a call fails for now."""
 
     is_shared = True
 
@@ -66,18 +70,19 @@ class RedisStore:
         self.address = address
         options = address.client_options(patience)
         if not address.is_cluster:
-            options["retry"] = Retry(NoBackoff(), 1)  # where the server was started anew meanwhile
-        # Clients of both kinds have the same methods, and no type in common. That of a Cluster connects at once.
+            options["retry"] = Retry(NoBackoff(), 1)  # the server may have been started anew
+        # The clients of both kinds have the same methods, but no common type. The client of a
+        # Cluster connects at once.
         self._connect: Callable[[], Any] = lambda: (RedisCluster if address.is_cluster else Redis)(
             **options
         )
         self._client: Any = None
-        self._token = secrets.token_hex(8)  # by which its claims are known
+        self._token = secrets.token_hex(8)  # identifies its claims
         self._claims: set[str] = set()  # origins
 
     @contextmanager
     def _asking(self, verb: str) -> Iterator[Any]:
-        """The client. `verb`: a participle for the message of a failure, "read" or "written"."""
+        """Yield the client. `verb`: "read" or "written", for the message of a failure."""
         try:
             if self._client is None:
                 self._client = self._connect()
@@ -99,7 +104,7 @@ class RedisStore:
             return {path: _file(record, bodies) for path, record in records.items()}
 
     def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
-        """`save_sites` of one."""
+        """Save the files of one origin, as `save_sites` does."""
         self.save_sites({origin: files})
 
     def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
@@ -122,7 +127,7 @@ class RedisStore:
             pipeline.execute()
 
     def _save_bodies(self, client: Any, bodies: Mapping[str, bytes]) -> None:
-        """They last longer than whatever names them."""
+        """Save bodies. They last longer than all records that refer to them."""
         if not bodies:
             return
         pipeline = client.pipeline(transaction=False)
@@ -162,7 +167,9 @@ class RedisStore:
             )
 
     def take_downs(self) -> list[tuple[str, datetime]]:
-        """URLs that sites asked to take down and that were not taken down yet, and when they last asked; the oldest first."""
+        """Return the URLs that sites request to take down, with the last time, oldest first.
+
+        URLs that were taken down are left out."""
         moments: dict[str, datetime] = {}
         with self._asking("read") as client:
             for field, value in client.hgetall(ACTIONS).items():
@@ -173,7 +180,7 @@ class RedisStore:
         return sorted(moments.items(), key=lambda item: (item[1], item[0]))
 
     def took_down(self, urls: Iterable[str], moment: datetime) -> None:
-        """They are taken down, all of them or none. What a site has asked for after this time is still to be done."""
+        """Note that the URLs are taken down, all of them or none. Requests after `moment` stay."""
         with self._asking("written") as client:
             self._run(
                 client, _TOOK_DOWN, ACTIONS, repr(moment.timestamp()), *map(name_as_key, urls)
@@ -182,7 +189,7 @@ class RedisStore:
     def session_began(self, host: str, secret: bytes, moment: datetime) -> datetime:
         with self._asking("written") as client:
             client.set(SALT, secrets.token_bytes(32), nx=True)
-            client.expire(SALT, SESSION + YEAR)  # longer than what was made with it
+            client.expire(SALT, SESSION + YEAR)  # longer than the digests that use it
             digest = hashlib.pbkdf2_hmac("sha256", secret, client.get(SALT), DIGEST_ROUNDS)
             key = SESSIONS + name_as_key(host)
             return _moment(
@@ -190,8 +197,11 @@ class RedisStore:
             )
 
     def claims_fetch(self, origin: str, seconds: float) -> bool:
-        """True where nobody else fetches the origin's files now: load them again then, as another one may have saved them before.
-        Others may after so many seconds, unless it is claimed again, or when it is given back."""
+        """Return True if no other process fetches the origin's files now.
+
+        Then load them again, because another process may have saved them before. Other processes
+        may fetch them after so many seconds, unless the claim is renewed, or when it is given back.
+        """
         with self._asking("written") as client:
             milliseconds = max(1, round(seconds * 1000))
             has_it = bool(
@@ -202,7 +212,9 @@ class RedisStore:
         return has_it
 
     def gives_back(self, origin: str) -> None:
-        """The files are saved, or nothing came of it. Where another one has the claim by now, it keeps it."""
+        """Give back the claim: the files are saved, or the fetch failed.
+
+        If another process has claimed them by now, its claim stays."""
         if origin in self._claims:
             self._claims.discard(origin)
             with self._asking("written") as client:

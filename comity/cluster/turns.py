@@ -1,12 +1,14 @@
-"""The pace of hosts over all workers of all crawls on a server: what `RateLedger` is for the processes of one machine.
+"""The pace of hosts over all workers of all crawls on a server, as `RateLedger` is for one machine.
 
-Nobody waits here for the server. `acquire` asks, and says so; when the answer has come, `on_answer` is called, and `acquire`
-gives it. A host has as many starts as its limits allow, whoever has leased it, and however late messages come:
+No caller waits here for the server. `acquire` asks the server, and says so. When the answer has
+come, `on_answer` is called, and `acquire` returns the answer. A host gets as many starts as its
+limits allow, independent of leases and of late messages:
 
-- who is granted a start gives its sign of life in the same step, so no grant is taken for one of a dead worker;
-- a grant whose answer took long, or that nobody took for long, is given back: by then others may think that this worker is dead;
-- a start is settled at the moment when the server is told that headers came, which is later than they came;
-- what could not be told is told again, until it is."""
+- The step that grants a start also gives a sign of life, so no grant counts as a dead worker's.
+- A grant is given back if its answer took long, or if it was not used in time: by then others may
+  consider this worker dead.
+- A start is settled when the server learns that headers came, which is later than they came.
+- A message that could not be sent is sent again, until it arrives."""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ from comity.policies.syntax.windows import Window
 
 logger = logging.getLogger(__name__)
 
-REMEMBERED = 10_000  # limits, and hosts, of which something is remembered here; what is forgotten is asked for again
-THROUGH = " (in flight)"  # at the end of the name of a limit of what is in flight
+REMEMBERED = 10_000  # limits, and hosts, that are remembered here; the others are asked for again
+THROUGH = " (in flight)"  # suffix of the name of a limit on requests in flight
 
 _TURN, _SETTLE, _END = (script("pace", name) for name in ("turn", "settle", "end"))
 _BEAT, _HOLD, _LEAVE = (script("pace", name) for name in ("beat", "hold", "leave"))
@@ -42,31 +44,43 @@ _LOOK, _PENALIZE = script("pace", "look"), script("pace", "penalize")
 
 @dataclass(slots=True, eq=False)
 class _Inquiry:
-    """A turn that was asked for, under some limits, and what became of it."""
+    """A turn that was requested under some limits, and its outcome.
+
+    Attributes:
+        number: The number of the grant.
+        sent: The moment of the request, in monotonic seconds.
+        is_granted: True if the turn is granted.
+        due: The moment to ask again, in monotonic seconds.
+        limit: The limit that makes it wait, if known.
+        timer: The timer that gives the grant back, or None.
+    """
 
     number: int
-    sent: float  # monotonic
+    sent: float
     is_granted: bool = False
-    due: float = math.inf  # monotonic; when to ask again
-    limit: Limit | None = None  # that says so
-    timer: asyncio.TimerHandle | None = None  # until it is given back
+    due: float = math.inf
+    limit: Limit | None = None
+    timer: asyncio.TimerHandle | None = None
 
 
 class RedisTurns:
-    """A Ledger for workers on any machines: the grants of one of them. Times are seconds since the epoch by its own clock, which
-    nobody else relies on."""
+    """A Ledger for workers on any machines: the grants of one of them.
+
+    Times are seconds since the epoch by this worker's own clock. No other worker relies on them.
+
+    Attributes:
+        on_answer: Called with limits when `acquire` has an answer for them.
+        rests: Called with a host and a time when a penalty lasts longer than `back_off` returned.
+    """
 
     is_remote = True
 
     def __init__(self, connection: Connection, *, owner: str = "", owner_ttl: float = 10.0) -> None:
-        """`owner`: a name of letters and digits, of which there is no other; "": any. `owner_ttl`: seconds without a sign of life
-        after which a process is dead."""
-        self.on_answer: Callable[[Sequence[Limit]], object] = lambda limits: (
-            None
-        )  # `acquire` has an answer for these limits
-        self.rests: Callable[[str, float], object] = lambda host, until: (
-            None
-        )  # a penalty lasts longer than `back_off` said
+        """`owner`: a unique name of letters and digits; "": a random name.
+
+        `owner_ttl`: seconds without a sign of life after which a process counts as dead."""
+        self.on_answer: Callable[[Sequence[Limit]], object] = lambda limits: None
+        self.rests: Callable[[str, float], object] = lambda host, until: None
         connection.begin_with(_LOOK, [pace_shard(shard) for shard in range(SHARDS)])
         self._connection = connection
         self.ttl = owner_ttl
@@ -74,13 +88,11 @@ class RedisTurns:
         self._grants = 0
         self._inquiries: dict[tuple[Limit, ...], _Inquiry] = {}
         self._refused: Bounded[tuple[Limit, ...], _Inquiry] = Bounded(REMEMBERED)
-        self._flights: dict[
-            int, Sequence[Limit]
-        ] = {}  # grant -> those under which its start is not settled
-        self._flying: dict[
-            str, set[int]
-        ] = {}  # key of a limit -> grants, and turns that are asked for
-        self._shards: set[str] = set()  # where this process was ever heard of
+        # Grant -> the limits under which its start is not settled.
+        self._flights: dict[int, Sequence[Limit]] = {}
+        # Key of a limit -> grants under it, and turns that are requested.
+        self._flying: dict[str, set[int]] = {}
+        self._shards: set[str] = set()  # shards that know this process
         self._encoded: Bounded[Limit, tuple[list[Any], list[Any]]] = Bounded(REMEMBERED)
         self._penalties: Bounded[str, float] = Bounded(REMEMBERED)  # host -> until
         self._beaten = monotonic()
@@ -88,12 +100,14 @@ class RedisTurns:
 
     @property
     def is_used(self) -> bool:
-        """True where there are grants that count as long as this process gives signs of life."""
+        """True if there are grants that need this process's signs of life."""
         return bool(self._flights)
 
     def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
-        """A grant to start a request now, under all the limits, each with a name of its own, all of one host; or when to ask
-        again: at infinity where `on_answer` will say so."""
+        """Return a grant to start a request now, or when to ask again.
+
+        `limits`: limits of one host, each with a name of its own; the grant is under all of them.
+        The time to ask again is infinity if `on_answer` will be called then."""
         key = tuple(limits)
         inquiry = self._inquiries.get(key)
         moment = monotonic()
@@ -103,21 +117,22 @@ class RedisTurns:
             self._forget(key, inquiry)
             if moment < inquiry.sent + self.ttl / 2:
                 return Grant(inquiry.number, now)
-            self.end(inquiry.number)  # this process stood still
+            self.end(inquiry.number)  # too late: this process was stopped meanwhile
         elif (refused := self._refused.get(key)) is not None:
             if moment < refused.due:
                 return Grant(None, now + refused.due - moment, refused.limit)
             del self._refused[key]
-        if (
-            self._flights and moment >= self._beaten + self.ttl / 2
-        ):  # others may have thought that this process is dead
+        # Other workers may have considered this process dead.
+        if self._flights and moment >= self._beaten + self.ttl / 2:
             self.beat(now)
         self._ask(key)
         return Grant(None, math.inf)
 
     def settle(self, grant: int, moment: float) -> None:
-        """Count the start from when the server hears of this, as the headers came or the request failed. `moment`: not needed,
-        as it is not the server's."""
+        """Count the start from the moment when the server receives this.
+
+        Call it when the headers came or the request failed. `moment` is not used: it is not by the
+        server's clock."""
         limits = self._flights.pop(grant, ())
         if through := [limit for limit in limits if limit.through]:
             self._flights[grant] = through
@@ -125,13 +140,16 @@ class RedisTurns:
             self._tell(_SETTLE, grant, settled)
 
     def end(self, grant: int) -> None:
-        """Forget what is not settled of a request that has left the downloader: it never went out, or it is through."""
+        """Forget the unsettled start of a request that has left the downloader.
+
+        It was never sent, or it has ended."""
         if limits := self._flights.pop(grant, None):
             self._tell(_END, grant, limits)
 
     def back_off(self, host: str, retry_after: float | None, now: float) -> float:
-        """The host is not asked before the moment that is returned, or one later, as the server has it: see
-        `RateLedger.back_off`. `rests` is called where it is later."""
+        """Let the host rest until the returned moment, or a later one of the server.
+
+        See `RateLedger.back_off`. `rests` is called if it is later."""
         wait = (
             None
             if retry_after is None or math.isnan(retry_after)
@@ -143,23 +161,25 @@ class RedisTurns:
             _PENALIZE,
             host,
             -1 if wait is None else _us(wait),
-            callback=partial(self._penalized, host, now, monotonic()),
+            callback=partial(self._note_penalty, host, now, monotonic()),
         )
         return until
 
-    def _penalized(self, host: str, now: float, sent: float, answer: Any) -> None:
+    def _note_penalty(self, host: str, now: float, sent: float, answer: Any) -> None:
         until = now + monotonic() - sent + answer / 1e6
         if until > self._penalties.get(host, 0.0):
             self._penalties[host] = until
             self.rests(host, until)
 
     def penalty(self, host: str, now: float) -> float:
-        """The moment before which the host is not asked, as far as this process knows; 0.0 where there is none."""
+        """Return the moment until which the host rests, as far as this process knows, or 0.0."""
         until = self._penalties.get(host, 0.0)
         return until if until > now else 0.0
 
     def beat(self, now: float) -> None:
-        """Give a sign of life, so that the grants of this process count on. Twice in `owner_ttl` at least."""
+        """Give a sign of life, so that the grants of this process stay valid.
+
+        Call it at least twice in `owner_ttl`."""
         self._beaten = monotonic()
         by_shard: dict[str, list[tuple[int, Limit]]] = {}
         for grant, limits in self._flights.items():
@@ -175,14 +195,15 @@ class RedisTurns:
             holding.add_done_callback(partial(self._end_late, rows))
 
     def _end_late(self, rows: Sequence[tuple[int, Limit]], answer: asyncio.Future[Any]) -> None:
-        """End what came to its end while the server was told that it is in flight."""
+        """End grants that ended while the server was told that they are in flight."""
         for grant, limit in rows:
             if limit not in self._flights.get(grant, ()) and not self._is_closed:
                 self._tell(_END, grant, [limit])
 
     def close(self, now: float | None = None) -> None:
-        """Give everything back. What is still in flight counts as settled when the server hears of it: close the connection
-        after this."""
+        """Give everything back. Close the connection after this.
+
+        Requests in flight count as settled when the server receives this."""
         for key, inquiry in list(self._inquiries.items()):
             self._forget(key, inquiry)
             if inquiry.is_granted:
@@ -196,7 +217,7 @@ class RedisTurns:
             self._connection.call(_LEAVE, shard, self._owner)
         self._is_closed = True
 
-    # Asking
+    # Requesting turns
 
     def _ask(self, limits: tuple[Limit, ...]) -> None:
         number = self._grants = self._grants + 1
@@ -218,12 +239,12 @@ class RedisTurns:
         answer = self._connection.call(
             _TURN, shard, self._owner, number, _us(self.ttl), name_as_key(host), *arguments
         )
-        answer.add_done_callback(partial(self._heard, limits, inquiry))
+        answer.add_done_callback(partial(self._hear, limits, inquiry))
 
-    def _heard(
+    def _hear(
         self, limits: tuple[Limit, ...], inquiry: _Inquiry, answer: asyncio.Future[Any]
     ) -> None:
-        if self._inquiries.get(limits) is not inquiry:  # it was closed meanwhile
+        if self._inquiries.get(limits) is not inquiry:  # the turns were closed meanwhile
             return
         moment = monotonic()
         error = None if answer.cancelled() else answer.exception()
@@ -231,7 +252,7 @@ class RedisTurns:
             if error is not None and not isinstance(error, StateError):
                 logger.error("a turn failed", exc_info=error)
             self._forget(limits, inquiry)
-            self._tell(_END, inquiry.number, limits)  # it may have been granted
+            self._tell(_END, inquiry.number, limits)  # the server may have granted it
             inquiry.due = moment + FAILING
             self._refused[limits] = inquiry
         elif answer.result()[0]:
@@ -247,7 +268,7 @@ class RedisTurns:
             inquiry.timer = asyncio.get_running_loop().call_later(self.ttl / 2 - spent, give_back)
         else:
             self._forget(limits, inquiry)
-            self._flown(inquiry.number, limits)
+            self._land(inquiry.number, limits)
             _, wait, position = answer.result()
             inquiry.due = moment + max(wait / 1e6, 0.001)
             inquiry.limit = limits[position - 1] if position else None
@@ -255,7 +276,7 @@ class RedisTurns:
         self.on_answer(limits)
 
     def _give_back(self, limits: tuple[Limit, ...], inquiry: _Inquiry) -> None:
-        """Nobody took it."""
+        """Give back a grant that was not used in time."""
         if self._inquiries.get(limits) is inquiry:
             self._forget(limits, inquiry)
             self.end(inquiry.number)
@@ -266,10 +287,10 @@ class RedisTurns:
             inquiry.timer.cancel()
             inquiry.timer = None
 
-    # Telling
+    # Messages to the server
 
     def _tell(self, script: Script, grant: int, limits: Sequence[Limit]) -> None:
-        self._flown(grant, limits)
+        self._land(grant, limits)
         rows = [part for limit in limits if limit.windows for part in self._row(limit)]
         if rows:
             self._send(script, host_of(limits), self._owner, grant, *rows, is_of_owner=True)
@@ -282,15 +303,15 @@ class RedisTurns:
         is_of_owner: bool = False,
         callback: Callable[[Any], object] | None = None,
     ) -> None:
-        """Call it again until the server has heard of it."""
+        """Call the script until the server has received the call."""
         first = () if is_of_owner else (name_as_key(host),)
         answer = self._connection.call(script, pace_key(host), *first, *arguments)
         again = partial(
             self._send, script, host, *arguments, is_of_owner=is_of_owner, callback=callback
         )
-        answer.add_done_callback(partial(self._sent, again, callback))
+        answer.add_done_callback(partial(self._check_sent, again, callback))
 
-    def _sent(
+    def _check_sent(
         self,
         again: Callable[[], object],
         callback: Callable[[Any], object] | None,
@@ -302,8 +323,8 @@ class RedisTurns:
         elif callback is not None and answer.exception() is None:
             callback(answer.result())
 
-    def _flown(self, grant: int, limits: Iterable[Limit]) -> None:
-        """It is not in flight any more under these limits."""
+    def _land(self, grant: int, limits: Iterable[Limit]) -> None:
+        """Note that the grant is not in flight any more under these limits."""
         for limit in limits:
             flying = self._flying.get(limit.key)
             if flying is not None:
@@ -315,7 +336,7 @@ class RedisTurns:
         return self._encode(limit)[0]
 
     def _encode(self, limit: Limit) -> tuple[list[Any], list[Any]]:
-        """Name and keep; and the windows, as the scripts take them."""
+        """Return the name and the lifetime of the limit, and its windows, for the scripts."""
         encoded = self._encoded.get(limit)
         if encoded is None:
             windows = [part for window in limit.windows for part in _window(window)]
@@ -327,7 +348,7 @@ class RedisTurns:
 
 
 def host_of(limits: Sequence[Limit]) -> str:
-    """The host that the limits are of: each is named as a host, or as a scope, which begins with an origin."""
+    """Return the host of the limits. Each limit is named by a host, or by a scope of an origin."""
     name = limits[0].name.removesuffix(THROUGH)
     return host_name(name.partition(" ")[0]) if "://" in name else name
 

@@ -1,4 +1,4 @@
-"""The actions that sites ask for: to take down and to crawl again (ACAP 1.0 section-2.6)."""
+"""The actions that sites request: take-down and re-crawl (ACAP 1.0 section-2.6)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,25 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 1000  # priority of a request for what is to be crawled again
+AT_ONCE = 1000  # priority of the request for a page that is to be crawled again
 
 
 class Actions:
-    """Does what is arranged, each action once for every copy of the file that asks for it, and reports the rest."""
+    """Carries out arranged actions, and reports the others.
 
-    def __init__(self, crawler: Crawler, agent: Agent, observer: Observer = Observer()) -> None:  # noqa: B008  # it has no state
-        self.enabled = True  # False: they are nobody's business here
+    Each action is carried out once for every copy of the file that requests it.
+
+    Attributes:
+        enabled: False if this crawl neither carries out nor reports actions.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        agent: Agent,
+        observer: Observer = Observer(),  # noqa: B008  # it has no state
+    ) -> None:
+        self.enabled = True
         self._crawler = crawler
         self._agent = agent
         self._observer = observer
@@ -40,7 +51,7 @@ class Actions:
         crawler.signals.connect(self._spider_idle, signals.spider_idle)
 
     def looked_up(self, policies: Policies, fetcher: PolicyFetcher) -> None:
-        """The policies of a site were looked up."""
+        """Take note that the policies of a site were looked up, and act on its requests."""
         site = policies.site
         requests = site.requests(self._agent) if self.enabled else ()
         if requests:
@@ -48,11 +59,11 @@ class Actions:
             arranged = [request for request in requests if request.arranged]
             task = asyncio.create_task(self._act(arranged, policies.reach, fetcher))
             self._tasks.add(task)
-            task.add_done_callback(self._done)
+            task.add_done_callback(self._forget)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _forget(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        wake(self._crawler)  # it may be idle by now
+        wake(self._crawler)  # the engine may have been idle, waiting for this task
 
     def _spider_idle(self) -> None:
         if self._tasks:
@@ -83,7 +94,7 @@ class Actions:
     async def _act(
         self, requests: Iterable[ActionRequest], reach: Reach, fetcher: PolicyFetcher
     ) -> None:
-        """`reach`: of the server that asks."""
+        """Carry out arranged requests. `reach`: the reach of the server that asks."""
         now = datetime.now(UTC)
         for request in requests:
             if request.action == "re-crawl" and closing(self._crawler):

@@ -1,6 +1,7 @@
-"""The add-on: `ADDONS = {"comity.crawler.addon.Addon": 100}` in a project's settings, and nothing else.
+"""The add-on: `ADDONS = {"comity.crawler.addon.Addon": 100}` in a project's settings is enough.
 
-Scrapy gives an add-on less weight than the project's own settings, so it can only say loudly what the project switches off."""
+In Scrapy the project's own settings take precedence over an add-on's. So the add-on can only warn,
+loudly, of settings that switch its components off."""
 
 from __future__ import annotations
 
@@ -65,18 +66,19 @@ COMPONENTS: dict[str, dict[type[object], int]] = {
 
 REMOVED_COMPONENT = "comity.crawler.transfer.PolicyTransfer"  # a component of earlier versions
 
-# These must see items before and after anybody else replaces them: where others have a lower number, ours go below it.
+# These must see items before and after other components replace them: if other components have a
+# lower number, ours get one below it.
 OUTERMOST = (PageMiddleware, PermissionsPipeline)
 
-# What Scrapy leaves open by default: consoles that anyone on the machine can reach, and certificates that nobody checks.
+# By default Scrapy opens consoles to everybody on the machine, and does not check certificates.
 SAFER: dict[str, Any] = {
     "DOWNLOAD_VERIFY_CERTIFICATES": True,
     "REMOTE_CONTROL_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
 }
 
-# Scrapy starts a task for each item that may be in the pipelines at a time, whether a response has one or none: 100 by default,
-# which takes a third of the time of a page (docs/upstream.md).
+# Scrapy starts a task for each item that may be in the pipelines at a time, even if a response has
+# one item or none. Its default of 100 takes a third of the time of a page (docs/upstream.md).
 CONCURRENT_ITEMS = 8
 
 
@@ -85,13 +87,15 @@ class Addon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Check the settings and open the files before a crawl is built: what a half-built one leaves open is complained of when
-        the program ends, and an error within CrawlerProcess.crawl() leaves the exit status 0."""
+        """Check the settings and open the files before a crawl is built.
+
+        Later, a half-built crawl would leave things open, of which the program complains at its
+        end, and an error within CrawlerProcess.crawl() would leave the exit status 0."""
         open_early(_check(settings))
 
     def update_settings(self, settings: BaseSettings) -> None:
         if folder := settings.get("JOBDIR"):
-            _make_private(Path(folder))  # before Scrapy makes it for everybody
+            _make_private(Path(folder))  # before Scrapy makes it readable for everybody
         take_shipped_suffixes()
         for name, value in {
             "SCHEDULER": Scheduler,
@@ -126,26 +130,27 @@ class Addon:
         if options.sets_gc:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", GarbageCollection, 0)
         warnings = (
-            _anonymous(settings, agent.token),
-            _silent(options),
-            _apart(settings, options),
-            _switched_off(settings),
+            _warn_of_anonymity(settings, agent.token),
+            _warn_of_missing_defaults(options),
+            _warn_of_separate_store(settings, options),
+            _warn_of_missing_components(settings),
         )
         for warning in chain.from_iterable(warnings):
             logger.warning("%s", warning)
 
 
 def _place_of_queue(settings: BaseSettings, options: Options) -> str:
-    """Return the setting by which a killed crawl goes on; "" if there is none, or if Scrapy's own scheduler keeps the queue."""
-    if (
-        ScrapyScheduler in load_object(settings["SCHEDULER"]).__mro__
-    ):  # issubclass() looks at methods alone
+    """Return the name of the setting that lets a killed crawl continue.
+
+    "" if no such setting is set, or if Scrapy's own scheduler keeps the queue."""
+    # issubclass() would look at the methods only.
+    if ScrapyScheduler in load_object(settings["SCHEDULER"]).__mro__:
         return ""
     return "COMITY_STATE" if options.state else "JOBDIR" if settings.get("JOBDIR") else ""
 
 
 def _guard_browsers(settings: BaseSettings, options: Options) -> None:
-    """Put a guard between the browsers of scrapy-playwright, where the project uses it, and the network."""
+    """Put a guard between the network and the browsers of scrapy-playwright, if it is in use."""
     handlers = {
         scheme: handler
         for scheme, handler in settings.getdict("DOWNLOAD_HANDLERS").items()
@@ -156,15 +161,16 @@ def _guard_browsers(settings: BaseSettings, options: Options) -> None:
     browser = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
     if browser != "chromium":
         stop(
-            f"PLAYWRIGHT_BROWSER_TYPE `{browser}`: this browser does not tell of its requests, so they cannot be judged:"
-            " set it to chromium"
+            f"PLAYWRIGHT_BROWSER_TYPE `{browser}`: this browser does not report its requests, so"
+            " comity cannot judge them: set it to chromium"
         )
     try:
         guard = load_object("comity.browser.handler.guarded_handler")
         load_object("comity.browser.handler.check")(settings)
     except ImportError as error:
         stop(
-            f"DOWNLOAD_HANDLERS has scrapy-playwright, which needs {error.name}: pip install 'comity[playwright]'"
+            f"DOWNLOAD_HANDLERS has scrapy-playwright, which needs {error.name}:"
+            " pip install 'comity[playwright]'"
         )
     except PolicyError as error:
         stop(str(error))
@@ -175,18 +181,18 @@ def _guard_browsers(settings: BaseSettings, options: Options) -> None:
     settings.set(
         "DOWNLOAD_HANDLERS", all_handlers, priority=settings.getpriority("DOWNLOAD_HANDLERS") or 0
     )
-    # Requests of a page wait for the turn of their host, as all others do.
+    # Requests of a page wait for the turn of their host, like all requests.
     settings.set(
         "PLAYWRIGHT_DEFAULT_NAVIGATION_TIMEOUT", options.max_delay * 1000, priority="addon"
     )
 
 
 def _is_of_browser(handler: Any) -> bool:
-    """True for scrapy-playwright's download handler, and for one that is made of it."""
+    """Return True for scrapy-playwright's download handler and for its subclasses."""
     if isinstance(handler, str) and not handler.startswith("scrapy_playwright."):
         try:
             handler = load_object(handler)
-        except Exception:  # Scrapy will say so
+        except Exception:  # Scrapy reports it
             return False
     if isinstance(handler, str):
         return True
@@ -199,49 +205,56 @@ def _make_private(folder: Path) -> None:
         make_private_folder(folder)
     except OSError as error:
         stop(
-            f"JOBDIR `{folder}` cannot be made: {error.strerror}; set it to a folder that can be written"
+            f"JOBDIR `{folder}` cannot be made: {error.strerror};"
+            " set it to a folder that can be written"
         )
 
 
 def _check(settings: BaseSettings) -> Options:
-    """Return the options, or end the program where no crawl can be made by them.
+    """Return the options. End the program if no crawl is possible with the settings.
 
-    It is called twice, and only the second time are the spider's own settings among them."""
+    It is called twice. The spider's own settings are included only the second time."""
     if settings.getbool("TWISTED_REACTOR_ENABLED", True):
-        reactor = settings.get(
-            "TWISTED_REACTOR"
-        )  # where another than ASYNCIO_REACTOR is installed, Scrapy ends the crawl
+        # If another reactor than ASYNCIO_REACTOR is installed, Scrapy ends the crawl.
+        reactor = settings.get("TWISTED_REACTOR")
         if reactor != ASYNCIO_REACTOR and not (
             is_reactor_installed() and is_asyncio_reactor_installed()
         ):
             stop(f"TWISTED_REACTOR `{reactor}` has no asyncio loop: set it to {ASYNCIO_REACTOR}")
     if REMOVED_COMPONENT in settings.getdict("DOWNLOADER_MIDDLEWARES"):
         stop(
-            f"DOWNLOADER_MIDDLEWARES names {REMOVED_COMPONENT}, which there is no more:"
-            " take it out, policy files need no middleware"
+            f"DOWNLOADER_MIDDLEWARES names {REMOVED_COMPONENT}, which no longer exists:"
+            " remove it, policy files need no middleware"
         )
     options = Options.checked(settings)
     reporting.check(options)
     return options
 
 
-def _anonymous(settings: BaseSettings, token: str) -> Iterator[str]:
-    """Warn where sites cannot know who crawls, and how to reach them."""
+def _warn_of_anonymity(settings: BaseSettings, token: str) -> Iterator[str]:
+    """Warn if sites cannot know the operator of the crawler and how to reach them."""
     example = '"examplebot/1.0 (+https://example.org/bot)"'
     user_agent = str(settings.get("USER_AGENT"))
     if token == DEFAULT_AGENT:
         yield (
-            f"COMITY_AGENT is the default `{token}`: set it to a name of your own, which sites can address in their files,"
-            f" and USER_AGENT to that name with a way to reach you, e.g. {example}"
+            f"COMITY_AGENT is the default `{token}`: set it to a name of your own, which sites can"
+            " address in their files, and USER_AGENT to that name with a way to reach you,"
+            f" e.g. {example}"
         )
     elif token.lower() not in user_agent.lower():
-        yield f"USER_AGENT `{user_agent}` does not name COMITY_AGENT `{token}`: sites cannot know whom to address"
+        yield (
+            f"USER_AGENT `{user_agent}` does not name COMITY_AGENT `{token}`, so sites do not know"
+            f" which name to address: put it into USER_AGENT, e.g. {example}"
+        )
     elif not any(contact in user_agent for contact in ("http://", "https://", "@")):
-        yield f"USER_AGENT `{user_agent}` has no way to reach you: set it to your name with an address, e.g. {example}"
+        yield (
+            f"USER_AGENT `{user_agent}` has no way to reach you: set it to your name with an"
+            f" address, e.g. {example}"
+        )
 
 
-def _silent(options: Options) -> Iterator[str]:
-    """Warn of declared uses that have no default: most sites say nothing of most uses."""
+def _warn_of_missing_defaults(options: Options) -> Iterator[str]:
+    """Warn of declared uses that have no default: most sites state nothing about most uses."""
     uses = [
         use for use in options.agent.uses if use not in {*options.agent.defaults, "crawl", "follow"}
     ]
@@ -250,70 +263,89 @@ def _silent(options: Options) -> Iterator[str]:
             ",".join(f"{use}:{verdict}" for use in uses) for verdict in ("allow", "deny")
         )
         yield (
-            f"COMITY_USES has {', '.join(uses)}, and COMITY_DEFAULTS says nothing of it: where nobody speaks of it it is refused,"
-            f' and items of which no use is left are dropped. To permit it there: COMITY_DEFAULTS = "{allowed}"; to refuse it'
-            f' without this warning: "{denied}"'
+            f"COMITY_DEFAULTS has no value for {', '.join(uses)}, named in COMITY_USES. Where sites"
+            " state nothing, these uses are refused, and items with no permitted use are dropped."
+            f' To permit them: COMITY_DEFAULTS = "{allowed}". To refuse them without this warning:'
+            f' COMITY_DEFAULTS = "{denied}"'
         )
 
 
-def _apart(settings: BaseSettings, options: Options) -> Iterator[str]:
-    """Warn of a store that the project has for itself, so that it shares no pace with others."""
+def _warn_of_separate_store(settings: BaseSettings, options: Options) -> Iterator[str]:
+    """Warn if the project uses a store of its own, and so shares no pace with other projects."""
     if not settings.get("COMITY_STORE") and options.store == project_store():
         yield (
-            f"COMITY_STORE is not set, and this project has a store of its own, {options.store}: it is used. Other projects use"
-            f" {machine_store()}, and do not share the pace of hosts with it: set COMITY_STORE to the one that you want"
+            f"COMITY_STORE is not set, and this project has a store of its own, {options.store}:"
+            f" it is used. Other projects use {machine_store()}, and do not share the pace of hosts"
+            " with this project: set COMITY_STORE to the store that you want"
         )
 
 
-def _switched_off(settings: BaseSettings) -> Iterator[str]:
-    """Warn of what the project's own settings take out."""
+def _warn_of_missing_components(settings: BaseSettings) -> Iterator[str]:
+    """Warn of components that the project's own settings switch off, move or repeat."""
     if load_object(settings["SCHEDULER"]) is not Scheduler:
         most = most_waiting(settings)
         yield (
-            f"SCHEDULER is {settings['SCHEDULER']}: what its queue hands out before its host may be asked waits in the process,"
-            f" at most {most} requests at a time (CONCURRENT_REQUESTS). They hold up what comes after them, and a kill loses"
-            " them; in comity's own queue, without SCHEDULER, they do neither"
+            f"SCHEDULER is {settings['SCHEDULER']}: requests that its queue hands out too early for"
+            f" their host wait in the process, at most {most} at a time (CONCURRENT_REQUESTS). They"
+            " hold up later requests, and are lost if the process is killed. Remove SCHEDULER to"
+            " use comity's own queue, which has neither problem"
         )
     if not settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"):
-        yield "DOWNLOAD_VERIFY_CERTIFICATES is off: anyone on the way can answer for a site, its policies included"
+        yield (
+            "DOWNLOAD_VERIFY_CERTIFICATES is off: others on the network path can forge a site's"
+            " answers, including its policies"
+        )
     if settings.getpriority("ROBOTSTXT_OBEY") and not settings.getbool("ROBOTSTXT_OBEY"):
-        yield "ROBOTSTXT_OBEY is off, which changes nothing: comity obeys robots.txt all the same"
+        yield "ROBOTSTXT_OBEY is off. That has no effect: comity obeys robots.txt all the same"
     for name, components in COMPONENTS.items():
         positions = _positions(settings, name)
         for component, position in components.items():
             if component not in positions:
-                yield f"{name} leaves out {component.__module__}.{component.__name__}: {_LOST[component]}"
+                yield (
+                    f"{name} leaves out {component.__module__}.{component.__name__}:"
+                    f" {_LOST[component]}"
+                )
             elif component in OUTERMOST:
                 outer = list(positions)[: list(positions).index(component)]
                 if outer:
                     names = ", ".join(other.__name__ for other in outer)
-                    yield f"{name} has {names} before {component.__name__}: items that are replaced there lose their page"
+                    yield (
+                        f"{name} has {names} before {component.__name__}: items that are replaced"
+                        " there lose their page"
+                    )
             elif positions[component] != position:
-                yield f"{name} has {component.__name__} at {positions[component]} instead of {position}"
+                yield (
+                    f"{name} has {component.__name__} at {positions[component]}"
+                    f" instead of {position}"
+                )
     for other in _positions(settings, "DOWNLOADER_MIDDLEWARES"):
         if isinstance(other, type) and issubclass(other, RobotsTxtMiddleware):
-            yield f"DOWNLOADER_MIDDLEWARES has {other.__name__} too: robots.txt is fetched and judged twice"
+            yield (
+                f"DOWNLOADER_MIDDLEWARES has {other.__name__} too:"
+                " robots.txt is fetched and judged twice"
+            )
     for name in settings:
         if name.startswith("COMITY_") and name not in DEFAULTS:
             matches = get_close_matches(name, DEFAULTS, 1, cutoff=0.8)
-            yield f"{name} is no setting of comity" + (
-                f": did you mean {matches[0]}?" if matches else ", it changes nothing"
+            yield f"{name} is not a setting of comity" + (
+                f": did you mean {matches[0]}?" if matches else ", and has no effect"
             )
 
 
+# The effect of leaving out each component.
 _LOST: dict[type[object], str] = {
     AccessMiddleware: "nothing is refused",
     RateMiddleware: "hosts that answer 429 or 503 are asked again at once",
     FieldsMiddleware: "requests declare no purpose, and COMITY_SESSIONS are not used",
-    AddressMiddleware: "answers from inner addresses come through, and their sites may lead anywhere",
-    PageMiddleware: "items do not know their page, and nobody may use them",
+    AddressMiddleware: "answers from inner addresses are used, and their links may lead anywhere",
+    PageMiddleware: "items do not know their page, so every use is refused",
     PermissionsPipeline: "items carry no permissions",
     ItemResponses: "WARC feeds hold no responses",
 }
 
 
 def _positions(settings: BaseSettings, name: str) -> dict[Any, int]:
-    """The components that are on, in their order."""
+    """Return the components that are switched on, with their numbers, in their order."""
     components = settings.get_component_priority_dict_with_base(name)
     orders = ((order, component) for component, order in components.items() if order is not None)
     return {load_object(component): order for order, component in sorted(orders, key=itemgetter(0))}

@@ -1,4 +1,4 @@
-"""Captures of policy files for the commands, as `--policies` names them: WARC files, folders, policy stores."""
+"""Captures of policy files for the option `--policies`: WARC files, folders, policy stores."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def open_captures(
     now: datetime | None = None,
     progress: Callable[[int], object] = lambda _: None,
 ) -> PolicyCaptures:
-    """`PolicyCaptures.open` of what the operator has named. PolicyError, with what to do about it, where one cannot be read."""
+    """Open the captures at the paths or addresses that the operator has named.
+
+    PolicyError, with what to do about it: a path cannot be read."""
     sources = [source for argument in arguments for source in _sources(_path(argument))]
     return PolicyCaptures.open(
         sources, agent=agent, index=index, max_age=max_age, now=now, progress=progress
@@ -59,10 +61,10 @@ def _begins_with(path: Path, octets: bytes) -> bool:
 
 
 class StoreSource:
-    """A policy store: the last copy of each file, and why it cannot be had now."""
+    """A policy store: the last copy of each file, and the reason if it cannot be fetched now."""
 
     def __init__(self, path: Path) -> None:
-        """PolicyError where the file is no policy store."""
+        """PolicyError: the file is not a policy store."""
         self.name = str(path.absolute())
         self.size = path.stat().st_size
         self._path = path
@@ -70,7 +72,7 @@ class StoreSource:
             self.version = store.version()
 
     def read(self, start: int) -> Iterator[Entry]:
-        """Its offsets count origins: what begins with one is read on from there."""
+        """Yield the captures. Offsets count origins, so reading continues at the origin `start`."""
         with closing(PolicyStore(self._path)) as store:
             for number, origin in islice(enumerate(store.origins()), start, None):
                 try:
@@ -87,7 +89,7 @@ class StoreSource:
                     )
 
     def read_at(self, offset: int) -> Capture | None:
-        return None  # it has policy files alone
+        return None  # a store holds policy files only, no pages
 
 
 def _captures(url: str, file: PolicyFile) -> Iterator[Capture]:

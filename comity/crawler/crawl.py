@@ -1,4 +1,6 @@
-"""The parts that the components of one crawl share: `Crawl.of(crawler)`. The first component that asks makes it."""
+"""The parts that the components of one crawl share: `Crawl.of(crawler)`.
+
+The first component that calls `Crawl.of` makes them."""
 
 from __future__ import annotations
 
@@ -57,35 +59,44 @@ ITEMS_LOST = "items_lost"
 
 
 class LostTurnError(DownloadFailedError):
-    """The request was not sent: it is to be tried again, in its turn."""
+    """The request was not sent. It is to be tried again, in a later turn of its host."""
 
 
 class Frontier(Protocol):
-    """Our scheduler, as far as others need it."""
+    """comity's scheduler, as the other components see it."""
 
     @property
     def goes_on(self) -> bool:
         """True if earlier processes may have stored items of this crawl."""
 
     def __len__(self) -> int:
-        """The number of requests that wait."""
+        """Return the number of requests that wait."""
 
     def hold(self, request: AnyRequest, wait: float) -> bool:
-        """Take the request back, for `wait` seconds. False where it was not handed out from here."""
+        """Take a request back for `wait` seconds. False if the scheduler did not hand it out."""
 
 
 class Crawl(Parts):
-    """The parts of one crawl. What a component needs of it, it takes from here by name."""
+    """The parts of one crawl. Components take the parts that they need from here, by name.
+
+    Attributes:
+        scheduler: comity's scheduler; None while another one is in use.
+        flushes: The functions that `before_done` was given.
+        state: The state that this crawl shares with other workers, or None.
+        actions: The actions that sites request.
+        item_pages: The pages that items came from.
+        tags: The tags of items.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
-        # Tests of single components have no loop and no crawl; what they do not use is not opened.
+        # Tests of single components have no loop and no crawl. They must not open stores.
         if crawler.crawling and not is_asyncio_available():
             stop(f"there is no asyncio loop: set TWISTED_REACTOR to {ASYNCIO_REACTOR}")
-        show_nothing_hidden()  # Scrapy has made its handler by now
+        show_nothing_hidden()  # Scrapy has made its log handler by now
         options = Options.checked(crawler.settings)
         self._crawler = crawler
-        self.scheduler: Frontier | None = None  # ours, where it is in use
-        self.flushes: list[Callable[[], Awaitable[object] | None]] = []  # of `before_done`
+        self.scheduler: Frontier | None = None
+        self.flushes: list[Callable[[], Awaitable[object] | None]] = []
         self.state = _state(crawler, options)
         observer = _observer(options)
         self.actions = Actions(crawler, options.agent, observer)
@@ -104,7 +115,7 @@ class Crawl(Parts):
         )
         self.item_pages = ItemPages()
         self.tags = ItemTags(options.tag)
-        self._is_ended = False  # because it cannot go on
+        self._is_ended = False  # True if it was ended because it cannot go on
         _close_early()
         crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self.referrals.make, signals.request_scheduled)
@@ -115,9 +126,9 @@ class Crawl(Parts):
 
     @classmethod
     def of(cls, crawler: Crawler) -> Crawl:
-        """Return the crawl of this crawler, which is made when it is first asked for.
+        """Return the crawl of this crawler. The first call makes it.
 
-        It lives and dies with the crawler: a table of them would keep every crawler of a long process."""
+        It is kept in the crawler: a table would keep every crawler of a long process in memory."""
         crawl: Crawl | None = vars(crawler).get("_comity")
         if crawl is None:
             crawl = vars(crawler)["_comity"] = cls(crawler)
@@ -128,9 +139,11 @@ class Crawl(Parts):
         guard_downloads(self._crawler, self._send)
 
     def end(self, reason: str, why: str) -> None:
-        """End the crawl because it cannot go on. `scrapy crawl` and `scrapy runspider` then have an exit status other than 0.
+        """End the crawl because it cannot go on, with an exit status other than 0.
 
-        `reason`: the finish reason. `why`: what is wrong and what to do, for the log."""
+        `scrapy crawl` and `scrapy runspider` have this exit status.
+
+        `reason`: the finish reason. `why`: for the log, the problem and its remedy."""
         engine = engine_of(self._crawler)
         if engine is None or engine.spider is None or self._is_ended:
             return
@@ -142,11 +155,13 @@ class Crawl(Parts):
     async def _send(
         self, request: Request, download: Callable[[], Awaitable[Response]]
     ) -> Response:
-        """Have a request downloaded, as it was judged: a downloader middleware behind ours, or a handler of a signal, may have
-        changed it. What comes is seen here first, before any of them can change that.
+        """Download a request as it was judged, and show the answer to comity's parts first.
 
-        A connection that was used before may end without an answer. Then the request is made once more,
-        in another turn: the server may have seen it."""
+        A downloader middleware behind ours, or a handler of a signal, may have changed the request,
+        and could change the answer later.
+
+        If a connection that was used before ends without an answer, the request is sent once more,
+        in another turn, because the server may have seen it."""
         self.refuse_changed(request)
         response = await self._download(request, download, may_fail=True)
         if response is None:
@@ -162,7 +177,7 @@ class Crawl(Parts):
         *,
         may_fail: bool = False,
     ) -> Response | None:
-        """Download the request in its turn. `may_fail`: None if a connection ended without an answer."""
+        """Download the request in its turn. `may_fail`: None if the connection gave no answer."""
         while not self.pace.sends(request):
             await self._wait_again(request)
         try:
@@ -178,11 +193,12 @@ class Crawl(Parts):
             return None
 
     async def _wait_again(self, request: Request) -> None:
-        """Wait for another turn. LostTurnError where that takes too long for a request that the queue takes again, and
-        IgnoreRequest for others, or where the crawl ends."""
-        outgoing = self.access.admitted(
-            request
-        )  # None: the project has switched our middleware off
+        """Wait for another turn.
+
+        LostTurnError: the wait is too long, and the queue handed the request out, so it takes it
+        again. IgnoreRequest: the wait is too long for another request, or the crawl ends."""
+        # None if the project has switched our middleware off.
+        outgoing = self.access.admitted(request)
         host = (self.pace.host(request.url),)
         limiters = (
             self.pace.limiters(self.agent, request.url, outgoing.site)
@@ -199,21 +215,21 @@ class Crawl(Parts):
         if too_long is not None:
             if self.pace.was_handed_out(request):
                 raise LostTurnError(
-                    f"{request} has lost its turn: its host is asked again in {too_long:.0f} s"
+                    f"{request} has lost its turn: its host may be asked again in {too_long:.0f} s"
                 )
             refused = too_slow(request.url, too_long, self.options.max_delay)
             self.access.record(request, refused)
             raise IgnoreRequest(str(refused))
 
     def refuse_changed(self, request: Request) -> None:
-        """IgnoreRequest where somebody has changed the request, since it was judged, into one that is refused."""
+        """IgnoreRequest: the request was changed since it was judged, and is refused now."""
         refused = self.access.refusal_if_changed(request)
         if refused is not None:
             self.access.record(request, refused)
             raise IgnoreRequest(str(refused))
 
     def _tell_if_nothing_came(self) -> None:
-        """Warn if no page came, and say why: a log of warnings shows no single refusal."""
+        """If no page came, warn with the reason: a log of warnings shows no single refusal."""
         assert self._crawler.stats is not None
         if why := nothing_came(self._crawler.stats.get_stats(), self.access.first_refused):
             logger.warning("%(why)s", {"why": why})
@@ -227,22 +243,22 @@ class Crawl(Parts):
     def before_done(self, flush: Callable[[], Awaitable[object] | None]) -> None:
         """Have `flush` called, and awaited, before pages count as done in JOBDIR or COMITY_STATE.
 
-        A pipeline that buffers items calls this in its `from_crawler`. `flush` writes all items that
-        the pipeline has taken. While it raises an error, no page counts as done."""
+        A pipeline that buffers items calls this in its `from_crawler`. `flush` writes all items
+        that the pipeline has taken. While it raises an error, no page counts as done."""
         self.flushes.append(flush)
 
     def hold(self, request: AnyRequest, wait: float) -> bool:
+        """Do as `Frontier.hold`. False also if comity's scheduler is not in use."""
         return self.scheduler is not None and self.scheduler.hold(request, wait)
 
 
-_early = (
-    threading.local()
-)  # its attributes: files that were opened before the crawl of this thread is built
+# The files that were opened before the crawl of this thread is built, as attributes.
+_early = threading.local()
 _File = TypeVar("_File", PolicyStore, RateLedger)
 
 
 def open_early(options: Options) -> None:
-    """Open the files of the crawl that this thread builds next. SettingsError where they cannot be used."""
+    """Open the files of the crawl that this thread builds next. SettingsError: unusable."""
     _close_early()
     if options.state:
         try:
@@ -255,7 +271,10 @@ def open_early(options: Options) -> None:
 
 
 def _close_early() -> None:
-    """Close what no crawl has taken: it was never built, or has other settings, or shares the store of another one."""
+    """Close the early files that no crawl has taken.
+
+    A crawl does not take them if it was never built, if its settings differ, or if it shares the
+    store of another crawl."""
     for opened in vars(_early).values():
         opened.close()
     vars(_early).clear()
@@ -265,11 +284,11 @@ atexit.register(_close_early)
 
 
 def _open(kind: type[_File], path: Path) -> _File:
-    """The file, where it was opened early the same. SettingsError where it cannot be used."""
+    """Return the file at this path, if possible the early one. SettingsError: unusable."""
     early: _File | None = vars(_early).get(kind.__name__)
     if early is not None and early.path == path:
         del vars(_early)[kind.__name__]
-        log_mode(path)  # when it was opened there was no log yet
+        log_mode(path)  # there was no log when the file was opened
         return early
     try:
         return kind(path)
@@ -286,7 +305,7 @@ def _observer(options: Options) -> Observer:
 
 
 def open_state(options: Options, crawl: str) -> SharedState:
-    """The state that the workers of a crawl share. PolicyError where its URL or name makes no sense."""
+    """Return the state that the workers of a crawl share. PolicyError: invalid URL or name."""
     try:
         from comity.cluster.state import SharedState
     except ImportError as error:
@@ -295,7 +314,9 @@ def open_state(options: Options, crawl: str) -> SharedState:
 
 
 def _state(crawler: Crawler, options: Options) -> SharedState | None:
-    """The state that this crawl shares with other workers; None: none. SettingsError where it cannot be used."""
+    """Return the state that this crawl shares with other workers, or None.
+
+    SettingsError: it cannot be used."""
     if not (crawler.crawling and options.state):
         return None
     try:
@@ -305,8 +326,9 @@ def _state(crawler: Crawler, options: Options) -> SharedState | None:
 
 
 def _files(crawler: Crawler, options: Options, state: SharedState | None) -> PolicyFiles:
-    """The files of all crawls of this thread that have the same store and client. SettingsError where the store cannot be
-    used."""
+    """Return the policy files, shared by the crawls of this thread with the same store and client.
+
+    SettingsError: the store cannot be used."""
     if state is not None:
         return PolicyFiles.from_options(
             state.store(), options.client, timeout=options.policy_timeout
@@ -321,7 +343,9 @@ def _files(crawler: Crawler, options: Options, state: SharedState | None) -> Pol
 
 
 def _ledger(crawler: Crawler, options: Options, state: SharedState | None) -> Ledger:
-    """The ledger of all crawls that share the store, or the state. SettingsError where it cannot be used."""
+    """Return the ledger of all crawls that share the store, or the state.
+
+    SettingsError: it cannot be used."""
     if state is not None:
         return state.ledger()
     open_ledger = partial(_open, RateLedger, options.ledger)
@@ -329,7 +353,7 @@ def _ledger(crawler: Crawler, options: Options, state: SharedState | None) -> Le
 
 
 class _Later:
-    """A store that is opened when something is asked of it; to close one that was never asked does nothing."""
+    """A store that opens at the first access to it. Closing does nothing before that."""
 
     def __init__(self, open_it: Callable[[], Any]) -> None:
         self._open = open_it

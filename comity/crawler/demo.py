@@ -1,6 +1,7 @@
-"""A site on loopback to crawl and to look at: policy files, pages allowed and refused, redirects, a form, an API.
+"""A demonstration site on loopback, to crawl and to look at.
 
-It runs behind the guard, which refuses what its policy files refuse. A format adds its files to PAGES.
+It has policy files, allowed and refused pages, redirects, a form and an API. It runs behind the
+guard, which refuses requests by the site's own policy files. A format adds its files to PAGES.
 
     running()             serves it by WSGI, with the standard library
     Demonstration.asgi    the same site for an ASGI server (examples/demo_asgi.py)"""
@@ -36,21 +37,31 @@ TEXT = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The site's answer for one path. In a text, ORIGIN stands for scheme, host and port of the site, HOST for the last two."""
+    """The site's answer for one path.
+
+    Attributes:
+        body: In a text, ORIGIN stands for scheme, host and port of the site, HOST for the last two.
+        media_type: The value of Content-Type.
+        status: The HTTP status.
+        location: The value of Location; "" for no such field.
+        posted: The body of the answer to a POST; "" if the path takes no POST.
+        robots_tag: The value of X-Robots-Tag; "" for no such field.
+    """
 
     body: str | bytes = ""
     media_type: str = HTML
     status: int = 200
     location: str = ""
-    posted: str = ""  # what it answers to a POST; "": it takes none
-    robots_tag: str = ""  # X-Robots-Tag
+    posted: str = ""
+    robots_tag: str = ""
 
 
 def _page(title: str, main: str, *, head: str = "", posted: str = "") -> Answer:
     links = '<a href="/">Home</a> <a href="/news/">News</a> <a href="/about">About</a>'
     return Answer(
-        body=f"<!doctype html><html lang=en><head><title>{title}</title>{head}</head><body><header><nav>{links}</nav></header>"
-        f"<main><h1>{title}</h1>{main}</main><footer>A demonstration site of comity.</footer></body></html>",
+        body=f"<!doctype html><html lang=en><head><title>{title}</title>{head}</head>"
+        f"<body><header><nav>{links}</nav></header><main><h1>{title}</h1>{main}</main>"
+        "<footer>A demonstration site of comity.</footer></body></html>",
         posted=posted,
     )
 
@@ -60,8 +71,8 @@ def _redirect(location: str) -> Answer:
 
 
 _PIXEL = bytes.fromhex(
-    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cfc00000030101"
-    "00c9fe92ef0000000049454e44ae426082"
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
+    "0000000d49444154789c6360f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
 )
 
 PAGES: dict[str, Answer] = {
@@ -193,15 +204,19 @@ User-agent: *
         "<p>Everything that this site publishes, it publishes on this machine.</p>"
         '<ul><li><a href="/news/">News</a><li><a href="/features/">Features</a>'
         '<li><a href="/private/diary.html">The editor\'s diary</a>'
-        '<li><a href="/private/press.html">For the press</a><li><a href="/report.pdf">The annual report</a>'
-        '<li><a href="/search?q=comity">Search</a><li><a href="/old">Moved</a><li><a href="/shortcut">A shortcut</a>'
-        '<li><a href="/gone">Gone</a><li><a href="/archive/">The archive</a><li><a href="/forms/contact">Write to us</a>'
-        '<li><a href="/research/notes.html">Notes for research</a><li><a href="/viewer/">For browsers</a>'
+        '<li><a href="/private/press.html">For the press</a>'
+        '<li><a href="/report.pdf">The annual report</a>'
+        '<li><a href="/search?q=comity">Search</a><li><a href="/old">Moved</a>'
+        '<li><a href="/shortcut">A shortcut</a><li><a href="/gone">Gone</a>'
+        '<li><a href="/archive/">The archive</a><li><a href="/forms/contact">Write to us</a>'
+        '<li><a href="/research/notes.html">Notes for research</a>'
+        '<li><a href="/viewer/">For browsers</a>'
         '<li><a href="/account/">Your account</a></ul><img src="/logo.png" alt="">',
     ),
     "/news/": _page(
         "News",
-        '<ul><li><a href="/news/1.html">Packet arrives</a><li><a href="/news/2.html">Port closes early</a></ul>',
+        '<ul><li><a href="/news/1.html">Packet arrives</a>'
+        '<li><a href="/news/2.html">Port closes early</a></ul>',
     ),
     "/news/1.html": _page(
         "Packet arrives", "<p>It had been sent from the same machine, <b>a moment</b> earlier.</p>"
@@ -222,31 +237,39 @@ User-agent: *
     "/features/": _page(
         "Features",
         '<ul><li><a href="/features/lamp.html">The keeper of the lamp</a>'
-        '<li><a href="/features/stories.json">All stories, as data</a><li><a href="/features/feed.xml">The feed</a></ul>',
+        '<li><a href="/features/stories.json">All stories, as data</a>'
+        '<li><a href="/features/feed.xml">The feed</a></ul>',
     ),
     "/features/lamp.html": _page(
         "The keeper of the lamp",
         "<p>There is one lamp on this machine, and one person who keeps it lit.</p>"
-        '<blockquote title="The keeper, at night">I light it at dusk. <em>Nobody</em> has asked me to.</blockquote>'
-        '<figure><a href="/features/lamp.png"><img src="/features/lamp.png" alt="The lamp, from afar"></a>'
+        '<blockquote title="The keeper, at night">I light it at dusk. '
+        "<em>Nobody</em> has asked me to.</blockquote>"
+        '<figure><a href="/features/lamp.png">'
+        '<img src="/features/lamp.png" alt="The lamp, from afar"></a>'
         "<figcaption>The lamp takes up one pixel.</figcaption></figure>"
-        '<aside data-hours="after dusk"><!-- The editor has the key. --><p>The keeper receives visitors.</p>'
+        '<aside data-hours="after dusk"><!-- The editor has the key. -->'
+        "<p>The keeper receives visitors.</p>"
         '<script type="application/json">{"door": "the blue one"}</script></aside>'
-        '<section class="comments"><h2>Comments</h2><p>I have seen it.</p><blockquote>Nobody has asked me to.</blockquote>'
-        '<div class="reply"><p>Then I ask now.</p> <a href="/features/">More like this</a></div></section>',
+        '<section class="comments"><h2>Comments</h2><p>I have seen it.</p>'
+        "<blockquote>Nobody has asked me to.</blockquote>"
+        '<div class="reply"><p>Then I ask now.</p> <a href="/features/">More like this</a></div>'
+        "</section>",
     ),
     "/features/stories.json": Answer(
         media_type=JSON,
         body="""[
 {"title": "The keeper of the lamp", "author": {"name": "A. Porter", "email": "porter@HOST"},
- "comments": [{"by": "a reader", "text": "I have seen it."}, {"by": "the keeper", "text": "Then I ask now."}]},
+ "comments": [{"by": "a reader", "text": "I have seen it."}, \
+{"by": "the keeper", "text": "Then I ask now."}]},
 {"title": "Packet arrives", "author": {"name": "B. Ross", "email": "ross@HOST"}, "comments": []}
 ]""",
     ),
     "/features/feed.xml": Answer(
         media_type="application/xml",
         body='<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"><channel>'
-        "<title>Features</title><link>ORIGIN/features/</link><description>Stories from this machine</description>"
+        "<title>Features</title><link>ORIGIN/features/</link>"
+        "<description>Stories from this machine</description>"
         "<item><title>The keeper of the lamp</title><link>ORIGIN/features/lamp.html</link>"
         "<description>A lamp, and who lights it.</description></item></channel></rss>",
     ),
@@ -261,12 +284,13 @@ User-agent: *
     "/archive/letters.html": _page(
         "Letters",
         "<p>The letters say by themselves that they may be automated for no purpose.</p>",
-        head='<script type="application/ld+json">{"@context": "https://schema.org", "@type": "AutomationPolicyAnnotation", '
-        '"allowedPurposes": []}</script>',
+        head='<script type="application/ld+json">{"@context": "https://schema.org", '
+        '"@type": "AutomationPolicyAnnotation", "allowedPurposes": []}</script>',
     ),
     "/forms/contact": _page(
         "Write to us",
-        '<form method="post" action="/forms/contact"><input name="message"><button>Send</button></form>',
+        '<form method="post" action="/forms/contact"><input name="message"><button>Send</button>'
+        "</form>",
         posted="<!doctype html><title>Thank you</title><p>It will be read.",
     ),
     "/research/notes.html": _page("Notes", "<p>REFUSED: for research and archiving only.</p>"),
@@ -282,22 +306,24 @@ User-agent: *
     "/logo.png": Answer(body=_PIXEL, media_type="image/png", robots_tag="noai"),
     "/sitemap.xml": Answer(
         media_type="application/xml",
-        body='<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
-        "<url><loc>ORIGIN/news/archive.html</loc></url><url><loc>ORIGIN/private/diary.html</loc></url></urlset>",
+        body='<?xml version="1.0" encoding="UTF-8"?>'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+        "<url><loc>ORIGIN/news/archive.html</loc></url>"
+        "<url><loc>ORIGIN/private/diary.html</loc></url></urlset>",
     ),
 }
-MAX_BODY = 64 * 1024  # octets of a form that are read
+MAX_BODY = 64 * 1024  # octets that are read of a form
 NOT_FOUND = Answer(
     status=404, body="<!doctype html><title>Not found</title><p>There is nothing here."
 )
 
 
 def files(origin: str) -> dict[str, Fetched]:
-    """Return what the site has at an origin: path -> what comes back where nobody refuses it."""
-    return {path: _fetched(answer, origin) for path, answer in PAGES.items()}
+    """Return the answers of the site at an origin, by path, as if the guard refused nothing."""
+    return {path: _to_fetched(answer, origin) for path, answer in PAGES.items()}
 
 
-def _fetched(answer: Answer, origin: str) -> Fetched:
+def _to_fetched(answer: Answer, origin: str) -> Fetched:
     headers = [(b"Content-Type", answer.media_type.encode())]
     if answer.robots_tag:
         headers.append((b"X-Robots-Tag", answer.robots_tag.encode()))
@@ -326,7 +352,7 @@ class Demonstration:
         self.asgi = ASGIMiddleware(self._asgi, self.guard)
 
     def _answer(self, method: str, path: str) -> tuple[int, list[tuple[str, str]], bytes]:
-        """Status, header fields and body."""
+        """Return the status, the header fields and the body."""
         answer = self._counts() if path == "/guard" else PAGES.get(path, NOT_FOUND)
         if method == "POST" and answer.posted:
             answer = Answer(body=answer.posted)
@@ -341,7 +367,7 @@ class Demonstration:
         return answer.status, headers, b"" if method == "HEAD" else body
 
     def _counts(self) -> Answer:
-        """The numbers of requests by the rule that decided."""
+        """Return an answer with the numbers of requests by the rule that decided."""
         return Answer(
             body=json.dumps({"passed": self.guard.passed, "refused": self.guard.refused}),
             media_type=JSON,
@@ -365,7 +391,9 @@ class Demonstration:
 
 
 def _session(incoming: Incoming) -> Session | None:
-    """A person's, with when it began in its cookie. A real site would look it up."""
+    """Return a person's session, which began at the time in the cookie `visitor`, or None.
+
+    A real site would look the session up."""
     try:
         began = int(SimpleCookie(incoming.field("cookie"))["visitor"].value)
         started_at = datetime.fromtimestamp(began, UTC)
@@ -382,19 +410,19 @@ class _Handler(WSGIRequestHandler):
     def get_environ(self) -> dict[str, Any]:
         return super().get_environ() | {"RAW_URI": self.path}
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name that http.server gives it
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # http.server's name
         pass
 
 
 class Server(ThreadingMixIn, WSGIServer):
-    """The demonstration site. OSError where the address cannot be had."""
+    """The demonstration site. OSError: the address cannot be used."""
 
     daemon_threads = True
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
-        """`port`: 0 for any that is free."""
+        """`port`: 0 for any free port."""
         super().__init__((host, port), _Handler)
-        self.server_name = host  # not what a name server calls it
+        self.server_name = host  # http.server would ask a name server for a name
         demonstration = Demonstration(self.url.rstrip("/"))
         self.guard = demonstration.guard
         self.set_app(demonstration.wsgi)
@@ -406,7 +434,7 @@ class Server(ThreadingMixIn, WSGIServer):
 
 @contextmanager
 def running(host: str = "127.0.0.1", port: int = 0) -> Iterator[Server]:
-    """Serves in a thread until the block ends."""
+    """Serve the site in a thread until the block ends."""
     with Server(host, port) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()

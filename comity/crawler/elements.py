@@ -5,7 +5,8 @@ from comity.crawler import elements
 elements.text(response)                          the main text
 found = elements.of(response)
 found.permits("train", response.css("p.quote"))  may it be used in this way?
-found.covering(response.css("p.quote"))          the elements of ai.txt that it touches, with their guidelines"""
+found.covering(response.css("p.quote"))          the elements of ai.txt that it touches, with
+                                                 their guidelines"""
 
 from __future__ import annotations
 
@@ -24,31 +25,34 @@ from comity.policies.elements.rules import Element
 if TYPE_CHECKING:
     from comity.gate.pages.responses import ResponsePages
 
-CSS = "comity_css"  # in the metadata of an item's field: the selector that it is taken with; "": from no element
+# Key in the metadata of an item's field: the selector of the elements that the field is taken from;
+# "" if the field is taken from no element.
+CSS = "comity_css"
 
 _responses: WeakKeyDictionary[Response, ResponsePages] = WeakKeyDictionary()
 
 
 class Elements:
-    """The elements of one page for which something else holds."""
+    """The elements of one page that have rules of their own."""
 
     def __init__(self, page: Page | None) -> None:
         self._page = page
 
     def __iter__(self) -> Iterator[Element]:
-        """The page as a whole is among them where rules name that."""
+        """Yield the elements, among them the whole page if rules name it."""
         return iter(self._page.elements if self._page else ())
 
     def covering(self, selection: Any) -> list[Element]:
-        """The elements that it is a part of, or that it has parts of.
+        """Return the elements that contain the selection, or a part of it.
 
-        `selection`: what `response.css()` and `xpath()` give, single or as a list, or a value that was taken from the page. Of a
-        value that is not found in the page nobody can tell: every element for which something is refused covers it."""
+        `selection`: a value of `response.css()` or `xpath()`, single or as a list, or a value that
+        was taken from the page. A value that is not found in the page counts as covered by every
+        element that has a refused use."""
         rules = self._page.element_rules if self._page else None
         return rules.covering(selection) if rules else []
 
     def permits(self, use: str, selection: Any) -> bool:
-        """True where neither the page as a whole nor an element that covers the selection refuses the use."""
+        """Return True if neither the page nor an element that covers the selection refuses this."""
         if self._page is None or self._page.uses[use].verdict is Verdict.DENY:
             return False
         rules = self._page.element_rules
@@ -60,7 +64,9 @@ class Elements:
 
 
 def of(response: Response) -> Elements:
-    """LookupError where the response did not come through a crawl with comity's downloader middleware."""
+    """Return the elements of a response that has rules for some of them.
+
+    LookupError: the response did not come through a crawl with comity's downloader middleware."""
     if response not in _responses:
         raise LookupError(
             f"{response} did not come through comity: is its downloader middleware on?"
@@ -69,18 +75,21 @@ def of(response: Response) -> Elements:
 
 
 def text(response: TextResponse, extract: Callable[[str], str] | None = None) -> str:
-    """The main text of an HTML page, as the ready spiders take it. Where an item has this text in a field, its tag says to the
-    character where elements are in it.
+    """Return the main text of an HTML page, as the ready spiders take it.
 
-    `extract`: takes the text from the source of a page in another way. It never sees the elements that are refused for one of
-    COMITY_USES, and the text counts as a part of each of the others, unless it is found outside of them."""
+    If an item has this text in a field, its tag states the characters at which elements begin and
+    end.
+
+    `extract`: a function that extracts the text from the source of a page. It never sees the
+    elements that are refused for one of COMITY_USES. The text counts as a part of each of the other
+    elements, unless it is found outside of them."""
     if extract is not None:
-        return _extracted(response, extract)
+        return _extract(response, extract)
     page = None
-    with suppress(LookupError):  # then the tag will find the same text
+    with suppress(LookupError):  # without policies; the tag will find the same text
         page = _responses[response].page_now(response)
     rules = page.element_rules if page else None
-    main = rules.text if rules else ""  # of what is no HTML but by its media type nothing is known
+    main = rules.text if rules else ""  # rules know the main text of HTML pages only
     if (
         main
         or (rules and not isinstance(response, HtmlResponse))
@@ -90,13 +99,13 @@ def text(response: TextResponse, extract: Callable[[str], str] | None = None) ->
     return main_text(response.selector)
 
 
-def _extracted(response: TextResponse, extract: Callable[[str], str]) -> str:
+def _extract(response: TextResponse, extract: Callable[[str], str]) -> str:
     if response not in _responses:
         return extract(response.text)
     responses = _responses[response]
     try:
         page = responses.page_now(response)
-    except LookupError:  # what is refused of it nobody knows yet
+    except LookupError:  # the refused elements are not known yet
         return ""
     if page is None or page.element_rules is None:
         return extract(response.text)
@@ -107,8 +116,8 @@ def register(response: Response, responses: ResponsePages) -> None:
     _responses[response] = responses
 
 
-def declared(item: Any) -> dict[str, str]:
-    """Field -> the selector that it is taken with, of those fields whose class says so."""
+def declared_selectors(item: Any) -> dict[str, str]:
+    """Return the selectors of the fields whose class declares one, by field."""
     adapter = ItemAdapter(item)
     metas: Iterator[tuple[str, Mapping[str, Any]]] = (
         (name, adapter.get_field_meta(name)) for name in adapter.field_names()

@@ -1,4 +1,4 @@
-"""The pages that items came from, and tags in items of whatever class."""
+"""The pages that items came from, and tags in items of any class."""
 
 from __future__ import annotations
 
@@ -17,25 +17,30 @@ from comity.dataset.records import FIELD
 from comity.gate.request.referrals import current_page as current_page  # public (docs/items.md)
 from comity.policies import Page
 
-# The tag of the item that is in the pipelines now, wherever COMITY_TAG puts it. Feeds read it.
+# The tag of the item that is in the pipelines now, wherever COMITY_TAG puts the tag. Feeds read it.
 current_tag: ContextVar[dict[str, Any] | None] = ContextVar("comity_tag", default=None)
 
 
 class ItemPages:
-    """Item -> the pages that it came from, from the spider middleware to the item pipeline."""
+    """The pages that items came from, from the spider middleware to the item pipeline.
+
+    Attributes:
+        has_pipeline: True if comity's item pipeline is in use, which takes the pages.
+    """
 
     def __init__(self) -> None:
-        self.has_pipeline = False  # which takes them out again
-        self._pages: dict[
-            int, tuple[object, deque[Page | None]]
-        ] = {}  # the item itself too: a freed id can be used again
+        self.has_pipeline = False
+        # By the id of the item. The item is kept too, because a freed id can be used again.
+        self._pages: dict[int, tuple[object, deque[Page | None]]] = {}
 
     def put(self, item: object, page: Page | None) -> None:
-        """`page`: None where the response's URL can have no policies."""
+        """Note the page of an item. `page`: None if the response's URL can have no policies."""
         self._pages.setdefault(id(item), (item, deque()))[1].append(page)
 
     def take(self, item: object) -> Page | None:
-        """The page that it was yielded for; of an item that was yielded several times, one page a time, in order."""
+        """Return and forget the page that the item was yielded for, or None.
+
+        If the item was yielded several times, each call returns one page, in order."""
         entry = self._pages.get(id(item))
         if entry is None:
             return None
@@ -49,15 +54,18 @@ class ItemPages:
 
 
 def own_copy(tag: dict[str, Any]) -> dict[str, Any]:
-    """So that whoever changes the tag of one item changes no other. In a fifth of the time of copy.deepcopy."""
-    copied: dict[str, Any] = pickle.loads(pickle.dumps(tag))  # noqa: S301  # our own bytes
+    """Return a copy of a tag, so that changes in one item's tag change no other.
+
+    It takes a fifth of the time of copy.deepcopy."""
+    copied: dict[str, Any] = pickle.loads(pickle.dumps(tag))  # noqa: S301  # comity's own bytes
     return copied
 
 
-def tagged(item: Any, tag: Any, field: str = FIELD) -> Any:
-    """The item with the tag in this field: the same object where that is possible, else a copy of it.
+def with_tag(item: Any, tag: Any, field: str = FIELD) -> Any:
+    """Return the item with the tag in this field: if possible the same object, else a copy of it.
 
-    A class without the field becomes a generated subclass that has it (docs/items.md). TypeError for what is no item."""
+    If its class has no such field, the item gets a generated subclass that has it (docs/items.md).
+    TypeError: it is not an item."""
     if isinstance(item, dict):
         item[field] = tag
         return item
@@ -67,40 +75,44 @@ def tagged(item: Any, tag: Any, field: str = FIELD) -> Any:
     try:
         adapter[field] = tag
     except Exception:  # frozen: each kind of class has an exception of its own for it
-        return copied(item, {field: tag})
+        return copy_with(item, {field: tag})
     return item
 
 
-def changed(item: Any, values: Mapping[str, Any]) -> Any:
-    """The item with these values in fields that it has: the same object where that is possible, else a copy of it."""
+def with_values(item: Any, values: Mapping[str, Any]) -> Any:
+    """Return the item with these values in its fields: if possible the same object, else a copy."""
     adapter = ItemAdapter(item)
     try:
         for name, value in values.items():
             adapter[name] = value
-    except Exception:  # frozen, or a validation that wants something else there
-        return copied(item, values)
+    except Exception:  # frozen, or a validation that refuses the values
+        return copy_with(item, values)
     return item
 
 
 def _of_subclass(item: Any, name: str, tag: Any) -> Any:
-    subclass = _with_field(type(item), name)  # type: ignore[arg-type]  # mypy takes a class for unhashable
+    # mypy takes a class for unhashable.
+    subclass = _with_field(type(item), name)  # type: ignore[arg-type]
     if isinstance(item, Item):
         item.__class__ = subclass
         item[name] = tag
         return item
-    return _copied(subclass, item, {name: tag})
+    return _copy_as(subclass, item, {name: tag})
 
 
 @cache
 def _with_field(cls: type[Any], name: str) -> Any:
-    """A subclass under the same name, with a field more, which is None by default."""
+    """Return a subclass of the same name with one more field, which is None by default."""
     subclass: Any
     field: Any
     if issubclass(cls, Item):
-        subclass = type(cls)(cls.__name__, (cls,), {name: Field()})  # type: ignore[misc]  # its metaclass makes classes
+        subclass = type(cls)(  # type: ignore[misc]  # its metaclass makes classes
+            cls.__name__, (cls,), {name: Field()}
+        )
     elif dataclasses.is_dataclass(cls):
         field = (name, Any, dataclasses.field(default=None, kw_only=True))
-        frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]  # every dataclass has it, typeshed doesn't say so
+        # Every dataclass has `__dataclass_params__`, but typeshed does not list it.
+        frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
         subclass = dataclasses.make_dataclass(cls.__name__, [field], bases=(cls,), frozen=frozen)
     elif hasattr(cls, "__attrs_attrs__"):
         import attrs
@@ -112,18 +124,24 @@ def _with_field(cls: type[Any], name: str) -> Any:
     else:  # ItemAdapter knows no other kind
         import pydantic
 
-        subclass = pydantic.create_model(cls.__name__, __base__=cls, **{name: (Any, None)})  # type: ignore[call-overload]
+        subclass = pydantic.create_model(  # type: ignore[call-overload]
+            cls.__name__, __base__=cls, **{name: (Any, None)}
+        )
     subclass.__module__, subclass.__qualname__ = cls.__module__, cls.__qualname__
     return subclass
 
 
-def copied(item: Any, values: Mapping[str, Any]) -> Any:
-    """A copy of the item with these values. None of the code of its class runs; not for `dict` and `scrapy.Item`."""
-    return _copied(type(item), item, values)
+def copy_with(item: Any, values: Mapping[str, Any]) -> Any:
+    """Return a copy of the item with these values. No code of its class runs.
+
+    Not for `dict` and `scrapy.Item`."""
+    return _copy_as(type(item), item, values)
 
 
-def _copied(cls: Any, item: Any, values: Mapping[str, Any]) -> Any:
-    """An instance of the class with the item's fields, these among them. No validation, no `__init__`: none of its code runs."""
+def _copy_as(cls: Any, item: Any, values: Mapping[str, Any]) -> Any:
+    """Return an instance of the class with the item's fields, and these values.
+
+    There is no validation and no `__init__`: no code of the class runs."""
     copy = cls.__new__(cls)
     if hasattr(item, "__pydantic_fields_set__"):
         object.__setattr__(copy, "__dict__", {**item.__dict__, **values})

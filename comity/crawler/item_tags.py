@@ -1,4 +1,4 @@
-"""The place of the tags of a crawl's items: COMITY_TAG (docs/items.md)."""
+"""The places of the tags of a crawl's items: COMITY_TAG (docs/items.md)."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 
 from itemadapter import ItemAdapter
 
-from comity.crawler.item_pages import current_tag, own_copy, tagged
+from comity.crawler.item_pages import current_tag, own_copy, with_tag
 from comity.dataset.records import SPARE_FIELD
 from comity.dataset.tags.setting import AS_JSON, IN_FIELD, TagSetting
 from comity.dataset.tags.sources import from_json, is_tag_like
 
 logger = logging.getLogger(__name__)
 
-SWEEP = 128  # items; the least number at which those that are gone are forgotten
+SWEEP = 128  # items: the least number at which items that are gone are forgotten
 
 
 class ItemTags:
     """Writes tags, and finds them again.
 
-    An item that has data of its own where the tag should be keeps it: its tag goes into SPARE_FIELD."""
+    If an item has data of its own in the place for the tag, it keeps the data, and its tag goes
+    into SPARE_FIELD."""
 
     def __init__(self, setting: TagSetting) -> None:
-        self._name = (
-            setting.name if setting.kind in (IN_FIELD, AS_JSON) else ""
-        )  # "": items carry no tag
+        # "": items carry no tag.
+        self._name = setting.name if setting.kind in (IN_FIELD, AS_JSON) else ""
         self._is_text = setting.kind == AS_JSON
         self._apart = _Apart()
         self._warned = False
@@ -37,7 +37,7 @@ class ItemTags:
         return bool(self._name)
 
     def field_of(self, item: Any) -> str:
-        """The field for the tag, whether it is there already or not; "" where items carry none."""
+        """Return the field for the tag, even if the item lacks it; "" if items carry no tag."""
         if not self._name or not ItemAdapter.is_item(item):
             return self._name
         adapter = ItemAdapter(item)
@@ -52,14 +52,14 @@ class ItemTags:
         return value is None or (isinstance(value, str if self._is_text else dict) and not value)
 
     def tag_of(self, item: Any) -> dict[str, Any] | None:
-        """The tag of an item that has come through our pipeline, as the pipelines behind it have left it."""
+        """Return the tag of an item that has left our pipeline, as later pipelines have left it."""
         field = self.field_of(item)
         if not field:
             return current_tag.get()
         return _read(ItemAdapter(item).get(field)) if ItemAdapter.is_item(item) else None
 
     def earlier(self, item: Any) -> list[dict[str, Any]]:
-        """Copies of the tags that it got when it was yielded before, or that it brings along."""
+        """Return copies of the tags that the item got when it was yielded before, or came with."""
         if not ItemAdapter.is_item(item):
             return []
         adapter, names = ItemAdapter(item), dict.fromkeys((self._name, SPARE_FIELD))
@@ -71,7 +71,9 @@ class ItemTags:
         ]
 
     def write(self, item: Any, tag: dict[str, Any]) -> Any:
-        """The item with its tag: the same object where that is possible. Exceptions of any kind where its class can have none."""
+        """Return the item with its tag: if possible the same object, else a copy.
+
+        Exceptions of any kind: its class can have no tag."""
         current_tag.set(tag)
         field = self.field_of(item)
         if not field:
@@ -80,15 +82,17 @@ class ItemTags:
         if field != self._name and not self._warned:
             self._warned = True
             logger.warning(
-                "Items of %(class)s have data of their own in `%(name)s`: their tags go into `%(field)s`, unless COMITY_TAG names"
-                " another place (docs/items.md)",
+                "Items of %(class)s have data of their own in `%(name)s`: their tags go into"
+                " `%(field)s`. To put them elsewhere, set COMITY_TAG (docs/items.md)",
                 {"class": type(item).__qualname__, "name": self._name, "field": field},
             )
-        return tagged(item, json.dumps(tag, separators=(",", ":")) if self._is_text else tag, field)
+        return with_tag(
+            item, json.dumps(tag, separators=(",", ":")) if self._is_text else tag, field
+        )
 
 
 def _read(value: Any) -> dict[str, Any] | None:
-    """The tag that is the value of a field; None for what is no tag."""
+    """Return the tag that is the value of a field; None if the value is not a tag."""
     if not is_tag_like(value):
         return None
     tag: dict[str, Any] | None = from_json(value) if isinstance(value, str) else value
@@ -96,9 +100,10 @@ def _read(value: Any) -> dict[str, Any] | None:
 
 
 class _Apart:
-    """The last tag of each item that does not carry it, as long as somebody else has the item: it may be yielded again.
+    """The last tag of each item that does not carry it, for items that are yielded again.
 
-    Not every class has weak references; an item to which nobody but this refers can come no more."""
+    A tag is kept as long as other objects refer to its item. An item without other references
+    cannot come again. Weak references would be simpler, but some classes do not support them."""
 
     def __init__(self) -> None:
         self._tags: dict[int, tuple[object, dict[str, Any]]] = {}

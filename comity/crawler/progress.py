@@ -1,6 +1,7 @@
-"""The progress of a crawl, while it goes, and a summary at its end: COMITY_PROGRESS.
+"""The progress of a running crawl, and a summary at its end: COMITY_PROGRESS.
 
-"line": a line on a terminal, and the summary below it. "summary", and where there is no terminal: the summary is in the log."""
+"line": a line on a terminal, with the summary below it at the end. "summary", or "line" without a
+terminal: the summary is in the log."""
 
 from __future__ import annotations
 
@@ -31,17 +32,16 @@ logger = logging.getLogger(__name__)
 
 REFRESH = 0.5  # seconds
 USE_STATS = "comity/items/use/"
-TERM_STATS = "comity/items/term/"  # the terms of tags for a use that has several
+TERM_STATS = "comity/items/term/"  # the terms of tags, for uses that have several terms
 REFUSED_STATS = "comity/access/deny/"
 UNREACHABLE_STATS = "comity/access/unreachable/"
 
 
 class Progress:
-    """Extension."""
+    """Extension that shows the progress."""
 
-    _has_line: ClassVar[bool] = (
-        False  # one of the crawls of this process; a terminal has room for one
-    )
+    # True if a crawl of this process has the line: a terminal has room for one.
+    _has_line: ClassVar[bool] = False
 
     def __init__(self, crawler: Crawler) -> None:
         assert crawler.stats is not None
@@ -53,14 +53,14 @@ class Progress:
         self._live: Live | None = None
         self._task: asyncio.Task[None] | None = None
         self._began = monotonic()
-        crawler.signals.connect(self._opened, signals.spider_opened)
-        crawler.signals.connect(self._closed, signals.spider_closed)
+        crawler.signals.connect(self._open, signals.spider_opened)
+        crawler.signals.connect(self._close, signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
-    def _opened(self) -> None:
+    def _open(self) -> None:
         self._began = monotonic()
         if self._on_terminal and not Progress._has_line:
             Progress._has_line = True
@@ -78,23 +78,23 @@ class Progress:
 
     def _line(self) -> Text:
         seconds = max(monotonic() - self._began, 0.001)
-        if (
-            text := getattr(self._crawler.spider, "comity_progress", None)
-        ) is not None:  # of a spider that does something else
+        # A spider that does more than fetch pages has a line of its own.
+        if (text := getattr(self._crawler.spider, "comity_progress", None)) is not None:
             return Text(unhidden(text()))
         pages, refused = self._number("response_received_count"), self._number("comity/access/deny")
         return Text(
-            f"{pages} pages   {refused} refused   {self._waiting()} waiting   {pages / seconds:.1f} a second"
+            f"{pages} pages   {refused} refused   {self._waiting()} waiting"
+            f"   {pages / seconds:.1f} a second"
         )
 
-    def _closed(self, reason: str) -> None:
+    def _close(self, reason: str) -> None:
         if self._task is not None:
             self._task.cancel()
         if self._live is not None:
             self._live.stop()
             self._live = None
             Progress._has_line = False
-        # After the extensions that still have something to say, the feeds among them.
+        # After the last messages of other extensions, e.g. of the feeds.
         asyncio.get_running_loop().call_soon(self._tell, summary(self._stats.get_stats(), reason))
 
     def _tell(self, table: Table) -> None:
@@ -112,7 +112,7 @@ class Progress:
 
 
 def summary(stats: dict[str, object], reason: str) -> Table:
-    """The summary of a crawl, from its statistics."""
+    """Return the summary of a crawl, made from its statistics."""
     table = Table(
         title=Text(f"Crawl {unhidden(reason)}"),
         title_justify="left",
@@ -128,7 +128,7 @@ def summary(stats: dict[str, object], reason: str) -> Table:
             add_row(table, count, label)
 
     row("comity/origins/done", "origins whose policies were asked for")
-    row("comity/origins/unreachable", "origins whose policies could not be had")
+    row("comity/origins/unreachable", "origins whose policies could not be fetched")
     row("item_scraped_count", "items", always=True)
     row("comity/items/dropped", "items dropped: none of COMITY_USES is permitted")
     row("comity/items/redacted", "items redacted: elements are refused for one of COMITY_USES")
@@ -148,7 +148,7 @@ def summary(stats: dict[str, object], reason: str) -> Table:
         "sites not crawled: they refuse every one of COMITY_USES (COMITY_SKIP_UNUSABLE)",
     )
     row("comity/access/stopped", "responses refused by their header fields")
-    row("comity/policies/lost", "policy files could not be had")
+    row("comity/policies/lost", "policy files could not be fetched")
     row("comity/scheduler/left", "requests left waiting")
     row(
         "comity/scheduler/set-aside",
@@ -158,9 +158,8 @@ def summary(stats: dict[str, object], reason: str) -> Table:
     uses: dict[str, list[str]] = {}
     for name in sorted(stats):
         if name.startswith(USE_STATS):
-            use, verdict, *unstated = name.removeprefix(USE_STATS).split(
-                "/"
-            )  # no use has a "/" in its name
+            # No use has a "/" in its name.
+            use, verdict, *unstated = name.removeprefix(USE_STATS).split("/")
             uses.setdefault(use, []).append(
                 f"{verdict} {stats[name]}{' (not stated)' if unstated else ''}"
             )
@@ -174,14 +173,16 @@ def summary(stats: dict[str, object], reason: str) -> Table:
 
 
 def _as_text(table: Table) -> str:
-    """A line a row, however long."""
+    """Return the table with one line per row, however long the lines are."""
     text = StringIO()
     plain_console(text).print(table)
     return text.getvalue().rstrip("\n")
 
 
 def _log_through(console: Console) -> None:
-    """Lets log lines and the live line share the terminal, where Scrapy's own handler writes to standard error."""
+    """Let log lines and the live line share the terminal.
+
+    Scrapy's own log handler writes to standard error."""
     for handler in logging.root.handlers:
         if (
             isinstance(handler, logging.StreamHandler)

@@ -1,4 +1,6 @@
-"""Writes the report of a crawl, each minute and at its end, and serves its counters: COMITY_REPORT, COMITY_METRICS."""
+"""Writes the report of a crawl, and serves its counters: COMITY_REPORT, COMITY_METRICS.
+
+The report is written each minute and at the end of the crawl."""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ INTERVAL = 60.0  # seconds between two reports while the crawl goes on
 
 
 def check(options: Options) -> None:
-    """SettingsError where what reports and metrics need is not there, or the report can be written nowhere."""
+    """SettingsError: a package for reports or metrics is missing, or the report is not writable."""
     try:
         if options.report.endswith((".html", ".htm")):
             needs.check("COMITY_REPORT", needs.PAGE)
@@ -42,22 +44,28 @@ def check(options: Options) -> None:
         folder = Path(options.report).parent
         if options.report and not folder.is_dir():
             raise ReportError(
-                f"COMITY_REPORT `{options.report}`: there is no folder `{folder}`: make it, or name another"
+                f"COMITY_REPORT `{options.report}`: there is no folder `{folder}`:"
+                " make it, or name another file"
             )
         if options.report and Path(options.report).is_dir():
-            raise ReportError(f"COMITY_REPORT `{options.report}` is a folder: name a file in it")
+            raise ReportError(
+                f"COMITY_REPORT `{options.report}` is a folder: name a file in this folder"
+            )
         if options.report and not os.access(folder, os.W_OK):
             raise ReportError(
-                f"COMITY_REPORT `{options.report}`: nothing can be written into its folder: name another"
+                f"COMITY_REPORT `{options.report}`: its folder is not writable: name another file"
             )
     except ReportError as error:
         stop(str(error))
-    except OSError as error:  # a name that is too long
-        stop(f"COMITY_REPORT `{options.report}` cannot be written: {error.strerror}: name another")
+    except OSError as error:  # e.g. the name is too long
+        stop(
+            f"COMITY_REPORT `{options.report}` cannot be written: {error.strerror}:"
+            " name another file"
+        )
 
 
 class Reporting:
-    """Extension."""
+    """Extension that writes the report and serves the counters."""
 
     def __init__(self, crawler: Crawler) -> None:
         assert crawler.stats is not None
@@ -70,7 +78,7 @@ class Reporting:
         self._metrics: Metrics | None = None
         self._task: asyncio.Task[None] | None = None
         if self._options.metrics is not None:
-            from comity.report.metrics import Metrics  # it takes the extra
+            from comity.report.metrics import Metrics  # it needs the extra
 
             try:
                 self._metrics = Metrics(
@@ -79,18 +87,18 @@ class Reporting:
             except ReportError as error:
                 stop(str(error))
             logger.info("Metrics are at %(url)s", {"url": self._metrics.url})
-        crawler.signals.connect(self._opened, signals.spider_opened)
-        crawler.signals.connect(self._downloaded, signals.response_downloaded)
-        crawler.signals.connect(self._closed, signals.spider_closed)
+        crawler.signals.connect(self._open, signals.spider_opened)
+        crawler.signals.connect(self._count_response, signals.response_downloaded)
+        crawler.signals.connect(self._close, signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
-    def _downloaded(self, response: Response, request: Request) -> None:
+    def _count_response(self, response: Response, request: Request) -> None:
         self._collector.received(request.url, response.status)
 
-    def _opened(self) -> None:
+    def _open(self) -> None:
         if self._options.report:
             self._task = asyncio.get_running_loop().create_task(self._write_again())
 
@@ -99,17 +107,17 @@ class Reporting:
             await asyncio.sleep(INTERVAL)
             await self._write("running")
 
-    async def _closed(self, reason: str) -> None:
+    async def _close(self, reason: str) -> None:
         if self._task is not None:
             self._task.cancel()
-            await asyncio.wait([self._task])  # what is being written is written
+            await asyncio.wait([self._task])  # a report that is being written is completed
             await self._write(reason)
             logger.info("The report is in %(path)s", {"path": self._options.report})
         if self._metrics is not None:
             self._metrics.close()
 
     async def _write(self, state: str) -> None:
-        """Write it in a thread: the crawl goes on meanwhile. What is counted is taken before."""
+        """Write the report in a thread, while the crawl goes on. The counts are copied first."""
         try:
             report = report_of(self._collector, self._facts(state))
             writing = asyncio.get_running_loop().run_in_executor(

@@ -1,13 +1,21 @@
 """Everything that reaches into Scrapy's engine and downloader beyond their documented interface.
 
-Private names, and what happens where a Scrapy does not have them: `engine._slot.nextcall` (the engine is woken by a request
-that the scheduler swallows), `engine._slot.closing` (closing shows when the engine stops), `engine._slot.inprogress` (no JOBDIR),
-`engine.scraper.itemproc.middlewares` (files that a page refuses are fetched, with a warning), `_get_uri_params`,
-`_start_new_batch` and `_close_slot` of the feed exporter (a crawl with feeds in parts ends), `_split_domain` of the cookie
-middleware (it asks for the public suffix list over the network), `_get_handler`, `_pool` and
-`_session` of download handlers (they may send a request again without waiting), `_urlparse_cache`
-(HTTP/2 requests lose what follows `;`).
-What touches the downloader's slots is in slots.py. No other module may use private names."""
+The private names, and the effect in a Scrapy that does not have them:
+
+    engine._slot.nextcall       The engine is woken by a request that the scheduler swallows.
+    engine._slot.closing        `closing` is True only once the engine has stopped.
+    engine._slot.inprogress     There is no JOBDIR.
+    engine.scraper.itemproc.middlewares
+                                Files that a page refuses are fetched, with a warning.
+    _get_uri_params, _start_new_batch, _close_slot of the feed exporter
+                                A crawl with feeds in parts ends.
+    _split_domain of the cookie middleware
+                                It fetches the public suffix list over the network.
+    _get_handler, _pool, _session of download handlers
+                                They may send a request again without waiting.
+    _urlparse_cache             HTTP/2 requests lose the part of the URL after `;`.
+
+slots.py has the names of the downloader's slots. No other module may use private names."""
 
 from __future__ import annotations
 
@@ -36,9 +44,8 @@ if TYPE_CHECKING:
     from scrapy.core.scheduler import BaseScheduler
     from scrapy.crawler import Crawler
 
-WAKE = Request(
-    "data:,wake", dont_filter=True, meta={"allow_offsite": True}
-)  # by identity: our scheduler stores it nowhere
+# Known by identity: comity's scheduler stores it nowhere.
+WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})
 
 
 UNANSWERED = (
@@ -48,11 +55,13 @@ UNANSWERED = (
     "ClientOSError",
 )
 
-_VERBATIM = "verbatim_url"  # of request.meta
+_VERBATIM = "verbatim_url"  # key of request.meta
 
 
 def engine_of(crawler: Crawler) -> ExecutionEngine | None:
-    """Return the engine; None before the crawl begins, as in tests of single components, where Scrapy raises an error."""
+    """Return the engine; None before the crawl begins, when Scrapy raises an error.
+
+    Tests of single components never begin a crawl."""
     try:
         return crawler.engine
     except RuntimeError:
@@ -66,7 +75,7 @@ def downloader_of(crawler: Crawler) -> Downloader | None:
 
 
 def wake(crawler: Crawler) -> None:
-    """Makes the engine ask the scheduler for a request in the next turn of the loop; otherwise it asks every 5 s."""
+    """Make the engine ask the scheduler in the next turn of the loop; it asks every 5 s anyway."""
     engine = engine_of(crawler)
     if engine is None or engine.spider is None:
         return
@@ -78,7 +87,9 @@ def wake(crawler: Crawler) -> None:
 
 
 def closing(crawler: Crawler) -> bool:
-    """True where the crawl is ending: a request that is begun now may never end. There is no signal for it."""
+    """Return True if the crawl is ending, so that a new request may never end.
+
+    Scrapy has no signal for it."""
     engine = engine_of(crawler)
     if engine is None or engine.spider is None:
         return True
@@ -90,11 +101,11 @@ def closing(crawler: Crawler) -> bool:
     )
 
 
-_ending: set[asyncio.Task[None]] = set()  # else nothing would keep the tasks
+_ending: set[asyncio.Task[None]] = set()  # keeps the tasks from being collected as garbage
 
 
 def end(crawler: Crawler, reason: str) -> None:
-    """Let the crawl end once what is under way is done. `reason`: its finish_reason."""
+    """Let the crawl end when its current requests are done. `reason`: its finish_reason."""
     engine = engine_of(crawler)
     if engine is not None and engine.spider is not None and not closing(crawler):
         task = asyncio.create_task(engine.close_spider_async(reason=reason))
@@ -103,7 +114,7 @@ def end(crawler: Crawler, reason: str) -> None:
 
 
 def scheduler_of(crawler: Crawler) -> BaseScheduler | None:
-    """Return the scheduler; None before the spider is opened, or where Scrapy does not tell."""
+    """Return the scheduler; None before the spider is opened, or if Scrapy does not show it."""
     scheduler: BaseScheduler | None = getattr(
         getattr(engine_of(crawler), "_slot", None), "scheduler", None
     )
@@ -111,7 +122,7 @@ def scheduler_of(crawler: Crawler) -> BaseScheduler | None:
 
 
 def in_downloader(crawler: Crawler) -> Container[Request]:
-    """The requests that are on their way through the downloader middlewares or the network."""
+    """Return the requests that are in the downloader middlewares or on the network."""
     downloader = downloader_of(crawler)
     return downloader.active if downloader else ()
 
@@ -120,22 +131,22 @@ def guard_downloads(
     crawler: Crawler,
     guard: Callable[[Request, Callable[[], Awaitable[Response]]], Awaitable[Response]],
 ) -> None:
-    """Let each download of the crawl be called by `guard`, which is given the request too."""
+    """Let `guard` call each download of the crawl. It is given the request and the download."""
     downloader = downloader_of(crawler)
     if downloader is None:
         return
     handlers = downloader.handlers
     download = handlers.download_request_async
-    once: set[str] = set()  # schemes whose handlers send each request once
+    once: set[str] = set()  # schemes of handlers that send each request once
 
-    async def guarded(request: Request) -> Response:
+    async def download_guarded(request: Request) -> Response:
         scheme = urlparse_cached(request).scheme
         if scheme not in once:
             once.add(scheme)
             _send_once(getattr(handlers, "_get_handler", lambda _: None)(scheme))
         return await guard(request, lambda: download(request))
 
-    downloader.handlers.download_request_async = guarded  # type: ignore[method-assign]
+    downloader.handlers.download_request_async = download_guarded  # type: ignore[method-assign]
 
 
 def _send_once(handler: Any) -> None:
@@ -151,18 +162,20 @@ def _send_once(handler: Any) -> None:
 
 
 def is_unanswered(request: Request, error: Exception) -> bool:
-    """Return True if a connection took the request and ended without an answer, and it may be sent again.
+    """Return True if a connection took the request, gave no answer, and it may be sent again.
 
-    The errors are those for which Scrapy's handlers would send it again, by name: not every handler is installed."""
+    Scrapy's handlers would send it again after these errors. They are compared by name, because
+    not every handler is installed."""
     return request.method in ("GET", "HEAD") and type(error.__cause__).__name__ in UNANSWERED
 
 
 @contextmanager
 def url_as_judged(request: Request) -> Iterator[None]:
-    """While it is open, download handlers send the URL as it is.
+    """Let download handlers send the URL as it is, until the context ends.
 
-    Scrapy's handler for aiohttp writes it anew otherwise: `%2F` in a query becomes `/`, which is
-    another target for patterns. The handler for HTTP/2 leaves out what follows `;` in the last segment."""
+    Otherwise Scrapy's handler for aiohttp writes it anew: `%2F` in a query becomes `/`, which is
+    another target for patterns. The handler for HTTP/2 leaves out the part after `;` in the last
+    segment."""
     parts = urlparse_cached(request)
     if ";" in request.url and hasattr(httpobj, "_urlparse_cache"):
         httpobj._urlparse_cache[request] = parts._replace(
@@ -180,23 +193,25 @@ def url_as_judged(request: Request) -> Iterator[None]:
 
 
 def in_progress(crawler: Crawler) -> Container[Request]:
-    """The requests whose callback, items and errbacks are not all through. PolicyError where Scrapy does not tell."""
+    """Return the requests whose callbacks, items and errbacks have not all ended.
+
+    PolicyError: Scrapy does not show them."""
     slot = getattr(engine_of(crawler), "_slot", None)
     inprogress: Container[Request] | None = getattr(slot, "inprogress", None)
     if inprogress is None:
-        raise PolicyError("JOBDIR: this version of Scrapy does not tell which requests are done")
+        raise PolicyError("JOBDIR: this version of Scrapy does not show which requests are done")
     return inprogress
 
 
 def item_pipelines(crawler: Crawler) -> Iterable[object]:
-    """The item pipelines of the crawl, in their order; none where Scrapy does not tell."""
+    """Return the item pipelines of the crawl in their order; none if Scrapy does not show them."""
     scraper = getattr(engine_of(crawler), "scraper", None)
     pipelines: Iterable[object] = getattr(getattr(scraper, "itemproc", None), "middlewares", ())
     return pipelines
 
 
 def feed_exporter(crawler: Crawler) -> FeedExporter | None:
-    """Return the extension that writes the feeds; None if there are no feeds, or no extensions yet."""
+    """Return the extension that writes the feeds; None if there are no feeds, or not yet."""
     try:
         return crawler.get_extension(FeedExporter)
     except RuntimeError:
@@ -206,11 +221,11 @@ def feed_exporter(crawler: Crawler) -> FeedExporter | None:
 def next_batch(exporter: FeedExporter, slot: FeedSlot) -> asyncio.Task[None]:
     """Let the next items of a feed go to another file, and return the closing of the current file.
 
-    If the file cannot be stored, Scrapy logs that and counts it in `feedexport/failed_count/...`."""
+    If the file cannot be stored, Scrapy logs it and counts it in `feedexport/failed_count/...`."""
     parameters = exporter._get_uri_params(slot.spider, slot.feed_options["uri_params"], slot)
     exporter.slots[exporter.slots.index(slot)] = exporter._start_new_batch(
         batch_id=slot.batch_id + 1,
-        uri=_filled_in(slot.uri_template, parameters),
+        uri=_fill_in(slot.uri_template, parameters),
         feed_options=slot.feed_options,
         spider=slot.spider,
         uri_template=slot.uri_template,
@@ -218,21 +233,23 @@ def next_batch(exporter: FeedExporter, slot: FeedSlot) -> asyncio.Task[None]:
     return asyncio.create_task(exporter._close_slot(slot, slot.spider))
 
 
-_filled_in: Callable[[str, dict[str, Any]], str] = getattr(
-    feedexport, "apply_uri_params", mod
-)  # Scrapy 2.17 has `%` instead
+# Scrapy 2.17 has `%` instead of `apply_uri_params`.
+_fill_in: Callable[[str, dict[str, Any]], str] = getattr(feedexport, "apply_uri_params", mod)
 
 
 def never_opened(crawler: Crawler) -> None:
-    """Mark a scheduler that cannot be made: Scrapy would try to close what it has not opened, and report that instead."""
+    """Mark a scheduler that cannot be made.
+
+    Otherwise Scrapy would try to close it, though it was never opened, and report that instead."""
     if (engine := engine_of(crawler)) is not None:
         engine.spider = None
 
 
-@cache  # the list is read once, whatever crawls follow
+@cache  # all crawls of a process use one list
 def take_shipped_suffixes() -> None:
-    """Give Scrapy's cookie middleware the public suffix list that tldextract ships. Otherwise the first cookie of a
-    crawl makes it ask for that list over the network, and everything waits."""
+    """Give Scrapy's cookie middleware the public suffix list that tldextract contains.
+
+    Otherwise the first cookie of a crawl makes it fetch that list, and all requests wait."""
     if hasattr(cookies, "_split_domain"):
         cookies._split_domain = TLDExtract(
             cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True
@@ -264,9 +281,10 @@ class ScrapyRun:
 
 @contextmanager
 def lent_place(crawler: Crawler) -> Iterator[None]:
-    """While it is open, what waits does not take one of the CONCURRENT_REQUESTS places from the pages.
+    """Lend the crawl one more place of CONCURRENT_REQUESTS, for a waiting request.
 
-    Whatever is in the downloader's `active` set counts, though it may only wait for a policy file or a due time."""
+    The downloader counts every request in its `active` set, even one that only waits for a policy
+    file or a due time."""
     downloader = downloader_of(crawler)
     if downloader is None or downloader.total_concurrency <= 0:  # 0: no limit
         yield

@@ -1,6 +1,6 @@
 """Settings of the ready crawler: the add-on and the ready spiders, at a modest pace.
 
-In this checkout (scrapy.cfg) and outside of projects: scrapy crawl site -a url=...
+In this checkout (scrapy.cfg), and outside of projects: scrapy crawl site -a url=...
 In another project: SCRAPY_SETTINGS_MODULE=comity.crawler.settings scrapy crawl site -a url=..."""
 
 BOT_NAME = "comity"
@@ -10,5 +10,5 @@ COMITY_PROGRESS = "line"
 LOG_LEVEL = "INFO"
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 DOWNLOAD_TIMEOUT = 60
-STATS_DUMP = False  # the summary says it in fewer lines
+STATS_DUMP = False  # the summary is shorter
 FEED_EXPORT_ENCODING = "utf-8"

@@ -1,7 +1,8 @@
-"""Everything that touches the slots of Scrapy's downloader: they wait for nothing, as requests come to them in their turn.
+"""The slots of Scrapy's downloader: requests do not wait in them, because they come in their turn.
 
-Private name, and what happens where a Scrapy does not have it: `downloader._get_slot` (Scrapy's own delay adds to ours, and its
-queue does not know which hosts wait)."""
+All code that touches the slots is here. It uses the private name `downloader._get_slot`. With a
+Scrapy that does not have it, Scrapy's own delay adds to ours, and Scrapy's queue does not know
+which hosts wait."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 
 class Slots:
-    """A slot has no delay while a request waits in it, and AutoThrottle's while that is reckoned anew."""
+    """Removes the delays of slots while requests wait in them, and restores AutoThrottle's delay.
+
+    AutoThrottle needs its last delay to compute the next one."""
 
     def __init__(self, crawler: Crawler, pace: Pace) -> None:
         self._crawler = crawler
@@ -33,27 +36,28 @@ class Slots:
             crawler.signals.connect(self._headers_received, signals.headers_received)
 
     def free(self, request: Request) -> None:
-        """Takes Scrapy's own delay off the slot of a request that has had its turn: it would wait twice, in the wrong place.
+        """Take Scrapy's own delay off the slot of a request that has had its turn.
 
-        To be asked for every request, as Scrapy forgets idle slots and AutoThrottle sets their delays. A slot that the
-        project chose itself, by meta and with an entry in DOWNLOAD_SLOTS, stays as it is."""
+        With the delay, the request would wait twice, in the wrong place.
+
+        Call this for every request, because Scrapy forgets idle slots and AutoThrottle sets their
+        delays. A slot that the project has chosen itself, by meta and with an entry in
+        DOWNLOAD_SLOTS, stays as it is."""
         downloader = downloader_of(self._crawler)
         if downloader is None:
             return
         key = downloader.get_slot_key(request)
-        if (
-            "download_slot" in request.meta or key in downloader.per_slot_settings
-        ):  # else it is the host's
+        # In all other cases the key is the host.
+        if "download_slot" in request.meta or key in downloader.per_slot_settings:
             host = urlparse_cached(request).hostname or ""
             if key != host and key not in downloader.per_slot_settings:
-                request.meta.pop("download_slot", None)  # of the host that redirected here
+                request.meta.pop("download_slot", None)  # the slot of the host that redirected here
                 key = downloader.get_slot_key(request)
             if key in downloader.per_slot_settings and key != host:
                 return
         slot: Slot | None = downloader.slots.get(key)
-        if slot is None and hasattr(
-            downloader, "_get_slot"
-        ):  # it makes the slot, and cleans it up when it is idle
+        # `_get_slot` makes the slot, and cleans it up when it is idle.
+        if slot is None and hasattr(downloader, "_get_slot"):
             slot = downloader._get_slot(request)[1]
             if self._throttles and (delay := self._pace.host(request.url).throttle):
                 slot.delay = delay
@@ -64,7 +68,9 @@ class Slots:
 
     @contextmanager
     def occupy(self, request: Request) -> Iterator[None]:
-        """Count the request for its slot while it waits here: Scrapy's own queue goes on with hosts that have fewer there."""
+        """Count the request for its slot while it waits here.
+
+        Scrapy's own queue prefers hosts with fewer requests in their slots."""
         downloader = downloader_of(self._crawler)
         if downloader is None or not hasattr(downloader, "_get_slot"):
             yield
@@ -77,7 +83,7 @@ class Slots:
             slot.active.discard(request)
 
     def _headers_received(self, request: Request) -> None:
-        """AutoThrottle reckons from the delay that it set last."""
+        """Give the slot the delay that AutoThrottle set last, from which it computes the next."""
         downloader = downloader_of(self._crawler)
         slot = downloader.slots.get(downloader.get_slot_key(request)) if downloader else None
         if slot is not None and slot.delay == 0.0:

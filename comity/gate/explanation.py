@@ -1,4 +1,4 @@
-"""The statements of a site's policies on one URL: as values for programs, and as tables for people."""
+"""Explains a site's policies on one URL: as values for programs, and as tables for people."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ def explain(
     response: Fetched | None = None,
     max_delay: float = DEFAULTS["COMITY_MAX_DELAY"],
 ) -> dict[str, Any]:
-    """Return everything that is known of a request for the URL, as JSON holds it.
+    """Return everything that is known about a request for the URL, as JSON values.
 
-    `response`: what came back for it, if anything has. `max_delay`: seconds between two requests where a limit cannot be read."""
+    `response`: the response to it, or None. `max_delay`: the seconds between two requests if a
+    limit cannot be read."""
     decision = site.judge(agent, url, facts)
     page = (
         site.page(
@@ -120,7 +121,9 @@ def _rate(rate: Any) -> dict[str, Any]:
 
 
 def _limit(limit: StatedLimit) -> dict[str, Any]:
-    """Return one limit of automation-preferences.txt. `advice`: what to write instead of a value that cannot be read."""
+    """Return one limit of automation-preferences.txt.
+
+    `advice`: the correct way to write it, if its value cannot be read; else ""."""
     source = limit.source
     return {
         "name": limit.name,
@@ -133,7 +136,7 @@ def _limit(limit: StatedLimit) -> dict[str, Any]:
 
 
 def unread_limit(limit: dict[str, Any]) -> str:
-    """Return what to say of a limit whose value cannot be read; "" of others."""
+    """Return a sentence about a limit whose value cannot be read; "" for other limits."""
     return (
         f"`{limit['text']}` cannot be read, so the strictest value applies: {limit['advice']}"
         if limit["advice"]
@@ -163,7 +166,7 @@ COLORS = {"allow": "green", "deny": "red", "defer": "yellow"}
 
 
 def show(explanation: dict[str, Any], console: Console) -> None:
-    """The explanation for people."""
+    """Print the explanation for people."""
     verdict = explanation["verdict"]
     until = f" until {explanation['not_before']}" if explanation["not_before"] else ""
     headline = Text.assemble(
@@ -179,30 +182,29 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     for sentence in sentences(explanation["other_readers"], explanation["unread_uses"]):
         console.print(line(sentence))
     console.print()
-    for make_table in (_overruled, _uses, _elements, _requests, _rates, _files, _findings):
+    for make_table in (_overruled_rules, _uses, _elements, _requests, _rates, _files, _findings):
         rows = make_table(explanation, origin_of(explanation["url"]))
         if rows.row_count:
             console.print(rows)
 
 
-def _overruled(explanation: dict[str, Any], origin: str) -> Table:
-    rows = table("Rules that match too, and lose", "rule", "where", "line")
+def _overruled_rules(explanation: dict[str, Any], origin: str) -> Table:
+    rows = table("Other matching rules, which do not decide", "rule", "where", "line")
     for reason in explanation["overruled"]:
         add_row(rows, reason["rule"], location_of(reason), reason["text"])
     return rows
 
 
 def _uses(explanation: dict[str, Any], origin: str) -> Table:
-    rows = table("What may be done with it", "use", "verdict", "limits", "where", "why")
+    rows = table("Uses", "use", "verdict", "limits", "where", "why")
     for use, answer in explanation["uses"].items():
         cells: tuple[Any, ...] = (
             use,
             Text(answer["verdict"], COLORS[answer["verdict"]]),
             limits_of(answer),
         )
-        for reason in (
-            answer["reasons"] if answer["stated"] else answer["reasons"][:1]
-        ):  # the first decided
+        # An unstated verdict has one deciding reason, the first.
+        for reason in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:
             text = (
                 reason["text"] or reason["rule"]
                 if answer["stated"]
@@ -216,9 +218,7 @@ def _uses(explanation: dict[str, Any], origin: str) -> Table:
 
 
 def _elements(explanation: dict[str, Any], origin: str) -> Table:
-    rows = table(
-        "What may be done with parts of it", "element", "type", "denied", "guided", "where"
-    )
+    rows = table("Uses of its elements", "element", "type", "denied", "guided", "where")
     for element in explanation["elements"]:
         guided = {action for guide in element["guide"] for action in guide["actions"]}
         lines = ",".join(str(reason["line"]) for reason in element["reasons"])
@@ -234,7 +234,7 @@ def _elements(explanation: dict[str, Any], origin: str) -> Table:
 
 
 def _requests(explanation: dict[str, Any], origin: str) -> Table:
-    rows = table("What the site asks to be done", "action", "url", "arranged", "where")
+    rows = table("Actions that the site requests", "action", "url", "arranged", "where")
     for request in explanation["requests"]:
         location = location_of(request["reasons"][0]).removeprefix(origin)
         add_row(
@@ -290,15 +290,15 @@ def location_of(reason: dict[str, Any]) -> str:
 
 
 def limits_of(answer: dict[str, Any]) -> str:
-    """The restrictions of a permitted use, e.g. "max_words 12"."""
+    """Return the restrictions of a permitted use, e.g. "max_words 12"."""
     return ", ".join(
-        name if value is True else f"{name} {_joined(value)}"
+        name if value is True else f"{name} {_join(value)}"
         for name, value in answer.items()
         if name not in ("verdict", "stated", "reasons")
     )
 
 
-def _joined(value: Any) -> str:
+def _join(value: Any) -> str:
     if not isinstance(value, list):
         return str(value)
     texts = (

@@ -1,14 +1,17 @@
-"""The second opinion: what other readers of robots.txt would do about a URL, and why it is not what comity does.
+"""The second opinion: the decisions of other readers of robots.txt, and why they differ.
 
-    READERS                                      one row for each reader; none whose time a site can make exponential
-    second_opinions(site, agent, url, decision)  what each that is installed would do
-    differing(site, tokens)                      which of them decide otherwise of URLs that its lines speak of
-    unread_uses(agent, page, decision)           which refusals of uses none of them reads
-    sentences(opinions, uses)                    both for people, where there is a difference
+    READERS                                      one row for each reader; none whose time a site can
+                                                 make exponential
+    second_opinions(site, agent, url, decision)  the decision of each installed reader about a URL
+    differing(site, tokens)                      the readers that decide differently about the URLs
+                                                 in the lines of a site
+    unread_uses(agent, page, decision)           the refusals of uses that no reader knows
+    sentences(opinions, uses)                    both for people, if there is a difference
 
-A reader is asked by its own code, about the file as it was fetched and under the product token. Why it differs is tried out: the
-file is written anew, in steps that say the same to comity (REWRITINGS), and the first one after which the reader agrees is what
-it reads otherwise. Which of the site's lines it goes by is tried out as well, by leaving lines out."""
+Each reader runs its own code, on the file as it was fetched and under the product token. The cause
+of a difference is found by experiment. The file is rewritten in steps that do not change its
+meaning for comity (REWRITINGS). The first step after which the reader agrees shows the part that it
+reads differently. The site's line that a reader follows is found by leaving lines out."""
 
 from __future__ import annotations
 
@@ -33,37 +36,61 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.records import Kind, read_record
 from comity.policies.syntax.urls import spellings, target_of
 
-# Octets of a file times those of the target: about what matching may cost at each try. Beyond it only the verdicts are given.
+# Octets of a file times octets of the target: an estimate of the cost of matching, at each try.
+# Beyond it only the verdicts are given.
 MAX_EXPLAINED = 16 * 1024 * 1024
 
 Allows = Callable[[str, str], bool]  # (product token, absolute URL)
 
 
 class Outcome(NamedTuple):
-    """The decision of a reader that reads no file."""
+    """The decision of a reader that does not read the body.
 
-    allowed: bool | None  # None: it raises, or nobody knows
+    Attributes:
+        allowed: True if the reader fetches the URL; None if it raises, or the decision is unknown.
+        cause: The cause of the decision.
+    """
+
+    allowed: bool | None
     cause: str
 
 
 class Reader(NamedTuple):
-    module: str  # that is imported when the reader is asked
-    subject: str  # of a sentence
-    parse: Callable[
-        [Any, bytes], Allows
-    ]  # the module and a body; raises whatever the reader raises
-    outcome: Callable[[Fetched], Outcome | None]  # None: it reads the body
+    """A reader of robots.txt.
+
+    Attributes:
+        module: The name of the module that is imported when the reader is asked.
+        subject: The name of the reader in sentences.
+        parse: A function of the module and a body. It may raise any error of the reader.
+        outcome: A function that returns the decision without the body; None: the body decides.
+    """
+
+    module: str
+    subject: str
+    parse: Callable[[Any, bytes], Allows]
+    outcome: Callable[[Fetched], Outcome | None]
 
 
 class Opinion(NamedTuple):
-    """The decision of one reader about a URL."""
+    """The decision of one reader about a URL.
 
-    reader: str  # the name of its module
-    verdict: Verdict | None  # ALLOW or DENY; None: it raises, or nobody knows; `cause` says so
-    agrees: bool | None  # with comity; None as above
-    cause: str  # why it differs: a verb and its objects; "" where it agrees, and where the cause was not found
-    line: int  # of robots.txt, 1-based, that it goes by, or that it reads otherwise; 0: none that could be told
-    text: str  # that line as written, printable
+    Attributes:
+        reader: The name of the reader's module.
+        verdict: ALLOW or DENY; None if the reader raises, or its decision is unknown: see `cause`.
+        agrees: True if the reader agrees with comity; None as for `verdict`.
+        cause: The cause of the difference, a verb and its objects; "" if there is no difference, or
+            if its cause was not found.
+        line: The line of robots.txt, from 1, that the reader follows or reads differently; 0 if no
+            line was found.
+        text: The text of that line, printable.
+    """
+
+    reader: str
+    verdict: Verdict | None
+    agrees: bool | None
+    cause: str
+    line: int
+    text: str
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -77,7 +104,7 @@ class Opinion(NamedTuple):
         }
 
 
-# What each reader does with a body.
+# How each reader reads a body.
 
 
 def _protego(module: Any, body: bytes) -> Allows:
@@ -87,7 +114,9 @@ def _protego(module: Any, body: bytes) -> Allows:
 
 
 def _robotparser(module: Any, body: bytes) -> Allows:
-    """Call its own `read`, whose decoding differs between versions of Python: a data URL needs no network."""
+    """Call the parser's own `read` with a data URL, which needs no network.
+
+    Its decoding differs between versions of Python."""
     parser = module.RobotFileParser(f"data:text/plain;base64,{base64.b64encode(body).decode()}")
     parser.read()
     return lambda token, url: bool(parser.can_fetch(token, url))
@@ -97,21 +126,23 @@ def _google(module: Any, body: bytes) -> Allows:
     return lambda token, url: bool(module.RobotsMatcher().OneAgentAllowedByRobots(body, token, url))
 
 
-# What each reader does with what came back, besides a body.
+# The decisions of each reader about answers without reading the body.
 
 _UNKNOWN_TARGET = Outcome(
-    None, "follows redirects by rules of its own: what they lead to is not known"
+    None, "follows redirects by rules of its own: their targets are not known"
 )
 
 
 def _scrapy_outcome(fetched: Fetched) -> Outcome | None:
-    """scrapy.downloadermiddlewares.robotstxt: the body of any answer is parsed, and where none comes, everything is fetched."""
+    """Decide as scrapy.downloadermiddlewares.robotstxt does.
+
+    It parses the body of any answer. Without a body, everything is fetched."""
     if fetched.unreachable_since:
         return Outcome(True, "keeps no copy of a robots.txt that stands in while the server fails")
     if fetched.body:
         return None
     if fetched.error:
-        return Outcome(True, "fetches everything where robots.txt cannot be had")
+        return Outcome(True, "fetches everything if robots.txt cannot be fetched")
     match fetched.status // 100:
         case 2:
             return None
@@ -120,43 +151,47 @@ def _scrapy_outcome(fetched: Fetched) -> Outcome | None:
         case _:
             return Outcome(
                 True,
-                f"reads the answer with status {fetched.status} as a robots.txt, and finds no rules there",
+                f"reads the answer with status {fetched.status} as a robots.txt,"
+                " and finds no rules there",
             )
 
 
 def _google_outcome(fetched: Fetched) -> Outcome | None:
-    """Google's crawlers, by developers.google.com/search/docs/crawling-indexing/robots/robots_txt:
-    429, 5xx and network errors count as a complete disallow, other answers 4xx and redirects after the fifth as no file."""
+    """Decide as Google's crawlers do.
+
+    By developers.google.com/search/docs/crawling-indexing/robots/robots_txt: 429, 5xx and network
+    errors count as a complete disallow, other answers 4xx and redirects after the fifth as no
+    file."""
     if (
         fetched.status == 429
         or fetched.status >= 500
         or (fetched.error and fetched.status // 100 not in (2, 3))
     ):
-        return Outcome(False, "stops crawling where robots.txt cannot be had, says Google")
+        return Outcome(False, "stops crawling if robots.txt cannot be fetched, says Google")
     if fetched.status // 100 == 2:
         return None
-    return Outcome(True, f"takes status {fetched.status} for no robots.txt, says Google")
+    return Outcome(True, f"treats status {fetched.status} as no robots.txt, says Google")
 
 
 def _robotparser_outcome(fetched: Fetched) -> Outcome | None:
-    """urllib.robotparser.RobotFileParser.read"""
+    """Decide as urllib.robotparser.RobotFileParser.read does."""
     if fetched.unreachable_since:
-        return Outcome(None, "what the server answers now is not known")
+        return Outcome(None, "the server's present answer is not known")
     if fetched.status // 100 == 2:
         return None
     if fetched.status in (401, 403):
         return Outcome(
-            False, f"takes status {fetched.status} of robots.txt for a refusal of everything"
+            False, f"treats status {fetched.status} of robots.txt as a refusal of everything"
         )
     match fetched.status // 100:
         case 4:
-            return Outcome(True, f"takes status {fetched.status} for no robots.txt")
+            return Outcome(True, f"treats status {fetched.status} as no robots.txt")
         case 5:
             return Outcome(False, f"refuses everything after status {fetched.status} of robots.txt")
         case 3:
             return _UNKNOWN_TARGET
         case _:
-            return Outcome(None, "raises URLError where robots.txt cannot be had")
+            return Outcome(None, "raises URLError if robots.txt cannot be fetched")
 
 
 READERS = (
@@ -167,7 +202,9 @@ READERS = (
 
 
 def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> list[Opinion]:
-    """The opinions of the readers that are installed about a plain request for the URL. `decision`: of comity. Never raises."""
+    """Return the opinions of the installed readers about a plain request for the URL.
+
+    `decision`: comity's decision. Never raises."""
     return [
         _opinion(reader, module, site, Question(b"", agent.token, safe_url_string(url)), decision)
         for reader in READERS
@@ -175,13 +212,14 @@ def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> l
     ]
 
 
-MAX_PROBES = 50  # URLs that are tried of a file
+MAX_PROBES = 50  # URLs of a file that are tried
 
 
 def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, str]]:
-    """The readers that are installed, the agents and the URLs of which robots.txt by itself says another thing to the reader.
+    """Yield reader, agent and URL if robots.txt alone has another decision for an installed reader.
 
-    Tried are the first MAX_PROBES URLs that its rules speak of, as it is taken. Never raises."""
+    The first MAX_PROBES URLs that match its rules are tried, with the file as comity takes it.
+    Never raises."""
     fetched = site.files[f"{site.origin}/robots.txt"]
     if availability(fetched) is not Availability.PRESENT:
         return
@@ -190,7 +228,7 @@ def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, s
     decisions = (
         (agent, url, alone.access(agent, url)) for agent in map(Agent, tokens) for url in urls
     )
-    # Visit-time, and what ACAP says: no reader knows of it.
+    # No reader knows Visit-time and ACAP.
     decided = [
         row
         for row in decisions
@@ -198,7 +236,7 @@ def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, s
     ]
     for reader in READERS:
         module = _module(reader)
-        allows = _parsed(reader, module, fetched.body) if module else None
+        allows = _parse(reader, module, fetched.body) if module else None
         for agent, url, decision in decided:
             if allows and _ask(allows, agent.token, safe_url_string(url)) is (
                 decision.verdict is not Verdict.ALLOW
@@ -207,7 +245,7 @@ def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, s
 
 
 def _probes(body: bytes) -> Iterator[str]:
-    """A target for each pattern of a rule that begins with a slash, which matches it."""
+    """Yield a matching target for each pattern of a rule that begins with a slash."""
     lines = _lines(body)
     patterns = (
         normal_pattern(record.value) for record in _records(lines) if record.kind is not Kind.AGENT
@@ -216,25 +254,25 @@ def _probes(body: bytes) -> Iterator[str]:
     yield from dict.fromkeys(target for target in targets if target.startswith("/"))
 
 
-def _parsed(reader: Reader, module: Any, body: bytes) -> Allows | None:
+def _parse(reader: Reader, module: Any, body: bytes) -> Allows | None:
     try:
         return reader.parse(module, body)
-    except Exception:  # code of others, about a file that anybody may have written
+    except Exception:  # foreign code, about a file that anybody may have written
         return None
 
 
 def _ask(allows: Allows, token: str, url: str) -> bool | None:
     try:
         return allows(token, url)
-    except Exception:  # as above
+    except Exception:  # foreign code, about a file that anybody may have written
         return None
 
 
 def _module(reader: Reader) -> Any:
-    """Import the reader; None where it is not installed, or cannot be imported."""
+    """Import the reader; None if it is not installed, or cannot be imported."""
     try:
         return import_module(reader.module)
-    except Exception:  # code of others, of which nothing depends here
+    except Exception:  # foreign code, on which nothing else depends
         return None
 
 
@@ -260,7 +298,7 @@ def _opinion(
     if outcome is None:
         try:
             outcome = Outcome(reader.parse(module, question.body)(question.token, question.url), "")
-        except Exception as error:  # code of others, about a file that anybody may have written
+        except Exception as error:  # foreign code, about a file that anybody may have written
             outcome = Outcome(None, f"raises {type(error).__name__} when it reads robots.txt")
     if outcome.allowed is None:
         return opinion(None, None, outcome.cause, 0, "")
@@ -278,8 +316,8 @@ def _opinion(
 
 
 def _answer(reader: Reader, module: Any, question: Question) -> bool | None:
-    """The reader's answer; None: it raises."""
-    allows = _parsed(reader, module, question.body)
+    """Return the reader's answer; None if it raises."""
+    allows = _parse(reader, module, question.body)
     return _ask(allows, question.token, question.url) if allows else None
 
 
@@ -293,24 +331,24 @@ def _cause_of_difference(
     form = reason.rule.partition(".")[0]
     path = urlsplit(reason.source.url).path
     if reason.source.url != f"{site.origin}/robots.txt":
-        return f"reads robots.txt alone, and not {printable(path)}"
+        return f"reads robots.txt only, and not {printable(path)}"
     if form != "robots":
-        return f"reads User-agent, Allow and Disallow alone, and nothing of {form.upper()}"
+        return f"reads User-agent, Allow and Disallow only, and not {form.upper()}"
     if reason.rule == "robots.visit-time":
-        return "heeds no Visit-time"
+        return "ignores Visit-time"
     if reason.rule == "robots.self":
         return "lets a robots.txt forbid itself"
     if reason.rule in ("robots.unavailable", "robots.unreachable"):
         return _reads_as_robots_txt(site.files[reason.source.url])
     if is_marked_up(question.body):
-        return "reads robots.txt with its tags, and what it permits between them"
+        return "reads robots.txt with its tags, and the permissions between them"
     if _is_allowed(question) is allowed:
         if any(
             _is_allowed(question._replace(url=site.origin + target)) is not allowed
             for target in spellings(question.url)
         ):
-            return "compares the path as it is sent, and none that servers may take it for"
-        return "reads User-agent, Allow and Disallow alone, and nothing of ACAP"
+            return "compares the path as it is sent, without the other spellings that servers know"
+        return "reads User-agent, Allow and Disallow only, and not ACAP"
     alone = ((cause, rewrite(question)) for cause, rewrite in REWRITINGS)
     for cause, rewritten in (*alone, *_one_after_the_other(question)):
         if rewritten != question and asks(rewritten) is not allowed and asks(rewritten) is not None:
@@ -320,7 +358,7 @@ def _cause_of_difference(
 
 def _reads_as_robots_txt(fetched: Fetched) -> str:
     if fetched.status == 206:
-        return "reads a part of a robots.txt as the whole of it"
+        return "reads a part of a robots.txt as the whole file"
     answer = (
         "an HTML page" if fetched.status // 100 == 2 else f"the answer with status {fetched.status}"
     )
@@ -333,15 +371,16 @@ def _one_after_the_other(question: Question) -> Iterator[tuple[str, Question]]:
         yield cause, question
 
 
-# Lines that may permit or refuse, in any spelling that readers know, and wherever they take a line to begin.
+# Lines that may permit or refuse, in all spellings and at all line starts that readers know.
 _PERMITS = re.compile(rb"(?<![A-Za-z])(?i:allow)")
 _REFUSES = re.compile(rb"(?i:di[a-z]+w)")
 
 
 def _rule_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, str]:
-    """The line without which the reader would answer otherwise, the lines of its kind before it left out as well.
+    """Return the line without which the reader would answer differently.
 
-    A comment stands where the line was: a blank line ends groups for some."""
+    The lines of its kind before it are left out as well. A comment takes the place of a line, since
+    a blank line ends groups for some readers."""
     kind = _PERMITS if allowed else _REFUSES
     lines = re.split(EOL, question.body)
     edits = {
@@ -351,7 +390,7 @@ def _rule_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, s
 
 
 def _agent_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, str]:
-    """The User-agent line that names for the reader somebody else than for comity."""
+    """Return the User-agent line that names another agent for the reader than for comity."""
     lines = re.split(EOL, question.body)
     token = question.token.encode()
     edits = {}
@@ -366,10 +405,12 @@ def _agent_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, 
 def _flipping(
     asks: Asks, question: Question, edits: dict[int, bytes], *, allowed: bool
 ) -> tuple[int, str]:
-    """Number and text of the line whose edit, after all edits before it, changes the reader's answer; 0 and "": none does.
+    """Return number and text of the line whose edit changes the reader's answer.
 
-    `edits`: index of a line -> what it becomes, in order."""
-    parts = re.split(b"(%s)" % EOL, question.body)  # by turns lines and their ends
+    The edits before it are made too. 0 and "": no edit changes the answer.
+
+    `edits`: index of a line -> its new text, in order."""
+    parts = re.split(b"(%s)" % EOL, question.body)  # lines and line ends alternate
 
     def flips(number: int) -> bool:
         edited = parts.copy()
@@ -387,7 +428,7 @@ def _flipping(
     return index + 1, printable(parts[2 * index].removeprefix(b"\xef\xbb\xbf"))
 
 
-# The rewritings: each says the same to comity as the file before it.
+# The rewritings. Each of them keeps the meaning of the file for comity.
 
 
 class _Record(NamedTuple):
@@ -403,12 +444,12 @@ def _lines(body: bytes) -> list[bytes]:
     return re.split(EOL, text_of(body)[0])
 
 
-def _joined(lines: Iterable[bytes]) -> bytes:
+def _join(lines: Iterable[bytes]) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
 def _records(lines: list[bytes]) -> Iterator[_Record]:
-    """The records of groups, which have a User-agent line and are no ACAP record."""
+    """Yield the records of groups that begin with a User-agent line, not with an ACAP record."""
     in_group = False
     for index, line in enumerate(lines):
         record = read_record(line)
@@ -429,13 +470,13 @@ def _rules(question: Question) -> robots.AgentRules:
 
 
 def _is_allowed(question: Question) -> bool:
-    """The answer by RFC 9309 alone."""
+    """Return the answer by RFC 9309 only."""
     rule = _rules(question).decide(question.target)
     return rule is None or rule.verdict is Verdict.ALLOW
 
 
 def _own_lines(question: Question) -> list[bytes]:
-    """The rules that bind the agent, in the order of the file."""
+    """Return the rules that bind the agent, in the order of the file."""
     lines = _lines(question.body)
     parsed = robots.parse(question.body)
     indices = {
@@ -451,13 +492,13 @@ def _own_lines(question: Question) -> list[bytes]:
 
 
 def _matching_lines(question: Question) -> list[bytes]:
-    """The rules that match, the deciding one first."""
+    """Return the rules that match, the deciding one first."""
     lines = _lines(question.body)
     return [lines[rule.line - 1] for rule in _rules(question).matching(question.target)]
 
 
 def _of_everybody(question: Question, rules: Iterable[bytes]) -> Question:
-    return question._replace(body=_joined([b"User-agent: *", *rules]))
+    return question._replace(body=_join([b"User-agent: *", *rules]))
 
 
 def _in_utf8(question: Question) -> Question:
@@ -472,54 +513,54 @@ def _within_the_limit(question: Question) -> Question:
     )
 
 
-# What str.splitlines takes for the end of a line, and RFC 9309 section-2.2 does not.
+# Line ends for str.splitlines, but not for RFC 9309 section-2.2.
 _NO_END = re.compile(rb"[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 
 
-def _escaped(octets: re.Match[bytes]) -> bytes:
+def _escape(octets: re.Match[bytes]) -> bytes:
     return b"".join(b"%%%02X" % octet for octet in octets[0])
 
 
 def _in_lines(question: Question) -> Question:
     return question._replace(
-        body=_joined(_NO_END.sub(_escaped, line) for line in _lines(question.body))
+        body=_join(_NO_END.sub(_escape, line) for line in _lines(question.body))
     )
 
 
 def _in_ascii(question: Question) -> Question:
     return question._replace(
-        body=_joined(re.sub(rb"[\x80-\xff]+", _escaped, line) for line in _lines(question.body))
+        body=_join(re.sub(rb"[\x80-\xff]+", _escape, line) for line in _lines(question.body))
     )
 
 
-def _spelled_out(question: Question) -> Question:
+def _spell_out(question: Question) -> Question:
     lines = _lines(question.body)
     for index, line in enumerate(lines):
         if (record := read_record(line)) is not None:
             lines[index] = record.kind.value + b": " + record.value
-    return question._replace(body=_joined(lines))
+    return question._replace(body=_join(lines))
 
 
 def _groups_alone(question: Question) -> Question:
     lines = _lines(question.body)
-    return question._replace(body=_joined(lines[record.line_index] for record in _records(lines)))
+    return question._replace(body=_join(lines[record.line_index] for record in _records(lines)))
 
 
-_OURS, _OTHERS = "ours", "theirs"  # neither is a part of the other
+_OURS, _OTHERS = "ours", "theirs"  # no one of them contains the other
 
 
 def _addressee(record: _Record, token: str) -> str:
-    """The one whom a User-agent line names: _OURS, "*" or _OTHERS."""
+    """Return the addressee of a User-agent line: _OURS, "*" or _OTHERS."""
     names = robots.parse(b"User-agent: " + record.value)
     return _OURS if names.names(token) else "*" if names.names("*") else _OTHERS
 
 
-def _renamed(question: Question) -> Question:
+def _rename_agents(question: Question) -> Question:
     lines = _lines(question.body)
     for record in _records(lines):
         if record.kind is Kind.AGENT:
             lines[record.line_index] = f"User-agent: {_addressee(record, question.token)}".encode()
-    return question._replace(body=_joined(lines), token=_OURS)
+    return question._replace(body=_join(lines), token=_OURS)
 
 
 def _in_one_group(question: Question) -> Question:
@@ -534,7 +575,7 @@ def _by_rank(question: Question) -> Question:
 
 
 def _in_normal_form(question: Question) -> Question:
-    """Patterns and the URL, as `patterns` compares them."""
+    """Write patterns and the URL as `path_patterns` compares them."""
     lines = _lines(question.body)
     for record in _records(lines):
         if record.kind is not Kind.AGENT and record.value:
@@ -542,7 +583,7 @@ def _in_normal_form(question: Question) -> Question:
                 record.kind.value + b": " + normal_pattern(record.value).encode()
             )
     return question._replace(
-        body=_joined(lines), url=_with_target(question, normal_target(question.target))
+        body=_join(lines), url=_with_target(question, normal_target(question.target))
     )
 
 
@@ -556,8 +597,9 @@ def _matching_alone(question: Question) -> Question:
 
 
 def _literally(question: Question) -> Question:
-    """Put the target for the pattern of the deciding rule, where that has a `*` or `$`; of the others, keep those that have none
-    and stay behind it."""
+    """If the deciding rule has a `*` or `$`, put the target for its pattern.
+
+    Of the other rules, keep those without `*` and `$` that rank behind it."""
     rule = _rules(question).decide(question.target)
     deciding, *others = _matching_lines(question) or [b""]
     if rule is None or not _SPECIAL.search(_pattern(deciding)):
@@ -593,21 +635,21 @@ def _rule(verdict: Verdict, pattern: str) -> bytes:
     return f"{'Allow' if verdict is Verdict.ALLOW else 'Disallow'}: {pattern}".encode()
 
 
-_NAMES = "reads the names in User-agent lines otherwise"
+_NAMES = "reads the names in User-agent lines differently"
 REWRITINGS: tuple[tuple[str, Callable[[Question], Question]], ...] = (
-    ("reads a byte order mark, or UTF-16, otherwise", _in_utf8),
+    ("reads a byte order mark, or UTF-16, differently", _in_utf8),
     (f"reads on after the first {MAX_BYTES // 1024} KiB", _within_the_limit),
     ("ends lines elsewhere than at CR and LF", _in_lines),
-    ("reads octets that are not ASCII otherwise", _in_ascii),
-    ("reads misspelled names, or lines without a colon, otherwise", _spelled_out),
-    ("ends a group, or its list of agents, at lines that are no rules", _groups_alone),
-    (_NAMES, _renamed),
-    ("does not put together all groups that name the agent", _in_one_group),
+    ("reads octets that are not ASCII differently", _in_ascii),
+    ("reads misspelled names, or lines without a colon, differently", _spell_out),
+    ("ends a group, or its list of agents, at lines that are not rules", _groups_alone),
+    (_NAMES, _rename_agents),
+    ("does not join all groups that name the agent", _in_one_group),
     ("goes by the first rule that matches, and not by the longest", _by_rank),
     ("compares escapes such as %2F as they are written", _in_normal_form),
-    ("takes another rule to match the path", _matching_alone),
-    ("reads `*` or `$` in a pattern otherwise", _literally),
-    ("ranks the rules that match otherwise", _deciding_alone),
+    ("matches the path with another rule", _matching_alone),
+    ("reads `*` or `$` in a pattern differently", _literally),
+    ("ranks the matching rules differently", _deciding_alone),
 )
 
 
@@ -620,7 +662,9 @@ _DOES = {
 
 
 def unread_uses(agent: Agent, page: Page, decision: Decision) -> list[str]:
-    """The declared uses that the site refuses of a page which may be fetched: no reader of robots.txt knows of them."""
+    """Return the declared uses that the site refuses of a page which may be fetched.
+
+    No reader of robots.txt knows such refusals."""
     if decision.verdict is not Verdict.ALLOW:
         return []
     return [
@@ -631,9 +675,9 @@ def unread_uses(agent: Agent, page: Page, decision: Decision) -> list[str]:
 
 
 def sentences(opinions: Iterable[dict[str, Any]], uses: list[str]) -> list[str]:
-    """One for each answer that is not comity's, and one for the uses: none where all agree.
+    """Return one sentence for each answer that differs from comity's, and one for the uses.
 
-    `opinions`: as `Opinion.as_json`. `uses`: as of `unread_uses`."""
+    `opinions`: as `Opinion.as_json`. `uses`: as `unread_uses` returns them."""
     answers: dict[tuple[str, str, str], list[str]] = {}
     for opinion in opinions:
         if not opinion["agrees"]:
@@ -646,9 +690,7 @@ def sentences(opinions: Iterable[dict[str, Any]], uses: list[str]) -> list[str]:
         for (does, cause, line), names in answers.items()
     ]
     refused = (
-        [f"Readers of robots.txt alone know nothing of this refusal: {', '.join(uses)}"]
-        if uses
-        else []
+        [f"Readers of robots.txt only do not know this refusal: {', '.join(uses)}"] if uses else []
     )
     return differing + refused
 

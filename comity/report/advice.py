@@ -1,7 +1,7 @@
-"""Advice on what to do next: the settings that would change most, worked out from the counts of a report.
+"""Advice for the next crawl: the settings that would change most, by the counts of a report.
 
-Nothing here advises to get round what a site asks for. A setting is named where the operator has left something open that is the
-operator's to say, or where less would be taken than sites permit."""
+Advice never suggests to ignore a site's request. It names a setting if the operator has left open a
+question that is theirs to answer, or if the crawl takes less than sites permit."""
 
 from __future__ import annotations
 
@@ -12,35 +12,39 @@ from comity.policies.answers.rule import RULES
 from comity.report.value import Advice, Report
 
 MOST = 3
-BASIC = ("crawl", "follow")  # what was done to get the item, not what is done with it
+BASIC = ("crawl", "follow")  # uses that fetched the item, not uses of the item
 
 
 def advice(report: Report) -> list[Advice]:
-    """Return at most MOST, the one that concerns the greatest part of what there is first."""
+    """Return at most MOST pieces of advice. The one that affects the greatest part is first."""
     entries = [entry for kind in _KINDS for entry in kind(report) if entry.count > 0]
     return sorted(entries, key=lambda entry: (-entry.count / max(1, entry.total), -entry.count))[
         :MOST
     ]
 
 
-def _decided(report: Report) -> int:
+def _decision_count(report: Report) -> int:
     return report.counts.get("allowed", 0) + report.counts.get("refused", 0)
 
 
-def _refused(report: Report, rules: Container[str]) -> int:
+def _refusal_count(report: Report, rules: Container[str]) -> int:
     return sum(refusal.count for refusal in report.refusals if refusal.rule in rules)
 
 
 def _name(report: Report) -> Iterator[Advice]:
-    """Sites have to know who asks."""
+    """Advise a name and an address, which sites need to know."""
     requests = report.counts.get("sent", 0) + report.counts.get("files", 0)
     if report.source != "crawl":
         return
     if report.agent == DEFAULT_AGENT:
         yield Advice(
             setting="COMITY_AGENT",
-            example='COMITY_AGENT = "examplebot"\nUSER_AGENT = "examplebot/1.0 (+https://example.org/bot)"',
-            why=f"all requests went out as `{DEFAULT_AGENT}`: no site can address you in its files, or reach you",
+            example=(
+                'COMITY_AGENT = "examplebot"\n'
+                'USER_AGENT = "examplebot/1.0 (+https://example.org/bot)"'
+            ),
+            why=f"all requests went out as `{DEFAULT_AGENT}`: no site can address you in its files,"
+            " or reach you",
             count=requests,
             total=requests,
             of="request",
@@ -57,7 +61,7 @@ def _name(report: Report) -> Iterator[Advice]:
 
 
 def _defaults(report: Report) -> Iterator[Advice]:
-    """Uses that nobody speaks of, and for which the operator has said nothing either."""
+    """Advise defaults for uses about which neither sites nor the operator state anything."""
     items = report.counts.get("items", 0)
     settled = {
         name.partition(":")[0].strip()
@@ -76,8 +80,8 @@ def _defaults(report: Report) -> Iterator[Advice]:
                 + remark
                 for verdict, remark in (("allow", ""), ("deny", "  # or so"))
             ),
-            why=f"no source speaks of {names} on these items, and it is refused because you have not said what holds then. What"
-            " sites refuse stays refused, whatever you say",
+            why=f"no source states anything about {names} on these items, and it is refused because"
+            " you have set no default. Uses that sites refuse stay refused with any default",
             count=max(use.deny_default for use in uses),
             total=items,
             of="item",
@@ -94,7 +98,8 @@ def _elements(report: Report) -> Iterator[Advice]:
         yield Advice(
             setting="COMITY_ELEMENTS",
             example='COMITY_ELEMENTS = "redact"',
-            why="these items hold elements that their site refuses for some use; they are named in the tag, and not cut out",
+            why="these items hold elements that their site refuses for some use; they are named in"
+            " the tag, and not cut out",
             count=elements.items - elements.redacted,
             total=report.counts.get("items", 0),
             of="item",
@@ -102,27 +107,29 @@ def _elements(report: Report) -> Iterator[Advice]:
 
 
 def _slow(report: Report) -> Iterator[Advice]:
-    late = _refused(report, ["comity.max-delay"]) + report.counts.get("set_aside", 0)
+    late = _refusal_count(report, ["comity.max-delay"]) + report.counts.get("set_aside", 0)
+    delay = report.settings.get("COMITY_MAX_DELAY", DEFAULTS["COMITY_MAX_DELAY"])
     yield Advice(
         setting="COMITY_MAX_DELAY",
         example="COMITY_MAX_DELAY = 3600",
-        why=f"their hosts ask for a longer wait than {report.settings.get('COMITY_MAX_DELAY', DEFAULTS['COMITY_MAX_DELAY'])} s;"
-        " with more patience (and JOBDIR, which keeps such requests) they are crawled at the pace that is asked for",
+        why=f"their hosts ask for a longer wait than {delay} s; with more patience (and JOBDIR,"
+        " which keeps such requests) they are crawled at the requested pace",
         count=late,
-        total=_decided(report) + report.counts.get("set_aside", 0),
+        total=_decision_count(report) + report.counts.get("set_aside", 0),
         of="request",
     )
 
 
-def _unfinished(report: Report) -> Iterator[Advice]:
+def _waiting(report: Report) -> Iterator[Advice]:
     waiting = report.counts.get("left", 0)
     if report.state not in ("running", "") and not report.settings.get("JOBDIR"):
         yield Advice(
             setting="JOBDIR",
             example='JOBDIR = "crawl-1"',
-            why="these requests were still waiting when the crawl ended; with a folder of its own it goes on where it ended",
+            why="these requests were still waiting when the crawl ended; with a folder of its own"
+            " it continues from there",
             count=waiting,
-            total=_decided(report) + waiting,
+            total=_decision_count(report) + waiting,
             of="request",
         )
 
@@ -136,7 +143,8 @@ def _timeouts(report: Report) -> Iterator[Advice]:
     yield Advice(
         setting="COMITY_POLICY_TIMEOUT",
         example="COMITY_POLICY_TIMEOUT = 60",
-        why="these sites did not send their policy files in time, and nothing of them is fetched before they do",
+        why="these sites did not send their policy files in time, and their pages are not fetched"
+        " before they do",
         count=late,
         total=report.counts.get("sites", 0),
         of="site",
@@ -148,10 +156,12 @@ def _purposes(report: Report) -> Iterator[Advice]:
         yield Advice(
             setting="COMITY_PURPOSES",
             example='COMITY_PURPOSES = "search"',
-            why="these requests were refused because sites permit some purposes only and you declared none. Declare what the"
-            " crawl is really for",
-            count=_refused(report, {name for name, rule in RULES.items() if rule.is_of_purpose}),
-            total=_decided(report),
+            why="these requests were refused because sites permit some purposes only and you"
+            " declared none. Declare the real purpose of the crawl",
+            count=_refusal_count(
+                report, {name for name, rule in RULES.items() if rule.is_of_purpose}
+            ),
+            total=_decision_count(report),
             of="request",
         )
 
@@ -160,7 +170,8 @@ def _arrangements(report: Report) -> Iterator[Advice]:
     yield Advice(
         setting="COMITY_ARRANGEMENTS",
         example='COMITY_ARRANGEMENTS = {"example.com": ["take-down", "re-crawl"]}',
-        why="sites ask for these actions, and nothing is done as you have arranged none with them",
+        why="sites request these actions, and nothing is done because you have arranged none with"
+        " them",
         count=report.actions.not_arranged,
         total=max(1, sum(report.actions.number.values())),
         of="action",
@@ -168,13 +179,16 @@ def _arrangements(report: Report) -> Iterator[Advice]:
 
 
 def _unusable(report: Report) -> Iterator[Advice]:
-    """Sites that refuse every declared use: only they can permit it."""
+    """Advise arrangements with sites that refuse every declared use: only they can permit it."""
     unusable = report.counts.get("unusable", 0)
     yield Advice(
         setting="COMITY_ARRANGEMENTS",
-        example='COMITY_ARRANGEMENTS = {"example.com": [{"uses": ["train"], "reference": "contract 7"}]}',
-        why=f"these sites refuse all of your uses ({', '.join(report.uses_declared)}) and were not crawled. Ask them for a"
-        " licence; what they grant goes here",
+        example=(
+            'COMITY_ARRANGEMENTS = {"example.com":'
+            ' [{"uses": ["train"], "reference": "contract 7"}]}'
+        ),
+        why=f"these sites refuse all of your uses ({', '.join(report.uses_declared)}) and were not"
+        " crawled. Ask them for a licence, and write it here",
         count=unusable,
         total=report.counts.get("sites", 0),
         of="site",
@@ -182,7 +196,7 @@ def _unusable(report: Report) -> Iterator[Advice]:
 
 
 def _own_delay(report: Report) -> Iterator[Advice]:
-    """A delay of the operator's own that is longer than the default."""
+    """Advise the default delay if the operator's own is longer."""
     delay = float(report.settings.get("COMITY_MIN_DELAY", DEFAULTS["COMITY_MIN_DELAY"]))
     requests = sum(
         host.gaps
@@ -193,7 +207,8 @@ def _own_delay(report: Report) -> Iterator[Advice]:
         yield Advice(
             setting="COMITY_MIN_DELAY",
             example=f"COMITY_MIN_DELAY = {DEFAULTS['COMITY_MIN_DELAY']}",
-            why=f"these requests waited for your own delay of {delay:g} s, and not for one that their sites ask for",
+            why=f"these requests waited for your own delay of {delay:g} s, which their sites do not"
+            " ask for",
             count=requests,
             total=report.counts.get("sent", 0),
             of="request",
@@ -205,7 +220,7 @@ _KINDS = (
     _defaults,
     _elements,
     _slow,
-    _unfinished,
+    _waiting,
     _timeouts,
     _purposes,
     _arrangements,

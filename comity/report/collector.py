@@ -1,4 +1,4 @@
-"""The counts of what a crawl did, as its parts tell it, in bounded memory; and the report of it at any time."""
+"""Counts the events of a crawl, in bounded memory, and reports on it at any time."""
 
 from __future__ import annotations
 
@@ -30,14 +30,19 @@ from comity.report.items import (
 from comity.report.tallies import Tally
 from comity.report.value import Action, File, NamedCount, Report, Site, Timeline, Unreachable
 
-MAX_SITES = 20_000  # whose files are remembered, so that another look at them counts once
-MAX_ACTIONS = 200  # that are listed
-BUCKETS = 240  # of the requests over time, at most
+MAX_SITES = 20_000  # sites whose files are remembered, so that another look at them counts once
+MAX_ACTIONS = 200  # actions in the list
+BUCKETS = 240  # numbers in the timeline, at most
 OTHER_FILES = "files that these name"
 
 
 class SiteCounts:
-    """The policy files of sites: which could be had."""
+    """The policy files of sites: present, absent or unreachable.
+
+    Attributes:
+        number: The number of sites.
+        unreachable: The number of sites whose policies could not be fetched.
+    """
 
     def __init__(self) -> None:
         self._sites: Bounded[str, tuple[tuple[tuple[str, Availability], ...], str]] = Bounded(
@@ -45,7 +50,7 @@ class SiteCounts:
         )
         self._files: Counter[tuple[str, Availability]] = Counter()
         self._reasons: Tally[str] = Tally(MAX_NAMES)
-        self._shapes: dict[Any, Any] = {}  # one of those that are equal
+        self._shapes: dict[Any, Any] = {}  # one object for equal shapes, to save memory
         self.number = 0
         self.unreachable = 0
 
@@ -91,18 +96,17 @@ class SiteCounts:
 
 
 class Collector(Observer):
-    """Hears what a crawl does, and counts it."""
+    """Counts the events of a crawl."""
 
     def __init__(self, rows: UseRows | None = None) -> None:
-        """`rows`: in which uses are counted; None: by the shipped table."""
+        """`rows`: the rows in which uses are counted; None: those of the shipped table."""
         self.began_at = time()
         self.began = monotonic()
         self.hosts = HostCounts()
         self.sites = SiteCounts()
         self.items = ItemCounts(rows)
-        self.verdicts: Counter[tuple[str, str]] = (
-            Counter()
-        )  # verdict, rule: of decisions about requests
+        # (verdict, rule) of decisions about requests.
+        self.verdicts: Counter[tuple[str, str]] = Counter()
         self.refused: dict[str, RuleCount] = {}
         self.stopped_rules: dict[str, RuleCount] = {}
         self.statuses: Counter[int] = Counter()
@@ -113,7 +117,7 @@ class Collector(Observer):
         self._sent: list[int] = []
         self._refused_at: list[int] = []
 
-    # What is heard
+    # The events
 
     def decided(self, url: str, decision: Decision) -> None:
         reason, verdict = decision.reasons[0], decision.verdict
@@ -140,9 +144,9 @@ class Collector(Observer):
     def settled(self, limiters: Sequence[Paced], start: list[Gap | None]) -> None:
         now = monotonic()
         parts = [inf if gap is None else gap.part for gap in start]
-        narrowest = parts.index(min(parts))  # the host's where none has a gap
+        narrowest = parts.index(min(parts))  # the host's own if there is no gap
         for number, (limiter, gap) in enumerate(zip(limiters, start, strict=True)):
-            self.hosts.settled(limiter, gap, now, is_counted=number == narrowest)
+            self.hosts.settle(limiter, gap, now, is_counted=number == narrowest)
         self.hosts.count_of(limiters[0].name).sent += 1
         index = self._bucket(now)
         self._sent[index] += 1
@@ -161,7 +165,7 @@ class Collector(Observer):
         self.hosts.count_of(host_name(url)).backed_off += 1
 
     def tagged(self, tag: Mapping[str, Any]) -> None:
-        self.items.tagged(tag)
+        self.items.add_tag(tag)
 
     def asked_to_act(self, request: ActionRequest) -> None:
         self.actions[request.action] += 1
@@ -170,7 +174,7 @@ class Collector(Observer):
             self._action_list.append(request)
 
     def _bucket(self, now: float) -> int:
-        """The number of the bucket of this moment. Where there are too many, each two become one."""
+        """Return the number of the bucket of this moment. If there are too many, merge pairs."""
         while (index := int((now - self.began) / self._width)) >= BUCKETS:
             self._sent, self._refused_at = _pairs(self._sent), _pairs(self._refused_at)
             self._width *= 2
@@ -180,10 +184,10 @@ class Collector(Observer):
             self._refused_at += more
         return index
 
-    # What comes out
+    # The results
 
     def fill(self, report: Report) -> None:
-        """Put all that was heard into the report."""
+        """Put all counts into the report."""
         report.began = moment(self.began_at)
         report.until = moment(time())
         report.timeline = Timeline(
@@ -215,12 +219,12 @@ class Collector(Observer):
         ]
 
     def totals(self) -> dict[str, int]:
-        """Return the sums over all hosts. It may be called by another thread than the one that counts."""
+        """Return the sums over all hosts. Another thread than the one that counts may call it."""
         return self.hosts.total()
 
 
 def moment(seconds: float) -> str:
-    """The time in ISO 8601. `seconds`: since the epoch."""
+    """Return the time in ISO 8601. `seconds`: since the epoch."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -236,7 +240,7 @@ def _count(rules: dict[str, RuleCount], reason: Reason, host: str) -> None:
 def _key(reason: Reason) -> tuple[str, str, int, str]:
     source = reason.source
     part = "" if source.part == "body" else source.part
-    # Of a rule about the request itself the URL is that of each request: what it says is the same.
+    # A rule about the request itself has the URL of each request, but always the same meaning.
     return ("" if part == "request" else source.url), part, source.line, source.text
 
 

@@ -1,4 +1,4 @@
-"""The report of a crawl: what was heard of it, and what its statistics know besides."""
+"""The report of a crawl, made from its counted events and its statistics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from comity.report.advice import advice
 from comity.report.collector import Collector
 from comity.report.value import Report
 
-# Count of a report -> statistic of Scrapy or comity.
+# Counts of a report, and the statistics of Scrapy or comity that they are taken from.
 STATS = {
     "deferred": "comity/scheduler/held",
     "set_aside": "comity/scheduler/set-aside",
@@ -23,14 +23,23 @@ STATS = {
 
 
 class CrawlFacts(NamedTuple):
-    """The circumstances of a crawl, beside what it does."""
+    """The circumstances of a crawl, beside its events.
 
-    name: str  # of the spider
-    state: str  # "running", or why it ended
+    Attributes:
+        name: The name of the spider.
+        state: "running", or the reason why the crawl ended.
+        options: The options of the crawl.
+        jobdir: The folder of JOBDIR; "" for none.
+        stats: The statistics.
+        waiting: The number of requests that wait.
+    """
+
+    name: str
+    state: str
     options: Options
     jobdir: str
     stats: Mapping[str, Any]
-    waiting: int  # requests that wait
+    waiting: int
 
 
 def report_of(collector: Collector, facts: CrawlFacts) -> Report:
@@ -56,7 +65,7 @@ def report_of(collector: Collector, facts: CrawlFacts) -> Report:
     )
     if options.state:
         report.notes.append(
-            "One of several workers of a crawl (COMITY_STATE): this page is of what this worker did, no other"
+            "One of several workers of a crawl (COMITY_STATE): this page is about this worker only"
         )
     collector.fill(report)
     report.counts |= {name: int(facts.stats.get(stat, 0)) for name, stat in STATS.items()}

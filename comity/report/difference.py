@@ -8,12 +8,12 @@ from typing import Any
 
 from comity.report.value import NamedCount, Refusal, Report
 
-MOST = 50  # changes of one kind that are listed
+MOST = 50  # changes of one kind in a section
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A figure before and now; None: there was none."""
+    """A figure before and now; None if there was none."""
 
     name: str
     before: float | None
@@ -47,7 +47,7 @@ class Section:
 
 
 def difference(old: Report, new: Report) -> list[Section]:
-    """Return what differs, by kind; [] where nothing does."""
+    """Return the sections with changes; [] if nothing has changed."""
     return [section for section in _sections(old, new) if section.changes]
 
 
@@ -73,7 +73,7 @@ def _sections(old: Report, new: Report) -> Iterator[Section]:
         "Why uses are refused", "Rule", _rules(old.use_refusals), _rules(new.use_refusals)
     )
     yield _section("Policy files", "File", _files(old), _files(new))
-    yield _section("Sites that could not be had", "Site", _unreachable(old), _unreachable(new))
+    yield _section("Sites that could not be fetched", "Site", _unreachable(old), _unreachable(new))
     yield _section("Licences", "Licence", _by_name(old.licences.rows), _by_name(new.licences.rows))
     yield _section(
         "Attributions",
@@ -81,7 +81,7 @@ def _sections(old: Report, new: Report) -> Iterator[Section]:
         _by_name(old.attributions.rows),
         _by_name(new.attributions.rows),
     )
-    yield _section("Actions that sites ask for", "Action", old.actions.number, new.actions.number)
+    yield _section("Actions that sites request", "Action", old.actions.number, new.actions.number)
 
 
 def _section(title: str, what: str, before: Mapping[str, int], now: Mapping[str, int]) -> Section:
@@ -128,7 +128,7 @@ def _uses(report: Report) -> dict[str, int]:
 
 
 def _files(report: Report) -> dict[str, int]:
-    words = {"present": "present", "absent": "absent", "unreachable": "could not be had"}
+    words = {"present": "present", "absent": "absent", "unreachable": "could not be fetched"}
     return {
         f"{file.name}: {word}": getattr(file, field)
         for file in report.files

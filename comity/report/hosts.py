@@ -1,10 +1,11 @@
-"""Counts by host, and how the pace of each was kept: in bounded memory, however many hosts there are.
+"""Counts by host, and how well the pace of each host was kept, in bounded memory.
 
-How the pace is measured. The server gets a request at some moment between its start here and the headers of its answer. So what
-it sees between two requests is at least the time from the headers of the one to the start of the other: that is the gap. For a
-limit of n requests in some seconds it is the time from the headers of the n-th request before. A gap as a part of the seconds of
-its limit is 1 or more where the limit was kept. What is in flight counts as now, as the pace itself counts it
-(comity.policies.syntax.windows)."""
+How the pace is measured. The server gets a request at some moment between its start here and the
+headers of its answer. So the time between two requests, at the server, is at least the time from
+the headers of the first to the start of the second. This time is the gap. For a limit of n requests
+in some seconds, the gap is the time from the headers of the n-th request before. A gap is given as
+a part of the seconds of its limit: 1 or more means that the limit was kept. Requests in flight
+count as now, as in the pace itself (comity.policies.syntax.windows)."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.windows import MAX_STAMPS, StatedLimit, Window
 from comity.report.value import Host, Hosts, Limit, Line, NamedCount, Pace, Series, UnreadLimit
 
-MAX_HOSTS = 10_000  # that are told apart at least, those with most requests
-MAX_LISTED = 200  # in a report
-LEAST = 10  # hosts with the least margin that are listed
+MAX_HOSTS = 10_000  # hosts that are counted separately, at least; those with most requests
+MAX_LISTED = 200  # hosts in a report
+LEAST = 10  # hosts with the least margin in a report
 SERIES = 16  # hosts with most requests that are followed over time
-MARGINS = 8  # and of those with the least margin
-POINTS = 200  # of a host's series
-MIN_PART = 0.999  # of a limit: two clocks take part, one for gaps and one for all processes
-EDGES = (MIN_PART, 1.05, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)  # of the histogram
+MARGINS = 8  # hosts with the least margin that are followed over time
+POINTS = 200  # points of a host's series
+MIN_PART = 0.999  # of a limit: one clock measures gaps, and another paces all processes
+EDGES = (MIN_PART, 1.05, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)  # between the bins of the histogram
 BINS = (
     "below 1",
     "1 to 1.05",
@@ -43,7 +44,15 @@ SUMMED = ("sent", "answered", "files", "allowed", "refused", "stopped", "backed_
 
 
 class HostCount:
-    """The counts of one host."""
+    """The counts of one host, or of a scope.
+
+    Attributes:
+        last: The moment when the headers of the last answer came; -inf if none came.
+        stamps: The moments of the answers before, for limits of several requests; else None.
+        least: The least gap, as a part of its limit; inf if there is none.
+        least_of: The limit of the least gap, or of the last equal one; None if there is no gap.
+        is_stated: True if the site asks for that limit.
+    """
 
     __slots__ = (*SUMMED, "is_stated", "last", "least", "least_of", "stamps")
 
@@ -51,12 +60,10 @@ class HostCount:
         self.sent = self.answered = self.files = self.allowed = self.refused = self.stopped = (
             self.backed_off
         ) = self.gaps = 0
-        self.last = -inf  # when the headers of the last answer came
-        self.stamps: list[float] | None = (
-            None  # the same of the answers before, where a limit is for several requests
-        )
+        self.last = -inf
+        self.stamps: list[float] | None = None
         self.least = inf
-        self.least_of: Window | None = None  # the limit of the least gap, or of the last one
+        self.least_of: Window | None = None
         self.is_stated = False
 
     @property
@@ -86,15 +93,21 @@ class HostCount:
 
 
 class Gap(NamedTuple):
-    """A request that went out, against the limit that it kept most narrowly."""
+    """The gap before a request, against its narrowest limit.
+
+    Attributes:
+        started: The start of the request, in monotonic seconds.
+        part: The gap as a part of the limit.
+        window: The limit.
+    """
 
     started: float
-    part: float  # of the limit
+    part: float
     window: Window
 
 
 class _Followed:
-    """A host over time."""
+    """The gaps of a host over time."""
 
     __slots__ = ("criterion", "host", "name", "points", "thinned")
 
@@ -106,9 +119,8 @@ class _Followed:
     def add(self, seconds: float, part: float) -> None:
         points = self.points
         points.append((seconds, part))
-        if (
-            len(points) >= 2 * POINTS
-        ):  # of each two the narrower one is kept: what was too soon stays
+        if len(points) >= 2 * POINTS:
+            # Keep the narrower one of each pair, so that requests that came too soon stay visible.
             self.points = [
                 min(pair, key=lambda point: point[1])
                 for pair in zip(points[::2], points[1::2], strict=False)
@@ -129,7 +141,7 @@ class _Followed:
 
 
 class _Distinct:
-    """The number of different names that came: an estimate, to about one in a hundred up to a million."""
+    """An estimate of the number of different names, to about one in a hundred up to a million."""
 
     BITS = 1 << 20
 
@@ -148,14 +160,13 @@ class _Distinct:
 
 
 class HostCounts:
-    """All hosts of a crawl."""
+    """The counts of all hosts of a crawl."""
 
     def __init__(self) -> None:
         self._hosts: dict[str, HostCount] = {}
-        self._scopes: dict[
-            str, HostCount
-        ] = {}  # of automation-preferences.txt, which have limits of their own
-        self._others = HostCount()  # those that are not told apart any more
+        # Scopes of automation-preferences.txt, which have limits of their own.
+        self._scopes: dict[str, HostCount] = {}
+        self._others = HostCount()  # hosts that are not counted separately any more
         self._other_sizes: dict[int, int] = {}
         self._distinct = _Distinct()
         self._followed: dict[str, _Followed] = {}
@@ -164,11 +175,11 @@ class HostCounts:
         self.gap_sum = 0.0
         self.unlimited = 0
         self.first = 0
-        self._unread: dict[
-            tuple[str, StatedLimit], None
-        ] = {}  # name of a scope, and a limit whose value cannot be read
+        # Name of a scope, and a limit whose value cannot be read.
+        self._unread: dict[tuple[str, StatedLimit], None] = {}
 
     def count_of(self, name: str) -> HostCount:
+        """Return the counts of a host. A new host may fold the smallest hosts into one count."""
         host = self._hosts.get(name)
         if host is None:
             if len(self._hosts) >= 2 * MAX_HOSTS:
@@ -186,8 +197,8 @@ class HostCounts:
                 self._other_sizes[size] = self._other_sizes.get(size, 0) + 1
         self._hosts = largest
 
-    def _limited(self, name: str) -> HostCount:
-        """A host, or a scope."""
+    def _count_of_limiter(self, name: str) -> HostCount:
+        """Return the counts of a host or of a scope."""
         if not _is_scope(name):
             return self.count_of(name)
         scope = self._scopes.get(name)
@@ -198,8 +209,8 @@ class HostCounts:
         return scope
 
     def gap(self, limiter: Paced, now: float) -> Gap | None:
-        """The gap before a request that goes out now; None where no limit is reached, however soon it does."""
-        host = self._limited(limiter.name)
+        """Return the gap before a request that starts now; None if no limit can be broken by it."""
+        host = self._count_of_limiter(limiter.name)
         if len(self._unread) < MAX_LISTED:
             self._unread |= dict.fromkeys((limiter.name, limit) for limit in limiter.unread)
         narrowest: Gap | None = None
@@ -224,13 +235,14 @@ class HostCounts:
                 narrowest = Gap(now, part, window)
         return narrowest
 
-    def settled(
+    def settle(
         self, limiter: Paced, gap: Gap | None, now: float, *, is_counted: bool = True
     ) -> None:
         """Note that the headers of the answer to a request have come.
 
-        `is_counted`: the request counts by this limiter. One under several limiters counts once."""
-        host = self._limited(limiter.name)
+        `is_counted`: True if the request counts by this limiter. A request under several limiters
+        counts once."""
+        host = self._count_of_limiter(limiter.name)
         host.last = now
         most = max([window.requests for window in limiter.windows], default=1)
         if most > 1:
@@ -239,7 +251,7 @@ class HostCounts:
             if len(stamps) > 2 * MAX_STAMPS:
                 del stamps[:-MAX_STAMPS]
         if gap is None:
-            if is_counted and not _is_scope(limiter.name):  # its request counts with its host
+            if is_counted and not _is_scope(limiter.name):  # a scope's request counts by its host
                 self.first += bool(limiter.windows)
                 self.unlimited += not limiter.windows
             return
@@ -268,12 +280,12 @@ class HostCounts:
             self._narrow[name] = host, host.least
 
     def _follow(self, name: str, host: HostCount) -> _Followed | None:
-        """Follow the host from now on, where it has more requests, or less margin, than one that is followed."""
+        """Follow the host if it has more requests, or less margin, than a followed host."""
         criterion, most = "requests", SERIES
         if host.least < MIN_PART:
             criterion, most = "margin", MARGINS
         elif len(self._followed) >= SERIES and host.gaps % 64:
-            return None  # it is not looked at each time
+            return None  # to save time, it is compared only at some of its requests
         rivals = [
             followed for followed in self._followed.values() if followed.criterion == criterion
         ]
@@ -290,7 +302,7 @@ class HostCounts:
         self._followed[name] = _Followed(name, host, criterion)
         return self._followed[name]
 
-    # What comes out
+    # The results
 
     def hosts(self) -> Hosts:
         is_exact = not self._other_sizes
@@ -336,7 +348,7 @@ class HostCounts:
 
 
 def _unread(name: str, limit: StatedLimit) -> UnreadLimit:
-    """Return a limit whose value cannot be read, as a report has it."""
+    """Return a limit whose value cannot be read, for the report."""
     requests, seconds = (
         (limit.window.requests, limit.window.seconds)
         if limit.window
@@ -351,12 +363,12 @@ def _unread(name: str, limit: StatedLimit) -> UnreadLimit:
 
 
 def _is_scope(name: str) -> bool:
-    """A scope is named by its origin, in which there is a scheme."""
+    """Return True for the name of a scope, which begins with an origin, and so has a scheme."""
     return "/" in name
 
 
 def printable_name(name: str) -> str:
-    """The name of a host, or of a scope: origin and digest of the group that limits it."""
+    """Return the name of a host, or of a scope: origin and digest of the group that limits it."""
     origin, space, digest = name.partition(" ")
     return printable(f"{origin} (scope {digest[:6]})" if space else name)
 

@@ -1,4 +1,6 @@
-"""Counts of tags: uses and verdicts, the lines that refuse, licences, attributions and elements. Of a crawl, or of a dataset."""
+"""Counts of tags, of a crawl or of a dataset.
+
+They count uses and verdicts, the lines that refuse, licences, attributions and elements."""
 
 from __future__ import annotations
 
@@ -18,11 +20,11 @@ from comity.policies.vocabulary.use_rows import UseRows, named
 from comity.report.tallies import Tally
 from comity.report.value import Element, Line, NamedCount, Ranking, Refusal, Report, Use
 
-MAX_LINES = 100  # of a rule that are told apart
-SHOWN_LINES = 8  # of a rule, in a report
-SHOWN_ROWS = 50  # hosts, licences, selectors in a report
-MAX_NAMES = 500  # licences, attributions, uses and selectors that are told apart
-SHOWN_USES = 60
+MAX_LINES = 100  # lines of a rule that are counted separately
+SHOWN_LINES = 8  # lines of a rule in a report
+SHOWN_ROWS = 50  # hosts, licences and selectors in a report
+MAX_NAMES = 500  # licences, attributions, uses and selectors that are counted separately
+SHOWN_USES = 60  # uses in a report
 SUMMARIES = {EXPIRED: "the permission has ended since"}
 
 Key = tuple[str, str, int, str]  # URL, part, line, text
@@ -45,7 +47,7 @@ class RuleCount:
 
 
 def refusals_of(rules: Mapping[str, RuleCount]) -> list[Refusal]:
-    """The refusals by rule, the one that refused most first."""
+    """Return the refusals by rule. The rule that refused most is first."""
     refusals = []
     for name, rule in sorted(rules.items(), key=lambda item: (-item[1].count, item[0])):
         entry = RULES.get(name)
@@ -81,26 +83,27 @@ class ItemCounts:
     """Counts of tags. They can be pickled, and merged."""
 
     def __init__(self, rows: UseRows | None = None) -> None:
-        """`rows`: in which uses are counted; None: by the shipped table."""
+        """`rows`: the rows in which uses are counted; None: those of the shipped table."""
         self.items = 0
         self._rows = rows or UseRows()
         self.unreadable = 0
-        self.causes: Tally[str] = Tally(MAX_NAMES)  # why tags say nothing: TagError
+        self.causes: Tally[str] = Tally(MAX_NAMES)  # why tags are missing or unreadable
         self.agents: Tally[str] = Tally(MAX_NAMES)
-        self.uses: Tally[tuple[str, str, bool]] = Tally(
-            MAX_NAMES
-        )  # row of uses, verdict, whether it is stated
-        self.terms: Tally[tuple[str, str]] = Tally(
-            MAX_NAMES
-        )  # row of uses that has several words, and the term of a tag
-        self.rules: dict[str, RuleCount] = {}  # of refusals of uses
+        # (row of uses, verdict, True if it is stated).
+        self.uses: Tally[tuple[str, str, bool]] = Tally(MAX_NAMES)
+        # (row of uses that has several words, term of a tag).
+        self.terms: Tally[tuple[str, str]] = Tally(MAX_NAMES)
+        self.rules: dict[str, RuleCount] = {}  # the refusals of uses
         self.licences: Tally[str] = Tally(MAX_NAMES)
         self.attributions: Tally[str] = Tally(MAX_NAMES)
         self.with_elements = 0
-        self.elements: Tally[tuple[str, str, Key]] = Tally(MAX_NAMES)  # selector, actions, the line
+        # (selector, actions, line).
+        self.elements: Tally[tuple[str, str, Key]] = Tally(MAX_NAMES)
 
-    def tagged(self, tag: Mapping[str, Any], expired: Collection[str] = ()) -> None:
-        """`tag`: as it stands in an item. `expired`: uses that it permits, and that are permitted no more."""
+    def add_tag(self, tag: Mapping[str, Any], expired: Collection[str] = ()) -> None:
+        """Count a tag, as it is in an item.
+
+        `expired`: uses that the tag permits, but whose permission has ended."""
         self.items += 1
         reasons = tag["reasons"]
         uses = tag["uses"]
@@ -149,7 +152,7 @@ class ItemCounts:
             self.rules.setdefault(rule, RuleCount()).update(count)
 
     def fill(self, report: Report) -> None:
-        """Put them into the report."""
+        """Put the counts into the report."""
         uses: dict[str, Use] = {}
         terms: dict[str, set[str]] = {}
         for row, term in self.terms.counts:
@@ -212,7 +215,7 @@ class ItemsPass(NamedTuple):
             counts.causes.add(str(error))
             return
         counts.agents.add(tag.raw["agent"])
-        counts.tagged(
+        counts.add_tag(
             tag.raw,
             {name for name, use in tag.uses.items() if has_passed(use.qualifiers.until, self.now)},
         )

@@ -1,4 +1,6 @@
-"""The counters of a crawl for Prometheus: text over HTTP on this machine only. Nothing in them names a host or a page."""
+"""The counters of a crawl for Prometheus: text over HTTP on this machine only.
+
+They name no hosts and no pages."""
 
 from __future__ import annotations
 
@@ -19,10 +21,13 @@ ADDRESS = "127.0.0.1"
 class Metrics:
     """A server of the counters, in a thread of its own.
 
-    It reads while the crawl counts: each number by itself is one that was right a moment ago."""
+    It reads while the crawl counts. Each number is correct for a moment shortly before, but the
+    numbers may be of different moments."""
 
     def __init__(self, collector: Collector, port: int, *, waiting: Callable[[], int]) -> None:
-        """`port`: 0 for any that is free. `waiting`: the requests that wait. ReportError where it cannot listen."""
+        """`port`: 0 for any free port. `waiting`: returns the number of requests that wait.
+
+        ReportError: it cannot listen."""
         self._collector = collector
         self._waiting = waiting
         registry = CollectorRegistry()
@@ -51,7 +56,7 @@ class Metrics:
         self.close()
 
     def describe(self) -> Iterator[Metric]:
-        """Yield what a registry asks for before there is anything to count."""
+        """Yield the metrics for a registry that asks before there is anything to count."""
         return self.collect()
 
     def collect(self) -> Iterator[Metric]:
@@ -83,7 +88,7 @@ class Metrics:
             "comity_items", "Items that were tagged.", value=collector.items.items
         )
         actions = CounterMetricFamily(
-            "comity_actions", "Actions that sites ask for.", labels=("action",)
+            "comity_actions", "Actions that sites request.", labels=("action",)
         )
         for action, count in list(collector.actions.items()):
             actions.add_metric((action,), count)
@@ -93,14 +98,14 @@ class Metrics:
         )
         yield GaugeMetricFamily(
             "comity_sites_unreachable",
-            "Sites whose policies cannot be had.",
+            "Sites whose policies cannot be fetched.",
             value=collector.sites.unreachable,
         )
         yield GaugeMetricFamily("comity_waiting", "Requests that wait.", value=self._waiting())
         yield _gaps(list(collector.hosts.gaps), collector.hosts.gap_sum)
 
 
-# Of HostCount: what is counted of every host.
+# The counts of HostCount, and their descriptions.
 _COUNTERS = {
     "sent": "Requests for pages that went out.",
     "answered": "Responses to them.",
@@ -113,7 +118,7 @@ _COUNTERS = {
 
 
 def _gaps(numbers: list[int], total: float) -> Metric:
-    """Return the histogram of gaps. Those of the first bucket came too soon."""
+    """Return the histogram of gaps. Requests of the first bucket came too soon."""
     buckets, cumulative = [], 0
     for edge, number in zip((*map(str, EDGES), "+Inf"), numbers, strict=True):
         cumulative += number

@@ -1,4 +1,4 @@
-"""The packages that the extra of reports brings, asked for before a crawl begins rather than at its end."""
+"""The packages of the extra `report`: checked before a crawl begins rather than at its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INSTALL = "pip install 'comity[report]'"
 
 
 def check(subject: str, names: tuple[str, ...]) -> None:
-    """ReportError where one of the packages is not there. `subject`: who needs them."""
+    """ReportError: one of the packages is missing. `subject`: the feature that needs them."""
     missing = [name for name in names if find_spec(name) is None]
     if missing:
         raise ReportError(f"{subject} needs {' and '.join(missing)}: {INSTALL}")

@@ -1,4 +1,6 @@
-"""The report as one page: no script, nothing from elsewhere, and what sites have written is shown as text."""
+"""The report as one page, without scripts and without resources from elsewhere.
+
+Texts of sites are shown as text."""
 
 from __future__ import annotations
 
@@ -18,29 +20,31 @@ import comity
 from comity.policies.syntax.printable import printable, unhidden
 from comity.report import pictures
 from comity.report.difference import Section
-from comity.report.value import Report, ReportError, embedded
+from comity.report.value import Report, ReportError, embed
 
 MAX_TEXT = 500  # characters of one text
 SHOWN_HOSTS = 50
 _CODE = re.compile(r"`([^`]*)`")
-ROUND = 1000  # of a share: thousandths
+ROUND = 1000  # shares are rounded to thousandths
 
 
 class _Counts(dict[str, int]):
-    """Counts by name. What was not counted is nothing."""
+    """Counts by name. Missing counts are 0."""
 
     def __missing__(self, name: str) -> int:
         return 0
 
 
 def page_of(report: Report) -> str:
-    """The page, with the report in it as data. ReportError where a report that was read has figures that none can have."""
+    """Return the page, which also contains the report as data.
+
+    ReportError: the report was read from a file, and has impossible figures."""
     try:
         return _render(
             "report.html",
             report=replace(report, counts=_Counts(report.counts)),
             pictures=pictures,
-            data=Markup(embedded(report)),  # noqa: S704  # it has no character that HTML would read
+            data=Markup(embed(report)),  # noqa: S704  # it has no characters that HTML would read
             shown_hosts=SHOWN_HOSTS,
             seconds=_duration(report),
         )
@@ -57,7 +61,11 @@ def _render(name: str, **values: Any) -> str:
     style = _resource("report.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    values |= {"style": Markup(style), "policy": policy, "version": comity.__version__}  # noqa: S704  # our own
+    values |= {
+        "style": Markup(style),  # noqa: S704  # comity's own
+        "policy": policy,
+        "version": comity.__version__,
+    }
     return environment.get_template(name).render(values)
 
 
@@ -71,7 +79,7 @@ def _environment() -> Environment:
 
     environment = Environment(
         autoescape=True,
-        finalize=_finalized,
+        finalize=_finalize,
         loader=FunctionLoader(_resource),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -83,16 +91,18 @@ def _environment() -> Environment:
         "limit": _limit,
         "part": _part,
         "count_of": _count_of,
-        "marked": _marked,
+        "marked": _mark_up,
     }
     return environment
 
 
-def _finalized(value: Any) -> Any:
-    """Each value as it is shown: no character that hides or turns others (SEC-4), and no text without end."""
+def _finalize(value: Any) -> Any:
+    """Return a value as the page shows it.
+
+    Texts have no characters that hide or turn others (SEC-4), and are shortened."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    text = unhidden(value[: MAX_TEXT + 1], keep="\n")  # it has as many characters as it is given
+    text = unhidden(value[: MAX_TEXT + 1], keep="\n")  # the number of characters stays the same
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
@@ -101,7 +111,7 @@ def _number(value: float) -> str:
 
 
 def _share(count: int, total: int) -> str:
-    """The part of a whole, in per cent. Neither all nor none is said of what is nearly so."""
+    """Return a share in per cent. Only 0 is shown as 0 %, and only all as 100 %."""
     if not total:
         return "–"
     share = 100 * count / total
@@ -113,7 +123,7 @@ def _share(count: int, total: int) -> str:
 
 
 def _limit(limit: Any) -> str:
-    """A limit in words."""
+    """Return a limit in words."""
     if limit is None:
         return "none"
     requests = "1 request" if limit.requests == 1 else f"{limit.requests:,} requests"
@@ -121,7 +131,7 @@ def _limit(limit: Any) -> str:
 
 
 def _part(value: float | None) -> str:
-    """A gap as a part of its limit. It is cut, not rounded: nothing below 1 shall look like 1."""
+    """Return a gap as a part of its limit. It is cut: less than 1 must not look like 1."""
     return "–" if value is None else f"{int(value * ROUND) / ROUND:.3f}"
 
 
@@ -129,12 +139,13 @@ def _count_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _marked(text: str) -> Markup:
-    """A sentence that begins with a capital letter, and code where it has backticks."""
-    text = str(escape(_finalized(text[:1].upper() + text[1:])))
-    return Markup(_CODE.sub(r"<code>\1</code>", text))  # noqa: S704  # nothing but what is escaped, and the tags here
+def _mark_up(text: str) -> Markup:
+    """Return a sentence with a capital letter at its beginning, and backticks as code."""
+    text = str(escape(_finalize(text[:1].upper() + text[1:])))
+    # The text is escaped, and the tags are from here.
+    return Markup(_CODE.sub(r"<code>\1</code>", text))  # noqa: S704
 
 
 def _duration(report: Report) -> float:
-    """The seconds that its pictures of time cover."""
+    """Return the seconds that the pictures of pace cover."""
     return max([point[0] for series in report.pace.series for point in series.points], default=0.0)

@@ -1,4 +1,6 @@
-"""The pictures of a report: SVG by pygal, without scripts and styles. Colours come from the style of the page, by class."""
+"""The pictures of a report: SVG by pygal, without scripts and styles.
+
+The style of the page sets their colours, by class."""
 
 from __future__ import annotations
 
@@ -14,21 +16,22 @@ from markupsafe import Markup
 from comity.policies.syntax.printable import printable
 from comity.report.value import NamedCount, Series, Timeline
 
-# pygal looks for maps of other packages by a finder of a kind that Python has given up, and warns of at every import.
+# pygal looks for maps of other packages with an import finder of a kind that Python has removed,
+# and about which Python warns at every import.
 sys.meta_path[:] = [
     finder
     for finder in sys.meta_path
     if not isinstance(finder, getattr(pygal, "PluginImportFixer", ()))
 ]
 
-CLIPPED = 3.0  # times the limit; a gap that is longer stands there
-_LONG = re.compile(r"(\d\.\d)\d+")  # of the numbers of a path a tenth is enough
-_DROPPED = ("script", "style", "desc", "defs", "title")
-_NEEDLESS = ("tooltip-overlay", "background", "titles")
+CLIPPED = 3.0  # times the limit; longer gaps are drawn here
+_LONG = re.compile(r"(\d\.\d)\d+")  # numbers of a path, which need only one decimal
+_DROPPED = ("script", "style", "desc", "defs", "title")  # elements
+_NEEDLESS = ("tooltip-overlay", "background", "titles")  # classes of elements
 
 
 def bars(numbers: Sequence[NamedCount], label: str, *, first_is_bad: bool = False) -> Markup:
-    """Draw how often each came. `first_is_bad`: anything in the first bar is a fault."""
+    """Draw counts by name. `first_is_bad`: True if counts in the first bar are faults."""
     top = max((entry.count for entry in numbers), default=0)
     chart = pygal.Bar(
         **_OPTIONS,
@@ -46,7 +49,7 @@ def bars(numbers: Sequence[NamedCount], label: str, *, first_is_bad: bool = Fals
 
 
 def timeline(over_time: Timeline, label: str) -> Markup:
-    """Requests that went out, and that were refused, over time."""
+    """Draw the requests that were sent, and those that were refused, over time."""
     top = max([*over_time.sent, *over_time.refused], default=0)
     chart = pygal.XY(**_OPTIONS, width=720, height=200, show_dots=False)
     seconds = over_time.seconds
@@ -60,7 +63,7 @@ def timeline(over_time: Timeline, label: str) -> Markup:
 
 
 def pace(series: Series, end: float, label: str) -> Markup:
-    """The gaps of a host over time, as parts of its limit, and the limit."""
+    """Draw the gaps of a host over time, as parts of its limit, and the limit."""
     chart = pygal.XY(**_OPTIONS, width=360, height=150, dots_size=2)
     chart.range, chart.xrange = (0, CLIPPED), (0, max(end, 1.0))
     chart.y_labels = [0, 1, 2, CLIPPED]
@@ -85,7 +88,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 def _ticks(top: int) -> list[int]:
-    """About four round numbers from 0 to the top."""
+    """Return about four round numbers from 0 to the top."""
     if top <= 4:
         return list(range(top + 1)) or [0]
     step = 10 ** (len(str(top // 4)) - 1)
@@ -94,7 +97,7 @@ def _ticks(top: int) -> list[int]:
 
 
 def _moments(end: float, most: int = 8) -> list[dict[str, Any]]:
-    """Labels of a time axis."""
+    """Return the labels of a time axis."""
     steps = (
         1,
         2,
@@ -137,7 +140,7 @@ def _steps(numbers: Sequence[int], width: float) -> list[tuple[float, int]]:
 
 
 def _svg(chart: Any, label: str, kind: str) -> Markup:
-    """The picture as markup for the page. `label`: for who does not see it."""
+    """Return the picture as markup for the page. `label`: the text for screen readers."""
     root = chart.render_tree()
     for comment in list(root.iter(etree.Comment)):
         _drop(comment)
@@ -161,7 +164,8 @@ def _svg(chart: Any, label: str, kind: str) -> Markup:
     root.set("role", "img")
     root.set("aria-label", printable(label))
     etree.cleanup_namespaces(root)
-    return Markup(etree.tostring(root, encoding="unicode"))  # noqa: S704  # made by lxml, which escapes every text
+    # lxml escapes every text.
+    return Markup(etree.tostring(root, encoding="unicode"))  # noqa: S704
 
 
 def _drop(element: Any) -> None:

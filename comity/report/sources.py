@@ -1,4 +1,4 @@
-"""A report out of files: one that was saved, as page or as data; items; a policy store; the statistics of a crawl."""
+"""Reports from files: a saved page or data, items, a policy store, or the statistics of a crawl."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from comity.report.value import (
     read_report,
 )
 
-SQLITE = b"SQLite format 3\0"  # how each such file begins
+SQLITE = b"SQLite format 3\0"  # the beginning of such a file
 PAGES = (".html", ".htm")
 
 
@@ -42,8 +42,10 @@ def report_from(
     options: JobOptions = JobOptions(),  # noqa: B008
     tags: TagSource = GUESSED,
 ) -> Report:
-    """The report out of one file of any kind, or of several files of items. ReportError, DatasetError, PolicyError or OSError
-    where one cannot be read, with its name."""
+    """Return the report from one file of any kind, or from several files of items.
+
+    ReportError, DatasetError, PolicyError or OSError, with the name of the file: it cannot be read.
+    """
     first = paths[0]
     if not first.exists():
         raise ReportError(f"{first}: there is no such file")
@@ -53,15 +55,15 @@ def report_from(
         if beginning == SQLITE:
             return of_store(first)
         if first.suffix == ".json" or first.suffix in PAGES:
-            return saved(first)
+            return read_saved(first)
     return of_items(paths, options, tags)
 
 
-def saved(path: Path) -> Report:
-    """A report that was saved, or the statistics of a crawl."""
+def read_saved(path: Path) -> Report:
+    """Read a saved report, or report on the statistics of a crawl. ReportError: it is neither."""
     try:
         if path.stat().st_size > MAX_OCTETS:
-            raise ReportError(f"it is larger than {MAX_OCTETS // 2**20} MiB, and no report is")
+            raise ReportError(f"it is larger than {MAX_OCTETS // 2**20} MiB, so it is not a report")
         text = path.read_text("utf-8")
         try:
             return read_report(text)
@@ -70,7 +72,7 @@ def saved(path: Path) -> Report:
                 raise
             return of_stats(stats)
     except UnicodeDecodeError:
-        raise ReportError(f"{path}: it is no text in UTF-8") from None
+        raise ReportError(f"{path}: it is not a text in UTF-8") from None
     except ReportError as error:
         raise ReportError(f"{path}: {error}") from None
     except FileNotFoundError:
@@ -84,7 +86,7 @@ def of_items(
     options: JobOptions = JobOptions(),  # noqa: B008
     tags: TagSource = GUESSED,
 ) -> Report:
-    """Report on the items in these files: what they permit, and why not."""
+    """Report on the items in these files: the permitted uses, and the reasons of refusals."""
     counts, now = ItemCounts(), datetime.now(UTC)
 
     def unreadable(_: Unread) -> None:
@@ -106,7 +108,8 @@ def of_items(
     report.agent = ", ".join(name for name, _ in counts.agents.largest(5))
     counts.fill(report)
     report.notes += [
-        f"{count:,} items permit nothing, as their tag is missing or not understood: {printable(cause)}"
+        f"{count:,} items permit nothing, because their tag is missing or unreadable:"
+        f" {printable(cause)}"
         for cause, count in counts.causes.largest(5)
     ]
     if counts.unreadable:
@@ -116,7 +119,7 @@ def of_items(
 
 
 def of_store(path: Path, progress: Callable[[int], object] = lambda _: None) -> Report:
-    """Report on the policy files that are kept: which could be had, and what sites ask to take down."""
+    """Report on a policy store: the files that could be fetched, and requested take-downs."""
     now = time.time()
     report = Report(source="store", title=f"Policy store {printable(path.name)}", until=moment(now))
     store = PolicyStore(path)
@@ -144,7 +147,7 @@ def of_store(path: Path, progress: Callable[[int], object] = lambda _: None) -> 
             is_arranged=True,
             line=Line(
                 url="",
-                text=f"asked for at {moment.isoformat(timespec='seconds')}, not taken down yet",
+                text=f"requested at {moment.isoformat(timespec='seconds')}, not taken down yet",
             ),
         )
         for url, moment in take_downs[:MAX_ACTIONS]
@@ -153,7 +156,7 @@ def of_store(path: Path, progress: Callable[[int], object] = lambda _: None) -> 
     return report
 
 
-# How statistics end, and the field of a Use.
+# The ends of the names of statistics, and the fields of Use.
 _VERDICTS = {
     "allow": "allow",
     "deny": "deny",
@@ -163,7 +166,7 @@ _VERDICTS = {
 
 
 def _stats(text: str) -> dict[str, int] | None:
-    """The numbers of statistics as Scrapy has them; None where it is something else."""
+    """Return the numbers of Scrapy's statistics; None if the text is something else."""
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError):
@@ -174,10 +177,13 @@ def _stats(text: str) -> dict[str, int] | None:
 
 
 def of_stats(stats: Mapping[str, int]) -> Report:
-    """Report on the statistics of a crawl: its totals, refusals by rule and uses. No statistic names a host, a file or a line."""
+    """Report on the statistics of a crawl: totals, refusals by rule, and uses.
+
+    Statistics name no hosts, files and lines."""
     report = Report(source="stats", title="Statistics of a crawl")
     report.notes.append(
-        "Statistics name no hosts, files, lines and moments: COMITY_REPORT writes a report that does"
+        "Statistics name no hosts, files, lines and moments. For a report that does, set"
+        " COMITY_REPORT"
     )
     names = {
         "allowed": "comity/access/allow",

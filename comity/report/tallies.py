@@ -1,4 +1,4 @@
-"""Counters that cannot grow without end, whatever sites name: what is counted least gives way."""
+"""Counters in bounded memory, for keys from sites. The rarest keys are counted together."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Tally(Generic[K]):
-    """A counter of how often each of some keys came. At least `most` keys are kept; the total is exact whatever happens.
+    """A counter of keys. At least `most` keys are kept, and the total is always exact.
 
-    Where more than twice as many came, those that came least often are counted together, in `others`: a key that comes again
-    after that begins anew, so its number is a least one."""
+    If there are more than twice as many, the rarest keys are counted together, in `others`. If such
+    a key comes again, its count begins anew. So the count of a key may be too low."""
 
     __slots__ = ("counts", "most", "others")
 
@@ -47,18 +47,18 @@ class Tally(Generic[K]):
         return sum(self.counts.values()) + self.others
 
     def largest(self, number: int) -> list[tuple[K, int]]:
-        """Return those that came most often, the first one of several that came as often first."""
+        """Return the most frequent keys with their counts. Of equal ones, the first comes first."""
         return nlargest(number, self.counts.items(), key=lambda item: item[1])
 
     def rest(self, number: int) -> int:
-        """Return how often the others came."""
+        """Return the sum of the counts of all keys that `largest` leaves out."""
         return self.total - sum(count for _, count in self.largest(number))
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.counts)
 
     def __len__(self) -> int:
-        """The number of keys, as far as they are told apart."""
+        """Return the number of keys that are counted separately."""
         return len(self.counts)
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""Writes a report: whoever opens the file finds the old one or the new one, whole."""
+"""Writes a report. A file always holds the old report or the new one, completely."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from comity.report.value import Report, as_json
 
 
 def write(report: Report, path: Path) -> None:
-    """Write it as a page, or as JSON where the path ends so. DatasetError where it cannot be written."""
+    """Write the report as a page, or as JSON if `path` ends in .json.
+
+    DatasetError: it cannot be written."""
     write_text(text_of(report, as_page=path.suffix != ".json"), path)
 
 
 def text_of(report: Report, *, as_page: bool) -> str:
     if not as_page:
         return as_json(report, indent=1) + "\n"
-    from comity.report.page import page_of  # it takes the extra
+    from comity.report.page import page_of  # it needs the extra
 
     return page_of(report)
 

@@ -59,19 +59,23 @@ def test_the_password_may_come_from_the_environment() -> None:
 @pytest.mark.parametrize(
     ("url", "crawl", "message"),
     [
-        ("http://:s3cret@a.example", "news", "its scheme is none of redis, rediss, redis"),
+        ("http://:s3cret@a.example", "news", "its scheme is not one of redis, rediss, redis"),
         ("redis://:s3cret@", "news", "it names no host: write redis://HOST:PORT/DB"),
-        ("redis://:s3cret@a.example:x/0", "news", "that is no URL"),
+        ("redis://:s3cret@a.example:x/0", "news", "this is not a URL"),
         ("redis://:s3cret@a.example:0/0", "news", "it names no host"),
         ("redis://:s3cret@a exa/0", "news", "it names no host"),
-        ("redis://:s3cret@[::1", "news", "that is no URL"),
-        ("redis://:s3cret@a.example/one", "news", "its path is no number"),
-        ("redis://:s3cret@a.example/0?x=y", "news", "nothing may follow"),
-        ("redis+cluster://:s3cret@a.example/1", "news", "a Cluster has database 0 alone"),
-        ("redis://:s3cret@a.example", "a b", "`a b` is no name of a crawl: write 1 to 64 letters"),
-        ("redis://:s3cret@a.example", "", "is no name of a crawl"),
-        ("redis://:s3cret@a.example", "a" * 65, "is no name of a crawl"),
-        ("redis://:s3cret@a.example", "a\n", "is no name of a crawl"),
+        ("redis://:s3cret@[::1", "news", "this is not a URL"),
+        ("redis://:s3cret@a.example/one", "news", "its path is not the number"),
+        ("redis://:s3cret@a.example/0?x=y", "news", "remove everything after"),
+        ("redis+cluster://:s3cret@a.example/1", "news", "a Cluster has only database 0"),
+        (
+            "redis://:s3cret@a.example",
+            "a b",
+            "`a b` is not the name of a crawl: write 1 to 64 letters",
+        ),
+        ("redis://:s3cret@a.example", "", "is not the name of a crawl"),
+        ("redis://:s3cret@a.example", "a" * 65, "is not the name of a crawl"),
+        ("redis://:s3cret@a.example", "a\n", "is not the name of a crawl"),
     ],
 )
 def test_mistakes_are_told_without_the_secret(url: str, crawl: str, message: str) -> None:

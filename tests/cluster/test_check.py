@@ -26,7 +26,7 @@ FAULTS = {
     ),
     "maxmemory": (
         "0",
-        r"It has no limit of memory.*Set `maxmemory \d+mb`: half of what the machine has",
+        r"It has no limit of memory.*Set `maxmemory \d+mb`: half of the machine's memory",
     ),
     "appendonly": ("no", r"It writes no log, so a restart loses requests\. Set `appendonly yes`\."),
 }
@@ -180,7 +180,7 @@ def test_a_wrong_password_is_told_without_it(own_server: Server) -> None:
 def test_a_server_that_is_not_there_is_told(scheme: str) -> None:
     address = StateAddress.parse(f"{scheme}://:s3cret@127.0.0.1:{free_port()}", "crawl", {})
     with pytest.raises(
-        PolicyError, match=r"cannot be used .*: start the server, or write where it is"
+        PolicyError, match=r"cannot be used .*: start the server, or write its address"
     ) as raised:
         check_server(address)
     assert "s3cret" not in str(raised.value)
@@ -189,14 +189,14 @@ def test_a_server_that_is_not_there_is_told(scheme: str) -> None:
 def test_data_of_another_version_is_refused(server: Server) -> None:
     server.client().set(VERSION, 7)
     assert (
-        "- It has data of version 7, and this comity knows version 2. Let all workers"
+        "- It has data of version 7, and this comity knows version 2. Use one version"
         in refusal(server.address())
     )
 
 
 def test_an_old_server_is_refused(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("comity.cluster.check.OLDEST", (99, 0))
-    with pytest.raises(PolicyError, match=r"Take Redis 6.2 or later, or Valkey"):
+    with pytest.raises(PolicyError, match=r"Use Redis 6.2 or later, or Valkey"):
         check_server(server.address())
 
 

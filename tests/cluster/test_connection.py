@@ -338,16 +338,16 @@ LET_TRUST = "let SSL_CERT_FILE name the certificates to trust"
         ("unknown authority", LET_TRUST),
         (
             "expired",
-            "check the clock of this machine; if it is right, renew the certificate of the server",
+            "check the clock of this machine; if it is right, renew the server's certificate",
         ),
         (
             "of tomorrow",
-            "check the clock of this machine; if it is right, renew the certificate of the server",
+            "check the clock of this machine; if it is right, renew the server's certificate",
         ),
         ("another name", "write the host as the certificate of the server has it"),
         (
             "no TLS",
-            "start the server, or write where it is, and redis:// if it has no TLS at this port",
+            "start the server, or write its address, and redis:// if it has no TLS at this port",
         ),
         ("HTTP", "write redis:// if the server has no TLS at this port"),
         ("TLS", "write the port of a Redis server, and rediss:// if it expects TLS"),

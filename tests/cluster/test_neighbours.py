@@ -126,7 +126,7 @@ def test_folder_that_others_may_read_or_write_tells_nothing(
     caplog.set_level("INFO")
     one = Neighbours(ADDRESS, "host:1:one", folder)
     one.appear()
-    assert "is not of this user alone" in caplog.text
+    assert "is not a private folder of this user" in caplog.text
     assert list(folder.iterdir()) == []
     assert dead(one) == []
     one.vanish()

@@ -372,7 +372,7 @@ def test_data_of_another_version_is_not_touched(server: Server) -> None:
 
     with pytest.raises(
         PolicyError,
-        match="has data of version 1, and this comity knows version 2: go on with the comity",
+        match="has data of version 1, and this comity knows version 2: continue with the comity",
     ):
         asyncio.run(run())
     server.client().hset("comity:{crawl}:meta", mapping={"version": 4, "shards": 4})

@@ -20,7 +20,7 @@ from comity.cluster.neighbours import Neighbours
 from comity.cluster.queue import Lease, RedisQueue, Row
 from comity.cluster.turns import RedisTurns
 from comity.crawler.frontier.queue import Aside
-from comity.crawler.frontier.request_bodies import packed, unpacked
+from comity.crawler.frontier.request_bodies import pack, unpack
 from comity.crawler.frontier.shared_queue import REQUESTS, SharedQueue
 from comity.policies import PolicyError
 from comity.policies.syntax.urls import host_name
@@ -49,10 +49,10 @@ class Worker:
         self.here: dict[int, str] = {}  # key -> origin
         self.slow: set[str] = set()  # hosts for which nobody waits
 
-    def arrived(self, key: int, origin: str, priority: int) -> None:
+    def receive(self, key: int, origin: str, priority: int) -> None:
         self.here[key] = origin
 
-    def lost(self, host: str) -> list[int]:
+    def forget(self, host: str) -> list[int]:
         keys = [key for key, origin in self.here.items() if host_name(origin) == host]
         for key in keys:
             del self.here[key]
@@ -83,7 +83,7 @@ class Worker:
     def done(self) -> None:
         """All that is here."""
         for key in self.here:
-            self.queue.done(key)
+            self.queue.mark_done(key)
         self.here = {}
 
 
@@ -178,7 +178,7 @@ def test_a_host_for_which_nobody_waits_is_given_back_once_nothing_of_it_is_out(
             one.queue.set_aside("a.example")
             await one.turn()
             assert one.urls == [f"{A}/2", f"{B}/1"]
-            one.queue.done(out)
+            one.queue.mark_done(out)
             for _ in range(3):
                 await one.turn()
             assert one.urls == [f"{B}/1"]
@@ -206,7 +206,7 @@ def test_requests_whose_items_are_not_stored_yet_hold_up_no_others_and_keep_thei
             assert len(one.here) == REQUESTS
             first = dict(one.here)
             for key in first:
-                one.queue.through(key)
+                one.queue.mark_through(key)
             one.here.clear()
             await one.turn()
             assert len(one.here) == 5
@@ -217,7 +217,7 @@ def test_requests_whose_items_are_not_stored_yet_hold_up_no_others_and_keep_thei
             status = await one.queue._queue.status()
             assert (status["waiting"], status["out"], status["done"]) == (0, REQUESTS, 5)
             for key in first:
-                one.queue.done(key)
+                one.queue.mark_done(key)
             await one.turn()
             assert (await one.queue._queue.status())["done"] == REQUESTS + 5
             assert await one.queue._queue.is_finished()
@@ -234,7 +234,7 @@ def test_a_worker_that_begins_while_the_server_is_away_waits_for_it(
         call_for(worker.connection, 0.1)
         own_server.kill()
         opening = asyncio.create_task(worker.queue.open(SPIDER))
-        while "it is tried again" not in caplog.text:
+        while "comity tries again" not in caplog.text:
             await asyncio.wait([opening], timeout=0.01)  # between two looks at it
             assert not opening.done()
         call_for(worker.connection, DEADLINE)
@@ -312,7 +312,7 @@ def test_a_request_with_more_than_plain_values_is_named(
 
     asyncio.run(run())
     assert (
-        f"<GET {A}/1> waits in this process alone, and is lost with it: its `meta` cannot be sent"
+        f"<GET {A}/1> waits in this process only, and is lost with it: its `meta` cannot be sent"
         in caplog.text
     )
 
@@ -328,7 +328,7 @@ def test_a_paused_crawl_hands_nothing_out_and_an_ended_one_begins_no_more(server
             await two.queue._queue.set_state("paused")
             await one.queue._renew_now()
             assert one.urls == []
-            one.queue.done(out)
+            one.queue.mark_done(out)
             await one.turn()
             assert (await two.queue._queue.status())["waiting"] == 4
             await two.queue._queue.set_state("running")
@@ -338,7 +338,8 @@ def test_a_paused_crawl_hands_nothing_out_and_an_ended_one_begins_no_more(server
             await two.queue._renew_now()
             assert two.queue.is_finished
             with pytest.raises(
-                PolicyError, match="crawl `crawl` has been ended: `scrapy frontier crawl --resume`"
+                PolicyError,
+                match="crawl `crawl` has been ended: resume it with `scrapy frontier crawl --resume`",
             ):
                 await two.queue.open(SPIDER)
 
@@ -354,7 +355,7 @@ def test_a_host_that_is_given_back_while_more_of_it_is_asked_for_goes_to_others(
             one.put(*(f"{A}/{number}" for number in range(40)))
             await one.turn()
             for key in [*one.here][:20]:
-                one.queue.done(key)
+                one.queue.mark_done(key)
                 del one.here[key]
             more = one.queue._queue.more
 
@@ -397,7 +398,7 @@ def test_a_worker_says_that_the_crawl_is_finished_and_begins_it_again_in_time(
         now: Any = server.client().time()
         server.client().hset("comity:{crawl}:meta", "finished", str((now[0] - 61) * 1000))
         async with working(server, "three", "four") as (three, four):
-            assert caplog.text.count("which was finished at 20") == 1
+            assert caplog.text.count("`, finished at 20") == 1
             three.put(f"{A}/1")
             four.put(f"{A}/1")
             await turns(three, four)
@@ -416,13 +417,13 @@ def test_a_request_that_kills_its_readers_takes_no_other_one_with_it(
     server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def read(body: bytes, spider: Spider) -> Request:
-        request = unpacked(body, spider)
+        request = unpack(body, spider)
         if request.url == f"{A}/deadly":
             raise KilledError
         return request
 
     async def run() -> None:
-        monkeypatch.setattr("comity.crawler.frontier.shared_queue.unpacked", read)
+        monkeypatch.setattr("comity.crawler.frontier.shared_queue.unpack", read)
         monkeypatch.setattr("comity.crawler.frontier.shared_queue.UNWANTED", 0.0)
         names = ["first", "second", "third", "fourth"]
         async with working(server, "last") as (last,):
@@ -461,7 +462,7 @@ def test_a_request_that_cannot_be_read_is_set_aside(server: Server) -> None:
     async def run() -> None:
         async with working(server, "one") as (one,):
             redis = one.queue._queue
-            body = packed(Request(f"{A}/2", callback=SPIDER.parse), SPIDER).replace(
+            body = pack(Request(f"{A}/2", callback=SPIDER.parse), SPIDER).replace(
                 b"parse", b"share"
             )
             await redis.put([Row("a.example", b"2", redis.new_key(), 0, body)])
@@ -555,7 +556,7 @@ def test_a_host_with_a_request_that_is_out_is_given_back_once_that_is_done(serve
                 leaving = [name for name, host in one.queue._hosts.items() if host.is_leaving]
                 assert len(leaving) == 16
                 for key in out.keys() - idle:
-                    one.queue.done(key)
+                    one.queue.mark_done(key)
                 await turns(one, two)
                 assert (hosts_of(one), hosts_of(two)) == (20, 20)
                 urls = one.urls + two.urls

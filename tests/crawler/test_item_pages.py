@@ -16,7 +16,7 @@ from itemadapter import ItemAdapter
 from scrapy import Field, Item
 from scrapy.exporters import PythonItemExporter
 
-from comity.crawler.item_pages import ItemPages, own_copy, tagged
+from comity.crawler.item_pages import ItemPages, own_copy, with_tag
 from comity.dataset.records import FIELD
 from comity.policies import Agent, Page, Site
 
@@ -118,7 +118,7 @@ CLASSES: list[Any] = [
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_tag_is_written_and_exported(cls: Any) -> None:
-    item = tagged(cls(url="https://example.com/a"), TAG)
+    item = with_tag(cls(url="https://example.com/a"), TAG)
     assert isinstance(item, cls)
     assert type(item).__qualname__ == cls.__qualname__
     assert item["permissions"] == TAG if isinstance(item, dict | Item) else item.permissions == TAG
@@ -129,8 +129,8 @@ def test_tag_is_written_and_exported(cls: Any) -> None:
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_second_tag_takes_the_place_of_the_first(cls: Any) -> None:
-    once = tagged(cls(url="https://example.com/a"), {"schema": 0})
-    twice = tagged(once, TAG)
+    once = with_tag(cls(url="https://example.com/a"), {"schema": 0})
+    twice = with_tag(once, TAG)
     assert type(twice) is type(once)
     assert ItemAdapter(twice)["permissions"] == TAG
 
@@ -138,7 +138,7 @@ def test_second_tag_takes_the_place_of_the_first(cls: Any) -> None:
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
 @pytest.mark.parametrize("cls", CLASSES)
 def test_tag_goes_with_a_copy_of_the_item(cls: Any, duplicate: Callable[[Any], Any]) -> None:
-    duplicated = duplicate(tagged(cls(url="https://example.com/a"), TAG))
+    duplicated = duplicate(with_tag(cls(url="https://example.com/a"), TAG))
     assert isinstance(duplicated, cls)
     assert ItemAdapter(duplicated).asdict() == {
         "url": "https://example.com/a",
@@ -154,7 +154,7 @@ def more(cls: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("cls", [Data, Model, Attrs])
 def test_everything_else_about_the_item_stays(cls: Any) -> None:
     original = cls(url="https://example.com/a")
-    item = tagged(original, TAG)
+    item = with_tag(original, TAG)
     assert FIELD not in ItemAdapter(original).field_names()
     item.url = "https://example.com/b"
     copied = ItemAdapter(item).asdict()
@@ -171,23 +171,23 @@ def test_everything_else_about_the_item_stays(cls: Any) -> None:
 def test_item_keeps_its_identity_where_it_can() -> None:
     for cls in (dict, PlainItem, DeclaredItem, DeclaredData):
         item = cls(url="https://example.com/a")
-        assert tagged(item, TAG) is item
+        assert with_tag(item, TAG) is item
 
 
 def test_frozen_items_stay_frozen() -> None:
-    item = tagged(FrozenData(url="https://example.com/a"), TAG)
+    item = with_tag(FrozenData(url="https://example.com/a"), TAG)
     with pytest.raises(dataclasses.FrozenInstanceError):
         item.url = "b"
     assert hash(item.url)
 
 
 def test_field_that_was_never_set_stays_unset() -> None:
-    assert dict(tagged(PlainItem(), TAG)) == {"permissions": TAG}
+    assert dict(with_tag(PlainItem(), TAG)) == {"permissions": TAG}
 
 
 def test_items_of_one_class_share_the_generated_class() -> None:
     one, other = (
-        tagged(Data(url=url), TAG) for url in ("https://example.com/a", "https://example.com/b")
+        with_tag(Data(url=url), TAG) for url in ("https://example.com/a", "https://example.com/b")
     )
     assert type(one) is type(other)
     assert (one.url, other.url) == ("https://example.com/a", "https://example.com/b")

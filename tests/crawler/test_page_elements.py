@@ -136,8 +136,8 @@ class Quote(Item):
 
 @pytest.mark.requirement("AIT-7", "MEET-5")
 def test_fields_say_by_their_class_where_they_come_from() -> None:
-    assert elements.declared(Quote(text="x", title="y", nowhere="z")) == {
+    assert elements.declared_selectors(Quote(text="x", title="y", nowhere="z")) == {
         "text": ".q",
         "nowhere": "",
     }
-    assert elements.declared({"text": "x"}) == {}
+    assert elements.declared_selectors({"text": "x"}) == {}

@@ -35,23 +35,23 @@ ALL = (PROTEGO, PYTHON, GOOGLE)
 Answer = tuple[str | None, str, int]  # verdict, why, line
 
 ENDS = "ends lines elsewhere than at CR and LF"
-MARK = "reads a byte order mark, or UTF-16, otherwise"
+MARK = "reads a byte order mark, or UTF-16, differently"
 RAISES = "raises UnicodeDecodeError when it reads robots.txt"
-NOT_ASCII = "reads octets that are not ASCII otherwise"
+NOT_ASCII = "reads octets that are not ASCII differently"
 FIRST = "goes by the first rule that matches, and not by the longest"
-SPECIAL = "reads `*` or `$` in a pattern otherwise"
-ANOTHER = "takes another rule to match the path"
+SPECIAL = "reads `*` or `$` in a pattern differently"
+ANOTHER = "matches the path with another rule"
 ESCAPES = "compares escapes such as %2F as they are written"
-GROUP = "ends a group, or its list of agents, at lines that are no rules"
-MERGED = "does not put together all groups that name the agent"
-NAMES = "reads the names in User-agent lines otherwise"
-SPELLED = "reads misspelled names, or lines without a colon, otherwise"
+GROUP = "ends a group, or its list of agents, at lines that are not rules"
+MERGED = "does not join all groups that name the agent"
+NAMES = "reads the names in User-agent lines differently"
+SPELLED = "reads misspelled names, or lines without a colon, differently"
 ITSELF = "lets a robots.txt forbid itself"
 LIMIT = "reads on after the first 512 KiB"
-NO_ACAP = "reads User-agent, Allow and Disallow alone, and nothing of ACAP"
-SENT = "compares the path as it is sent, and none that servers may take it for"
+NO_ACAP = "reads User-agent, Allow and Disallow only, and not ACAP"
+SENT = "compares the path as it is sent, without the other spellings that servers know"
 HTML = "reads an HTML page as a robots.txt"
-MARKUP = "reads robots.txt with its tags, and what it permits between them"
+MARKUP = "reads robots.txt with its tags, and the permissions between them"
 
 
 def differing(
@@ -378,8 +378,8 @@ def test_bodies(case: Case) -> None:
 COPY = Fetched(
     status=200, body=STAR + b"Disallow: /a\n", unreachable_since=datetime(2026, 1, 1, tzinfo=UTC)
 )
-MOVED = "follows redirects by rules of its own: what they lead to is not known"
-CUT = "reads a part of a robots.txt as the whole of it"
+MOVED = "follows redirects by rules of its own: their targets are not known"
+CUT = "reads a part of a robots.txt as the whole file"
 
 
 @pytest.mark.requirement("WHY-1", "RFC-5", "RFC-6", "RFC-7")
@@ -391,12 +391,12 @@ CUT = "reads a part of a robots.txt as the whole of it"
         (
             Fetched(status=401),
             "allow",
-            deny("takes status 401 of robots.txt for a refusal of everything", PYTHON),
+            deny("treats status 401 of robots.txt as a refusal of everything", PYTHON),
         ),
         (
             Fetched(status=403),
             "allow",
-            deny("takes status 403 of robots.txt for a refusal of everything", PYTHON),
+            deny("treats status 403 of robots.txt as a refusal of everything", PYTHON),
         ),
         (
             Fetched(status=404, body=STAR + b"Disallow: /a\n"),
@@ -410,7 +410,7 @@ CUT = "reads a part of a robots.txt as the whole of it"
                 "reads the answer with status 429 as a robots.txt, and finds no rules there",
                 PROTEGO,
             )
-            | allow("takes status 429 for no robots.txt", PYTHON),
+            | allow("treats status 429 as no robots.txt", PYTHON),
         ),
         (
             Fetched(status=503),
@@ -423,8 +423,10 @@ CUT = "reads a part of a robots.txt as the whole of it"
         (
             Fetched(status=0, error="no answer within 20 seconds"),
             "deny",
-            allow("fetches everything where robots.txt cannot be had", PROTEGO)
-            | dict.fromkeys((PYTHON,), (None, "raises URLError where robots.txt cannot be had", 0)),
+            allow("fetches everything if robots.txt cannot be fetched", PROTEGO)
+            | dict.fromkeys(
+                (PYTHON,), (None, "raises URLError if robots.txt cannot be fetched", 0)
+            ),
         ),
         (Fetched(status=302), "allow", dict.fromkeys((PROTEGO, PYTHON), (None, MOVED, 0))),
         (Fetched(status=206, body=STAR + b"Disallow: /b\n"), "deny", allow(CUT, *ALL)),
@@ -439,7 +441,7 @@ CUT = "reads a part of a robots.txt as the whole of it"
             COPY,
             "deny",
             allow("keeps no copy of a robots.txt that stands in while the server fails", PROTEGO)
-            | dict.fromkeys((PYTHON,), (None, "what the server answers now is not known", 0)),
+            | dict.fromkeys((PYTHON,), (None, "the server's present answer is not known", 0)),
         ),
     ],
     ids=[
@@ -469,7 +471,7 @@ def test_other_files_are_not_read() -> None:
         STAR + b"Disallow: /b\n", automation_preferences=b"scope: /\nallowed-methods: GET\n"
     )
     answers = differing(site, "/a", Agent("examplebot"), Facts(method="POST"))
-    assert answers == allow("reads robots.txt alone, and not /automation-preferences.txt", *ALL)
+    assert answers == allow("reads robots.txt only, and not /automation-preferences.txt", *ALL)
     assert differing(site, "/a", Agent("examplebot")) == {}
 
 
@@ -478,7 +480,7 @@ def test_visit_time_is_not_heeded() -> None:
     site = of_robots(STAR + b"Visit-time: 0100-0200\n")
     agent = Agent("examplebot")
     assert differing(site, "/a", agent, now=datetime(2026, 1, 1, 12, tzinfo=UTC)) == allow(
-        "heeds no Visit-time", *ALL
+        "ignores Visit-time", *ALL
     )
     assert differing(site, "/a", agent, now=datetime(2026, 1, 1, 1, 30, tzinfo=UTC)) == {}
 
@@ -532,13 +534,13 @@ def said(case: str, uses: list[str]) -> list[str]:
         (
             "one rule",
             ["train", "ai"],
-            ["Readers of robots.txt alone know nothing of this refusal: train, ai"],
+            ["Readers of robots.txt only do not know this refusal: train, ai"],
         ),
         (
             "an unknown line between agents",
             [],
             [
-                "Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are no rules"
+                "Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are not rules"
             ],
         ),
         (
@@ -546,14 +548,14 @@ def said(case: str, uses: list[str]) -> list[str]:
             [],
             [
                 "Scrapy by itself, urllib.robotparser and Google's parser would fetch this: "
-                "each compares the path as it is sent, and none that servers may take it for"
+                "each compares the path as it is sent, without the other spellings that servers know"
             ],
         ),
         (
             "a literal $",
             [],
             [
-                "Scrapy by itself would fetch this: it takes another rule to match the path (robots.txt:2: Allow: /a$)",
+                "Scrapy by itself would fetch this: it matches the path with another rule (robots.txt:2: Allow: /a$)",
                 "urllib.robotparser would fetch this: it goes by the first rule that matches, and not by the longest "
                 "(robots.txt:2: Allow: /a$)",
             ],

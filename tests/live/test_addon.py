@@ -124,9 +124,12 @@ PAGE = "comity.crawler.middlewares.page.PageMiddleware"
         ({"ROBOTSTXT_OBEY": False}, "comity obeys robots.txt all the same"),
         (
             {"COMITY_USES_": "index"},
-            "COMITY_USES_ is no setting of comity: did you mean COMITY_USES?",
+            "COMITY_USES_ is not a setting of comity: did you mean COMITY_USES?",
         ),
-        ({"COMITY_0123456789": 1}, "COMITY_0123456789 is no setting of comity, it changes nothing"),
+        (
+            {"COMITY_0123456789": 1},
+            "COMITY_0123456789 is not a setting of comity, and has no effect",
+        ),
     ],
 )
 @pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
@@ -395,7 +398,7 @@ def test_a_component_of_earlier_versions_ends_the_crawl_with_one_line(
     )
     (line,) = done.stderr.splitlines()
     assert line.startswith(
-        "comity: DOWNLOADER_MIDDLEWARES names comity.crawler.transfer.PolicyTransfer, which there is no more"
+        "comity: DOWNLOADER_MIDDLEWARES names comity.crawler.transfer.PolicyTransfer, which no longer exists"
     )
     assert (done.returncode, server.paths) == (1, [])
 

@@ -556,14 +556,17 @@ def test_the_name_says_the_format_on_the_command_line(site: Loopback, tmp_path: 
 @pytest.mark.parametrize(
     ("output", "told"),
     [
-        ("items.jsonl.gz", "items.jsonl.gz: its name does not say what is compressed"),
+        (
+            "items.jsonl.gz",
+            "items.jsonl.gz: this name does not tell the format of the compressed file",
+        ),
         (
             "pages.warc.gz:warc",
-            "pages.warc.gz: the format `warc` does not fit the name: leave it out",
+            "pages.warc.gz: the format `warc` does not fit the name: leave the format out",
         ),
         (
             "pages.warc:warc.gz",
-            "pages.warc: the format `warc.gz` does not fit the name: leave it out",
+            "pages.warc: the format `warc.gz` does not fit the name: leave the format out",
         ),
     ],
 )

@@ -108,7 +108,7 @@ def test_what_cannot_go_out_stays_in_the_queue(
     assert max(item["inside"] for item in crawled.items) <= CONCURRENT + 1
     assert min(gaps(server)) >= 0.05
     assert crawled.finish_reason == "finished"
-    assert crawled.log.count("waits in the process, at most 4 requests at a time") == 1
+    assert crawled.log.count("wait in the process, at most 4 at a time") == 1
 
 
 @pytest.mark.requirement("MEET-1")

@@ -291,7 +291,7 @@ def test_pipeline_that_buffers_is_asked_to_write(
     """While it cannot, no page is done."""
     settings = {"BUFFERED": str(tmp_path / "buffered.jsonl")}
     failed = run({}, {**settings, "FAILS": True}, Buffered)
-    assert "JOBDIR: the database is away; it is tried again" in failed.log
+    assert "JOBDIR: the database is away; comity tries again" in failed.log
     assert f"JOBDIR: the items of {PAGES} pages are not stored" in failed.log
     run({}, settings, Buffered)
     assert lines(tmp_path / "buffered.jsonl") == urls(server)

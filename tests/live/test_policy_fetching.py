@@ -675,7 +675,7 @@ def test_a_file_that_fails_is_counted_once(
     assert crawled.stats["comity/policies/unreachable"] == 2 + lost
     assert crawled.stats["comity/policies/lost"] == lost
     rows = summary(crawled.stats, "finished").columns[1].cells
-    assert ("policy files could not be had" in map(str, rows)) is bool(lost)
+    assert ("policy files could not be fetched" in map(str, rows)) is bool(lost)
 
 
 @pytest.mark.requirement("RFC-7")

@@ -138,7 +138,7 @@ def test_the_ready_spiders_are_not_those_of_other_projects(
     project = Project(tmp_path / "shop")
     done = project.scrapy("crawl", "site", "-a", f"url={server.url('/')}", status=2)
     assert (
-        "this project has no spider `site`. That of comity is run by its own settings, SCRAPY_SETTINGS_MODULE="
+        "this project has no spider `site`. To run comity's own, use its settings: SCRAPY_SETTINGS_MODULE="
         in done.stderr
     )
     assert "Traceback" not in done.stderr
@@ -223,10 +223,10 @@ def test_uses_without_a_default(
     tmp_path: Path, server: Loopback, settings: str, warned: str
 ) -> None:
     log = Project(tmp_path / "shop", ADDON + AGENT + settings).crawl(server).stderr
-    assert log.count("WARNING: COMITY_USES has ") == bool(warned)
+    assert log.count("WARNING: COMITY_DEFAULTS has no value for ") == bool(warned)
     assert (
         not warned
-        or f'To permit it there: COMITY_DEFAULTS = "{warned}"; to refuse it without this warning'
+        or f'To permit them: COMITY_DEFAULTS = "{warned}". To refuse them without this warning'
         in log
     )
 
@@ -251,7 +251,7 @@ def test_a_project_with_a_store_of_its_own_keeps_it(tmp_path: Path, server: Loop
     PolicyStore(project.folder / ".scrapy" / "comity" / "policies.sqlite").close()
     log = project.crawl(server).stderr
     assert log.count("this project has a store of its own, ") == 1
-    assert "set COMITY_STORE to the one that you want" in log
+    assert "set COMITY_STORE to the store that you want" in log
     assert not project.data.exists()
     assert (project.folder / ".scrapy" / "comity" / "pace.sqlite").exists()
     log = project.crawl(server, "-s", "COMITY_STORE=.scrapy/comity/policies.sqlite").stderr

@@ -347,7 +347,7 @@ def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(
     log = workers.end()
     assert log.count(" WARNING: COMITY_STATE: crawl `test` has been finished since ") == 1
     assert (
-        "set COMITY_AGAIN_AFTER to a number of seconds that it has been finished (it is 3600 now)"
+        "set COMITY_AGAIN_AFTER to the seconds after which a finished crawl begins again (it is 3600 now)"
         in log
     )
     assert sorted(asked(server)) == sorted(numbered(12))
@@ -356,7 +356,7 @@ def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(
     workers._running.clear()
     workers.begin(3, {"COMITY_AGAIN_AFTER": 3600}, urls=server.url("/0"))
     log = workers.end()
-    assert log.count("which was finished at") == 1
+    assert log.count("`, finished at ") == 1
     assert Counter(asked(server)) == Counter(numbered(12) * 2)
     assert server.paths.count("/robots.txt") == 1
     assert min(gaps(server)) >= 0.195
@@ -572,7 +572,7 @@ def test_start_request_that_fails_is_tried_again(
             "comity: COMITY_STATE: redis://127.0.0.1:1/0 cannot be used",
         ),
         ({"COMITY_STATE": "http://user:secret@127.0.0.1/"}, "write redis://HOST:PORT/DB"),
-        ({"COMITY_CRAWL": "two words"}, "is no name of a crawl"),
+        ({"COMITY_CRAWL": "two words"}, "is not the name of a crawl"),
         ({"COMITY_WORKER_TIMEOUT": 0}, "COMITY_WORKER_TIMEOUT"),
         ({"COMITY_MAX_WAITING": -1}, "COMITY_MAX_WAITING"),
     ],

@@ -421,7 +421,7 @@ def test_kill_9_leaves_a_whole_page(serve: Serve, tmp_path: Path, in_full: bool)
         (
             [f"COMITY_REPORT={'x' * 5000}.html"],
             "",
-            ".html` cannot be written: File name too long: name another",
+            ".html` cannot be written: File name too long: name another file",
         ),
         *(
             pytest.param([setting], module, message, marks=pytest.mark.slow)

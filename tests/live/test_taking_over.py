@@ -102,7 +102,7 @@ def test_the_crawl_goes_on(
     second = crawl(spider, {"JOBDIR": str(job)}, **arguments)
     assert fetched(server) == Counter(range(PAGES))
     assert sorted(item["number"] for item in (*first.items, *second.items)) == [*range(PAGES)]
-    assert "requests that wait and" in second.log
+    assert "waiting requests and" in second.log
     assert "WARNING comity.crawler.frontier.scrapy_queues" not in second.log
     assert sorted(
         path.name for path in job.iterdir() if path.name.startswith(("requests", "taking"))
@@ -244,7 +244,7 @@ while True:
     assert killed(after, 10**9) == 0
     taken = Journal(after)
     taken.open(made.spider)
-    urls = [taken.get(key).url for key, _, _ in taken.stored()]
+    urls = [taken.get(key).url for key, _, _ in taken.stored_requests()]
     found.append([status, urls, len(taken.seen), taken.mark, sorted(path.name for path in after.iterdir())])
     taken.close()
     if status == 0:

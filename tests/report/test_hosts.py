@@ -34,7 +34,7 @@ def asked(
     parts = []
     for started, settled in moments:
         gap = counts.gap(limiter, started)
-        counts.settled(limiter, gap, settled)
+        counts.settle(limiter, gap, settled)
         counts.count_of(limiter.name).sent += 1
         parts.append(gap.part if gap else None)
     return parts
@@ -99,7 +99,7 @@ def test_a_limit_of_some_hours_counts_then_and_one_for_very_many_in_parts() -> N
 def test_hosts_without_limits_and_scopes() -> None:
     counts = HostCounts()
     asked(counts, Limiter(()), (0, 0), (0, 0))
-    counts.settled(
+    counts.settle(
         Limiter(name="https://a.example 0123456789"),
         counts.gap(Limiter(name="https://a.example 0123456789"), 1.0),
         1.0,
@@ -108,7 +108,7 @@ def test_hosts_without_limits_and_scopes() -> None:
     assert (pace.gaps, pace.first, pace.unlimited) == (0, 0, 2)
     assert [host.host for host in counts.hosts().listed] == ["a.example"]
     asked_scope = counts.gap(Limiter(name="https://a.example 0123456789"), 3.0)
-    counts.settled(Limiter(name="https://a.example 0123456789"), asked_scope, 3.0)
+    counts.settle(Limiter(name="https://a.example 0123456789"), asked_scope, 3.0)
     assert [host.host for host in counts.pace(0.0).least] == ["https://a.example (scope 012345)"]
 
 

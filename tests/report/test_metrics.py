@@ -19,7 +19,7 @@ from comity.report.metrics import Metrics
 from comity.report.value import ReportError
 from tests.report.made_reports import HOSTILE, Limiter, tag
 
-DASHBOARD = Path(__file__).parents[3] / "examples" / "grafana" / "comity.json"
+DASHBOARD = Path(__file__).parents[2] / "examples" / "grafana" / "comity.json"
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def test_of_items_uses_lines_licences_attributions_and_elements(tmp_path: Path) 
     ]
     assert (report.elements.items, report.elements.listed[0].selector) == (2, "blockquote")
     assert report.notes == [
-        "1 items permit nothing, as their tag is missing or not understood: no-tag",
+        "1 items permit nothing, because their tag is missing or unreadable: no-tag",
         "1 records cannot be read",
     ]
 
@@ -151,9 +151,9 @@ def test_a_saved_one_is_the_same(
     ("name", "octets", "message"),
     [
         ("none.json", None, "none.json: there is no such file"),
-        ("a.json", b"{}", "a.json: it is JSON, and no report of comity"),
-        ("a.json", b"\xff", "a.json: it is no text in UTF-8"),
-        ("a.html", b"<p>a page", "a.html: it is a page, and holds no report of comity"),
+        ("a.json", b"{}", "a.json: it is JSON, but not a report of comity"),
+        ("a.json", b"\xff", "a.json: it is not a text in UTF-8"),
+        ("a.html", b"<p>a page", "a.html: it is a page without a report of comity"),
         ("a.txt", b"", "its name says no format of records"),
     ],
 )

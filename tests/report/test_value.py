@@ -16,7 +16,7 @@ from comity.report.value import (
     ReportError,
     Series,
     as_json,
-    embedded,
+    embed,
     read_report,
 )
 
@@ -38,7 +38,7 @@ def test_it_is_the_same_after_it_was_read() -> None:
 
 
 def test_it_is_read_out_of_a_page_and_ends_nothing_there() -> None:
-    text = embedded(report())
+    text = embed(report())
     assert not {"<", ">", "&"} & set(text)
     assert (
         read_report(f'<!doctype html><p>x</p><template id="report">{text}</template>') == report()
@@ -52,24 +52,24 @@ def changed(**members: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "it is no JSON"),
-        ("{", "it is no JSON"),
-        ("[" * 100_000, "it is no JSON"),
-        ("[]", "no report of comity"),
-        ('{"a": 1}', "no report of comity"),
-        ("<p>a page</p>", "it is a page, and holds no report"),
+        ("", "it is not JSON"),
+        ("{", "it is not JSON"),
+        ("[" * 100_000, "it is not JSON"),
+        ("[]", "not a report of comity"),
+        ('{"a": 1}', "not a report of comity"),
+        ("<p>a page</p>", "it is a page without a report"),
         (changed(schema=2), "schema 2, and this version of comity reads schema 1"),
-        (changed(counts={"sent": "3"}), "report.counts.sent is not what it should be"),
-        (changed(counts={"sent": True}), "report.counts.sent is not"),
+        (changed(counts={"sent": "3"}), "report.counts.sent has a value that no report has"),
+        (changed(counts={"sent": True}), "report.counts.sent has a value"),
         (changed(refusals=[{"rule": "a"}]), "report.refusals[0] has no `count`"),
-        (changed(refusals={}), "report.refusals is not"),
+        (changed(refusals={}), "report.refusals has a value"),
         (changed(more=1), "report has `more`, which no report has"),
         (
             changed(pace={"series": [{"host": "a", "why": "", "limit": {}, "points": []}]}),
             "report.pace.series[0].limit has no",
         ),
-        (changed(timeline={"seconds": 1, "sent": [None]}), "report.timeline.sent[0] is not"),
-        (changed(timeline={"seconds": float("nan")}), "it is no JSON"),
+        (changed(timeline={"seconds": 1, "sent": [None]}), "report.timeline.sent[0] has a value"),
+        (changed(timeline={"seconds": float("nan")}), "it is not JSON"),
     ],
 )
 def test_what_is_none_says_why(text: str, message: str) -> None:

@@ -1,4 +1,4 @@
--- The clock of the server: no clock of a worker counts. All scripts begin with this.
+-- The clock of the server, the only one that counts. All scripts begin with this file.
 local function now_us()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]

@@ -1,15 +1,16 @@
--- A crawl as a whole. KEYS[1] is what the names of its keys begin with.
+-- A crawl as a whole. KEYS[1] is the prefix of the names of its keys.
 --
---   meta     hash   version (of the data), shards, began (ms), state ("running", "paused" or "ended"); run (how often it was begun,
---                   where that is more than once), swept (of how many runs nothing is left); finished (ms), and put (how many
---                   requests had been put by then)
+--   meta     hash   version (of the data), shards, began (ms), state ("running", "paused" or
+--                   "ended"); run (how often it was begun, if more than once), swept (the number of
+--                   runs that are deleted); finished (ms), and put (how many requests had been put
+--                   by then)
 --   worker   hash   worker -> its last sign of life, in ms
 local base = KEYS[1]
 local meta = base .. ':meta'
 
 
--- {its state, its run, when that began: what tells it from another crawl of its name, how many workers have given a sign of life for
--- less than `ttl` ms}; nil where there is no such crawl.
+-- {its state, its run, the begin of the run, the number of workers with a sign of life within `ttl`
+-- ms}; nil if there is no such crawl. The begin distinguishes the crawl from others of its name.
 local function told(ttl)
   local values = redis.call('HMGET', meta, 'state', 'run', 'began')
   if not values[1] then

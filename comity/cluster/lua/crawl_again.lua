@@ -1,5 +1,5 @@
--- again(run, version) -> 1 where the crawl begins again, as its run was this one; 0 where another worker was faster. `version`: of the
--- data from now on, as workers of older ones know of no runs.
+-- again(run, version) -> 1 if the crawl begins again, because this was its run; 0 if another worker
+-- was faster. `version`: of the data from now on, since older workers know no runs.
 if redis.call('EXISTS', meta) == 0 or tonumber(redis.call('HGET', meta, 'run') or 1) ~= tonumber(ARGV[1]) then
   return 0
 end

@@ -1,2 +1,2 @@
--- ask(ttl) -> what is told of the crawl.
+-- ask(ttl) -> the state of the crawl.
 return told(tonumber(ARGV[1]))

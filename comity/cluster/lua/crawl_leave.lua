@@ -1,3 +1,3 @@
--- leave(worker): it gives no signs of life any more.
+-- leave(worker): it gives no more signs of life.
 redis.call('HDEL', base .. ':worker', ARGV[1])
 return 1

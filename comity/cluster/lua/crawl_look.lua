@@ -1,5 +1,6 @@
--- look() -> version, shards, state, run, of how many runs nothing is left, ms since it began, how many requests had been put and how
--- many ms ago when it was finished, {worker, ms since its last sign of life}...; nil where there is no such crawl.
+-- look() -> version, shards, state, run, the number of runs that are deleted, ms since it began,
+-- the number of requests when it was finished and ms since then, {worker, ms since its last sign of
+-- life}...; nil if there is no such crawl.
 local values = redis.call('HMGET', meta, 'version', 'shards', 'state', 'run', 'swept', 'began', 'put', 'finished')
 if not values[1] then
   return false

@@ -1,6 +1,6 @@
--- open(version, shards) -> the version, the shards, the state, the run that the crawl has, when that began, and of how many runs
--- nothing is left. It begins where there is none.
--- Workers that have given no sign of life for a day are forgotten.
+-- open(version, shards) -> the version, the shards, the state, the run, the begin of the run, and
+-- the number of runs that are deleted. A crawl that does not exist begins. Workers without a sign
+-- of life for a day are forgotten.
 redis.call('HSETNX', meta, 'version', ARGV[1])
 if redis.call('HSETNX', meta, 'shards', ARGV[2]) == 1 then
   redis.call('HSET', meta, 'began', now_ms(), 'state', 'running')

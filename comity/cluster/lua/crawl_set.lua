@@ -1,4 +1,4 @@
--- set(state) -> the state that it had; nil where there is no such crawl.
+-- set(state) -> its state before; nil if there is no such crawl.
 local before = redis.call('HGET', meta, 'state')
 if before then
   redis.call('HSET', meta, 'state', ARGV[1])

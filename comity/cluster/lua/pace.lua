@@ -1,19 +1,23 @@
--- The pace of the hosts of one shard. KEYS[1] is what the names of its keys begin with; all have its hash tag. Times are in us.
+-- The pace of the hosts of one shard. KEYS[1] is the prefix of the names of its keys, with the hash
+-- tag of the shard. Times are in us.
 --
---   t:LIMIT   zset     OWNER:TURN:KEEP -> when the start was settled; FLIES while it is in flight. KEEP: us that it counts then
+--   t:LIMIT   zset     OWNER:TURN:KEEP -> when the start was settled; FLIES while it is in flight.
+--                      KEEP: us for which it counts after that
 --   beat      zset     owner -> its last sign of life
---   p:HOST    string   the penalty of the host: when it began, until when it lasts, and the last step, whose length the host did
---                      not say; kept until another one would begin anew
---   run       hash     id (of the server's process), looked (when that was last seen), before (the id of the one before it), since
---                      (when this one was first seen after that)
+--   p:HOST    string   the penalty of the host: its begin, its end, and the last step whose length
+--                      the host did not give; kept until another penalty would begin anew
+--   run       hash     id (of the server's process), looked (when the id was last read), before
+--                      (the id before), since (when the present id was first read after another
+--                      one)
 --
--- A start in flight counts as started now, as long as its owner gives signs of life, and then as started when the owner died: its
--- request may have gone out after its last sign of life, so that is `ttl` after it. Who is granted a start gives its sign of life
--- in the same step.
+-- A start in flight counts as started now, as long as its owner gives signs of life. Then it counts
+-- as started when the owner died: `ttl` after its last sign of life, because the request may have
+-- been sent until then. The step that grants a start also gives a sign of life of its owner.
 --
--- After the server was started anew, or a replica has taken its place, its last second may be missing: then nothing is granted
--- before a whole window is over. Who connects looks whether it is another one, and turns do twice a second: in a Cluster a replica
--- may take the place of a node unnoticed, but not as fast.
+-- After the server was started anew, or a replica has taken its place, its last second may be
+-- missing. Then no start is granted before a whole window is over. Each new connection checks for
+-- another server, and turns check twice a second: in a Cluster a replica may take the place of a
+-- node unnoticed, but not faster than that.
 local base = KEYS[1]
 local FLIES = 8e15
 local SECOND = 1000000
@@ -23,12 +27,13 @@ local function text(us)  -- Lua would write it with 14 digits
   return string.format('%.0f', us)
 end
 
-local function goes_on_when_full()  -- what comes after a write is not refused where the memory is full; this writes nothing
+-- After a write, no command is refused for a full memory. This one writes nothing.
+local function goes_on_when_full()
   redis.call('DEL', base .. ':none')
 end
 
--- When the penalty of the host began, until when it lasts, and its last step. What began later than now began before the clock was
--- set back.
+-- The begin and the end of the host's penalty, and its last step. A begin that is later than now is
+-- from before the clock was set back.
 local function penalty(host, now)
   local value = redis.call('GET', base .. ':p:' .. host)
   if not value then
@@ -42,7 +47,7 @@ local function penalty(host, now)
   return began, until_us, step
 end
 
--- The key of a limit, and that it lasts as long as anything in it counts: `keep` us at least.
+-- The key of a limit. `last` lets it last as long as its starts count: `keep` us at least.
 local function limit_key(limit)
   return base .. ':t:' .. limit
 end
@@ -50,16 +55,17 @@ end
 local function last(key, keep)
   local ms = math.ceil(keep / 1000) + 1000
   if redis.call('PTTL', key) < ms then
-    redis.call('PEXPIRE', key, text(2 * ms))  -- twice, so that it is not written each time
+    redis.call('PEXPIRE', key, text(2 * ms))  -- twice as long, to write it less often
   end
 end
 
--- When the server's process was seen first, where one before it may have known more; 0 where none did. And its id. `known`: that
--- of the process that somebody saw last, if any.
+-- When the server's process was first seen, if an earlier process may have known more; else 0. And
+-- its id. `known`: the id of the process that the caller saw last, or nil.
 local function began(now, is_sure, known)
   local run = redis.call('HMGET', base .. ':run', 'id', 'looked', 'since', 'before')
   local since, before = tonumber(run[3] or 0), run[4] or ''
-  if not run[1] and not known then  -- it was here when this worker connected: the data were erased, and starts with them
+  -- The id was here when this worker connected: the data were erased, with their starts.
+  if not run[1] and not known then
     since = now
   end
   if not is_sure and math.abs(now - tonumber(run[2] or 0)) < SECOND / 2 then

@@ -1,4 +1,4 @@
--- beat(owner): a sign of life. Owners that have given none for a day are forgotten.
+-- beat(owner): a sign of life. Owners without one for a day are forgotten.
 goes_on_when_full()
 local now = now_us()
 redis.call('ZADD', base .. ':beat', text(now), ARGV[1])

@@ -1,4 +1,4 @@
--- end(owner, turn, {limit, keep}...): what is not settled never went out, or is through.
+-- end(owner, turn, {limit, keep}...): unsettled starts were never sent, or have ended.
 for i = 3, #ARGV, 2 do
   local key, member = limit_key(ARGV[i]), ARGV[1] .. ':' .. ARGV[2] .. ':' .. ARGV[i + 1]
   local score = redis.call('ZSCORE', key, member)

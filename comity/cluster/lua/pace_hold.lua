@@ -1,5 +1,6 @@
--- hold(owner, ttl, {turn, limit, keep}...): these are in flight still, if the server has forgotten it, or has thought that the owner
--- was dead. A sign of life too, in the same step. What is settled stays so.
+-- hold(owner, ttl, {turn, limit, keep}...): these starts are still in flight, even if the server
+-- has lost them, or considered the owner dead. It is a sign of life in the same step. Settled
+-- starts stay settled.
 goes_on_when_full()
 redis.call('ZADD', base .. ':beat', text(now_us()), ARGV[1])
 for i = 3, #ARGV, 3 do

@@ -1,2 +1,2 @@
--- leave(owner): it gives no signs of life any more. What it has in flight counts as started now.
+-- leave(owner): it gives no more signs of life. Its starts in flight count as started now.
 return redis.call('ZREM', base .. ':beat', ARGV[1])

@@ -1,5 +1,6 @@
--- penalize(host, us or -1) -> us until the host may be asked again. -1: the host does not say: a minute, and each time double that,
--- up to a day; a minute again after it was quiet for as long as the last penalty lasted. While one runs it gets no shorter.
+-- penalize(host, us or -1) -> us until the host may be asked again. -1: the host gave no time. Then
+-- it is a minute, and each time twice as long, up to a day, and a minute again after the host was
+-- quiet for as long as its last penalty. A running penalty never gets shorter.
 goes_on_when_full()
 local FIRST = 60 * SECOND
 local now, host, wait = now_us(), ARGV[1], tonumber(ARGV[2])

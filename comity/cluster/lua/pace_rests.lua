@@ -1,4 +1,4 @@
--- rests(host...) -> for each the us until it may be asked again; 0: now.
+-- rests(host...) -> for each, us until it may be asked again; 0: now.
 local now, result = now_us(), {}
 for i, host in ipairs(ARGV) do
   local _, until_us = penalty(host, now)

@@ -1,4 +1,5 @@
--- settle(owner, turn, {limit, keep}...): the start counts from now on. After `end` too, as they may come in another order.
+-- settle(owner, turn, {limit, keep}...): the start counts from now on, even after `end`, as the two
+-- may come in another order.
 local MOST = 64  -- as MAX_STAMPS
 goes_on_when_full()
 local now = now_us()
@@ -9,7 +10,7 @@ for i = 3, #ARGV, 2 do
     redis.call('ZREM', key, member)
   else
     redis.call('ZADD', key, text(now), member)
-    while true do  -- drop what counts no more, the oldest first
+    while true do  -- drop starts that count no more, oldest first
       local oldest = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
       local counts_for = math.max(tonumber(string.match(oldest[1], '%d+$')), keep)
       if tonumber(oldest[2]) + counts_for > now then

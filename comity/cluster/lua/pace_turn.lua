@@ -1,20 +1,22 @@
--- turn(owner, turn, ttl, host, limit...) -> {1}, or {0, us until it may be asked again, the number of the limit that says so: 0 for
--- the penalty of the host}. A limit is: name, keep, us until what is in flight is asked about again, ":TURN:TURN:" of those of the
--- owner that are in flight under it, the number of windows, and of each: requests, us, and when it begins and ends, in us of the
--- day, or -1.
+-- turn(owner, turn, ttl, host, limit...) -> {1}, or {0, us until it may be asked again, the number
+-- of the limit that decides; 0 for the penalty of the host}. A limit is: name, keep, us until
+-- starts in flight are asked about again, ":TURN:TURN:" of the owner's starts in flight under it,
+-- the number of windows, and for each window: requests, us, begin and end in us of the day, or -1.
 --
--- It is granted under all limits, or under none. The same turn can be asked for again: what it had counts as nothing.
+-- The turn is granted under all limits, or under none. If a turn is asked for again, its first
+-- grant does not count.
 local owner, turn, ttl, host = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local now = now_us()
 local beat = redis.call('ZSCORE', base .. ':beat', owner)
-if not beat or math.abs(now - tonumber(beat)) > ttl / 8 then  -- not each time: to write costs more than to read
+if not beat or math.abs(now - tonumber(beat)) > ttl / 8 then  -- not each time: writing is slower
   goes_on_when_full()
   redis.call('ZADD', base .. ':beat', text(now), owner)
 end
 
 local since = math.min(began(now, false), now)
 
--- The same as `Window.holds`, `Window.ends` and `earliest` in comity/policies/syntax/windows.py.
+-- These functions do the same as `Window.holds`, `Window.ends` and `earliest` in
+-- comity/policies/syntax/windows.py.
 local function holds(window, at)
   local length = (window.ends - window.begins) % DAY
   return window.begins < 0 or (at - window.begins) % DAY < (length == 0 and DAY or length)
@@ -27,7 +29,7 @@ local function ends(window, at)
   return at + DAY - (at - window.ends) % DAY
 end
 
--- `stamps`: the newest first.
+-- `stamps`: newest first.
 local function earliest(windows, stamps, flying)
   local due, later = now, true
   while later and due < now + DAY do
@@ -48,7 +50,7 @@ local function earliest(windows, stamps, flying)
   return due
 end
 
-local died = {}  -- owner -> when; false: it lives
+local died = {}  -- owner -> when it died; false: it lives
 
 local function death(other)
   if died[other] == nil then
@@ -67,8 +69,8 @@ local function death(other)
   return died[other]
 end
 
--- How many are in flight under a limit. Those that nobody will settle any more are settled under another name: their owner may
--- only have been slow.
+-- The number of starts in flight under a limit. Starts of dead owners are settled under another
+-- name, because their owner may only have been slow.
 local function in_flight(key, own)
   local flying = 0
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, text(FLIES), '+inf')) do
@@ -125,7 +127,8 @@ while ARGV[i] do
     local free = earliest(limit.windows, stamps, flying)
     for _, window in ipairs(limit.windows) do
       if window.requests <= flying and holds(window, now) then
-        free = math.min(math.max(free, now + soon), now + ttl)  -- they may be cancelled, or their owner be dead
+        -- The starts may be cancelled, or their owner may be dead.
+        free = math.min(math.max(free, now + soon), now + ttl)
         break
       end
     end

@@ -1,32 +1,44 @@
--- The queue of one shard of a crawl. KEYS[1] is what the names of its keys begin with; all have its hash tag.
+-- The queue of one shard of a crawl. KEYS[1] is the prefix of the names of its keys, with the hash
+-- tag of the shard.
 --
---   due          zset   host -> when it may be leased, in ms; hosts where something waits and that nobody has
---   aside        zset   host -> when it is to be looked at again; hosts for whose requests nobody waits
+--   due          zset   host -> when it may be leased, in ms; hosts with waiting requests and no
+--                       owner
+--   aside        zset   host -> when to look at it again; hosts for which the crawl does not wait
 --   leased       zset   host -> when its lease ends
---   owner        hash   host -> worker, of those
---   q:HOST       zset   key of a request -> -priority; those that wait. Keys of one priority go in order
---   out:HOST     zset   the same, of those that the owner of the host was given and that are not done
---   body:HOST    hash   key -> request, of both
---   seen:N       hash   digest of a fingerprint -> "", in as many buckets as hold 64 each, so that they stay compact
---   reads:HOST   hash   key -> how many workers died while they read the request; of those whose worker died while they were out
---   unreadable   hash   HOST, a line end and a key -> why no worker is to read the request, its priority and the request, a line each
---   n            hash   counts: left, out, aside, put, done, filtered, unreadable; and of `seen`: seen, buckets
---   tries        hash   origin -> how often in a row its policies could not be had, since when, and when it is asked again
---   put:WORKER   string what was answered to the last put of this worker, for one hour: it may be repeated
+--   owner        hash   leased host -> worker
+--   q:HOST       zset   key of a waiting request -> -priority. Keys of one priority go in order
+--   out:HOST     zset   key -> -priority, of requests that the owner was given and that are not
+--                       done
+--   body:HOST    hash   key -> request, of waiting requests and of those that are out
+--   seen:N       hash   digest of a fingerprint -> "", in as many buckets as hold 64 each, so that
+--                       they stay compact
+--   reads:HOST   hash   key -> how many workers died while they read the request; only of requests
+--                       that were out when their worker died
+--   unreadable   hash   HOST, a line end and a key -> the reason why no worker is to read the
+--                       request, its priority and the request, a line each
+--   n            hash   counts: left, out, aside, put, done, filtered, unreadable; and of `seen`:
+--                       seen, buckets
+--   tries        hash   origin -> how often in a row its policies could not be fetched, since when,
+--                       and when they are asked for again
+--   put:WORKER   string the answer to the last put of this worker, for one hour: the put may be
+--                       repeated
 --
--- A host stands in `due`, `aside` or `leased`, or nowhere: then nothing waits for it. What is in `out:HOST` belongs to a host that is
--- leased. A lease that has ended counts until somebody else takes the host: then what was out waits again, where it was before.
+-- A host is in `due`, `aside` or `leased`, or in none of them if it has no waiting requests.
+-- Requests in `out:HOST` belong to a leased host. A lease that has ended counts until another
+-- worker takes the host. Then the requests that were out wait again, in their old places.
 local base = KEYS[1]
 local counts = base .. ':n'
-local MOST_READS = 3  -- workers that die while they read a request; then no other one is to read it
+local MOST_READS = 3  -- if so many workers die while they read a request, no other is to read it
 
--- In a full memory a script is refused at its first command that needs some, but not after it has written. What does not fill the
--- memory, but is needed to empty it, begins with this, which writes nothing.
+-- In a full memory a script is refused at its first command that needs memory, but not after it has
+-- written. Scripts that are needed to empty the memory begin with this command, which writes
+-- nothing.
 local function goes_on_when_full()
   redis.call('DEL', base .. ':none')
 end
 
-local function each(values, first, size, f)  -- Lua puts no more than some thousand values on its stack
+-- Lua can put only some thousand values on its stack.
+local function each(values, first, size, f)
   for i = first, #values, size do
     f(unpack(values, i, math.min(i + size - 1, #values)))
   end
@@ -38,8 +50,9 @@ local function count(field, by)
   end
 end
 
--- The requests that the owner of the host had out wait again, in their old places. `is_dead`: the owner is dead, and one of the
--- requests may be the cause. The deletion comes first, so that no new keys come to be in a full memory.
+-- Let the requests that the owner of the host had out wait again, in their old places. `is_dead`:
+-- the owner is dead, and one of the requests may be the cause. The deletion comes first, so that a
+-- full memory gets no new keys.
 local function all_back(host, is_dead)
   local out = redis.call('ZRANGE', base .. ':out:' .. host, 0, -1, 'WITHSCORES')
   if #out == 0 then
@@ -69,7 +82,8 @@ local function give_up(host, key, priority, body, why)
   count('unreadable', 1)
 end
 
--- Nobody has the host any more. It stands in `place` (`due` or `aside`) until then, if something waits for it.
+-- Take the lease of the host away. If it has waiting requests, it is in `place` (`due` or `aside`)
+-- until the moment.
 local function free(host, place, moment)
   redis.call('ZREM', base .. ':leased', host)
   redis.call('HDEL', base .. ':owner', host)
@@ -82,7 +96,7 @@ local function free(host, place, moment)
   end
 end
 
--- The hosts that were set aside until the moment are due; at most so many.
+-- Make the hosts due that were set aside until the moment; at most so many.
 local function recall(moment, most, now)
   local hosts = redis.call('ZRANGEBYSCORE', base .. ':aside', '-inf', moment, 'LIMIT', 0, most)
   for _, host in ipairs(hosts) do
@@ -93,8 +107,8 @@ local function recall(moment, most, now)
   return #hosts
 end
 
--- The next requests of the host: key, priority, body, how many workers died while they read it (or -1, where its worker never died),
--- ... Its owner has them now.
+-- Give the next requests of the host to its owner: key, priority, body, how many workers died while
+-- they read it (or -1 if its worker never died), ...
 local function take(host, most)
   local taken = redis.call('ZPOPMIN', base .. ':q:' .. host, most)
   if #taken == 0 then

@@ -1,4 +1,5 @@
--- ack(host, key...) -> how many were not done before. Whoever says it: a worker that has lost the host has done it all the same.
+-- ack(host, key...) -> how many were not done before. Any worker may call it: a worker that has
+-- lost the host has done the requests all the same.
 local host, out, waiting, aside, given_up = ARGV[1], 0, 0, 0, 0
 each(ARGV, 2, 1000, function(...)
   out = out + redis.call('ZREM', base .. ':out:' .. host, ...)
@@ -11,7 +12,7 @@ if aside > 0 and redis.call('ZSCORE', base .. ':aside', host) then
   count('aside', -aside)
 end
 count('left', -waiting)
-if redis.call('EXISTS', base .. ':unreadable') == 1 then  -- its worker was taken for dead
+if redis.call('EXISTS', base .. ':unreadable') == 1 then  -- its worker counted as dead
   for i = 2, #ARGV do
     given_up = given_up + redis.call('HDEL', base .. ':unreadable', host .. '\n' .. ARGV[i])
   end

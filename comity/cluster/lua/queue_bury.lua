@@ -1,4 +1,5 @@
--- bury(worker) -> how many hosts it had: they are due now, and what it had out waits again. The worker is dead.
+-- bury(worker) -> the number of its hosts: they are due now, and the requests that it had out wait
+-- again. The worker is dead.
 goes_on_when_full()
 local now, released = now_ms(), 0
 local owners = redis.call('HGETALL', base .. ':owner')

@@ -1,4 +1,5 @@
--- delete(most) -> 1 where nothing is left of the shard; else it is to be called again. It deletes some thousand keys at a time.
+-- delete(most) -> 1 if the shard is deleted; else call it again. It deletes some thousand keys at a
+-- time.
 local most = tonumber(ARGV[1])
 for _, place in ipairs({':leased', ':due', ':aside'}) do
   for _, host in ipairs(redis.call('ZRANGE', base .. place, 0, most - 1)) do

@@ -1,5 +1,5 @@
--- hosts(most) -> {host, owner or "", ms until it is due or its lease ends, waiting, out, 1 where it is set aside}..., those that are
--- leased first.
+-- hosts(most) -> {host, owner or "", ms until it is due or its lease ends, waiting, out, 1 if it is
+-- set aside}..., leased hosts first.
 local now, most, result = now_ms(), tonumber(ARGV[1]), {}
 for _, place in ipairs({':leased', ':due', ':aside'}) do
   local entries = redis.call('ZRANGE', base .. place, 0, most - #result - 1, 'WITHSCORES')

@@ -1,6 +1,7 @@
--- lease(worker, hosts, per_host, ttl, unwanted) -> {host, how many more wait, key, priority, body, reads, ...}...
--- First what the owners of ended leases had out waits again, and what was set aside until now is due; then the hosts that are due
--- longest are leased, of those that have been due for `unwanted` ms.
+-- lease(worker, hosts, per_host, ttl, unwanted) -> {host, how many more wait, key, priority, body,
+-- reads, ...}... First the requests that owners of ended leases had out wait again, and hosts that
+-- were set aside until now are due. Then the hosts that are due longest are leased, if they are due
+-- for `unwanted` ms.
 goes_on_when_full()
 local worker, hosts, per_host, ttl = ARGV[1], tonumber(ARGV[2]), math.max(1, tonumber(ARGV[3])), tonumber(ARGV[4])
 local now = now_ms()
@@ -19,11 +20,11 @@ while #result < hosts do
   for _, host in ipairs(due) do
     redis.call('ZREM', base .. ':due', host)
     local taken = take(host, per_host)
-    if #taken > 0 then  -- else somebody who had lost it said what was done meanwhile
+    if #taken > 0 then  -- else a worker without the lease has acknowledged all
       redis.call('ZADD', base .. ':leased', now + ttl, host)
       redis.call('HSET', base .. ':owner', host, worker)
       result[#result + 1] = {host, redis.call('ZCARD', base .. ':q:' .. host), unpack(taken)}
-    elseif redis.call('EXISTS', base .. ':q:' .. host) == 1 then  -- what was taken is not to be read
+    elseif redis.call('EXISTS', base .. ':q:' .. host) == 1 then  -- given up; others wait
       redis.call('ZADD', base .. ':due', now, host)
     end
   end

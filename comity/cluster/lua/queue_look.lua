@@ -1,5 +1,6 @@
--- look() -> hosts that can be leased now, ms until the next one can, hosts that are leased, hosts that are set aside, hosts in all,
--- left, out, aside, put, done, filtered, seen, unreadable. "ms": -1 where there is none.
+-- look() -> hosts that can be leased now, ms until the next one can (-1: there is none), leased
+-- hosts, hosts that are set aside, all hosts, left, out, aside, put, done, filtered, seen,
+-- unreadable.
 local now = now_ms()
 local function before(place)
   return redis.call('ZCOUNT', base .. place, '-inf', now)

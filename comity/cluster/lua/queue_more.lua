@@ -1,4 +1,5 @@
--- more(worker, host, most) -> {host, how many more wait, key, priority, body, reads, ...}; nil where the worker does not have the host.
+-- more(worker, host, most) -> {host, how many more wait, key, priority, body, reads, ...}; nil if
+-- the worker does not have the host.
 goes_on_when_full()
 if redis.call('HGET', base .. ':owner', ARGV[2]) ~= ARGV[1] then
   return false

@@ -1,6 +1,7 @@
--- put(worker, is_first, {host, digest of its fingerprint or "", key, priority, body}...) -> "1" or "0" for each: it is new, or
--- was seen. `is_first`: "1" where the worker had its answer to its last put here; else what it repeats gets the same answer again.
--- Refused as a whole where the memory is full: the first command that needs some is refused then, before anything is written.
+-- put(worker, is_first, {host, digest of its fingerprint or "", key, priority, body}...) -> "1" for
+-- each new request, or "0" if it was seen. `is_first`: "1" if the worker had its answer to its last
+-- put here; otherwise a repeated put gets its first answer again. With a full memory it is refused
+-- as a whole: the first command that needs memory is refused, before anything is written.
 local worker, is_first = ARGV[1], ARGV[2] == '1'
 local record = base .. ':put:' .. worker
 local answered = {}
@@ -17,7 +18,7 @@ local seen, buckets = tonumber(known[1] or 0), tonumber(known[2] or 1)
 local before_seen, before_buckets = seen, buckets
 local FULL = 64
 
-local function low(of)  -- the greatest power of two that is not above
+local function low(of)  -- the greatest power of two up to `of`
   local power = 1
   while power * 2 <= of do
     power = power * 2
@@ -25,7 +26,8 @@ local function low(of)  -- the greatest power of two that is not above
   return power
 end
 
--- Linear hashing: a bucket has the number that the last bits of the digest say; where there is none yet, that of one bit less.
+-- Linear hashing: the last bits of the digest are the number of the bucket, or one bit less if that
+-- bucket does not exist yet.
 local power = low(buckets)
 local function bucket_of(digest)
   local hash = struct.unpack('>I4', digest)

@@ -1,4 +1,5 @@
--- read(host, is_done, key...): a worker begins to read the requests, and may die of it; or, where `is_done` is 1, it has read them.
+-- read(host, is_done, key...): a worker begins to read the requests, and may die of it; or, if
+-- `is_done` is 1, it has read them.
 goes_on_when_full()
 for i = 3, #ARGV do
   if ARGV[2] == '1' then

@@ -1,4 +1,5 @@
--- release(worker, {host, ms until it is due}...) -> how many the worker had. What it had out waits again.
+-- release(worker, {host, ms until it is due}...) -> how many of them the worker had. Requests that
+-- it had out wait again.
 goes_on_when_full()
 local now, released = now_ms(), 0
 for i = 2, #ARGV, 2 do

@@ -1,4 +1,4 @@
--- renew(worker, ttl, host...) -> the hosts that the worker does not have any more.
+-- renew(worker, ttl, host...) -> the hosts that the worker has lost.
 goes_on_when_full()
 local lost, until_ms = {}, now_ms() + tonumber(ARGV[2])
 for i = 3, #ARGV do

@@ -1,4 +1,5 @@
--- retry(most) -> how many requests wait again that no worker was to read; as many as `most`: there may be more.
+-- retry(most) -> how many requests wait again that no worker was to read. If it is `most`, there
+-- may be more.
 goes_on_when_full()
 local most, now, retried = tonumber(ARGV[1]), now_ms(), 0
 for _, field in ipairs(redis.call('HKEYS', base .. ':unreadable')) do

@@ -1,4 +1,5 @@
--- set_aside(worker, host, ms) -> 1 where the worker had the host: nobody waits for its requests for so long.
+-- set_aside(worker, host, ms) -> 1 if the worker had the host: the crawl does not wait for its
+-- requests for so long.
 goes_on_when_full()
 if redis.call('HGET', base .. ':owner', ARGV[2]) ~= ARGV[1] then
   return 0

@@ -1,6 +1,7 @@
--- tries(origin, since, due) -> how often in a row the workers of the crawl could not have the policies of the origin. `since`: since
--- when the origin fails; after it was well, another series begins. `due`: when it is asked again. Each try has another one, and
--- all workers that hear of a try say the same.
+-- tries(origin, since, due) -> how often in a row the workers of the crawl could not fetch the
+-- policies of the origin. `since`: the time since when the origin fails; after a success another
+-- series begins. `due`: the time of the next try. Each try has another one, and all workers that
+-- learn of a try send the same one.
 goes_on_when_full()
 local key = base .. ':tries'
 local times, since, due = string.match(redis.call('HGET', key, ARGV[1]) or '', '^(%d+) (%S+) (%S+)$')

@@ -1,1 +1,2 @@
--- The policy files of one origin. KEYS[1] is a hash: path -> when it was written (ms), a line end, and what is known of the file.
+-- The policy files of one origin. KEYS[1] is a hash: path -> when it was written (ms), a line end,
+-- and the record of the file.

@@ -1,10 +1,11 @@
--- action(field, moment, keep, longest) -> 1 where the action was not asked for before. KEYS[1] is a hash of what sites ask for: action,
--- file and URL, a line each -> when it was asked for, and after a blank when it was done. `keep`: s for which it is remembered, unless
--- a site asks for it again. `longest`: the longest of them.
-local MOST = 100  -- that are forgotten at a time
+-- action(field, moment, keep, longest) -> 1 if the action was not requested before. KEYS[1] is a
+-- hash of requested actions: action, file and URL, a line each -> when it was requested, and after
+-- a blank when it was done. `keep`: s until it is forgotten, unless a site requests it again.
+-- `longest`: the longest value of `keep`.
+local MOST = 100  -- fields that are forgotten at a time
 local keep_until = '{' .. KEYS[1] .. '}:until'  -- zset: field -> when it is forgotten
 local now = math.floor(now_ms() / 1000)
-if redis.call('EXISTS', keep_until) == 0 then  -- of a version that forgot nothing
+if redis.call('EXISTS', keep_until) == 0 then  -- data of a version that forgot nothing
   for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
     redis.call('ZADD', keep_until, now + ARGV[4], field)
   end

@@ -1,5 +1,6 @@
--- save(ttl, most, {path, record}...): all of them. What was written longer ago than `ttl` (ms) is dropped, and of the files that
--- others name all but those that were written last.
+-- save(ttl, most, {path, record}...): save all of them. Records that were written longer ago than
+-- `ttl` ms are dropped. Of the files that other files refer to, only the `most` that were written
+-- last stay.
 local ttl, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 local now = now_ms()
 for i = 3, #ARGV, 2 do

@@ -1,11 +1,12 @@
--- session(digest, moment, keep) -> when the host was first seen with the secret of this digest: at this moment, where it never was.
--- KEYS[1] is a hash: digest -> when it was first seen, and after a blank when it was seen last, by the server. Digests that were not
--- seen for `keep` s are forgotten.
+-- session(digest, moment, keep) -> when the host was first seen with the secret of this digest;
+-- this moment if it never was. KEYS[1] is a hash: digest -> when it was first seen, and after a
+-- blank when it was last seen, by the server's clock. Digests that were not seen for `keep` s are
+-- forgotten.
 local now, keep = math.floor(now_ms() / 1000), tonumber(ARGV[3])
 local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
   local last = tonumber(string.match(all[i + 1], ' (%d+)$'))
-  if not last then  -- of a version that forgot nothing
+  if not last then  -- data of a version that forgot nothing
     redis.call('HSET', KEYS[1], all[i], all[i + 1] .. ' ' .. now)
   elseif last + keep < now then
     redis.call('HDEL', KEYS[1], all[i])

@@ -1,5 +1,6 @@
--- took_down(moment, url...): what was asked for until then is done. KEYS[1] is a hash of what sites ask for: action, file and URL, a
--- line each -> when it was asked for, and after a blank when it was done.
+-- took_down(moment, url...): requests until the moment are done. KEYS[1] is a hash of requested
+-- actions: action, file and URL, a line each -> when it was requested, and after a blank when it
+-- was done.
 local urls = {}
 for i = 2, #ARGV do
   urls[ARGV[i]] = true

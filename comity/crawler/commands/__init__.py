@@ -1,6 +1,6 @@
 """Commands of the `scrapy` tool."""
 
 try:
-    import comity.policies  # noqa: F401  # what is wrong with the formats of others shows here
-except ValueError as error:  # PolicyError; no module of a package can be had that did not come up
+    import comity.policies  # noqa: F401  # faults of plug-in formats show here
+except ValueError as error:  # a PolicyError, but the failed package cannot give the class
     raise SystemExit(f"comity: {error}") from None

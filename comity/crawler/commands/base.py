@@ -1,4 +1,4 @@
-"""The base of comity's commands of `scrapy`: the layout of their help, and the kinds of their arguments."""
+"""The base of comity's `scrapy` commands: the layout of their help, and types of arguments."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 
 
 class HelpFormatter(ScrapyHelpFormatter):
-    """Scrapy's layout, but that no line of an option is a heading: Scrapy takes each that ends with a colon for one, as
-    `(default:` does where the width of the terminal breaks a text there."""
+    """Scrapy's layout without headings inside an option's help.
+
+    Scrapy takes each line that ends with a colon for a heading. `(default:` is such a line if the
+    width of the terminal breaks the text there."""
 
     _of_option = False
 
@@ -35,16 +37,16 @@ class BaseCommand(ScrapyCommand):
 
 
 def unknown_option(arguments: Iterable[str]) -> str:
-    """Return the first of a command's arguments that is an option which it has not, or ""."""
+    """Return the first argument that is an option which the command does not have, or ""."""
     return next((argument for argument in arguments if argument.startswith("-")), "")
 
 
 def process_count(text: str) -> int:
-    """Return the number of processes that an option names."""
+    """Return the number of processes that an option gives."""
     try:
         number = int(text)
     except ValueError:
         number = 0
     if number < 1:
-        raise ArgumentTypeError(f"`{text}` is no number of processes: write 1 or more")
+        raise ArgumentTypeError(f"`{text}` is not a number of processes: write 1 or more")
     return number

@@ -1,5 +1,7 @@
-"""`scrapy crawl` and `scrapy runspider` as Scrapy has them, and what they cannot know of comity: the formats of its feeds for -o
-and -O, which Scrapy checks before it asks any add-on; and its ready spiders, which need no project."""
+"""`scrapy crawl` and `scrapy runspider` with comity's feed formats and ready spiders.
+
+Scrapy checks the formats of -o and -O before it asks any add-on. The ready spiders need no project.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,15 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 ADDON = "comity.crawler.addon"
-READY = ("site", "urls", "policies")  # spiders
+READY = ("site", "urls", "policies")  # the ready spiders
 READY_SETTINGS = "comity.crawler.settings"
-ENDED_EARLY = 1  # exit status; as of a crawl that could not begin
+ENDED_EARLY = 1  # exit status, which a crawl that could not begin has too
 
 
 class _RunSpider(BaseRunSpiderCommand):
-    """A command that runs a spider, with the feeds of the add-on, if it is on, and an exit status of comity's own."""
+    """A command that runs a spider, with the add-on's feeds and comity's own exit status.
+
+    The feeds are there if the add-on is on."""
 
     _run_crawler: Crawler | None = None
 
@@ -35,8 +39,10 @@ class _RunSpider(BaseRunSpiderCommand):
         super().process_options(args, opts)
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Run the spider. Exit with ENDED_EARLY if its `comity_is_complete` is False: scripts go on behind what is whole."""
-        super().run(args, opts)  # type: ignore[safe-super]  # Scrapy's own commands have it
+        """Run the spider. Exit with ENDED_EARLY if its `comity_is_complete` is False.
+
+        So scripts continue only after a complete crawl."""
+        super().run(args, opts)  # type: ignore[safe-super]  # Scrapy's own commands define it
         if self._run_crawler and not getattr(self._run_crawler.spider, "comity_is_complete", True):
             self.exitcode = ENDED_EARLY
 
@@ -46,7 +52,7 @@ class _RunSpider(BaseRunSpiderCommand):
 
 
 class Command(_RunSpider, crawl.Command):
-    """`scrapy crawl`. Outside of a project the ready spiders are those of the ready crawler."""
+    """`scrapy crawl`. Outside of a project it runs comity's ready spiders."""
 
     requires_project = False
 
@@ -55,7 +61,8 @@ class Command(_RunSpider, crawl.Command):
         if not inside_project():
             if args and args[0] not in READY:
                 raise UsageError(
-                    f"`{args[0]}` needs a project, and there is none here; comity's ready spiders need none: {', '.join(READY)}",
+                    f"`{args[0]}` needs a project, and there is none here; comity's ready spiders"
+                    f" need none: {', '.join(READY)}",
                     print_help=False,
                 )
             self.settings.setmodule(READY_SETTINGS, priority="project")
@@ -65,9 +72,9 @@ class Command(_RunSpider, crawl.Command):
         assert self.crawler_process
         if spidercls in READY and spidercls not in self.crawler_process.spider_loader.list():
             raise UsageError(
-                f"this project has no spider `{spidercls}`. That of comity is run by its own settings,"
-                f" SCRAPY_SETTINGS_MODULE={READY_SETTINGS} scrapy crawl {spidercls}, or by those of the project where its"
-                ' SPIDER_MODULES have "comity.spiders"',
+                f"this project has no spider `{spidercls}`. To run comity's own, use its settings:"
+                f" SCRAPY_SETTINGS_MODULE={READY_SETTINGS} scrapy crawl {spidercls}. Or add"
+                ' "comity.spiders" to SPIDER_MODULES of the project',
                 print_help=False,
             )
         return super()._create_crawler(spidercls)
@@ -83,7 +90,7 @@ def _has_addon(settings: Settings, opts: Namespace) -> bool:
             {"ADDONS": arglist_to_dict(opts.set).get("ADDONS") or settings["ADDONS"]}
         )
         addons = addon_settings.getdict("ADDONS")
-    except ValueError:  # Scrapy says so
+    except ValueError:  # Scrapy reports it
         return False
     return any(
         (addon if isinstance(addon, str) else addon.__module__).startswith(ADDON)

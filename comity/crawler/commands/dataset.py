@@ -1,4 +1,4 @@
-"""`scrapy dataset tag|export|expire|stats|verify`: what may be done with a dataset, and keeping it so."""
+"""`scrapy dataset tag|export|expire|stats|verify`: tag a dataset, and keep it compliant."""
 
 from __future__ import annotations
 
@@ -46,23 +46,27 @@ from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.vocabulary.table import Vocabulary
 
 DONE, TO_DO, FAILED, INTERRUPTED = 0, 1, 2, 130
-TOP = 10  # groups that stats shows
+TOP = 10  # groups that stats shows by default
 
 Process = AsyncCrawlerProcess | CrawlerProcess | None
 
 
 class Action(NamedTuple):
-    """One of the words after `scrapy dataset`."""
+    """One of the words after `scrapy dataset`.
+
+    Attributes:
+        help: The description of the action.
+        add_arguments: Adds its arguments to the parser.
+        run: Returns the exit status. DatasetError, PolicyError, OSError, UsageError: it fails.
+        process_options: Changes the settings before the crawler process is made; None: nothing.
+        crawls: Returns True if the action needs a Process.
+    """
 
     help: str
     add_arguments: Callable[[ArgumentParser], None]
-    run: Callable[
-        [Namespace, BaseSettings, Any], int
-    ]  # gives the exit status; DatasetError, PolicyError, OSError, UsageError
-    process_options: Callable[[Namespace, BaseSettings], None] | None = (
-        None  # before the process that crawls is made
-    )
-    crawls: Callable[[Namespace], bool] = lambda _: False  # whether it needs a Process
+    run: Callable[[Namespace, BaseSettings, Any], int]
+    process_options: Callable[[Namespace, BaseSettings], None] | None = None
+    crawls: Callable[[Namespace], bool] = lambda _: False
 
 
 class Command(BaseCommand):
@@ -73,12 +77,16 @@ class Command(BaseCommand):
         return f"[options] {'|'.join(ACTIONS)} ..."
 
     def short_desc(self) -> str:
-        return "Tag records of others; export what may be used of a dataset, take out what may not be kept, count, verify"
+        return (
+            "Tag records from elsewhere; export usable records of a dataset, remove records that"
+            " may not be kept, count, verify"
+        )
 
     def long_desc(self) -> str:
         return (
-            f"{self.short_desc()}. Exit status: {DONE} done, or all is compliant; {TO_DO} something would go, or is not"
-            f" compliant; {FAILED} wrong usage, or a file that cannot be used; {INTERRUPTED} interrupted: nothing has changed."
+            f"{self.short_desc()}. Exit status: {DONE} done, or all is compliant; {TO_DO} records"
+            f" would be removed, or are not compliant; {FAILED} wrong usage, or an unusable file;"
+            f" {INTERRUPTED} interrupted: nothing has changed."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -107,9 +115,9 @@ class Command(BaseCommand):
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
         if args:
             remedy = (
-                f"global options stand before `{opts.action}`"
+                f"global options must be before `{opts.action}`"
                 if unknown_option(args[:1])
-                else "there is one too many"
+                else "remove it"
             )
             raise UsageError(
                 f"dataset {opts.action} knows no `{args[0]}`: {remedy}", print_help=False
@@ -126,7 +134,7 @@ class Command(BaseCommand):
         except (DatasetError, PolicyError, OSError) as error:
             raise UsageError(unhidden(str(error)), print_help=False) from None
         except KeyboardInterrupt:
-            complain("Interrupted: what was to be written is as it was.")
+            complain("Interrupted: the output files are as before.")
             self.exitcode = INTERRUPTED
 
 
@@ -140,7 +148,7 @@ def _export_arguments(parser: ArgumentParser) -> None:
         dest="uses",
         required=True,
         metavar="USE[,USE]",
-        help="what the records have to permit, all of it",
+        help="the uses that the records must permit, all of them",
     )
     add_output(parser)
     parser.add_argument(
@@ -148,12 +156,14 @@ def _export_arguments(parser: ArgumentParser) -> None:
         dest="defaults",
         action="append",
         metavar="USE:allow[,USE:deny]",
-        help="what holds where nobody spoke of a use, in the place of the COMITY_DEFAULTS of the crawl",
+        help="the answer for a use about which a site states nothing, instead of the crawl's"
+        " COMITY_DEFAULTS",
     )
     parser.add_argument(
         "--last-fetch",
         action="store_true",
-        help="of a page that was fetched several times, only the records of its last fetch: without doubles of a killed crawl",
+        help="of a page that was fetched several times, only the records of its last fetch:"
+        " without duplicates of a killed crawl",
     )
     tag_option.add_argument(parser)
     _workers(parser)
@@ -183,11 +193,12 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     console = open_console()
     console.print(
         line(
-            f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"
+            f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}:"
+            f" {opts.output}"
         )
     )
-    console.print(line(f"What they are and how they were chosen: {croissant.path_of(output)}"))
-    _show_whys("Not exported", counts.causes, console)
+    console.print(line(f"Its manifest: {croissant.path_of(output)}"))
+    _show_causes("Not exported", counts.causes, console)
     for remedy in _remedies(counts.causes, terms):
         console.print(Text(remedy))
     _show_unreadable(counts, "are kept in", [output], console)
@@ -195,26 +206,29 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
 
 
 def _remedies(causes: Collection[str], terms: Terms) -> Iterator[str]:
-    """Yield what can be done about records that nobody has refused."""
+    """Yield remedies for records that no site has refused."""
     names = [reason.partition(":")[2] for reason in causes if reason.startswith("not-listed:")]
     if names:
-        yield f'not-listed: no tag speaks of it; crawl with COMITY_USES = "{",".join(names)}"'
+        yield f'not-listed: no tag has this use; crawl with COMITY_USES = "{",".join(names)}"'
     silent = [use for use in terms.uses if terms.defaults.get(use) is not Verdict.ALLOW]
     if f"deny:{DEFAULT}" in causes and silent:
         allowed = ",".join(f"{use}:allow" for use in silent)
         yield (
-            f"deny:{DEFAULT}: nobody spoke of it, and COMITY_DEFAULTS did not permit it in the crawl; --default {allowed} permits"
-            " it now"
+            f"deny:{DEFAULT}: the site states nothing, and the crawl's COMITY_DEFAULTS did not"
+            f" permit it; --default {allowed} permits it now"
         )
     yield from _missing(causes)
 
 
 def _missing(causes: Collection[str]) -> Iterator[str]:
-    """Yield what can be done about tags that are not found."""
+    """Yield remedies for tags that are not found."""
     if "no-tag" in causes:
-        yield 'no-tag: say where the tags are with --tag; a crawl with COMITY_TAG = "off" writes none'
+        yield (
+            "no-tag: name the place of the tags with --tag;"
+            ' a crawl with COMITY_TAG = "off" writes none'
+        )
     if "several-tags" in causes:
-        yield "several-tags: say which field is the tag with --tag"
+        yield "several-tags: name the field of the tag with --tag"
 
 
 def _unknown(use: str, vocabulary: Vocabulary) -> str:
@@ -228,7 +242,7 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
     suggestion = (
         f"did you mean `{close[0]}`?"
         if close
-        else "only what a crawl had in COMITY_USES, or a site names itself, permits it."
+        else "it is permitted only if the crawl's COMITY_USES or a site names it."
     )
     return f"No vocabulary has a use `{use}`: {suggestion}"
 
@@ -243,14 +257,15 @@ def _expire_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help=f"change nothing; exit status {TO_DO} where something would go",
+        help=f"change nothing; exit status {TO_DO} if records would be removed",
     )
     parser.add_argument(
         "--store",
         type=Path,
         metavar="PATH",
-        help="policy store with the take-downs that sites asked for (default: COMITY_STORE, where there is one); given here,"
-        " they count as done once they are gone: name all datasets",
+        help="policy store with the take-downs that sites request (default: COMITY_STORE, if it"
+        " exists); given here, they count as done once their records are removed: name all"
+        " datasets",
     )
     tag_option.add_argument(parser)
     _workers(parser)
@@ -262,26 +277,25 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     try:
         urls = [url for url, _ in store.take_downs()] if store else []
         source = (
-            f"Take-downs that sites asked for: {len(urls)}, by {store.path}"
+            f"Take-downs that sites request: {len(urls)}, by {store.path}"
             if store
             else "No policy store, no take-downs"
         )
         console.print(line(source))
-        # Each dataset is read twice: once for when its pages were fetched.
+        # Each dataset is read twice, the first time for the fetch times of its pages.
         with _progress("expiring", opts.datasets, passes=2) as advance:
             options = JobOptions(opts.workers, advance, _print_removed, opts.executor, complain)
             counts = expire(
                 opts.datasets, now, urls, tags=tags, dry_run=opts.dry_run, options=options
             )
-        if (
-            store and opts.store and not opts.dry_run
-        ):  # else nobody said that these are all datasets
+        # With the default store, the datasets may not be all datasets.
+        if store and opts.store and not opts.dry_run:
             store.took_down(urls, now)
     finally:
         if store:
             store.close()
     flush_output()
-    _show_whys("Would go" if opts.dry_run else "Gone", counts.causes, console)
+    _show_causes("Would go" if opts.dry_run else "Gone", counts.causes, console)
     for remedy in _missing(counts.causes):
         console.print(Text(remedy))
     _show_unreadable(
@@ -290,14 +304,15 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     removed = counts.records - counts.kept
     console.print(
         line(
-            f"{removed} of {counts.records} records {'would go' if opts.dry_run else 'went'}, {counts.kept} stay"
+            f"{removed} of {counts.records} records {'would go' if opts.dry_run else 'went'},"
+            f" {counts.kept} stay"
         )
     )
     return TO_DO if opts.dry_run and removed else DONE
 
 
 def _store(option: Path | None, settings: BaseSettings) -> PolicyStore | None:
-    """The store, where it is there. None is made: it would know of nothing."""
+    """Return the store if it exists. A new store would be empty, so none is made."""
     if option and not option.is_file():
         raise DatasetError(f"--store {option}: there is no such file")
     path = option or Options.from_settings(settings).store
@@ -324,7 +339,8 @@ def _stats_arguments(parser: ArgumentParser) -> None:
         "--by",
         choices=BY,
         default=USE,
-        help="count by use, by the rule that decides, by the site's origin, or by the month of the fetch (default: %(default)s)",
+        help="count by use, by the rule that decides, by the site's origin, or by the month of the"
+        " fetch (default: %(default)s)",
     )
     parser.add_argument(
         "--top",
@@ -345,9 +361,9 @@ def _stats_arguments(parser: ArgumentParser) -> None:
 
 
 def _row_count(text: str) -> int:
-    """Return a number of rows to show."""
+    """Return the number of rows to show."""
     if not text.isascii() or not text.isdigit() or not int(text):
-        raise ArgumentTypeError(f"`{text}` is no number of rows: write 1 or more")
+        raise ArgumentTypeError(f"`{text}` is not a number of rows: write 1 or more")
     return int(text)
 
 
@@ -404,10 +420,11 @@ def show(counts: UseCounts, top: int, console: Console) -> None:
         console.print(rows)
         if len(counts.refusing) > top:
             console.print(
-                f"{top} of {len(counts.refusing)} rules: --top N shows more, --by rule says of which uses"
+                f"{top} of {len(counts.refusing)} rules: --top N shows more,"
+                " --by rule shows the uses of each rule"
             )
-    _show_whys(
-        "Records that permit nothing, as their tags are missing or not understood",
+    _show_causes(
+        "Records that permit nothing, because their tags are missing or unreadable",
         counts.causes,
         console,
     )
@@ -448,7 +465,7 @@ def _workers(parser: ArgumentParser) -> None:
 def _progress(
     description: str, paths: Sequence[Path], *, passes: int = 1
 ) -> Iterator[Callable[[int], object]]:
-    """A bar on a terminal, nothing elsewhere."""
+    """Show a bar on a terminal, and nothing elsewhere."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -465,7 +482,7 @@ def _progress(
         yield lambda done: bar.advance(task, done)
 
 
-def _show_whys(title: str, causes: Counter[str], console: Console) -> None:
+def _show_causes(title: str, causes: Counter[str], console: Console) -> None:
     if causes:
         rows = _counting(title, ["why"], ["records"])
         for reason, number in causes.most_common():
@@ -483,19 +500,21 @@ def _show_unreadable(
 
 ACTIONS = {
     "tag": Action(
-        "Tag records of others, as a crawl would have tagged them",
+        "Tag records from elsewhere, as a crawl would have tagged them",
         dataset_tag.add_arguments,
         dataset_tag.run,
         dataset_tag.process_options,
         dataset_tag.crawls,
     ),
     "export": Action(
-        "Write what may be used so today, with a manifest beside it", _export_arguments, _export
+        "Write the records that may be used today, with a manifest beside them",
+        _export_arguments,
+        _export,
     ),
-    "expire": Action("Take out what may not be kept any longer", _expire_arguments, _expire),
-    "stats": Action("Count what may be done with the records", _stats_arguments, _stats),
+    "expire": Action("Remove records that may not be kept any longer", _expire_arguments, _expire),
+    "stats": Action("Count the permissions of the records", _stats_arguments, _stats),
     "verify": Action(
-        "Say which records today's policies would refuse",
+        "List the records that today's policies would refuse",
         dataset_verify.add_arguments,
         dataset_verify.run,
         dataset_verify.process_options,

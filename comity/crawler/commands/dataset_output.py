@@ -1,4 +1,4 @@
-"""OUT of the commands that write a dataset: one file, or a folder with a file for each that is read."""
+"""OUT of the commands that write a dataset: one file, or a folder with a file per input file."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ def add_output(parser: ArgumentParser) -> None:
         dest="output",
         required=True,
         metavar="OUT",
-        help="JSON Lines or Parquet; a folder, by a / at its end: a file for each that is read",
+        help="JSON Lines or Parquet; a folder, if it ends with a /: one file per input file",
     )
     parser.add_argument(
         "--ending",
         choices=WRITABLE,
         default="",
-        help="of the files in the folder OUT (default: that of each file that is read)",
+        help="suffix of the files in the folder OUT (default: that of each input file)",
     )
 
 
 def output_place(opts: Namespace) -> tuple[Path, bool]:
-    """The place of OUT, and whether it is a folder. UsageError for an ending of what is none, DatasetError for no place."""
+    """Return the path of OUT, and True if it is a folder.
+
+    UsageError: --ending is given for a file. DatasetError: OUT is not a valid place."""
     output = path_of(opts.output)
     if is_folder(opts.output, output):
         return nameable_folder(output), True
     if opts.ending:
         raise UsageError(
-            f"--ending {opts.ending}: {output} is one file, whose name has its ending",
+            f"--ending {opts.ending}: {output} is one file, whose name has its suffix",
             print_help=False,
         )
     return output, False

@@ -1,4 +1,4 @@
-"""`scrapy dataset tag IN -o OUT --for USE`: what may be done with the records of others?"""
+"""`scrapy dataset tag IN -o OUT --for USE`: tag records that comity did not crawl."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         dest="uses",
         required=True,
         metavar="USE[,USE]",
-        help="what will be done with the records",
+        help="the uses that the records are for",
     )
     parser.add_argument(
-        "--agent", metavar="NAME", help="product token for which is asked (default: COMITY_AGENT)"
+        "--agent", metavar="NAME", help="product token to judge for (default: COMITY_AGENT)"
     )
     parser.add_argument(
         "--policies",
@@ -77,13 +77,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE|STORE",
-        help="captures of policy files: WARC files, folders of them or of files by host (s3:// too), policy stores",
+        help="captures of policy files: WARC files, folders of them or of files by host"
+        " (s3:// too), policy stores",
     )
     parser.add_argument(
         "--index",
         type=Path,
         metavar="FILE",
-        help="where the index of the captures is kept (default: it is made anew)",
+        help="file for the index of the captures (default: it is made anew)",
     )
     parser.add_argument(
         "--refresh",
@@ -93,13 +94,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--as-of",
         choices=DATES,
-        help=f"whose policies count (default: {CAPTURE}; {BOTH_DATES} with --policies and --refresh)",
+        help=f"the policies that count (default: {CAPTURE}; {BOTH_DATES} with --policies and"
+        " --refresh)",
     )
     parser.add_argument(
         "--missing",
         choices=MISSING,
         default=MISSING[0],
-        help="what holds where a site's policies cannot be had (default: %(default)s)",
+        help="the answer if a site's policies cannot be found (default: %(default)s)",
     )
     parser.add_argument(
         "--captured-by",
@@ -110,14 +112,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--captured-at",
         metavar="DATE",
-        help="when records without a date were captured, e.g. 2024-05-18 (default: every use of them is refused)",
+        help="capture date of records without a date, e.g. 2024-05-18 (default: every use of them"
+        " is refused)",
     )
     parser.add_argument(
         "--also",
         action="append",
         default=[],
         metavar="NAME[,NAME]",
-        help=f"other names by which sites may mean this use, e.g. GPTBot; {AI_TRAINING}: all that train models",
+        help=f"other names that sites may use for this use, e.g. GPTBot; {AI_TRAINING}: all"
+        " crawlers that train models",
     )
     for name, text in (
         ("url", "the URL of the page"),
@@ -137,7 +141,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--text",
         choices=("main", "trafilatura"),
         default="main",
-        help="what takes the text of pages (default: %(default)s)",
+        help="how the text of pages is extracted (default: %(default)s)",
     )
     parser.add_argument("--html", action="store_true", help="keep the source of pages")
     parser.add_argument(
@@ -154,15 +158,14 @@ def crawls(opts: Namespace) -> bool:
 
 
 def process_options(opts: Namespace, settings: BaseSettings) -> None:
-    """Before the process that crawls is made of the settings. UsageError where they make no sense."""
+    """Change the settings before the crawler process is made. UsageError: they are invalid."""
     if not (opts.loglevel or opts.logfile):
         settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
-    settings.set(
-        "TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline"
-    )  # whatever reactor the project's crawls use
+    # The project's crawls may use another reactor.
+    settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")
     try:
         _question(opts, settings)
-        open_readers(opts.inputs)  # before any site is asked
+        open_readers(opts.inputs)  # fail before any site is asked
         if opts.refresh:
             PolicyStore(Options.from_settings(settings).store).close()
     except (DatasetError, PolicyError) as error:
@@ -172,7 +175,9 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
 def run(
     opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None
 ) -> int:
-    """The exit status. UsageError, DatasetError, PolicyError or OSError where it cannot be done."""
+    """Tag the records, and return the exit status.
+
+    UsageError, DatasetError, PolicyError or OSError: it fails."""
     if opts.text == "trafilatura" and find_spec("trafilatura") is None:
         raise UsageError(
             "--text trafilatura: trafilatura is not installed: pip install 'comity[text]'",
@@ -188,7 +193,7 @@ def run(
         sources.append(str(Options.from_settings(settings).store))
         question = question._replace(now=datetime.now(UTC))
     elif not sources:
-        complain("No --policies and no --refresh: nothing is known of any site")
+        complain("Without --policies and --refresh, no policies of any site are known")
     making = Making(columns, by_trafilatura if opts.text == "trafilatura" else None, html=opts.html)
     with _captures(sources, question, opts.index) as captures:
         for source, number in _unreadable(captures):
@@ -207,14 +212,14 @@ def run(
 
 
 def _question(opts: Namespace, settings: BaseSettings) -> Question:
-    """PolicyError or DatasetError where it makes no sense."""
+    """Return the question of the options. PolicyError or DatasetError: they are invalid."""
     uses = tuple(
         dict.fromkeys(use.strip().lower() for use in opts.uses.strip().removesuffix(",").split(","))
     )
     for use in uses:
         if not NAME.fullmatch(use):
             raise DatasetError(
-                f"--for `{use}` is no use: write names with commas between, e.g. index,train"
+                f"--for `{use}` is not a use: write names separated by commas, e.g. index,train"
             )
     options = Options.from_settings(settings)
     agent: Agent = replace(options.agent, uses=uses)
@@ -260,7 +265,7 @@ def _unreadable(captures: PolicyCaptures) -> Iterator[tuple[str, int]]:
 def _refresh(
     inputs: Sequence[Path], columns: Columns, process: AsyncCrawlerProcess | CrawlerProcess
 ) -> bool:
-    """False where it was ended before its time."""
+    """Fetch today's policies. False if it was ended early."""
     readers = list(map(captures_reader, open_readers(inputs)))
     with _progress("policies of today", inputs) as advance:
         return refresh(process, origins(readers, columns, advance))
@@ -274,7 +279,7 @@ def _progress(
 
 @contextmanager
 def _bar(description: str, total: int | None) -> Iterator[Callable[[int], object]]:
-    """A bar on a terminal, nothing elsewhere."""
+    """Show a bar on a terminal, and nothing elsewhere."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -290,15 +295,18 @@ def _bar(description: str, total: int | None) -> Iterator[Callable[[int], object
 
 
 def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
-    """Print what was tagged, for people. `ending`: of the files beside the output; of the folders beside a folder ""."""
+    """Print the outcome for people.
+
+    `ending`: the suffix of the files beside the output; "" for folders beside a folder."""
     console = open_console()
     counts = tagged.counts
     console.print(
         line(
-            f"{counts.kept} of {tagged.read} records are tagged for {question.agent.token}: {output}"
+            f"{counts.kept} of {tagged.read} records are tagged for {question.agent.token}:"
+            f" {output}"
         )
     )
-    console.print(line(f"By whose policies, and for whom: {manifest.path_of(output)}"))
+    console.print(line(f"The policies and the agent: {manifest.path_of(output)}"))
     rows = table("What may be done with them", "use", "records")
     rows.columns[1].justify = "right"
     for verdict, number in sorted(tagged.verdicts.items()):
@@ -308,12 +316,15 @@ def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
         undated = (
             "None has a date" if tagged.undated == counts.kept else f"{tagged.undated} have no date"
         )
-        remedy = "name its field with --date-field, or give a date for them all with --captured-at 2024-05-18"
+        remedy = (
+            "name its field with --date-field, or give a date for all records with --captured-at"
+            " 2024-05-18"
+        )
         console.print(
             Text(f"{undated} that can be read, so every use is refused (comity.no-date): {remedy}")
         )
     if tagged.left_out:
-        rows = table("Left out, as they are no pages", "why", "records")
+        rows = table("Left out, because they are not pages", "why", "records")
         rows.columns[1].justify = "right"
         for reason, number in tagged.left_out.most_common():
             add_row(rows, reason, number)
@@ -328,7 +339,8 @@ def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
     if counts.unreadable:
         console.print(
             line(
-                f"{counts.unreadable} cannot be read: they are named in {output}.unreadable{ending}",
+                f"{counts.unreadable} cannot be read: they are listed in"
+                f" {output}.unreadable{ending}",
                 "yellow",
             )
         )

@@ -1,4 +1,4 @@
-"""`scrapy dataset verify DATASET`: which of its records would today's policies refuse?"""
+"""`scrapy dataset verify DATASET`: find the records that today's policies would refuse."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from comity.policies.syntax.printable import printable, unhidden
 
 COMPLIANT, NOT_COMPLIANT, FAILED = 0, 1, 2
 MOST_SHOWN = 50  # hosts
-WORKERS_HELP = "processes (default: one a core where files are large)"
+WORKERS_HELP = "processes (default: one a core if files are large)"
 EXECUTOR_HELP = (
-    "where the work is done: processes of this machine, or an engine, on the cluster that its settings name, or on this machine"
-    " (default: %(default)s)"
+    "engine that does the work: processes of this machine, or an engine on the cluster that its"
+    " settings name, or on this machine (default: %(default)s)"
 )
 
 Notes = Callable[[list[dict[str, Any]]], None]
@@ -69,7 +69,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         dest="uses",
         action="append",
         metavar="USE[,USE]",
-        help="all of these have to be permitted (default: what tags permit)",
+        help="uses that must all be permitted (default: the uses that tags permit)",
     )
     parser.add_argument(
         "--refresh", action="store_true", help="fetch the policy files of all hosts again"
@@ -80,7 +80,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         dest="listed",
         metavar="FILE",
         type=Path,
-        help="write those that are not compliant, and why, as JSON Lines",
+        help="write the records that are not compliant, and the reasons, as JSON Lines",
     )
     parser.add_argument(
         "--workers",
@@ -99,30 +99,31 @@ def crawls(opts: Namespace) -> bool:
 
 
 def process_options(opts: Namespace, settings: BaseSettings) -> None:
-    """Before the process that crawls is made of the settings. UsageError where they make no sense."""
+    """Change the settings before the crawler process is made. UsageError: they are invalid."""
     if opts.store:
         settings.set("COMITY_STORE", opts.store, priority="cmdline")
     if not (opts.loglevel or opts.logfile):
         settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
-    settings.set(
-        "TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline"
-    )  # whatever reactor the project's crawls use
+    # The project's crawls may use another reactor.
+    settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")
     try:
         options = Options.from_settings(settings)
-        readers = open_readers([opts.dataset])  # before any site is asked
+        readers = open_readers([opts.dataset])  # fail before any site is asked
         tags = tag_option.tag_source(opts, settings)
         if opts.listed and first_of([opts.listed], files_of(paths_read(readers, tags))):
             raise DatasetError(f"{opts.listed} is read from: give the list another name")
         if opts.refresh or options.store.exists():
             PolicyStore(options.store).close()
-    except (DatasetError, PolicyError, OSError) as error:  # OSError: a name that is too long
+    except (DatasetError, PolicyError, OSError) as error:  # OSError: e.g. the name is too long
         raise UsageError(unhidden(str(error)), print_help=False) from None
 
 
 def run(
     opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None
 ) -> int:
-    """The exit status. UsageError, DatasetError, PolicyError or OSError where it cannot be done."""
+    """Verify the dataset, and return the exit status.
+
+    UsageError, DatasetError, PolicyError or OSError: it fails."""
     uses = _uses(opts.uses or ())
     options, readers = Options.from_settings(settings), open_readers([opts.dataset])
     if opts.refresh:
@@ -138,7 +139,7 @@ def run(
     )
     job = JobOptions(opts.workers, executor=opts.executor)
     altered = [str(path) for path in changed_outside([opts.dataset], job)]
-    report = _verified(work, readers, opts.listed, job)
+    report = _verify(work, readers, opts.listed, job)
     report.altered += altered
     if opts.json:
         for text in _json_lines(report):
@@ -158,13 +159,13 @@ def _uses(options: list[str] | tuple[()]) -> tuple[str, ...]:
     for use in uses:
         if not NAME.fullmatch(use):
             raise UsageError(
-                f"--for `{use}` is no use: write names with commas between, e.g. index,train",
+                f"--for `{use}` is not a use: write names separated by commas, e.g. index,train",
                 print_help=False,
             )
     return tuple(uses)
 
 
-def _verified(
+def _verify(
     work: Verify, readers: Sequence[Reader], list_path: Path | None, options: JobOptions
 ) -> Report:
     report = Report()
@@ -194,7 +195,7 @@ def _verified(
 
 
 def _json_lines(report: Report) -> Iterator[str]:
-    """Yield what json.dumps gives for `report.as_json()`, host by host: there may be more of them than memory holds."""
+    """Yield the lines of json.dumps(report.as_json()), host by host, to save memory."""
     head = json.dumps(report.totals(), indent=2).removesuffix("\n}")
     hosts = (_member(name, host) for name, host in report.all_hosts())
     last = next(hosts, "")
@@ -215,7 +216,7 @@ def _member(name: str, host: Host) -> str:
 
 @contextmanager
 def _progress(description: str, readers: Sequence[Reader]) -> Iterator[Callable[[int], object]]:
-    """A bar on a terminal, nothing elsewhere."""
+    """Show a bar on a terminal, and nothing elsewhere."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -234,12 +235,13 @@ COLORS = {LOST: "red", RESTRICTED: "yellow", GAINED: "green"}
 
 
 def show(report: Report, token: str, console: Console) -> None:
-    """The report for people."""
+    """Print the report for people."""
     for other, times in report.agents.most_common():
         if other.lower() != token.lower():
             console.print(
                 line(
-                    f"{times} records are tagged for {other}, not for {token}: they are judged for that name."
+                    f"{times} records are tagged for {other}, not for {token}: they are judged for"
+                    f" {other}."
                 )
             )
     hosts = sum(1 for _ in report.all_hosts())
@@ -269,7 +271,8 @@ def show(report: Report, token: str, console: Console) -> None:
 def _show_host(name: str, host: Host, console: Console) -> None:
     console.print(
         line(
-            f"{printable(name) or 'without a host'}: {host.records} records, {host.refused} refused, {host.unknown} unknown",
+            f"{printable(name) or 'without a host'}: {host.records} records, {host.refused}"
+            f" refused, {host.unknown} unknown",
             "bold",
         )
     )

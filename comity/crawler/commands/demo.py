@@ -37,7 +37,7 @@ class Command(BaseCommand):
             "--port",
             type=int,
             default=8642,
-            help="port, 0 for any that is free (default: %(default)s)",
+            help="port, 0 for any free port (default: %(default)s)",
         )
         parser.add_argument(
             "--crawl", action="store_true", help="crawl the site, then end (on any free port)"
@@ -48,9 +48,11 @@ class Command(BaseCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         if args:
-            raise UsageError(f"demo takes no argument, `{args[0]}` is one", print_help=False)
+            raise UsageError(f"demo takes no argument: remove `{args[0]}`", print_help=False)
         if opts.output and not opts.crawl:
-            raise UsageError("-O is where --crawl writes its items: write both", print_help=False)
+            raise UsageError(
+                "-O is the file for the items of --crawl: write both", print_help=False
+            )
         try:
             with demo.running(opts.host, 0 if opts.crawl else opts.port) as server:
                 if opts.crawl:
@@ -83,12 +85,15 @@ def _crawl(url: str, opts: Namespace) -> int:
     command += ["--loglevel", opts.loglevel] if opts.loglevel else []
     command += ["--nolog"] if opts.nolog else []
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings"}
-    return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603  # the words of the operator only
+    # The command contains only the operator's own words.
+    return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603
 
 
 def _serve(server: demo.Server) -> None:
     try:
-        print(f"The demonstration site is at {server.url} (Ctrl-C ends it). In another terminal:")  # noqa: T201
+        print(  # noqa: T201
+            f"The demonstration site is at {server.url} (Ctrl-C ends it). In another terminal:"
+        )
         print(f"  scrapy policy {server.url}news/1.html")  # noqa: T201
         print(f"  scrapy crawl site -a url={server.url} -O items.jsonl", flush=True)  # noqa: T201
         Event().wait()
@@ -97,7 +102,10 @@ def _serve(server: demo.Server) -> None:
 
 
 def _summary(guard: Guard) -> str:
-    """The numbers of the guard, in a sentence."""
+    """Return a sentence with the numbers of the guard."""
     passed, refused = guard.passed.total(), guard.refused.total()
     rules = ", ".join(f"{rule} {times}" for rule, times in guard.refused.most_common())
-    return f"The guard of the site let {passed} automated requests pass and refused {refused}{f': {rules}' if rules else ''}"
+    causes = f": {rules}" if rules else ""
+    return (
+        f"The guard of the site let {passed} automated requests pass and refused {refused}{causes}"
+    )

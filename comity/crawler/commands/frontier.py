@@ -1,4 +1,4 @@
-"""`scrapy frontier`: a crawl by several workers, to look at and to steer."""
+"""`scrapy frontier`: look at a crawl by several workers, and control it."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Command(BaseCommand):
 
     def long_desc(self) -> str:
         return (
-            f"{self.short_desc()}. NAME is its COMITY_CRAWL, or its spider; COMITY_STATE says where it is. On a terminal the"
-            " table renews itself until Ctrl-C."
+            f"{self.short_desc()}. NAME is its COMITY_CRAWL, or its spider; COMITY_STATE says where"
+            " it is. On a terminal the table renews itself until Ctrl-C."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             type=int,
             default=20,
             metavar="N",
-            help="hosts that are listed (default: %(default)s)",
+            help="number of hosts in the table (default: %(default)s)",
         )
         action = parser.add_mutually_exclusive_group()
         action.add_argument(
@@ -64,7 +64,7 @@ class Command(BaseCommand):
             action="store_const",
             dest="action",
             const="pause",
-            help="hand no more requests out",
+            help="hand out no more requests",
         )
         action.add_argument(
             "--resume",
@@ -125,10 +125,11 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
         elif opts.action:
             await queue.set_state(STATES[opts.action])
             say(
-                f"{name} is {STATES[opts.action]}: its workers are told within {options.worker_timeout / 3:.0f} s"
+                f"{name} is {STATES[opts.action]}: its workers notice within"
+                f" {options.worker_timeout / 3:.0f} s"
             )
             if opts.action == "resume":
-                await queue.status()  # which run it is
+                await queue.status()  # reads which run it is
                 if retried := await queue.retry():
                     say(f"{retried} requests that could not be read wait again")
         elif opts.json:
@@ -142,8 +143,8 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
 
 
 async def _look(queue: RedisQueue, most: int) -> _Look:
-    """Look at the crawl. `most`: hosts, and requests that could not be read, that are listed."""
-    from comity.crawler.frontier.request_bodies import url_of  # it takes the extra
+    """Look at the crawl. `most`: the number of hosts, and of unreadable requests, in the lists."""
+    from comity.crawler.frontier.request_bodies import url_of  # it needs the extra
 
     status = await queue.status()
     requests = await queue.unreadable_requests(most)
@@ -176,7 +177,7 @@ def _table(
     unreadable: list[dict[str, str]],
     rate: float | None,
 ) -> Group:
-    """`rate`: requests a second that were done since the last look."""
+    """Return the tables. `rate`: requests done per second since the last look, or None."""
     crawl = table("", "", "")
     crawl.show_header = False
     for name in (
@@ -205,7 +206,7 @@ def _table(
     heading = line(f"Crawl {status['crawl']}: {status['state']}", "bold")
     parts: list[RenderableType] = [heading, crawl, line(""), workers, line(""), busiest]
     if unreadable:
-        stopped = table("Requests that could not be read, which --resume tries again", "URL", "why")
+        stopped = table("Requests that could not be read: --resume tries them again", "URL", "why")
         for request in unreadable:
             add_row(stopped, request["url"] or request["host"], request["why"])
         parts += [line(""), stopped]

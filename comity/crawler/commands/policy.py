@@ -1,4 +1,4 @@
-"""`scrapy policy URL`: what the policies of a site say of one URL, and which line of which file says it."""
+"""`scrapy policy URL`: explain a site's policies on one URL, with the deciding lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from comity.policies.formats.ai_txt.file import PATH as AI_PATH
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.syntax.urls import origin_of, typed_url
 
-HISTORY = "history"  # before a URL
+HISTORY = "history"  # a word before the URL
 EXIT = {Verdict.ALLOW: 0, Verdict.DENY: 1, Verdict.DEFER: 1}
 UNREACHABLE = 2
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
@@ -43,14 +43,15 @@ class Command(BaseCommand):
         return "[options] <url>, or history [options] <url>, or --xml <url or file>"
 
     def short_desc(self) -> str:
-        return "Explain what a site's policies say of a URL"
+        return "Explain a site's policies on a URL"
 
     def long_desc(self) -> str:
         return (
-            f"{self.short_desc()}. With the word history before the URL: how that has changed over captures (--policies). "
-            "With --prompt ACTION: in words for the prompt of a model. With --xml: the ai.txt of a site as "
-            "XML, and a file on this machine in its other form, XML for text and text for XML. Exit status: 0 allowed, "
-            "1 refused, 2 wrong usage or policies unreachable; with --xml 0, or 2 where there is no ai.txt of that form."
+            f"{self.short_desc()}. With the word history before the URL: the changes over captures"
+            " (--policies). With --prompt ACTION: in words for the prompt of a model. With --xml:"
+            " the ai.txt of a site as XML, and a file on this machine in its other form, XML for"
+            " text and text for XML. Exit status: 0 allowed, 1 refused, 2 wrong usage or policies"
+            " unreachable; with --xml 0, or 2 if there is no ai.txt of that form."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -63,7 +64,7 @@ class Command(BaseCommand):
             "--use",
             action="append",
             metavar="U",
-            help="what will be done with the content; may be repeated",
+            help="use of the content; may be repeated",
         )
         parser.add_argument(
             "--method", default="GET", help="HTTP method of the request (default: %(default)s)"
@@ -91,13 +92,14 @@ class Command(BaseCommand):
             "--policies",
             action="append",
             metavar="PATH",
-            help="captures for history: WARC files, folders of them or of policy files, a policy store; may be repeated",
+            help="captures for history: WARC files, folders of them or of policy files, a policy"
+            " store; may be repeated",
         )
         parser.add_argument(
             "--index",
             metavar="FILE",
             type=Path,
-            help="keep what is read of captures, for the next time",
+            help="file for the index of the captures, to be used again the next time",
         )
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="print JSON")
@@ -109,7 +111,8 @@ class Command(BaseCommand):
         form.add_argument(
             "--prompt",
             metavar="ACTION",
-            help="print what the site asks of an action, e.g. Summarize, for the prompt of a model",
+            help="print the site's instructions for an action, e.g. Summarize, for the prompt of a"
+            " model",
         )
         parser.add_argument(
             "--lang",
@@ -131,9 +134,8 @@ class Command(BaseCommand):
         )
         if not (opts.loglevel or opts.logfile):
             self.settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
-        self.settings.set(
-            "TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline"
-        )  # whatever reactor the project's crawls use
+        # The project's crawls may use another reactor.
+        self.settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")
         self.requires_crawler_process = not (opts.offline is not None or args[:1] == [HISTORY])
         try:
             options = Options.from_settings(self.settings)
@@ -145,13 +147,13 @@ class Command(BaseCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         if unknown := unknown_option(args):
-            raise UsageError(f"policy knows no option `{unknown}`", print_help=False)
+            raise UsageError(f"policy has no option `{unknown}`", print_help=False)
         if args[:1] == [HISTORY]:
             self._print_history(args[1:], opts)
             return
         if opts.policies or opts.index:
             raise UsageError(
-                "--policies and --index are of the word history: scrapy policy history URL",
+                "--policies and --index need the word history: scrapy policy history URL",
                 print_help=False,
             )
         if len(args) != 1:
@@ -194,7 +196,7 @@ class Command(BaseCommand):
             )
         if opts.offline is not None or opts.xml or opts.prompt or opts.lang:
             raise UsageError(
-                "--offline, --xml, --prompt and --lang are not of the word history",
+                "--offline, --xml, --prompt and --lang cannot be used with the word history",
                 print_help=False,
             )
         url, facts = _url(args[0]), _facts(opts)
@@ -246,18 +248,18 @@ class Command(BaseCommand):
 
     def _print_ai_txt(self, site: Site, origin: str) -> None:
         url, robots = origin + AI_PATH, site.files.get(f"{origin}/robots.txt")
-        if (
-            robots and url not in site.files and availability(robots) is Availability.UNREACHABLE
-        ):  # FETCH-13
+        if robots and url not in site.files and availability(robots) is Availability.UNREACHABLE:
+            # FETCH-13
             complain(
-                f"{url}: it was not asked for: robots.txt cannot be had: {robots.error or f'HTTP status {robots.status}'}"
+                f"{url}: it was not asked for: robots.txt cannot be fetched:"
+                f" {robots.error or f'HTTP status {robots.status}'}"
             )
             self.exitcode = UNREACHABLE
         else:
             self._print_other_form(url, site.files.get(url, Fetched(status=404)))
 
     def _print_other_form(self, name: str, fetched: Fetched, *, is_xml: bool = False) -> None:
-        """`name`: what the file is called where something is said of it."""
+        """Print an ai.txt in its other form. `name`: the name of the file in messages."""
         try:
             form, notes = other_form(name, fetched, is_xml=is_xml)
         except PolicyError as error:
@@ -269,7 +271,7 @@ class Command(BaseCommand):
         _print(form.decode())
 
     def _fetch(self, url: str) -> Site | None:
-        """The site, fetched; None where the crawl could not even start, and has said why."""
+        """Fetch and return the site; None if the crawl could not start, and has logged why."""
         assert self.crawler_process
         crawler = self.crawler_process.create_crawler(PolicySpider)
         self.crawler_process.crawl(crawler, url=url)
@@ -287,7 +289,10 @@ def _url(argument: str) -> str:
 
 def _facts(opts: Namespace) -> Facts:
     if opts.method.upper() not in METHODS:
-        raise UsageError(f"`{opts.method}` is no HTTP method", print_help=False)
+        raise UsageError(
+            f"`{opts.method}` is not an HTTP method: write one of {', '.join(METHODS)}",
+            print_help=False,
+        )
     return Facts(
         method=opts.method.upper(),
         kinds=tuple(opts.kind or (DOCUMENT,)),
@@ -298,8 +303,9 @@ def _facts(opts: Namespace) -> Facts:
 
 
 def _read(origin: str, folder: str, agent: Agent) -> Site:
-    if not os.path.isdir(folder):  # noqa: PTH112  # Path has no name for "", and raises where a name is too long
-        raise UsageError(f"--offline `{folder}` is no folder", print_help=False)
+    # Path has no name for "", and raises if a name is too long.
+    if not os.path.isdir(folder):  # noqa: PTH112
+        raise UsageError(f"--offline `{folder}` is not a folder", print_help=False)
     for path, place in misplaced_files(Path(folder)).items():
         complain(f"{Path(folder) / path} is not read: crawlers ask for it at {place}")
     try:
@@ -309,7 +315,7 @@ def _read(origin: str, folder: str, agent: Agent) -> Site:
 
 
 def _is_file(name: str) -> bool:
-    return os.path.isfile(name)  # noqa: PTH113  # Path raises where a name is too long
+    return os.path.isfile(name)  # noqa: PTH113  # Path raises if a name is too long
 
 
 def _octets(file: Path) -> bytes:
@@ -320,6 +326,8 @@ def _octets(file: Path) -> bytes:
 
 
 def _print(text: str) -> None:
-    """Print as UTF-8, whatever the terminal is set to; to a terminal with nothing hidden in it."""
+    """Print as UTF-8, independent of the terminal's settings.
+
+    A terminal gets no hidden characters."""
     sys.stdout.buffer.write((unhidden(text) if sys.stdout.isatty() else text).encode())
     sys.stdout.buffer.flush()

@@ -1,4 +1,4 @@
-"""`scrapy policy history URL`: how what a site says of a URL has changed over the captures of its policy files."""
+"""`scrapy policy history URL`: the changes of a site's policies on a URL, over captures."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from comity.policies.answers.request import Facts
 from comity.policies.syntax.urls import origin_of
 from comity.policies.tag import write_conditions
 
-SPAN = timedelta(
-    hours=1
-)  # captures within it are of one visit: the files of a site are asked for one after the other
+# Captures within it belong to one visit: the files of a site are fetched one after the other.
+SPAN = timedelta(hours=1)
 _DAY = timedelta(days=1)
 ACCESS = "access"
 UNSTATED = "not stated"
@@ -28,19 +27,26 @@ UNSTATED = "not stated"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one question at a moment."""
+    """The answer to one question at a moment.
+
+    Attributes:
+        verdict: The verdict.
+        reasons: The reasons of the verdict, the deciding one first.
+        is_stated: False if the site states nothing.
+        conditions: The conditions of a permission, as in the tag.
+        days: The number of days from the visit on that a permission lasts; None if it ends at a
+            date, or does not end.
+    """
 
     verdict: Verdict
     reasons: tuple[Reason, ...]
     is_stated: bool = True
-    conditions: dict[str, Any] = field(default_factory=dict)  # of a permission, as the tag has them
-    days: int | None = (
-        None  # for which the permission holds from the visit on; None: it ends at a date, or not at all
-    )
+    conditions: dict[str, Any] = field(default_factory=dict)
+    days: int | None = None
 
     @property
     def summary(self) -> str:
-        """What the site says, in words that are the same for the same files."""
+        """The answer in words. Equal files give equal words."""
         conditions = {
             name: value
             for name, value in self.conditions.items()
@@ -64,14 +70,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """The answers of a site about a URL at a moment."""
+    """The answers of a site about a URL at a moment.
 
-    moment: datetime  # of the last capture
+    Attributes:
+        moment: The moment of the last capture.
+        captured: The site at that moment.
+        answers: The answers, by ACCESS and by use.
+    """
+
+    moment: datetime
     captured: CapturedSite
-    answers: dict[str, Answer]  # ACCESS, and each use
+    answers: dict[str, Answer]
 
     def changes(self, before: Visit | None) -> list[str]:
-        """Return the names of the answers that are others than before; of the first visit none."""
+        """Return the names of the answers that have changed. `before`: None for the first visit."""
         return [
             name
             for name, answer in self.answers.items()
@@ -82,9 +94,10 @@ class Visit:
 def history(
     captures: PolicyCaptures, url: str, facts: Facts, *, declared_only: bool = False
 ) -> list[Visit]:
-    """Return what the captures say of the URL, from the first on.
+    """Return the visits of the captures, with the answers about the URL, in order of time.
 
-    Each visit has an answer for every use that the agent declares and, unless `declared_only`, that any of them states."""
+    Each visit has an answer for every use that the agent declares. Unless `declared_only`, it also
+    has one for every use that a visit states."""
     origin, agent = origin_of(url), captures.agent
     sites = [
         (moment, site)
@@ -102,7 +115,7 @@ def history(
 
 
 def _visits(moments: Iterable[datetime]) -> Iterator[datetime]:
-    """The last moment of each visit."""
+    """Yield the last moment of each visit."""
     first = last = None
     for moment in moments:
         if first is not None and last is not None and moment - first > SPAN:
@@ -122,17 +135,18 @@ def _answers(
     moment: datetime,
     hour: datetime,
 ) -> dict[str, Answer]:
-    """Return what the files of a visit say. `moment`: of the visit. `hour`: the time of the day at which requests are judged, one
-    for all visits: else a Visit-time would seem to change with the hours of the captures."""
+    """Return the answers by the files of a visit.
+
+    `moment`: the moment of the visit. `hour`: the time of day for which requests are judged, one
+    for all visits. Otherwise a Visit-time would seem to change with the hours of the captures."""
     decision = captured.site.judge(agent, url, facts, hour)
     page = captured.site.page(agent, url, body=None, facts=facts, now=moment)
     answers = {ACCESS: Answer(decision.verdict, decision.reasons)}
     for use in uses:
         answer = page.uses[use]
         term = answer.until - moment if answer.until else None
-        is_counted = (
-            term is not None and not term % _DAY
-        )  # from the visit on; a date ends at 23:59:59
+        # A term counts from the visit on; a date ends at 23:59:59.
+        is_counted = term is not None and not term % _DAY
         days = term // _DAY if term is not None and is_counted else None
         answers[use] = Answer(
             answer.verdict, answer.reasons, answer.stated, write_conditions(answer), days
@@ -141,7 +155,7 @@ def _answers(
 
 
 def as_json(visits: Sequence[Visit], url: str, agent: Agent) -> dict[str, Any]:
-    """Everything that is known, as JSON holds it."""
+    """Return everything that is known, as JSON values."""
     befores = [None, *visits]
     return {
         "url": url,
@@ -165,10 +179,12 @@ def as_json(visits: Sequence[Visit], url: str, agent: Agent) -> dict[str, Any]:
 
 
 def show(visits: Sequence[Visit], url: str, console: Console) -> None:
-    """The history for people: a row for each answer that differs from the one before, and which lines say so."""
+    """Print the history for people.
+
+    It has a row for each answer that differs from the one before, with the deciding lines."""
     names = list(visits[0].answers)
-    rows = table(f"What was said of {url}", "from", "to", "visits", *names)
-    changes = table("What changed", "at", "of", "to", "where", "why")
+    rows = table(f"Policies on {url}", "from", "to", "visits", *names)
+    changes = table("Changes", "at", "of", "to", "where", "why")
     origin = origin_of(url)
     before: Visit | None = None
     for period in _periods(visits):
@@ -196,13 +212,14 @@ def show(visits: Sequence[Visit], url: str, console: Console) -> None:
     if absent := visits[-1].captured.absent:
         console.print(
             line(
-                f"There is no copy of {', '.join(absent)}: such a file counts as one that could not be had."
+                f"There is no copy of {', '.join(absent)}: it counts as a file that cannot be"
+                " fetched."
             )
         )
 
 
 def _periods(visits: Sequence[Visit]) -> Iterator[list[Visit]]:
-    """Visits in a row that say the same."""
+    """Yield runs of visits with equal answers."""
     period: list[Visit] = []
     for visit in visits:
         if period and visit.changes(period[-1]):

@@ -1,4 +1,4 @@
-"""Today's policies of many sites: as the policy store has them, or fetched again."""
+"""Today's policies of many sites: from the policy store, or fetched again."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ from comity.policies import Site
 from comity.policies.answers.fetched import Fetched
 from comity.policies.formats import WELL_KNOWN
 
-# The other files of an origin whose robots.txt cannot be had: nobody asks for them (docs/fetching.md).
+# The other files of an origin whose robots.txt cannot be fetched. They are not requested
+# (docs/fetching.md).
 UNASKED = PolicyFile(
     due=0.0, copy=Fetched(status=0, error="not asked for, as robots.txt cannot be had")
 )
 
 
 class StoredSites:
-    """Origin -> its site by the copies in the policy store, None where the store has not all of them.
+    """A function that returns the site of an origin, by the copies in the policy store.
 
-    It can be pickled: each process opens the store for itself."""
+    It returns None if the store does not have all copies. It can be pickled: each process opens the
+    store for itself."""
 
     def __init__(self, store: Path, now: datetime) -> None:
-        """PolicyError at the first question where the file is no store. `now`: aware."""
+        """`now`: aware. PolicyError at the first call: the file is not a store."""
         self._path = store
         self._now = now.timestamp()
         self._store: PolicyStore | None = None
@@ -43,7 +45,7 @@ class StoredSites:
         self._absent: Bounded[str, None] = Bounded(MAX_SEEN)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _stored, (self._path, self._now)
+        return _stored_sites, (self._path, self._now)
 
     def __call__(self, origin: str) -> Site | None:
         policies_in_memory = self._sites.get(origin)
@@ -63,17 +65,25 @@ class StoredSites:
         return policies.site
 
 
-def _stored(path: Path, now: float) -> StoredSites:
+def _stored_sites(path: Path, now: float) -> StoredSites:
     return StoredSites(path, datetime.fromtimestamp(now).astimezone())
 
 
 class RefreshSpider(CommandSpider):
-    """Fetches the policies of sites, each once, and no page. It keeps to what the sites said of when to ask them."""
+    """Fetches the policies of sites, each once, and no page. It waits as long as the sites ask.
+
+    Attributes:
+        origins: The origins. They may repeat.
+        renew_before: Seconds since the epoch. A copy that was confirmed earlier is requested again,
+            even if it is fresh.
+        error: An error of the file that has the origins, or None.
+        is_complete: True if all origins were asked.
+    """
 
     name = "refresh"
-    origins: Iterator[str]  # they may repeat
-    renew_before: float  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
-    error: DatasetError | None = None  # of the file that has the origins
+    origins: Iterator[str]
+    renew_before: float
+    error: DatasetError | None = None
     is_complete = False
 
     async def start(self) -> AsyncIterator[Any]:
@@ -84,22 +94,23 @@ class RefreshSpider(CommandSpider):
             pass
         except DatasetError as error:
             self.error = error
-        if False:  # what makes it a generator
+        if False:  # makes this function a generator
             yield
 
 
 def refresh(
     process: AsyncCrawlerProcess | CrawlerProcess, origins: Iterator[str], *, again: bool = False
 ) -> bool:
-    """Have today's policies of these origins in the policy store; False where it was ended before its time.
+    """Fetch today's policies of these origins into the policy store. False if it ended early.
 
-    `origins`: they may repeat. What the store has fresh is not asked for: a refresh that was ended or killed goes on where it
-    was. `again`: all is asked for once more, however fresh. DatasetError where `origins` raises it."""
+    `origins`: they may repeat. Fresh copies in the store are not fetched again, so a refresh that
+    was ended or killed continues. `again`: True to fetch all policies once more, even fresh ones.
+    DatasetError: `origins` raises it."""
     crawler = process.create_crawler(RefreshSpider)
     process.crawl(crawler, origins=origins, renew_before=time.time() if again else 0.0)
     process.start()
     spider = crawler.spider
-    if not isinstance(spider, RefreshSpider):  # the crawl could not even start; it has said why
+    if not isinstance(spider, RefreshSpider):  # the crawl could not start, and has logged why
         return False
     if spider.error:
         raise spider.error

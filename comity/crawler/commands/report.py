@@ -1,4 +1,4 @@
-"""`scrapy report`: a page, or data, of what a crawl did or what its items permit; and what has changed between two."""
+"""`scrapy report`: report on a crawl or on the permissions of items, or compare two reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
 from comity.report import needs
 from comity.report.difference import Section, as_json, difference
-from comity.report.sources import PAGES, report_from, saved
+from comity.report.sources import PAGES, read_saved, report_from
 from comity.report.value import ReportError
 from comity.report.writing import text_of, write_text
 
@@ -35,13 +35,14 @@ class Command(BaseCommand):
         return "[options] REPORT|ITEMS...|STORE|STATS, or --diff OLD NEW"
 
     def short_desc(self) -> str:
-        return "Write a page of what a crawl did and what its items permit, or compare two"
+        return "Write a page about a crawl and the permissions of its items, or compare two"
 
     def long_desc(self) -> str:
         return (
-            f"{self.short_desc()}. It is made of a report that was saved (.html or .json, COMITY_REPORT), of items (JSON Lines,"
-            " Parquet or WARC, also several files and folders), of a policy store, or of the statistics of a crawl as JSON"
-            " (.json). `pip install 'comity[report]'` brings what pages need."
+            f"{self.short_desc()}. The page is made from a saved report (.html or .json,"
+            " COMITY_REPORT), from items (JSON Lines, Parquet or WARC, also several files and"
+            " folders), from a policy store, or from the statistics of a crawl as JSON (.json)."
+            " Pages need `pip install 'comity[report]'`."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -57,7 +58,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--diff",
             action="store_true",
-            help="print what has changed from one saved report to another",
+            help="print the changes from one saved report to another",
         )
         tag_option.add_argument(parser)
         parser.add_argument(
@@ -77,7 +78,7 @@ class Command(BaseCommand):
     def _run(self, args: list[str], opts: Namespace) -> None:
         output: Path | None = opts.output
         if unknown := unknown_option(args):
-            raise UsageError(f"report knows no option `{unknown}`", print_help=False)
+            raise UsageError(f"report has no option `{unknown}`", print_help=False)
         if output is not None and output.suffix not in (*PAGES, ".json"):
             raise UsageError(
                 f"-o {output}: write a name that ends in .html, or in .json", print_help=False
@@ -100,7 +101,7 @@ class Command(BaseCommand):
                 JobOptions(opts.workers),
                 tag_option.tag_source(opts, self.settings),
             )
-        _put(
+        _write(
             text_of(report, as_page=as_page),
             None if opts.json and output is None else output or OUTPUT,
         )
@@ -108,20 +109,20 @@ class Command(BaseCommand):
     def _show_difference(self, args: list[str], wants_json: bool, output: Path | None) -> None:
         if len(args) != 2:
             raise UsageError("--diff takes two saved reports: OLD NEW", print_help=False)
-        old, new = (saved(Path(name)) for name in args)
+        old, new = (read_saved(Path(name)) for name in args)
         sections = difference(old, new)
         if wants_json or (output is not None and output.suffix == ".json"):
-            _put(json.dumps(as_json(sections), indent=1, ensure_ascii=False) + "\n", output)
+            _write(json.dumps(as_json(sections), indent=1, ensure_ascii=False) + "\n", output)
         elif output is not None:
-            from comity.report.page import difference_page  # it takes the extra
+            from comity.report.page import difference_page  # it needs the extra
 
-            _put(difference_page(sections, old, new), output)
+            _write(difference_page(sections, old, new), output)
         else:
             _print(sections)
 
 
-def _put(text: str, output: Path | None) -> None:
-    """Into the file; None: on standard output."""
+def _write(text: str, output: Path | None) -> None:
+    """Write the text into the file; None: to standard output."""
     if output is None:
         say(text.rstrip("\n"))
     else:
@@ -143,7 +144,7 @@ def _print(sections: list[Section]) -> None:
 
 
 def _working(text: str) -> Progress:
-    """A sign of life on a terminal, nothing elsewhere."""
+    """Show a sign of life on a terminal, and nothing elsewhere."""
     console = Console(stderr=True)
     progress = Progress(
         SpinnerColumn(),

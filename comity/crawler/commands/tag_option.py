@@ -1,4 +1,4 @@
-"""`--tag`: where the tags of a dataset are. COMITY_TAG of the project says so where the option does not."""
+"""`--tag`: the place of the tags of a dataset. The default is COMITY_TAG of the project."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ def add_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--tag",
         metavar="FIELD|sidecar:FILE",
-        help="where the tags are (default: COMITY_TAG; where that is not set, the one field that looks like a tag)",
+        help="place of the tags (default: COMITY_TAG; if it is not set, the one field that looks"
+        " like a tag)",
     )
 
 
 def tag_source(opts: Namespace, settings: BaseSettings) -> TagSource:
-    """PolicyError or DatasetError where it makes no sense."""
+    """Return the source of the tags. PolicyError or DatasetError: the option is invalid."""
     setting = TagSetting.parse(opts.tag, subject="--tag") if opts.tag else tag_setting(settings)
     if setting.kind == OFF:
         if opts.tag:
-            raise PolicyError("--tag `off` is no place: nothing is permitted without a tag")
-        return GUESSED  # of an export, or of a crawl before COMITY_TAG was set
+            raise PolicyError("--tag `off` is not a place: without tags nothing is permitted")
+        return GUESSED  # the tags of an export, or of a crawl before COMITY_TAG was set
     if setting.kind != SIDECAR:
         return GUESSED if setting == TagSetting() and not opts.tag else InField(setting.name)
     if "%(" in setting.name or "://" in setting.name.removeprefix("file://"):
         raise DatasetError(
-            f"COMITY_TAG `{setting}` names no file on this machine: say --tag sidecar:FILE"
+            f"COMITY_TAG `{setting}` names no file on this machine: write --tag sidecar:FILE"
         )
     return Sidecar(Path(setting.name.removeprefix("file://")))

@@ -1,4 +1,4 @@
-"""The formats that feeds write beside Scrapy's own, and the items that they take (docs/datasets.md)."""
+"""The formats that feeds write beside Scrapy's own, and PermittedFor (docs/datasets.md)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from comity.gate.options import Options, stop
 
 __all__ = ["EXPORTERS", "PermittedFor", "add_exporters", "register"]
 
-# Format, which is the end of a file's name too -> exporter.
+# The exporters by format. The format is also the suffix of a file's name.
 EXPORTERS = {
     "csv": "comity.crawler.feeds.csv.CsvExporter",
     "parquet": "comity.crawler.feeds.parquet.ParquetExporter",
     "warc": "comity.crawler.feeds.warc.WarcExporter",
     "warc.gz": "comity.crawler.feeds.warc.CompressedWarcExporter",
-    "gz": "comity.crawler.feeds.warc.CompressedWarcExporter",  # what Scrapy takes for the end of .warc.gz
+    "gz": "comity.crawler.feeds.warc.CompressedWarcExporter",  # Scrapy's suffix of .warc.gz
     "tags": "comity.crawler.feeds.sidecar.SidecarExporter",
 }
 
-# Of the feed of tags, whatever the project sets for its own.
+# The options of the feed of tags. The project's own options for feeds do not apply to it.
 SIDECAR_FEED: dict[str, Any] = {
     "format": "tags",
     "overwrite": False,
@@ -40,9 +40,11 @@ def add_exporters(settings: BaseSettings) -> None:
 
 
 def register(settings: BaseSettings, options: Options, *, place: str = "") -> None:
-    """Add the exporters that the project has not set otherwise, and the feed of tags. Tell the filters of feeds the uses.
+    """Add the exporters that the project has not replaced, and the feed of tags.
 
-    `place`: the setting by which the crawl can be killed and goes on; "": it cannot."""
+    The filters of feeds get the uses and COMITY_TAG.
+
+    `place`: the setting that lets a killed crawl continue; "": there is none."""
     parquet.check(settings)
     add_exporters(settings)
     feeds = settings.getdict("FEEDS")
@@ -50,12 +52,13 @@ def register(settings: BaseSettings, options: Options, *, place: str = "") -> No
     filled = {
         uri: {**filter_options, **feed} if _is_ours(feed) else feed for uri, feed in feeds.items()
     }
-    if options.tag.kind == SIDECAR:  # before the others: a row is there when its item is
+    if options.tag.kind == SIDECAR:  # first in order: the row of an item is written before the item
         if options.tag.name in map(str, feeds):
             stop(
-                f"COMITY_TAG `{options.tag}` is the file of a feed of items: name another for the tags"
+                f"COMITY_TAG `{options.tag}` is the file of a feed of items:"
+                " name another file for the tags"
             )
-        if os.path.isdir(options.tag.name):  # noqa: PTH112  # Path raises where a name is too long
+        if os.path.isdir(options.tag.name):  # noqa: PTH112  # Path raises if a name is too long
             stop(
                 f"COMITY_TAG `{options.tag}` is a folder: name a file, as sidecar:permissions.jsonl"
             )

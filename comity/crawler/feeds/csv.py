@@ -1,4 +1,4 @@
-"""CSV whose nested values, the tag first of all, are JSON."""
+"""CSV whose nested values, above all the tag, are JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from scrapy.utils.serialize import ScrapyJSONEncoder
 
 
 class CsvExporter(CsvItemExporter):
-    """CSV as Scrapy writes it, but for what it would write as Python's `repr`. A list of texts stays joined by commas."""
+    """CSV as Scrapy writes it, but with JSON where Scrapy writes Python's `repr`.
+
+    A list of texts stays joined by commas."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""The extension that writes the feeds: Scrapy's own, and a crawl whose items are lost ends."""
+"""The extension that writes the feeds: Scrapy's own, but it ends a crawl that loses items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from comity.crawler.crawl import ITEMS_LOST, Crawl
 
 
 class Feeds(FeedExporter):
-    """Ends the crawl if a feed cannot be written: Scrapy logs each item that is lost, and goes on."""
+    """Ends the crawl if a feed cannot be written. Scrapy would log each lost item and go on."""
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
         try:
@@ -21,19 +21,19 @@ class Feeds(FeedExporter):
         except OSError as error:
             self._end(", ".join(slot.uri for slot in self.slots), error)
             if job_dir(self.settings) or Crawl.of(self.crawler).state:
-                raise  # the page of the item is not done
+                raise  # so that the page of the item does not count as done
 
     async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
         store = slot.storage.store
 
-        async def told_store(file: Any) -> None:
+        async def watched_store(file: Any) -> None:
             try:
                 await ensure_awaitable(store(file))
             except Exception as error:
                 self._end(slot.uri, error)
                 raise
 
-        slot.storage.store = told_store  # type: ignore[assignment, method-assign]
+        slot.storage.store = watched_store  # type: ignore[assignment, method-assign]
         try:
             await super()._close_slot(slot, spider)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""The items that a feed takes: `"item_filter": "comity.crawler.feeds.PermittedFor"` in its options."""
+"""The items that a feed takes: its option `"item_filter": "comity.crawler.feeds.PermittedFor"`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from comity.crawler.item_tags import ItemTags
 from comity.dataset.tags.setting import TagSetting
 from comity.gate.options import NAME, stop
 
-OPTION = "comity_uses"  # of a feed: uses, as a list or with commas between; the add-on fills in COMITY_USES
-TAG_OPTION = "comity_tag"  # the same for COMITY_TAG
+# Option of a feed: uses, as a list or separated by commas. The add-on fills in COMITY_USES.
+OPTION = "comity_uses"
+TAG_OPTION = "comity_tag"  # option of a feed: the add-on fills in COMITY_TAG
 
 
 class PermittedFor(ItemFilter):
-    """Items of which each of the uses is permitted now. They are taken whole: an export cuts out what is refused in them."""
+    """Accepts items whose tag permits each of the uses now.
+
+    It accepts whole items: an export cuts out their refused elements."""
 
     def __init__(self, feed_options: dict[str, Any] | None) -> None:
         super().__init__(feed_options)
@@ -25,14 +28,18 @@ class PermittedFor(ItemFilter):
         uses_option = (feed_options or {}).get(OPTION) or ()
         names = uses_option.split(",") if isinstance(uses_option, str) else uses_option
         if not isinstance(names, list | tuple | set | frozenset):
-            stop(f'FEEDS: {OPTION} `{uses_option}` is no list of uses: write "{OPTION}": ["train"]')
+            stop(
+                f"FEEDS: {OPTION} `{uses_option}` is not a list of uses:"
+                f' write "{OPTION}": ["train"]'
+            )
         self.uses = tuple(str(name).strip().lower() for name in names)
         if not self.uses:
             stop(
-                f'FEEDS: PermittedFor has no uses to ask for: set COMITY_USES, or "{OPTION}": ["train"] in the feed\'s options'
+                "FEEDS: PermittedFor has no uses: set COMITY_USES,"
+                f' or "{OPTION}": ["train"] in the feed\'s options'
             )
         if wrong := next((use for use in self.uses if not NAME.fullmatch(use)), None):
-            stop(f"FEEDS: {OPTION} has `{wrong}`, which is no name of a use: write e.g. train")
+            stop(f"FEEDS: {OPTION} has `{wrong}`, which is not the name of a use: write e.g. train")
 
     def accepts(self, item: Any) -> bool:
         if not super().accepts(item) or not ItemAdapter.is_item(item):
@@ -45,7 +52,7 @@ class PermittedFor(ItemFilter):
 
 
 def _permits(decision: Any, now: datetime) -> bool:
-    """True where the tag lists the use as permitted; what cannot be read permits nothing."""
+    """Return True if the tag lists the use as permitted. Unreadable decisions permit nothing."""
     if not isinstance(decision, dict) or decision.get("verdict") != "allow":
         return False
     try:

@@ -1,4 +1,4 @@
-"""Parquet files of a crawl: items in typed columns, their tag too (docs/datasets.md)."""
+"""Parquet files of a crawl: items and their tags in typed columns (docs/datasets.md)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from comity.dataset.files.parquet import Rows
 
-BATCH = 200  # items that wait as they are; after that they wait as columns, for a row group
+BATCH = 200  # items that wait as values; then they wait as columns, for a row group
 FORMAT = "parquet"
 
 
 def check(settings: BaseSettings) -> None:
-    """SettingsError for a feed that cannot be written: Scrapy would crawl all the same."""
+    """SettingsError: a feed cannot be written. Scrapy would crawl all the same."""
     for uri, feed in settings.getdict("FEEDS").items():
         if feed.get("format", Path(str(uri)).suffix[1:]) != FORMAT:
             continue
@@ -41,14 +41,16 @@ def check(settings: BaseSettings) -> None:
             and path.stat().st_size
         ):
             stop(
-                f"{path} exists, and Parquet files cannot be added to: give another name, or overwrite it with -O"
+                f"{path} exists, and Parquet files cannot be added to:"
+                " give another name, or overwrite it with -O"
             )
 
 
 class ParquetExporter(BaseItemExporter):
-    """The records of a feed of JSON lines, in columns. The first items say which columns there are.
+    """The records that a feed of JSON lines would have, in columns.
 
-    Parts of a feed are read as one table, so a column has the type that it had in the first part."""
+    The first items decide which columns there are. Parts of a feed are read as one table, so a
+    column keeps the type that it had in the first part."""
 
     def __init__(
         self,
@@ -58,9 +60,11 @@ class ParquetExporter(BaseItemExporter):
         columns: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """`tagged`: items carry their tags. `columns`: those of earlier parts by name; the file adds its own."""
+        """`tagged`: True if items carry their tags.
+
+        `columns`: the columns of earlier parts by name; the file adds its own. None: no parts."""
         super().__init__(**kwargs)
-        # Scrapy loads the exporters of all formats for any feed: pyarrow is loaded for this one only.
+        # Scrapy loads the exporters of all formats for any feed, so pyarrow is imported here.
         from comity.dataset.files import arrow_schema as typed
         from comity.dataset.files import parquet
 
@@ -97,7 +101,9 @@ class ParquetExporter(BaseItemExporter):
 
 
 class _CountingFile:
-    """A file that is written from its front and tells how much: standard output and compressed files cannot. It stays open."""
+    """A file that is written from its front and stays open. It counts its octets.
+
+    Standard output and compressed files cannot do that themselves."""
 
     closed = False
 

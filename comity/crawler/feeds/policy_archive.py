@@ -1,7 +1,10 @@
-"""WARC files of policy files, made by `scrapy crawl policies`: a response for each file of each origin, as it counted.
+"""WARC files of policy files, made by `scrapy crawl policies`.
 
-An archive stands under its name when it is whole. Until then it grows beside it, as `.NAME.part`, and `.NAME.journal` says which
-origins are in it, up to where: a killed process takes what it wrote in the last moment, and the next one goes on there."""
+They have a response for each file of each origin, as comity took it.
+
+An archive gets its name when it is complete. Until then it grows beside that name, as `.NAME.part`.
+`.NAME.journal` says which origins are in it, and up to which octet. A killed process loses the
+origins of its last moment, and the next process continues from there."""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from http.client import responses as REASONS  # noqa: N812  # a constant by its kind
+from http.client import responses as REASONS  # noqa: N812  # it is a constant
 from pathlib import Path
 from time import monotonic
 
@@ -25,7 +28,7 @@ from comity.policies.answers.fetched import Fetched
 APPLICATION_ID = 0x636F6D77  # "comw"
 SAVE_AFTER = 0.5  # seconds of work that a killed process loses at most
 NONE = "none"  # the digest of an answer without a text
-FINAL_URL = "Comity-Final-URI"  # field of a record: where the redirects have led that were followed
+FINAL_URL = "Comity-Final-URI"  # field of a record: the last URL, if redirects were followed
 
 VERSIONS = (
     """
@@ -46,10 +49,12 @@ JOURNAL = Kind(
 
 
 class PolicyArchive:
-    """An archive that is being made, by this process alone."""
+    """An archive that this process alone is making."""
 
     def __init__(self, path: Path) -> None:
-        """PolicyError, with what to do about it, where it cannot be made; DatasetError where what is beside it is not ours."""
+        """PolicyError, with what to do about it: the archive cannot be made.
+
+        DatasetError: the files beside it are not comity's."""
         if path.is_dir():
             raise PolicyError(f"warc `{path}` is a folder: name a file in it")
         self._path = path
@@ -59,24 +64,23 @@ class PolicyArchive:
         try:
             self._file = open_beside(self._part)
             (end,) = self._journal.execute("SELECT end FROM archive").fetchone()
-            if (
-                os.fstat(self._file.fileno()).st_size < end
-            ):  # it has its name by now, or a power cut took it
+            # If the file is shorter, it has its final name by now, or was lost in a power cut.
+            if os.fstat(self._file.fileno()).st_size < end:
                 end = 0
                 self._journal.execute("DELETE FROM origin")
             self._file.truncate(end)
             self._file.seek(end)
         except OSError as error:
             raise PolicyError(f"warc `{path}` cannot be written: {error.strerror}") from None
-        self._unsaved: dict[str, str] = {}  # origin -> as in `write`
+        self._unsaved: dict[str, str] = {}  # origin -> `unreachable` of `write`
         self._save_at = monotonic() + SAVE_AFTER
         self._records = RecordWriter(self._file, compressed=path.name.lower().endswith(".gz"))
 
     def begin(self, user_agent: str) -> None:
-        """Write the head of the archive, where nothing is in it."""
+        """Write the head of the archive if the archive is empty."""
         if not self._file.tell():
             self._records.write_info(
-                user_agent=user_agent, description="Policy files alone, without content codings"
+                user_agent=user_agent, description="Policy files only, without content codings"
             )
 
     def __contains__(self, origin: str) -> bool:
@@ -88,14 +92,15 @@ class PolicyArchive:
         )
 
     def unreachable(self) -> Iterator[str]:
-        """Yield the entries of unreachable origins that earlier processes have written, in no order."""
+        """Yield the entries of unreachable origins that earlier processes wrote, in no order."""
         query = "SELECT unreachable FROM origin WHERE unreachable <> ''"
         return (entry for (entry,) in self._journal.execute(query))
 
     def write(self, site: Site, *, unreachable: str = "") -> None:
-        """Write the files of a site that were answered, once. `unreachable`: the site's entry in the list of such.
+        """Write the files of a site that were answered. A site in the archive is skipped.
 
-        OSError if there is no room."""
+        `unreachable`: the site's entry in the list of unreachable sites; "": it is reachable.
+        OSError: there is no room."""
         if site.origin in self:
             return
         for url, file in site.files.items():
@@ -131,7 +136,7 @@ class PolicyArchive:
         self._save_at = monotonic() + SAVE_AFTER
 
     def finish(self) -> None:
-        """Give the archive its name. OSError where that fails."""
+        """Give the archive its name. OSError: it fails."""
         self._save()
         os.fsync(self._file.fileno())
         self._part.replace(self._path)
@@ -140,7 +145,7 @@ class PolicyArchive:
         self._journal_path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close the files; what is written by now stays for the next process."""
+        """Close the files. Data that is written by now stays for the next process."""
         if not self._file.closed:
             with suppress(OSError, sqlite3.Error):
                 self._save()

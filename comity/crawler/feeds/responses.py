@@ -1,4 +1,4 @@
-"""The response of each item, for exporters that write both: Scrapy hands them the item alone."""
+"""The response of each item, for exporters that write both. Scrapy hands them only the item."""
 
 from __future__ import annotations
 
@@ -18,31 +18,35 @@ from comity.gate.options import stop
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-WARC_FORMATS = {"warc": False, "warc.gz": True, "gz": True}  # whether they are compressed
+WARC_FORMATS = {"warc": False, "warc.gz": True, "gz": True}  # format -> is it compressed?
 
 
 class Arrival(NamedTuple):
-    """The facts of a response's arrival, which nobody knows any more when its items are exported."""
+    """The facts of a response's arrival, which are lost when its items are exported.
+
+    Attributes:
+        received_at: The time of arrival.
+        encodings: The values of Content-Encoding, as the server sent them.
+    """
 
     received_at: datetime
-    encodings: tuple[
-        bytes, ...
-    ]  # of its content, as the server sent it: the values of Content-Encoding
+    encodings: tuple[bytes, ...]
 
 
 class ItemResponses:
-    """Extension, where a feed is a WARC file. It stands before FeedExporter (0), to hear of each item first."""
+    """Extension, active if a feed is a WARC file.
+
+    Its number must be below that of FeedExporter (0), so that it receives each item first."""
 
     def __init__(self, crawler: Crawler) -> None:
         if not _archives(crawler.settings):
             raise NotConfigured
         self._crawler = crawler
         self._arrivals: WeakKeyDictionary[Request, Arrival] = WeakKeyDictionary()
-        self._responses: dict[
-            int, tuple[object, Response | None]
-        ] = {}  # by the id of the item; of those being exported now
-        crawler.signals.connect(self._downloaded, signals.response_downloaded)
-        crawler.signals.connect(self._scraped, signals.item_scraped)
+        # The responses of items that are exported now, by the id of the item.
+        self._responses: dict[int, tuple[object, Response | None]] = {}
+        crawler.signals.connect(self._note_arrival, signals.response_downloaded)
+        crawler.signals.connect(self._note_item, signals.item_scraped)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
 
     @classmethod
@@ -50,42 +54,42 @@ class ItemResponses:
         return cls(crawler)
 
     def __len__(self) -> int:
-        """Items that are being exported now."""
+        """Return the number of items that are being exported now."""
         return len(self._responses)
 
     def response(self, item: object) -> Response | None:
-        """The response that the item came from, while it is exported; None where it came from none."""
+        """Return the response of an item that is being exported; None if it came from none."""
         entry = self._responses.get(id(item))
         return entry[1] if entry else None
 
     def arrival(self, response: Response) -> Arrival:
-        """The response's arrival: now, where it came from a cache."""
+        """Return the response's arrival. A response from a cache arrives now."""
         arrival = self._arrivals.get(response.request) if response.request else None
         return arrival or Arrival(
             datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding"))
         )
 
-    def _downloaded(self, response: Response, request: Request) -> None:
+    def _note_arrival(self, response: Response, request: Request) -> None:
         self._arrivals[request] = Arrival(
             datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding"))
         )
 
-    def _scraped(self, item: object, response: object) -> None:
-        self._responses[id(item)] = (
-            item,
-            response if isinstance(response, Response) else None,
-        )  # of an errback: a Failure
+    def _note_item(self, item: object, response: object) -> None:
+        # In an errback `response` is a Failure.
+        self._responses[id(item)] = (item, response if isinstance(response, Response) else None)
 
     def _spider_opened(self) -> None:
-        """FeedExporter listens by now: who comes after it hears of each item after it."""
-        self._crawler.signals.connect(self._exported, signals.item_scraped)
+        """Let `_forget_item` receive each item after FeedExporter, which is connected by now."""
+        self._crawler.signals.connect(self._forget_item, signals.item_scraped)
 
-    def _exported(self, item: object) -> None:
+    def _forget_item(self, item: object) -> None:
         self._responses.pop(id(item), None)
 
 
 def _archives(settings: BaseSettings) -> bool:
-    """True for a feed that is a WARC file. SettingsError for one that cannot be written: Scrapy would crawl all the same."""
+    """Return True if a feed is a WARC file.
+
+    SettingsError: it cannot be written. Scrapy would crawl all the same."""
     formats = {
         str(uri): str(feed.get("format", Path(str(uri)).suffix[1:]))
         for uri, feed in settings.getdict("FEEDS").items()
@@ -94,11 +98,13 @@ def _archives(settings: BaseSettings) -> bool:
     for uri, name in archives.items():
         if name == "gz" and not uri.endswith(".warc.gz"):
             stop(
-                f"{uri}: its name does not say what is compressed: of compressed files, only .warc.gz is known by its name"
+                f"{uri}: this name does not tell the format of the compressed file:"
+                " name it .warc.gz, or set the format"
             )
         if uri.endswith(".gz") != WARC_FORMATS[name] and "." in uri.rpartition("/")[2]:
             stop(
-                f"{uri}: the format `{name}` does not fit the name: leave it out, .warc and .warc.gz are known by their names"
+                f"{uri}: the format `{name}` does not fit the name: leave the format out,"
+                " .warc and .warc.gz are known by their names"
             )
     if archives and find_spec("warcio") is None:
         stop(f"{next(iter(archives))}: warcio is not installed: pip install 'comity[warc]'")

@@ -1,4 +1,4 @@
-"""Tags in a feed of their own, beside those of the items: COMITY_TAG = "sidecar:FILE" (docs/items.md)."""
+"""Tags in a feed beside those of items: COMITY_TAG = "sidecar:FILE" (docs/items.md)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 class SidecarExporter(BaseItemExporter):
-    """A row for each item, under the id of what a feed of JSON lines has of it.
+    """Writes a row for each item, under the id of its record in a feed of JSON lines.
 
-    It stands before other feeds and writes at once: whatever a killed process leaves, no item is there without its row."""
+    It comes before other feeds and writes at once, so that a killed process leaves no item without
+    its row."""
 
     def __init__(self, file: IO[bytes], *, tags: ItemTags, **options: Any) -> None:
         super().__init__(dont_fail=True, **options)
@@ -34,7 +35,7 @@ class SidecarExporter(BaseItemExporter):
         return cls(file, tags=Crawl.of(crawler).tags, **options)
 
     def start_exporting(self) -> None:
-        """Begin behind what stands there; a killed process may have left half a row."""
+        """Begin behind the present rows. A killed process may have left half a row."""
         self._file.write(b"\n")
 
     def export_item(self, item: Any) -> None:

@@ -1,4 +1,4 @@
-"""The files of feeds in a crawl that can be killed and goes on, with JOBDIR or COMITY_STATE.
+"""The files of feeds in a crawl that survives a kill, with JOBDIR or COMITY_STATE.
 
 A page is done only when its items are on the disk (comity/crawler/frontier/item_barrier.py). A file
 that can be read up to any whole record is added to. First, the record that a killed process has
@@ -44,11 +44,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BATCH_TIME = "%(batch_time)s"  # in the name of a feed: Scrapy fills in when a part was begun
-TORN = ".torn"  # behind the name of a file: where the end goes that was taken off
+TORN = ".torn"  # suffix of the file that gets the end that was taken off
 CHUNK = 2**16  # octets that are read at a time
-WARC = "comity.crawler.feeds.warc"  # module, which is there with the extra `warc` alone
+WARC = "comity.crawler.feeds.warc"  # a module that is there only with the extra `warc`
 LINE_END = '"\r\n'
-# Arguments of the exporter for CSV by which a row may end otherwise than `_end_of_rows` knows.
+# Arguments of the exporter for CSV. With them a row may end in a way that `_end_of_rows` does not
+# know.
 DIALECT = frozenset(
     ("dialect", "doublequote", "escapechar", "lineterminator", "quotechar", "quoting")
 )
@@ -65,13 +66,14 @@ def kept_feeds(
 ) -> dict[str, dict[str, Any]]:
     """Return the feeds, each with the way in which it is stored.
 
-    `place`: the setting that asks for it. SettingsError if all parts of a feed had one name."""
+    `place`: JOBDIR or COMITY_STATE, for messages. SettingsError: all parts of a feed would have one
+    name."""
     if settings["FEED_URI"]:
         stop(f'FEED_URI is not for {place}: write FEEDS = {{"items.jsonl": {{"format": "jsonl"}}}}')
     token = secrets.token_hex(4)  # workers may begin a part at the same moment
     kept = {}
     for name, feed in feeds.items():
-        uri = str(name.absolute() if isinstance(name, Path) else name)  # as Scrapy has it
+        uri = str(name.absolute() if isinstance(name, Path) else name)  # as Scrapy makes it
         way = _way(settings, uri, feed)
         if way == PARTS:
             if BATCH_TIME not in uri:
@@ -144,16 +146,16 @@ class FileStorage(FileFeedStorage):
     def open(self, spider: Spider) -> IO[bytes]:
         """Open the file. OSError if it cannot be written, or another process writes it."""
         try:
-            return self._opened_part() if self._way == PARTS else self._opened(spider)
+            return self._open_part() if self._way == PARTS else self._open_whole(spider)
         except DatasetError as error:
             raise OSError(str(error)) from None
 
-    def _opened_part(self) -> IO[bytes]:
+    def _open_part(self) -> IO[bytes]:
         path = Path(self.path)
         path.parent.mkdir(parents=True, exist_ok=True)
         return self._part.enter_context(Replacement(path))
 
-    def _opened(self, spider: Spider) -> IO[bytes]:
+    def _open_whole(self, spider: Spider) -> IO[bytes]:
         overwrites = self.write_mode == "wb"
         self.write_mode = "ab"  # until no other process can be writing it
         file = super().open(spider)
@@ -198,7 +200,8 @@ class FileStorage(FileFeedStorage):
                 os.fsync(aside.fileno())
         file.truncate(end)
         logger.warning(
-            "%(path)s ended with %(number)d octets of a record that a killed process has left unfinished: they are in %(torn)s",
+            "%(path)s ended with %(number)d octets of a record that a killed process has left"
+            " unfinished: they are in %(torn)s",
             {"path": path, "number": size - end, "torn": torn.name},
         )
 

@@ -1,8 +1,8 @@
-"""WARC files of a crawl (ISO 28500, WARC 1.1): what was asked and answered, the policies that held, and each item with its tag.
+"""WARC files of a crawl (ISO 28500, WARC 1.1): exchanges, policies and items with their tags.
 
-Each item is a `metadata` record (application/json) that refers to the record of its response. The record of a response stands
-once in a file, right after that of its first item. Each record is a gzip member of its own: of a file that was cut off, all that
-stands before can be read."""
+Each item is a `metadata` record (application/json) that refers to the record of its response. The
+record of a response is written once in a file, right after that of its first item. Each record is a
+gzip member of its own, so everything before the end of a truncated file can be read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from http.client import responses as REASONS  # noqa: N812  # a constant by its kind
+from http.client import responses as REASONS  # noqa: N812  # it is a constant
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -34,23 +34,24 @@ from comity.policies.syntax.urls import origin_of
 try:
     from comity.crawler.feeds.warc_records import RecordWriter, head_of
 except ModuleNotFoundError:
-    raise NotConfigured from None  # Scrapy loads the exporters of all formats; ItemResponses says what to install
+    # Scrapy loads the exporters of all formats. ItemResponses says how to install the extra.
+    raise NotConfigured from None
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
-MAX_COPIES = 100_000  # copies of policy files that a writer remembers to have written
+MAX_COPIES = 100_000  # copies of policy files that a writer remembers
 
-# What would let others act in the operator's name.
+# Fields that would let others act in the operator's name.
 SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization", b"set-cookie"))
-# What was true of the transfer, and no more of the body as it is kept.
+# Fields that were true of the transfer, but are not of the body as it is kept.
 TRANSFER = frozenset((b"content-length", b"transfer-encoding"))
 
 
 class WarcExporter(BaseItemExporter):
-    """Exporter. It needs the extension ItemResponses, which knows the response of each item."""
+    """Exporter. It needs the extension ItemResponses for the response of each item."""
 
     compressed: ClassVar[bool] = False
 
@@ -61,16 +62,16 @@ class WarcExporter(BaseItemExporter):
         responses = crawler.get_extension(ItemResponses)
         if responses is None:
             raise NotConfigured(
-                "WARC feeds need EXTENSIONS to have comity.crawler.feeds.responses.ItemResponses at -1"
+                "WARC feeds need EXTENSIONS to have"
+                " comity.crawler.feeds.responses.ItemResponses at -1"
             )
         self._responses = responses
         self._secret = SECRET | {self._crawl.agent.key_header.lower().encode("latin-1")}
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
         self._records = RecordWriter(file, compressed=self.compressed)
         self._record_ids: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
-        self._copies: Bounded[tuple[str, str], None] = Bounded(
-            MAX_COPIES
-        )  # URL and SHA-256 of policy files, the oldest first
+        # URL and SHA-256 of the policy files that were written, the oldest first.
+        self._copies: Bounded[tuple[str, str], None] = Bounded(MAX_COPIES)
         self._warned = False
 
     @classmethod
@@ -80,15 +81,16 @@ class WarcExporter(BaseItemExporter):
     def start_exporting(self) -> None:
         self._records.write_info(
             user_agent=self._crawl.agent.user_agent,
-            description="Bodies without the content codings that were decoded; fields that carry cookies and keys left out",
+            description="Bodies without the content codings that were decoded;"
+            " fields that carry cookies and keys left out",
         )
 
     def export_item(self, item: Any) -> None:
+        """Write the item, after the policies that its tag names and before its new exchange."""
         record = dict(self.get_serialized_fields(item))
         tag = self._crawl.tags.tag_of(item)
-        if (
-            tag is not None
-        ):  # the file is an archive: what may be done with it goes with it, whatever feeds hold
+        # The file is an archive, so its items carry their tag even if COMITY_TAG says otherwise.
+        if tag is not None:
             field = self._crawl.tags.field_of(item)
             record[field or (SPARE_FIELD if FIELD in record else FIELD)] = (
                 ItemAdapter(item)[field] if field else tag
@@ -178,7 +180,7 @@ class WarcExporter(BaseItemExporter):
         return head_of(f"{request.method} {target} HTTP/1.1", fields)
 
     def _write_policies(self, tag: Mapping[str, Any], response: Response) -> None:
-        """The copies by which the item was judged, each once."""
+        """Write the copies of policy files by which the item was judged, each once."""
         for url, policy in tag["policies"].items():
             key = url, policy["sha256"]
             if policy["sha256"] is None or key in self._copies:
@@ -204,7 +206,7 @@ class WarcExporter(BaseItemExporter):
         outgoing = self._crawl.access.outgoing(response.request) if response.request else None
         sites = [outgoing.site] if outgoing else []
         for candidate in (response.url, url):
-            with suppress(ValueError):  # it has no origin
+            with suppress(ValueError):  # a URL without an origin
                 policies = self._crawl.policies.cached(origin_of(candidate))
                 sites += [policies.site] if policies else []
         for site in sites:
@@ -212,7 +214,7 @@ class WarcExporter(BaseItemExporter):
                 yield site.files[url]
 
     def _warn_of(self, url: str) -> None:
-        """Once a file."""
+        """Count a missing copy, and warn of the first one."""
         assert self._crawler.stats
         self._crawler.stats.inc_value("comity/warc/policy-missing")
         if not self._warned:
@@ -228,7 +230,7 @@ class CompressedWarcExporter(WarcExporter):
 
 
 def _media_type(response: Response) -> str:
-    """The media type of what came without fields, as Scrapy takes it."""
+    """Return the media type of a response; without header fields, the one that Scrapy takes."""
     if content_type := response.headers.get("Content-Type"):
         return content_type.decode("latin-1")
     if not isinstance(response, TextResponse):
@@ -239,7 +241,7 @@ def _media_type(response: Response) -> str:
 
 
 def _truncation(response: Response) -> str:
-    """The reason why the body is not whole, as WARC 1.1 section-5.13 names it; "": it is."""
+    """Return why the body is incomplete, as WARC 1.1 section-5.13 names it; "": it is complete."""
     if "dataloss" in response.flags:
         return "disconnect"
     return "unspecified" if "download_stopped" in response.flags else ""

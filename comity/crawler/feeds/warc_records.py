@@ -1,4 +1,4 @@
-"""Records of WARC files, written as they are said. It needs warcio."""
+"""Writes records of WARC files, octet by octet as given. It needs warcio."""
 
 from __future__ import annotations
 
@@ -9,25 +9,29 @@ from io import BytesIO
 from typing import IO
 
 import scrapy
-from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]  # it ships no types
+
+# warcio ships no types.
+from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
 import comity
 
 
 class RecordWriter:
-    """Writes records into a file, each a gzip member where it is compressed."""
+    """Writes records into a file. In a compressed file each record is a gzip member."""
 
     def __init__(self, file: IO[bytes], *, compressed: bool) -> None:
         self._writer = _Writer(file, gzip=compressed, warc_version="1.1")
         self._info = ""  # id of the `warcinfo` record
 
     def write_info(self, *, user_agent: str, description: str) -> None:
-        """Write the record that says how the file was made; those that follow refer to it."""
+        """Write the record that says how the file was made. Later records refer to it."""
         warcinfo = {
-            "software": f"comity/{comity.__version__} Scrapy/{scrapy.__version__} Python/{sys.version.split()[0]}",
+            "software": f"comity/{comity.__version__} Scrapy/{scrapy.__version__}"
+            f" Python/{sys.version.split()[0]}",
             "format": "WARC File Format 1.1",
-            "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+            "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/"
+            "warc-1.1/",
             "http-header-user-agent": user_agent,
             "robots": "obey",
             "description": description,
@@ -48,7 +52,10 @@ class RecordWriter:
         head: bytes = b"",
         content_type: str = "",
     ) -> str:
-        """Write a record, and return its id. `head`: of HTTP, before the body. `content_type`: where there is none."""
+        """Write a record, and return its id.
+
+        `head`: the HTTP head before the body, or b"". `content_type`: for records without a head.
+        """
         info = {"WARC-Warcinfo-ID": self._info} if self._info else {}
         record = self._writer.create_warc_record(
             "",
@@ -69,7 +76,7 @@ class RecordWriter:
 
 
 def head_of(first: str, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return the head of a message of HTTP with this first line."""
+    """Return the head of an HTTP message with this first line."""
     lines = (first.encode("latin-1", "replace"), *(key + b": " + value for key, value in fields))
     return b"\r\n".join(
         (*(line.replace(b"\r", b" ").replace(b"\n", b" ") for line in lines), b"", b"")
@@ -77,12 +84,13 @@ def head_of(first: str, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class _Writer(WARCWriter):  # type: ignore[misc]  # it has no types
-    # The block of a record without a head of HTTP is its payload: its digest says all, and some readers know no other there.
+    # The block of a record without an HTTP head is its payload. Its block digest is enough, and
+    # some readers know no payload digest there.
     NO_PAYLOAD_DIGEST_TYPES = ("warcinfo", "revisit", "metadata", "resource")
 
 
 class _AsSent(StatusAndHeaders):  # type: ignore[misc]  # it has no types
-    """The head of a message, octet by octet: warcio would write fields that are not ASCII in another way."""
+    """The head of a message, octet by octet. warcio would change fields that are not ASCII."""
 
     def __init__(self, octets: bytes) -> None:
         super().__init__("", [])

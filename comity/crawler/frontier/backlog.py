@@ -1,5 +1,7 @@
-"""A bound for what another scheduler hands out faster than hosts may be asked, and which waits in the middleware: the rest stays
-in the queue of that scheduler, where other processes can have it, and where a kill does not lose it."""
+"""A bound for requests that another scheduler hands out faster than hosts may be asked.
+
+Such requests wait in the middleware. The rest stays in the queue of that scheduler, where other
+processes can take them, and where a kill does not lose them."""
 
 from __future__ import annotations
 
@@ -15,16 +17,16 @@ from comity.crawler.scrapy_internals import in_downloader, scheduler_of, wake
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-DEFAULT_MOST = 16  # requests, where CONCURRENT_REQUESTS is 0: no limit
+DEFAULT_MOST = 16  # requests, if CONCURRENT_REQUESTS is 0, which means no limit
 
 
 def most_waiting(settings: BaseSettings) -> int:
-    """The number of requests that a crawl has at a time."""
+    """Return the number of requests that a crawl has at a time."""
     return max(0, settings.getint("CONCURRENT_REQUESTS")) or DEFAULT_MOST
 
 
 class Backlog:
-    """The requests that the scheduler of the project has handed out and that have not come through our middleware yet."""
+    """The requests between the project's scheduler, which handed them out, and our middleware."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -33,7 +35,7 @@ class Backlog:
         self._next_of_scheduler: Callable[[], Request | None] | None = None
 
     def bind(self) -> None:
-        """Ask the scheduler for no more requests, from now on, while as many wait as a crawl has at a time."""
+        """From now on, ask the scheduler for no request while CONCURRENT_REQUESTS of them wait."""
         scheduler = scheduler_of(self._crawler)
         if scheduler is not None and self._next_of_scheduler is None:
             self._next_of_scheduler = scheduler.next_request
@@ -42,9 +44,8 @@ class Backlog:
     def _next(self) -> Request | None:
         assert self._next_of_scheduler
         if len(self._handed_out) >= self._most:
-            active = in_downloader(
-                self._crawler
-            )  # others may have answered or refused a request before it came to us
+            # Other middlewares may have answered or refused a request before it came to ours.
+            active = in_downloader(self._crawler)
             self._handed_out = {request for request in self._handed_out if request in active}
             if len(self._handed_out) >= self._most:
                 return None
@@ -55,7 +56,7 @@ class Backlog:
 
     @contextmanager
     def passing(self, request: Request) -> Iterator[None]:
-        """While our middleware has the request."""
+        """Hold the request while our middleware has it. Then it is no longer in the backlog."""
         try:
             yield
         finally:

@@ -1,6 +1,7 @@
-"""Requests that wait, in one queue per origin and one for each of its scopes that has limits of its own; and which queue is next.
+"""Waiting requests, in one queue per origin and one per scope with limits of its own.
 
-Nothing here reads a clock: times are seconds of whatever clock the caller uses, as long as it is always the same."""
+HostQueues decides which queue is next. Nothing here reads a clock: times are seconds of the
+caller's clock, which must always be the same one."""
 
 from __future__ import annotations
 
@@ -22,30 +23,37 @@ def _key(origin: str, scopes: tuple[Limiter, ...]) -> tuple[str, ...]:
     return (origin, *(scope.name for scope in scopes))
 
 
-_arrivals = count(1)  # of all queues: a request that is moved to another one keeps its place
+_arrivals = count(1)  # of all queues: a request that moves to another queue keeps its place
 
 
 class HostQueue:
-    """The waiting requests of one origin, or of some scopes of it: higher priority first, in order of arrival within one
-    priority."""
+    """The waiting requests of one origin, or of some scopes of it.
+
+    Higher priority first, in order of arrival within one priority.
+
+    Attributes:
+        origin: The origin; "" for URLs that have none.
+        scopes: The scopes; () for requests whose scopes are not known, or have no limits.
+        key: The key of the queue in HostQueues.
+        limiters: The limiters whose pace the queue keeps; () for URLs without an origin.
+        entry: The number of the valid entry in the heap of HostQueues; 0 if the queue has no date.
+        due: The last date of the queue, in monotonic seconds.
+        aside: The reason why the crawl does not wait for the queue; "" if it waits.
+        fetched: Policies that were just fetched, or None. They are good for one turn, even if they
+            are stale by then.
+    """
 
     __slots__ = ("_heap", "aside", "due", "entry", "fetched", "key", "limiters", "origin", "scopes")
 
     def __init__(self, origin: str, host: Limiter | None, scopes: tuple[Limiter, ...] = ()) -> None:
-        self.origin = origin  # "": for URLs that have none
-        self.scopes = (
-            scopes  # (): those of all requests whose scopes are not known, or have no limits
-        )
+        self.origin = origin
+        self.scopes = scopes
         self.key = _key(origin, scopes)
-        self.limiters = (
-            scopes if host is None else (host, *scopes)
-        )  # whose pace it keeps; (): it has no origin
-        self.entry = 0  # the entry in the heap of HostQueues that counts; 0: none, the queue waits for something else
-        self.due = 0.0  # monotonic; the date that it had last
-        self.aside = ""  # why nobody waits for it; "": it is waited for
-        self.fetched: Policies | None = (
-            None  # just fetched: good for one turn, however short they are fresh
-        )
+        self.limiters = scopes if host is None else (host, *scopes)
+        self.entry = 0
+        self.due = 0.0
+        self.aside = ""
+        self.fetched: Policies | None = None
         self._heap: list[tuple[int, int, Request | int]] = []
 
     def __len__(self) -> int:
@@ -55,27 +63,30 @@ class HostQueue:
         return (request for _, _, request in self._heap)
 
     def push(self, request: Request | int, priority: int) -> None:
-        """`request`: or its key in the queue on disk."""
+        """Add a request. `request`: the request, or its key in the queue on disk."""
         heappush(self._heap, (-priority, next(_arrivals), request))
 
     def push_back(self, request: Request) -> None:
-        """Put the request, which was out already, to the front of its priority."""
+        """Put a request that was out already in front of its priority."""
         heappush(self._heap, (-request.priority, -next(_arrivals), request))
 
     def peek(self) -> Request | int:
         return self._heap[0][2]
 
     def replace(self, request: Request) -> None:
-        """Put the request in the place of the first one, its key."""
+        """Replace the first entry, which is a key, by its request."""
         self._heap[0] = (*self._heap[0][:2], request)
 
     def pop(self) -> Request | int:
         return heappop(self._heap)[2]
 
     def move(self, other: HostQueue, key: int | None) -> bool:
-        """Move the first one to where it belongs in the other queue. `key`: in the queue on disk, where it is there.
+        """Move the first request to its place in the other queue.
 
-        True where the key stands for it from now on; what was out already may not be any more what is on disk."""
+        `key`: its key in the queue on disk; None if it is not there.
+
+        Return True if the key takes the place of the request. A request that was out already may
+        differ from the one on disk, so it never becomes a key again."""
         priority, arrival, request = heappop(self._heap)
         is_stored = key is not None and arrival > 0
         heappush(
@@ -85,25 +96,27 @@ class HostQueue:
 
 
 class HostQueues:
-    """The queues by origin and scope, and a heap of when each is due. Of queues that are due, the one due longest is next."""
+    """The queues by origin and scope, and a heap of their dates.
+
+    Of the queues that are due, the one that is due longest is next."""
 
     def __init__(self) -> None:
         self._queues: dict[tuple[str, ...], HostQueue] = {}
-        self._of_host: dict[str, dict[tuple[str, ...], HostQueue]] = {}  # the same, by host name
+        self._of_host: dict[str, dict[tuple[str, ...], HostQueue]] = {}  # _queues by host name
         self._heap: list[tuple[float, int, HostQueue]] = []
         self._entries = count(1)
         self._aside = 0
         self._parked: dict[Limiter, list[HostQueue]] = {}
 
     def __bool__(self) -> bool:
-        """True where there are requests that are waited for."""
+        """True if the crawl waits for any request."""
         return len(self._queues) > self._aside  # an empty queue is dropped
 
     def aside(self) -> list[HostQueue]:
         return [queue for queue in self._queues.values() if queue.aside]
 
     def set_aside(self, queue: HostQueue, reason: str) -> None:
-        """Let nobody wait for the queue until it comes back with "", though it may be due again."""
+        """Let the crawl not wait for the queue, even if it is due. `reason`: "" to wait."""
         self._aside += bool(reason) - bool(queue.aside)
         queue.aside = reason
 
@@ -133,19 +146,19 @@ class HostQueues:
         heappush(self._heap, (due, queue.entry, queue))
 
     def park(self, queue: HostQueue, limiter: Limiter) -> None:
-        """Let the queue wait until something of the limiter is through. It has no date any more."""
+        """Let the queue wait until a request of the limiter has ended. It has no date any more."""
         self._parked.setdefault(limiter, []).append(queue)
 
     def unpark(self, limiter: Limiter) -> bool:
-        """Date the queues that waited for the limiter. Whether there were any."""
+        """Date the queues that waited for the limiter. Return True if there were any."""
         parked = self._parked.pop(limiter, ())
         for queue in parked:
-            if queue:  # else it was dropped
+            if queue:  # an empty queue was dropped
                 self.date(queue, limiter.free_at)
         return bool(parked)
 
     def next(self, now: float) -> HostQueue | None:
-        """The next queue that is due. It has no date any more."""
+        """Return the next queue that is due, or None. The queue has no date any more."""
         self._skip()
         if not self._heap or self._heap[0][0] > now:
             return None
@@ -154,7 +167,7 @@ class HostQueues:
         return queue
 
     def next_due(self) -> float | None:
-        """The moment when the next queue is due; None where no queue has a date."""
+        """Return the moment when the next queue is due; None if no queue has a date."""
         self._skip()
         return self._heap[0][0] if self._heap else None
 

@@ -2,8 +2,8 @@
 
 How it works. A page is through when its callback and the pipelines of its items are. Its items may
 still be in a buffer then, of a feed or of a pipeline, and `kill -9` loses a buffer. So the
-scheduler notes the pages that are through, has `ItemBarrier.store` put all items on the disk, and lets the
-noted pages be done afterwards. Pages that come through meanwhile wait for the next time.
+scheduler notes the pages that are through, lets `ItemBarrier.store` put all items on the disk, and
+marks the noted pages as done afterwards. Pages that come through meanwhile wait for the next time.
 
 A feed is stored in one of two ways (comity/crawler/feeds/storage.py decides which):
 
@@ -38,14 +38,13 @@ if TYPE_CHECKING:
 
 Flush = Callable[[], Awaitable[object] | None]  # writes the items that a pipeline holds
 
-STORED = "comity_stored"  # option of a feed: how it is stored, PARTS or a format that is added to
+STORED = "comity_stored"  # option of a feed: PARTS, or a format whose files are added to
 PARTS = "parts"
 EACH = 1.0  # seconds between two times, at least
-MOST_PAGES = (
-    2_500  # that wait until a part is complete; they hold up the hosts that a worker leases
-)
+# Pages that wait until a part is complete, at most. They hold up the hosts that a worker leases.
+MOST_PAGES = 2_500
 FAILED = "feedexport/failed_count/"  # begins Scrapy's statistics of files that could not be stored
-NO_DISK = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)  # of a pipe or a terminal
+NO_DISK = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)  # errors of fsync() for a pipe or a terminal
 
 
 class ItemsLostError(OSError):
@@ -56,7 +55,7 @@ class ItemBarrier:
     """The step between pages that are through and pages that are done."""
 
     def __init__(self, crawler: Crawler, flushes: Sequence[Flush], part_seconds: float) -> None:
-        """`flushes`: of pipelines that buffer items; further ones may be added later.
+        """`flushes`: functions of pipelines that buffer items; more may be added later.
 
         `part_seconds`: seconds that a part of a feed grows, at least."""
         self._crawler = crawler
@@ -67,9 +66,9 @@ class ItemBarrier:
         self._stored: WeakKeyDictionary[FeedSlot, int] = WeakKeyDictionary()  # items on the disk
         self._stored_at = monotonic()
         self._is_storing = False
-        self._closings: set[asyncio.Task[None]] = set()  # of parts and batches
-        self._error: Exception | None = None  # of a feed that has lost items
-        self.has_failed = False  # ItemsLostError was raised
+        self._closings: set[asyncio.Task[None]] = set()  # tasks that close parts and batches
+        self._error: Exception | None = None  # the error of a feed that has lost items
+        self.has_failed = False  # True if ItemsLostError was raised
 
     def open(self) -> None:
         """Watch the feeds, before the first item comes.
@@ -82,9 +81,9 @@ class ItemBarrier:
         for uri, feed in self._exporter.feeds.items():
             self._batches[uri], feed["batch_item_count"] = feed["batch_item_count"], 0
         self._crawler.signals.disconnect(self._exporter.item_scraped, signals.item_scraped)
-        self._crawler.signals.connect(self._scraped, signals.item_scraped)
+        self._crawler.signals.connect(self._hand_to_feeds, signals.item_scraped)
 
-    def _scraped(self, item: Any, spider: Spider) -> None:
+    def _hand_to_feeds(self, item: Any, spider: Spider) -> None:
         """Hand an item to the feeds. Scrapy logs the error of a feed and goes on."""
         assert self._exporter is not None
         try:
@@ -101,26 +100,27 @@ class ItemBarrier:
         """True if no feed and no pipeline can hold an item of a page that is through."""
         if self._is_storing or self._closings or self._error or self._flushes:
             return False
-        return self._exporter is None or not self._changed(self._exporter)
+        return self._exporter is None or not self._files_to_store(self._exporter)
 
     def is_due(self, pages: int, *, is_idle: bool) -> bool:
         """Return True if it is time to store.
 
-        `pages`: that are through. `is_idle`: no page waits or is out here, so no part would grow."""
+        `pages`: the number that are through. `is_idle`: no page waits or is out here, so no part
+        would grow."""
         slots = self._exporter.slots if self._exporter is not None else ()
         grows = any(map(_is_in_parts, slots)) and pages < MOST_PAGES and not is_idle
         seconds = self._part_seconds if grows else EACH
         is_over = monotonic() >= self._stored_at + seconds
         return is_over and not (self._is_storing or self.has_failed)
 
-    def _changed(self, exporter: FeedExporter) -> list[FeedSlot]:
+    def _files_to_store(self, exporter: FeedExporter) -> list[FeedSlot]:
         """Return the files that have items which are not on the disk yet."""
         return [slot for slot in exporter.slots if slot.itemcount > self._stored.get(slot, 0)]
 
     async def store(self) -> None:
         """Put the items of all pages that are through on the disk.
 
-        ItemsLostError if a feed has lost items. Another error is one of a pipeline: the next time
+        ItemsLostError: a feed has lost items. Any other error is a pipeline's: the next time
         may succeed."""
         self._is_storing = True
         try:
@@ -138,7 +138,7 @@ class ItemBarrier:
         with ExitStack() as stack:
             try:
                 descriptors: list[int] = []
-                for slot in self._changed(exporter):
+                for slot in self._files_to_store(exporter):
                     if _is_in_parts(slot):
                         self._closings.add(next_batch(exporter, slot))
                         continue
@@ -146,12 +146,12 @@ class ItemBarrier:
                     slot.file.flush()
                     counts[slot] = slot.itemcount
                     with suppress(UnsupportedOperation):  # a file in memory
-                        # A copy: the next batch may close the file meanwhile.
+                        # A copy, because the next batch may close the file meanwhile.
                         descriptors.append(os.dup(slot.file.fileno()))
                         stack.callback(os.close, descriptors[-1])
                 closings, self._closings = self._closings, set()
                 await asyncio.gather(asyncio.to_thread(put_on_disk, descriptors), *closings)
-            except Exception as error:  # by the library that a storage uses
+            except Exception as error:  # the library of a storage may raise any
                 self._error = self._error or error
         assert self._crawler.stats is not None
         if self._error is None and any(map(_is_failure, self._crawler.stats.get_stats())):
@@ -171,7 +171,7 @@ def _is_failure(statistic: str) -> bool:
 
 
 def put_on_disk(descriptors: Sequence[int]) -> None:
-    """Put files on the disk. OSError if that fails; a pipe has no disk."""
+    """Put files on the disk. OSError: it fails. Pipes are skipped, as they have no disk."""
     for descriptor in descriptors:
         try:
             os.fsync(descriptor)

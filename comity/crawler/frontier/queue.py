@@ -1,4 +1,6 @@
-"""The queue beyond this process, as far as the scheduler knows it: in JOBDIR, or in a state that several workers share."""
+"""The queue beyond this process, as the scheduler sees it.
+
+It is in JOBDIR, or in a state that several workers share."""
 
 from __future__ import annotations
 
@@ -11,82 +13,110 @@ if TYPE_CHECKING:
 
 
 class Aside(NamedTuple):
-    """Why the crawl does not wait for the requests of a host."""
+    """The reason why the crawl does not wait for the requests of a host.
 
-    seconds: float  # until the host is to be looked at again
+    Attributes:
+        seconds: The time until the host is to be looked at again.
+        reason: The reason, for messages.
+    """
+
+    seconds: float
     reason: str
 
 
 class Taker(Protocol):
-    """The scheduler, to which requests arrive: it hands them out."""
+    """The scheduler, which receives stored requests and hands them out."""
 
     @property
     def has_room(self) -> bool:
-        """True where hosts would be asked sooner if there were more of them."""
+        """True if more hosts would make the crawl faster."""
 
-    def arrived(self, key: int, origin: str, priority: int) -> None:
-        """A request waits here from now on. `origin`: "" where it has none."""
+    def receive(self, key: int, origin: str, priority: int) -> None:
+        """Let a request wait here from now on. `origin`: "" if it has none."""
 
-    def lost(self, host: str) -> list[int]:
-        """Forget the stored requests of a host that wait here, and return their keys. Requests that are out stay out, and
-        requests that are stored nowhere wait on."""
+    def forget(self, host: str) -> list[int]:
+        """Forget the stored requests of a host that wait here, and return their keys.
+
+        Requests that are out stay out, and requests that are stored nowhere wait on."""
 
     def waiting(self, host: str) -> int:
         """Return how many stored requests of a host wait here. All others of the host are out."""
 
     def aside(self, host: str) -> Aside | None:
-        """All requests of a host that wait here; None where somebody waits for some of them."""
+        """Return why the crawl waits for no request of a host; None if it waits for one."""
 
 
 class Queue(Protocol):
-    """The requests that are not done. Keys are numbers of this process, and tell nothing to others.
+    """The requests that are not done. Keys are numbers of this process, meaningless to others.
 
-    What is put and done is written by `flush`, again and again. What a request led to is written before, or together with, the
-    word that it is done: whatever process is killed, no request is lost, and some may go out twice."""
+    `flush` is called again and again. It writes which requests were put and done. The requests that
+    a request led to are written before, or together with, the fact that it is done. So no request
+    is lost if a process is killed, and some may go out twice.
 
-    setting: str  # by which the operator has named the place, for messages
-    is_shared: bool  # what is put arrives when its host is leased, here or in another process; else it waits here at once
-    has_begun: bool  # earlier processes may have stored items of the crawl
+    Attributes:
+        setting: The setting by which the operator has named the place, for messages.
+        is_shared: True if requests that are put arrive when their host is leased, here or in
+            another process. False if they wait here at once.
+        has_begun: True if earlier processes may have stored items of the crawl.
+    """
+
+    setting: str
+    is_shared: bool
+    has_begun: bool
 
     def open(self, spider: Spider) -> Awaitable[None] | None:
-        """Begin, at once or once the outcome was awaited. Callbacks and errbacks are stored as names of the spider's methods.
-        PolicyError where it cannot be used."""
+        """Begin, at once or, if an awaitable is returned, once it was awaited.
+
+        Callbacks and errbacks are stored as names of the spider's methods. PolicyError: the queue
+        cannot be used."""
 
     def begin(self, taker: Taker) -> None:
-        """Let what waits here arrive, now and from now on. PolicyError where it is damaged."""
+        """Let the requests that wait here arrive, now and later. PolicyError: it is damaged."""
 
     def put(self, origin: str, request: Request, fingerprint: bytes | None) -> int | None:
-        """The key of the request from now on; None where it cannot be stored: then the caller has to keep it. `fingerprint`:
-        None for a request that no filter asks for."""
+        """Store a request and return its key.
+
+        None: it cannot be stored, and the caller has to keep it. `fingerprint`: None for a request
+        that no filter asks for."""
 
     def is_seen(self, fingerprint: bytes) -> bool:
-        """Return whether there was such a request, as far as this process knows. What it does not know `put` finds out."""
+        """Return True if this process knows of a request with this fingerprint.
+
+        `put` checks fingerprints that this process does not know."""
 
     def get(self, key: int) -> Request:
-        """The request, as a new object each time. LookupError where it cannot be read."""
+        """Return the request, as a new object each time. LookupError: it cannot be read."""
 
-    def through(self, key: int) -> None:
-        """The request has left the engine: its callback and the pipelines are through. Its items are not on the disk yet."""
+    def mark_through(self, key: int) -> None:
+        """Note that the request has left the engine: its callback and the pipelines have ended.
 
-    def done(self, key: int) -> None:
-        """The items of a request that is through are on the disk."""
+        Its items are not on the disk yet."""
 
-    def saw(self, fingerprint: bytes) -> None:
-        """A request that could not be stored is done."""
+    def mark_done(self, key: int) -> None:
+        """Note that the items of a request that is through are on the disk."""
+
+    def mark_seen(self, fingerprint: bytes) -> None:
+        """Note that a request that could not be stored is done."""
 
     def set_aside(self, host: str) -> None:
-        """Some of the requests of the host that wait here were set aside: `Taker.aside` knows more."""
+        """Note that some requests of the host that wait here were set aside.
+
+        `Taker.aside` returns the reason."""
 
     async def tries(self, origin: str, since: float, due: float, *, here: int) -> int:
-        """Return how often in a row the crawl could not have the policies of an origin. `since`: since when the origin fails.
-        `due`: when it is asked again. `here`: how often this process could not."""
+        """Return how often in a row the crawl could not fetch the policies of an origin.
+
+        `since`: the time since when the origin fails. `due`: the time of the next try. `here`: how
+        often this process failed. Times are seconds since the epoch."""
 
     def flush(self) -> None:
-        """Write what was put and done. OSError where that fails for now: all of it goes with the next time."""
+        """Write the requests that were put and done. OSError: it failed as a whole."""
 
     @property
     def is_finished(self) -> bool:
-        """True where nothing waits in other processes, or is out there."""
+        """True if no request waits in other processes, or is out there."""
 
     def close(self) -> Awaitable[None] | None:
-        """Write a last time, with its OSError, and let go of what waits here: at once, or once the outcome was awaited."""
+        """Write a last time, and forget the requests that wait here. OSError: as for `flush`.
+
+        At once or, if an awaitable is returned, once it was awaited."""

@@ -1,7 +1,8 @@
 """Requests as MessagePack, for other processes.
 
-A body holds plain values alone, and reading it runs no code: no module is imported, no class but one of requests that this
-process has loaded is made, and no method is looked up but a callback. Anyone who reaches the server can write a body."""
+A body holds plain values only, and reading it runs no code: it imports no module, makes only
+classes of requests that this process has loaded, and looks up no methods but callbacks. Anyone who
+reaches the server can write a body."""
 
 from __future__ import annotations
 
@@ -25,12 +26,14 @@ TOO_DEEP = f"it has more than {MAX_DEPTH} containers in each other"
 OF_SCRAPY = frozenset({"_parse", "_callback", "_errback", "_parse_sitemap"})
 # Methods that Scrapy calls itself, which a spider of a project may define anew.
 NO_CALLBACKS = frozenset({*vars(Spider), "closed", "start_requests"}) - {"parse", "_parse"}
-# Keys of `meta` whose texts are names of functions for scrapy-playwright, which imports and calls them.
+# Keys of `meta` whose texts name functions that scrapy-playwright imports and calls.
 FUNCTIONS = ("playwright_page_init_callback", "playwright_page_event_handlers")
 
 
-def packed(request: Request, spider: Spider) -> bytes:
-    """Return the request with the names of its callbacks. ValueError, with the remedy, if another worker could not read it."""
+def pack(request: Request, spider: Spider) -> bytes:
+    """Return the request with the names of its callbacks.
+
+    ValueError, with the remedy: another worker could not read it."""
     members = request.to_dict(spider=spider)
     if "_class" in members and _request_class(members["_class"]) is not type(request):
         raise ValueError(
@@ -47,13 +50,14 @@ def packed(request: Request, spider: Spider) -> bytes:
             body += packer.pack(name) + packer.pack(_sendable(value))
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(
-                f"its `{name}` cannot be sent to other workers ({error}): use numbers, texts, bytes, lists, tuples and dicts"
+                f"its `{name}` cannot be sent to other workers ({error}):"
+                " use numbers, texts, bytes, lists, tuples and dicts"
             ) from None
     return body
 
 
-def unpacked(body: bytes, spider: Spider) -> Request:
-    """Return the request. ValueError if the body is not a request, or the spider has no such callback."""
+def unpack(body: bytes, spider: Spider) -> Request:
+    """Return the request. ValueError: the body is not a request, or has an unknown callback."""
     try:
         members = _value(msgpack.unpackb(body, strict_map_key=False), -1)
         kind = _request_class(members["_class"]) if "_class" in members else Request
@@ -76,10 +80,12 @@ def url_of(body: bytes) -> str:
 
 
 def _sendable(value: Any, depth: int = 0) -> Any:
-    """Return the value as MessagePack can hold it. TypeError if it is not a plain value, ValueError if it is too deep.
+    """Return the value as MessagePack can hold it.
 
-    The array of a tuple is packed before the packer of the whole body begins: packers that run within each other end the process
-    at some hundred levels."""
+    TypeError: it is not a plain value. ValueError: it is too deep.
+
+    The array of a tuple is packed before the packer of the whole body begins. Packers that run
+    within each other end the process at some hundred levels."""
     kind = type(value)
     if kind in (list, tuple, dict):
         if depth >= MAX_DEPTH:
@@ -95,9 +101,8 @@ def _sendable(value: Any, depth: int = 0) -> Any:
             if kind is list
             else msgpack.ExtType(TUPLE, msgpack.packb(values, strict_types=True))
         )
-    if isinstance(value, str) and not isinstance(
-        value, Enum
-    ):  # lxml has texts of its own, which Scrapy's rules put into `meta`
+    # lxml has subclasses of str, which Scrapy's rules put into `meta`.
+    if isinstance(value, str) and not isinstance(value, Enum):
         return str.__str__(value)
     if value is None or kind in (bool, int, float, bytes, bytearray, memoryview):
         return value
@@ -105,9 +110,10 @@ def _sendable(value: Any, depth: int = 0) -> Any:
 
 
 def _value(value: Any, depth: int) -> Any:
-    """Return the value that `_sendable` was given. ValueError if there is none, or if it is too deep.
+    """Return the value that `_sendable` was given. ValueError: it is invalid, or too deep.
 
-    The array of a tuple is read after the reader of the whole body has ended, for the reason that `_sendable` gives."""
+    The array of a tuple is read after the reader of the whole body has ended, for the reason that
+    `_sendable` gives."""
     kind = type(value)
     if kind in (list, dict, msgpack.ExtType) and depth >= MAX_DEPTH:
         raise ValueError(TOO_DEEP)
@@ -126,15 +132,16 @@ def _value(value: Any, depth: int) -> Any:
 
 
 def _request_class(name: str) -> type[Request]:
-    """Return the class of requests that has this name, out of those that are loaded. ValueError if there is none."""
+    """Return the loaded class of requests that has this name. ValueError: there is none."""
     found = [
         kind for kind in _request_classes(Request) if f"{kind.__module__}.{kind.__name__}" == name
     ]
     if not found:
         raise ValueError(
-            f"`{name}` is not a class of requests that is loaded here: import it in the module of the spider"
+            f"`{name}` is not a class of requests that is loaded here:"
+            " import it in the module of the spider"
         )
-    return found[-1]  # a module that was loaded again has defined it last
+    return found[-1]  # if a module was loaded again, the last class is its current one
 
 
 def _request_classes(kind: type[Request]) -> Iterator[type[Request]]:
@@ -144,7 +151,7 @@ def _request_classes(kind: type[Request]) -> Iterator[type[Request]]:
 
 
 def _method(spider: Spider, name: str) -> Callable[..., Any]:
-    """Return the callback of this name. ValueError if the spider has none."""
+    """Return the callback of this name. ValueError: the spider has none."""
     if _names_callback(type(spider), name):
         method = getattr(spider, name, None)
         if ismethod(method) and method.__self__ is spider:
@@ -156,7 +163,7 @@ def _method(spider: Spider, name: str) -> Callable[..., Any]:
 
 
 def _names_callback(kind: type[Spider], name: str) -> bool:
-    """Return True for a public method that a class of the project defines, and for callbacks of Scrapy's own spiders."""
+    """Return True for a public method of a project's class and for callbacks of Scrapy's."""
     own = (vars(base) for base in kind.__mro__ if base not in Spider.__mro__)
     is_public = (
         not name.startswith("_")
@@ -167,7 +174,7 @@ def _names_callback(kind: type[Spider], name: str) -> bool:
 
 
 def _check_meta(meta: Mapping[Any, Any]) -> None:
-    """ValueError if the meta names a function that scrapy-playwright would import and call."""
+    """ValueError: the meta names a function that scrapy-playwright would import and call."""
     for key in FUNCTIONS:
         value = meta.get(key)
         if isinstance(value, str) or (

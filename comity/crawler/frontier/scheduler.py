@@ -1,30 +1,40 @@
-"""The frontier of the crawl: requests wait in queues by origin and scope, and go out when the policies are known and the host may
-be asked. docs/scheduler.md says how it differs from Scrapy's own scheduler.
+"""The frontier of the crawl: requests wait in queues by origin and scope.
+
+A request goes out when its policies are known and its host may be asked. docs/scheduler.md says how
+this differs from Scrapy's own scheduler.
 
 How it works. A request that the engine puts into the queue goes one of four ways:
 
-    seen            the duplicate filter knows it: it is dropped
-    refused         the policies are known and refuse it: it is handed out next, without a wait, and the middleware refuses it
-    waiting         it stands in the host queue of its origin; with JOBDIR, its key in the journal stands there for it; with
-                    COMITY_STATE it waits there, and arrives here, or at another worker, once that has leased its host
-    held            it was out already and comes back (`hold`), to the front of its host queue, unless it is stopped on its way
+    seen            The duplicate filter knows it: it is dropped.
+    refused         The policies are known and refuse it: it is handed out next, without a wait, and
+                    the middleware refuses it.
+    waiting         It is in the host queue of its origin. With JOBDIR, its key in the journal takes
+                    its place there. With COMITY_STATE it waits in the shared state, and arrives
+                    here, or at another worker, when that worker has leased its host.
+    held            It was out already and comes back (`hold`), to the front of its host queue,
+                    unless it is stopped on its way.
 
 A host queue (host_queues.py) is in one state at a time:
 
-    wanted          its policies are to be fetched, or are being fetched: `_fetch` dates it when they are there
-    dated           it is due at some moment: now, when its host may be asked, when a Visit-time begins, ...
-    parked          it waits until a request is through that occupies one of its limiters: `Pace.freed` dates it
-    set aside       it is dated, but so late that the crawl does not wait for it
+    wanted          Its policies are to be fetched, or are being fetched. `_fetch` dates the queue
+                    when they are there.
+    dated           It is due at some moment: now, when its host may be asked, when a Visit-time
+                    begins, ...
+    parked          It waits for the end of a request that occupies one of its limiters.
+                    `Pace.freed` dates it.
+    set aside       It is dated, but so late that the crawl does not wait for it.
 
-The engine asks `next_request` whenever it has room, and when it is woken: by one timer, at the moment when the first queue is
-due, and by whatever dates a queue meanwhile. Of the queues that are due the one that is due longest is looked at (`_from_queue`):
-are its policies fresh; is its first request permitted, by `Access.decide`; is it in the scope of the queue, or has it to be moved
-to another one; does its pace let it out. The first no says what the queue waits for; where there is none the request is handed
-out, and the queue is due again at once.
+The engine calls `next_request` whenever it has room, and when it is woken: by one timer, at
+the moment when the first queue is due, and by everything that dates a queue meanwhile. Of the
+queues that are due, the one that is due longest is looked at (`_from_queue`): Are its policies
+fresh? Does `Access.decide` permit its first request? Is that request in the scope of the queue, or
+has it to move to another one? Does its pace let it out? The first no decides what the queue waits
+for. Without a no the request is handed out, and the queue is due again at once.
 
-A request that was handed out is known by identity until it leaves the engine. Then it is through. It is done, and leaves the
-journal, when its items are on the disk (item_barrier.py). The requests that it led to are written before, or together with that.
-A killed crawl gets back the requests that were not done."""
+A request that was handed out is known by identity until it leaves the engine. Then it is through.
+It is done, and leaves the journal, when its items are on the disk (item_barrier.py). The requests
+that it led to are written before, or together with that. A killed crawl gets back the requests that
+were not done."""
 
 from __future__ import annotations
 
@@ -74,16 +84,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STARTED = "comity_started"  # of request.meta: a request of `start()` was put into the queue that all workers have
+# Key of request.meta: the request comes from `start()`, and is in the queue that all workers share.
+STARTED = "comity_started"
 FLUSH = 0.05  # seconds between two writes of the queue on disk
-ASIDE = 600.0  # seconds until it is seen again whether a host that was too slow still is
-MIN_WAIT = 0.1  # seconds; what is put off comes back no sooner, or it would spin
-REAP = 0.1  # seconds between two looks for requests that left the downloader unnoticed, while others go out
+ASIDE = 600.0  # seconds until a host that was too slow is checked again
+MIN_WAIT = 0.1  # seconds; postponed requests wait at least so long, or the engine would spin
+REAP = 0.1  # seconds between two looks for requests that left the downloader without a signal
 ROUNDING = 0.1  # seconds; by so much a wait may seem longer than it was asked to be
-FETCHES_AHEAD = 32  # origins whose policies are asked for, while more hosts are leased
-MOVES = (
-    64  # requests that are moved to the queue of their scope at a time, so that nobody waits for it
-)
+FETCHES_AHEAD = 32  # origins whose policies may be asked for while more hosts are leased
+MOVES = 64  # requests that move to the queue of their scope at a time; more would hold up others
 
 
 class Scheduler(BaseScheduler):
@@ -93,7 +102,8 @@ class Scheduler(BaseScheduler):
     def from_crawler(cls, crawler: Crawler) -> Self:
         if crawler.crawling and not is_asyncio_available():
             raise NotConfigured(
-                "comity needs an asyncio loop: set TWISTED_REACTOR to twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+                "comity needs an asyncio loop: set TWISTED_REACTOR to"
+                " twisted.internet.asyncioreactor.AsyncioSelectorReactor"
             )
         return cls(crawler)
 
@@ -108,56 +118,53 @@ class Scheduler(BaseScheduler):
         self._access = self._crawl.access
         self._is_stored = bool(job_dir(settings) or self._crawl.state)
         self._dupefilter = _dupefilter(crawler, is_stored=self._is_stored)
-        # Another one that uses this one may enqueue requests in another context than that in which they were made.
+        # A scheduler that wraps this one may enqueue requests in another context than the one in
+        # which they were made.
         self._makes = load_object(settings["SCHEDULER"]) is Scheduler
         if self._makes:
-            # Its `make` is called from here for what the engine schedules: a signal costs more than that.
+            # `enqueue_request` calls `make` for the engine's requests: a signal is dearer.
             crawler.signals.disconnect(self._crawl.referrals.make, signals.request_scheduled)
         assert crawler.request_fingerprinter is not None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._max_delay = self._crawl.options.max_delay
         self._filters_here = self._is_stored and type(self._dupefilter) is RFPDupeFilter
-        self._keys: dict[
-            Request, int
-        ] = {}  # of those that were read from the storage, or need not be, until they are done
-        self._unkept: dict[
-            Request, bytes | None
-        ] = {}  # those that cannot stand in it -> fingerprint, the same
-        self._out: set[Request] = set()  # those of both that were handed out
-        self._through: list[
-            tuple[int | None, bytes | None]
-        ] = []  # key and fingerprint of those that are not done yet
+        # The keys of requests that were read from the storage, or need not be read, until they
+        # are done.
+        self._keys: dict[Request, int] = {}
+        # The fingerprints of requests that cannot be stored, until they are done.
+        self._unkept: dict[Request, bytes | None] = {}
+        self._out: set[Request] = set()  # requests of both maps that were handed out
+        # The key and fingerprint of requests that are through and not done yet.
+        self._through: list[tuple[int | None, bytes | None]] = []
         self._barrier = ItemBarrier(crawler, self._crawl.flushes, self._crawl.options.part_seconds)
         self._storing: asyncio.Task[None] | None = None
         self._tick: CallLaterResult | None = None
         self._log_at = 0.0
-        self._failing_since: float | None = None  # monotonic; None: the last write succeeded
+        self._failing_since: float | None = None  # monotonic seconds; None: the last write worked
         self._retry_times = (
             settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
         )
         self._queues = HostQueues()
         self._pace.freed = self._queues.unpark
-        self._waiting = 0  # requests in them
-        self._moved = 0  # from one to another, since the engine asked
-        self._refused: deque[Request] = deque()  # known to be refused: they wait for nothing
-        # Requests on their way back through the engine -> when they may go out again.
-        self._hold_until: dict[Request, float] = {}
-        # Origin -> how often in a row its policies could not be had, and when they may be asked for again: there may be a million
-        # hosts that are gone, and each answer is some kilobytes.
+        self._waiting = 0  # requests in the queues
+        self._moved = 0  # requests moved between queues since the engine asked for one
+        self._refused: deque[Request] = deque()  # known to be refused, so they do not wait
+        self._hold_until: dict[Request, float] = {}  # requests on their way back to the queue
+        # Origin -> how often in a row its policies could not be fetched, and when to try again.
+        # The answers are not kept: they take some kilobytes each, and a million hosts may be gone.
         self._failures: dict[str, tuple[int, float]] = {}
         self._pending_fetches: deque[HostQueue] = deque()
         self._fetches: set[asyncio.Task[None]] = set()
         self._timer: CallLaterResult | None = None
         self._timer_due = float("inf")
         self._reap_at = 0.0
-        self._storage = self._opened_storage()
+        self._storage = self._open_storage()
         self._storage_kind = (
             "memory" if self._storage is None else "shared" if self._storage.is_shared else "disk"
         )
-        self._enqueued = dict.fromkeys(
-            ("memory", self._storage_kind), 0
-        )  # where they stand; not counted yet
-        self._handed_out = 0  # the same
+        # Requests by the place that keeps them, and handed out ones, not in the statistics yet.
+        self._enqueued = dict.fromkeys(("memory", self._storage_kind), 0)
+        self._handed_out = 0
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
@@ -184,13 +191,15 @@ class Scheduler(BaseScheduler):
         if opened is not None:
             await maybe_deferred_to_future(opened)
 
-    def _opened_storage(self) -> Queue | None:
-        """The place for requests beyond this process, if any. What waits in it for this process stands in the queues."""
+    def _open_storage(self) -> Queue | None:
+        """Return the storage for requests beyond this process, or None.
+
+        Requests that wait in it for this process are put into the queues."""
         if not self._is_stored:
             return None
         try:
             storage = (
-                self._opened_journal()
+                self._open_journal()
                 if self._crawl.state is None
                 else self._shared_queue(self._crawl.state)
             )
@@ -201,7 +210,7 @@ class Scheduler(BaseScheduler):
         return storage
 
     def _shared_queue(self, state: SharedState) -> Queue:
-        from comity.crawler.frontier.shared_queue import SharedQueue  # it takes the extra
+        from comity.crawler.frontier.shared_queue import SharedQueue  # it needs the extra `redis`
 
         options = self._crawl.options
         return SharedQueue(
@@ -213,7 +222,7 @@ class Scheduler(BaseScheduler):
             again_after=options.again_after,
         )
 
-    def _opened_journal(self) -> Queue:
+    def _open_journal(self) -> Queue:
         folder = Path(job_dir(self._crawler.settings) or "")
         journal = Journal(folder)
         if self._crawler.spider is not None:
@@ -225,21 +234,21 @@ class Scheduler(BaseScheduler):
     def goes_on(self) -> bool:
         return self._storage is not None and self._storage.has_begun
 
-    # What the storage asks and tells
+    # The storage calls the methods of this section.
 
     @property
     def has_room(self) -> bool:
-        """True where no host waits that may be asked, and few wait for their policies."""
+        """True if no host is due, and few hosts wait for their policies."""
         due = self._queues.next_due()
         return (due is None or due > monotonic()) and len(self._pending_fetches) + len(
             self._fetches
         ) < FETCHES_AHEAD
 
-    def arrived(self, key: int, origin: str, priority: int) -> None:
+    def receive(self, key: int, origin: str, priority: int) -> None:
         self._queue_for(origin).push(key, priority)
         self._waiting += 1
 
-    def lost(self, host: str) -> list[int]:
+    def forget(self, host: str) -> list[int]:
         keys = []
         for queue in self._queues.of_host(host):
             unkept = []
@@ -271,7 +280,7 @@ class Scheduler(BaseScheduler):
         return Aside(first.due - monotonic(), first.aside)
 
     def _write(self) -> None:
-        """Write the changes of the queue, again and again."""
+        """Write the changes of the queue, again after FLUSH seconds."""
         assert self._storage
         self._tick = call_later(FLUSH, self._write)
         self._note_through(self._storage)
@@ -290,57 +299,62 @@ class Scheduler(BaseScheduler):
             self._give_up_if_it_fails_on(self._storage, error)
 
     def _give_up_if_it_fails_on(self, storage: Queue, error: OSError) -> None:
-        """End the crawl if its own file cannot be written for long: a kill would lose more and more.
+        """End the crawl if its own file cannot be written for long: a kill would lose ever more.
 
-        A state that workers share may come back at any time."""
+        A state that workers share may come back at any time, so it never ends the crawl."""
         if self._failing_since is None:
             self._failing_since = monotonic()
         elif not storage.is_shared and monotonic() >= self._failing_since + PATIENCE:
             self._crawl.end(
                 CANNOT_WRITE,
-                f"{storage.setting}: {error}. Free space on its disk, and start the crawl again: it goes"
-                " on with what was written last",
+                f"{storage.setting}: {error}. Free space on its disk, and start the crawl again:"
+                " it goes on with what was written last",
             )
 
     def _complain(self, error: Exception) -> None:
-        """Log a failure of the storage, at most one a minute."""
+        """Log a failure of the storage, at most once a minute."""
         assert self._storage
         if monotonic() >= self._log_at:
             self._log_at = monotonic() + 60
             logger.error(
-                "%(setting)s: %(error)s; it is tried again",
+                "%(setting)s: %(error)s; comity tries again",
                 {"setting": self._storage.setting, "error": error},
             )
 
     def _note_through(self, storage: Queue) -> None:
-        """Note the requests that have left the engine: their callbacks and the pipelines of their items are through."""
+        """Note the requests that have left the engine.
+
+        Their callbacks, and the pipelines of their items, have ended."""
         if not self._out:
             return
         progress = in_progress(self._crawler)
         for request in [request for request in self._out if request not in progress]:
             self._out.remove(request)
             if (key := self._keys.pop(request, None)) is not None:
-                storage.through(key)
+                storage.mark_through(key)
                 self._through.append((key, None))
             else:
                 self._through.append((None, self._unkept.pop(request)))
 
     async def _store(self, storage: Queue) -> None:
-        """Put the items of requests that are through on the disk, and let these requests be done."""
+        """Put the items of requests that are through on the disk, then count them as done."""
         through, self._through = self._through, []
         try:
             await self._barrier.store()
         except ItemsLostError as error:
-            why = f"{storage.setting}: {error}. Started again, the crawl fetches their pages once more"
+            why = (
+                f"{storage.setting}: {error}. If you start the crawl again, it fetches their pages"
+                " once more"
+            )
             self._crawl.end(ITEMS_LOST, why)
-        except Exception as error:  # of a pipeline
+        except Exception as error:  # the flush of a pipeline may raise any
             self._through = through + self._through
             self._complain(error)
         else:
             self._acknowledge(storage, through)
 
     async def _store_last(self, storage: Queue) -> None:
-        """Let all requests that are through be done. Scrapy closes the feeds after the scheduler."""
+        """Let all requests that are through be done. Scrapy closes its feeds later."""
         if self._storing is not None:
             await self._storing
         self._note_through(storage)
@@ -348,7 +362,8 @@ class Scheduler(BaseScheduler):
             await self._store(storage)
         if self._through:
             logger.warning(
-                "%(setting)s: the items of %(number)d pages are not stored; started again, the crawl fetches these pages again",
+                "%(setting)s: the items of %(number)d pages are not stored. If you start the crawl"
+                " again, it fetches these pages again",
                 {"setting": storage.setting, "number": len(self._through)},
             )
 
@@ -358,9 +373,9 @@ class Scheduler(BaseScheduler):
         """Tell the storage which requests are done."""
         for key, fingerprint in through:
             if key is not None:
-                storage.done(key)
+                storage.mark_done(key)
             elif fingerprint is not None:
-                storage.saw(fingerprint)
+                storage.mark_seen(fingerprint)
 
     def close(self, reason: str) -> Deferred[None] | None:
         return deferred_from_coro(self._close(reason))
@@ -390,7 +405,7 @@ class Scheduler(BaseScheduler):
             except OSError as error:
                 setting = self._storage.setting
                 logger.error(
-                    "%(setting)s: %(error)s; what happened last is not in it",
+                    "%(setting)s: %(error)s; it lacks the latest changes",
                     {"setting": setting, "error": error},
                 )
         closed: Any = self._dupefilter.close(reason)
@@ -409,7 +424,8 @@ class Scheduler(BaseScheduler):
         )
         for queue in aside:
             logger.warning(
-                "%(number)d requests to %(origin)s were set aside: %(why)s, at most %(most)g s (COMITY_MAX_DELAY); %(kept)s",
+                "%(number)d requests to %(origin)s were set aside: %(why)s, at most %(most)g s"
+                " (COMITY_MAX_DELAY); %(kept)s",
                 {
                     "number": len(queue),
                     "origin": queue.origin,
@@ -429,6 +445,7 @@ class Scheduler(BaseScheduler):
         return is_left or not (self._storage is None or self._storage.is_finished)
 
     def enqueue_request(self, request: Request) -> bool:
+        """Take a request on one of the four ways of the module's docstring. False: it was seen."""
         if request is WAKE:
             return True
         if self._makes:
@@ -443,7 +460,7 @@ class Scheduler(BaseScheduler):
             self._waiting += 1
             self._wait(queue, monotonic(), due, "it asks to come back later")
             return True
-        is_start = self._is_start_of_all(request)  # which are not to be filtered otherwise
+        is_start = self._is_start_of_all(request)  # filtered in spite of dont_filter
         fingerprint = (
             self._fingerprint(request)
             if self._filters_here and (is_start or not request.dont_filter)
@@ -466,15 +483,16 @@ class Scheduler(BaseScheduler):
                 self._keys[request] = key
             self._refused.append(request)
             return True
-        # Who waits in the queue of the origin came before, in whatever scope.
+        # A queue without scopes has older requests, of all scopes: this one waits behind them.
         queue = self._queues.get(origin) or self._queue_for(origin, self._scopes(policies, request))
         queue.push(request if key is None else key, request.priority)
         self._waiting += 1
         return True
 
     def _is_start_of_all(self, request: Request) -> bool:
-        """True of a request with which each worker of the crawl begins. What is made of one, as it is tried again or redirected,
-        has its meta, and is none."""
+        """Return True for a request with which each worker of the crawl begins.
+
+        A retry or redirect of such a request has its meta, but does not count."""
         is_shared = self._storage is not None and self._storage.is_shared
         return (
             is_shared
@@ -488,23 +506,27 @@ class Scheduler(BaseScheduler):
         return not request.dont_filter and self._dupefilter.request_seen(request)
 
     def _is_refused(self, policies: Policies | None, request: Request) -> bool:
-        """True where it is known before its time that the request will be refused."""
-        if policies is None or policies.unreachable:  # that may be over when its time comes
+        """Return True if it is known already that the request will be refused."""
+        # Unreachable policies may be reachable when the request's turn comes.
+        if policies is None or policies.unreachable:
             return False
         return self._access.decide(policies, request, waits=True).verdict is Verdict.DENY
 
     def _scopes(self, policies: Policies | None, request: Request) -> tuple[Limiter, ...]:
-        """The limiters of the scopes that the request is in, where these are known and have limits of their own."""
+        """Return the limiters of the request's scopes: those that are known and have own limits."""
         limits = (
             policies.site.limits(self._crawl.agent, request.url) if policies is not None else ()
         )
         return tuple(map(self._pace.scope, limits))
 
     def hold(self, request: AnyRequest, wait: float) -> bool:
-        """A middleware returns the request, that it was handed, instead of letting it or its answer through: it goes out again,
-        as it is, in `wait` seconds, and its whole origin waits.
+        """Take back a request that a middleware returns. It goes out again in `wait` seconds.
 
-        False where the request was not handed out from here: to return it would make the engine spin."""
+        The middleware was handed this request, and returns it instead of passing it or its answer
+        on. The request stays as it is, and its whole origin waits.
+
+        Return False if the scheduler did not hand the request out: to return it would make the
+        engine spin."""
         if not (self._pace.was_handed_out(request) and isinstance(request, Request)):
             return False
         self._pace.release(request)
@@ -515,8 +537,10 @@ class Scheduler(BaseScheduler):
         return True
 
     def _forget_stopped(self) -> None:
-        """Wait no longer for requests that somebody has stopped on their way back: a handler of `request_scheduled` may raise
-        IgnoreRequest, and the scheduler does not hear of it."""
+        """Wait no longer for requests that were stopped on their way back.
+
+        A handler of `request_scheduled` may raise IgnoreRequest without the scheduler's knowledge.
+        """
         with suppress(PolicyError):
             progress = in_progress(self._crawler)
             for request in [request for request in self._hold_until if request not in progress]:
@@ -542,7 +566,9 @@ class Scheduler(BaseScheduler):
         return request
 
     def _count(self) -> None:
-        """A statistic costs as much as the rest of a hand-out, so they are written where there is time."""
+        """Write the counts into the statistics.
+
+        A statistic costs as much as the rest of a hand-out, so it waits for an idle moment."""
         for kind, number in self._enqueued.items():
             if number:
                 self._stats.inc_value("scheduler/enqueued", number)
@@ -566,11 +592,11 @@ class Scheduler(BaseScheduler):
         return None
 
     def _from_queue(self, queue: HostQueue, now: float) -> Request | None:
-        """The first request of a queue that is due; None where it waits on, for whatever will date it again."""
-        fetched, queue.fetched = (
-            queue.fetched,
-            None,
-        )  # for this turn alone: while the queue waits on, they may become stale
+        """Return the first request of a queue that is due.
+
+        None if the queue waits on: it is then dated again, or an event will date it."""
+        # For this turn only: while the queue waits on, the policies may become stale.
+        fetched, queue.fetched = queue.fetched, None
         request = self._first(queue)
         if request is None:
             return None
@@ -594,9 +620,8 @@ class Scheduler(BaseScheduler):
             self._crawl.referrals.learn(policies)
         decision = self._access.decide(policies, request)
         if decision.verdict is Verdict.DENY:
-            return self._hand_out(
-                queue, request, now
-            )  # the middleware refuses it; it costs the host nothing
+            # The middleware refuses it, at no cost for the host.
+            return self._hand_out(queue, request, now)
         if decision.not_before is not None:
             wait = (decision.not_before - datetime.now(UTC)).total_seconds()
             self._wait(queue, now, now + max(wait, MIN_WAIT), "it asks to come back later")
@@ -637,7 +662,9 @@ class Scheduler(BaseScheduler):
         fetched: Policies | None,
         now: float,
     ) -> None:
-        """The first request of the queue to that of its scopes: there it waits for no others, and no others for it."""
+        """Move the first request of the queue to the queue of its scopes.
+
+        There it waits for no requests of other scopes, and they do not wait for it."""
         other = self._queue_for(queue.origin, scopes, fetched)
         if queue.move(other, self._keys.get(request)):
             del self._keys[request]
@@ -648,7 +675,7 @@ class Scheduler(BaseScheduler):
         self._moved += 1
 
     def _first(self, queue: HostQueue) -> Request | None:
-        """The first request of the queue; None where it had only such as cannot be read."""
+        """Return the first readable request of the queue, or None."""
         while queue:
             request = queue.peek()
             if isinstance(request, Request):
@@ -671,7 +698,7 @@ class Scheduler(BaseScheduler):
         return None
 
     def _wait(self, queue: HostQueue, now: float, due: float, reason: str) -> None:
-        """The queue is due again then. Where that is far, nobody waits for it until it is near."""
+        """Date the queue. If it is due late, the crawl does not wait for it until it is near."""
         wait = due - now
         if wait > self._max_delay + ROUNDING:
             self._set_aside(queue, f"{reason} for {wait:.0f} s", due - self._max_delay)
@@ -680,7 +707,7 @@ class Scheduler(BaseScheduler):
             self._queues.date(queue, due)
 
     def _set_aside(self, queue: HostQueue, reason: str, due: float) -> None:
-        """Nobody waits for the queue until then."""
+        """Let the crawl not wait for the queue until `due`."""
         self._queues.set_aside(queue, reason)
         self._queues.date(queue, due)
         if self._storage is not None:
@@ -694,7 +721,7 @@ class Scheduler(BaseScheduler):
         limiters: tuple[Limiter, ...] = (),
         grant: int = 0,
     ) -> Request:
-        """Take the first request, on which was decided, out of its queue."""
+        """Take the first request out of its queue. It was decided on before."""
         queue.pop()
         self._waiting -= 1
         self._queues.set_aside(queue, "")
@@ -713,7 +740,9 @@ class Scheduler(BaseScheduler):
     def _queue_for(
         self, origin: str, scopes: tuple[Limiter, ...] = (), fetched: Policies | None = None
     ) -> HostQueue:
-        """`fetched`: the policies for the first turn of a queue that was not there."""
+        """Return the host queue of an origin and scopes. It is made if it does not exist.
+
+        `fetched`: the policies for the first turn of a new queue."""
         queue = self._queues.get(origin, scopes)
         if queue is not None:
             return queue
@@ -770,10 +799,10 @@ class Scheduler(BaseScheduler):
         ):
             task = asyncio.create_task(self._fetch(self._pending_fetches.popleft()))
             self._fetches.add(task)
-            task.add_done_callback(self._fetched)
+            task.add_done_callback(self._end_fetch)
 
-    def _fetched(self, task: asyncio.Task[None]) -> None:
-        """Its place is free for the next one, also where the engine asks for no request meanwhile."""
+    def _end_fetch(self, task: asyncio.Task[None]) -> None:
+        """Start the next fetch, even if the engine asks for no request meanwhile."""
         self._fetches.discard(task)
         self._start_fetches()
 
@@ -808,7 +837,7 @@ class Scheduler(BaseScheduler):
         self._failures[origin] = times, policies.fresh_until
 
     def _set_timer(self, due: float | None) -> None:
-        """Wakes the engine when the next queue is due; None: nothing to wait for."""
+        """Set the timer that wakes the engine. `due`: monotonic seconds; None: no timer."""
         if self._timer is not None:
             if due == self._timer_due:
                 return
@@ -826,12 +855,12 @@ class Scheduler(BaseScheduler):
 def _dupefilter(crawler: Crawler, *, is_stored: bool) -> BaseDupeFilter:
     dupefilter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
     if is_stored:
-        if dupefilter_class is RFPDupeFilter:  # the fingerprints stand with the queue
+        if dupefilter_class is RFPDupeFilter:  # the storage keeps the fingerprints
             debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
             return RFPDupeFilter(None, debug, fingerprinter=crawler.request_fingerprinter)
         logger.warning(
-            "DUPEFILTER_CLASS is not Scrapy's own: what it keeps may know requests that a killed crawl has lost, and it"
-            " does not know those of other workers"
+            "DUPEFILTER_CLASS is not Scrapy's own: it may know requests that a killed crawl has"
+            " lost, and does not know requests of other workers"
         )
     dupefilter: BaseDupeFilter = build_from_crawler(dupefilter_class, crawler)
     return dupefilter

@@ -1,7 +1,8 @@
-"""The queue that Scrapy's own scheduler has left in JOBDIR: its requests and fingerprints go into ours, once.
+"""Moves the queue that Scrapy's own scheduler has left in JOBDIR into comity's journal, once.
 
-Scrapy reads them, from a copy. They are written in one transaction, with a mark of where they came from, and then the files of
-Scrapy get other names. Where a process is killed on the way the next one begins again, or has only the names to change."""
+Scrapy reads its requests and fingerprints from a copy. They are written in one transaction, with a
+mark of their origin. Then Scrapy's files get other names. If a process is killed meanwhile, the
+next one begins again, or only changes the names."""
 
 from __future__ import annotations
 
@@ -26,15 +27,20 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-QUEUE, SEEN, STATE = "requests.queue", "requests.seen", "active.json"  # of Scrapy
-ASIDE = ".taken-over"  # end of the names that they get
+QUEUE, SEEN, STATE = "requests.queue", "requests.seen", "active.json"  # names that Scrapy gives
+ASIDE = ".taken-over"  # suffix of the new names of Scrapy's files
 WORKPLACE = "taking-over"  # folder of the copy, in JOBDIR
-IN_VAIN = 10_000  # times that nothing comes out of a queue that is not empty: behind what cannot be read it is asked once a priority
+# How often in a row a queue that is not empty may give no request. If a request cannot be read,
+# Scrapy gives none once per priority.
+IN_VAIN = 10_000
 HEX = frozenset(b"0123456789abcdef")
 
 
 def take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bool) -> None:
-    """`with_seen`: the fingerprints too, where the duplicate filter of the crawl is Scrapy's own. PolicyError where it fails."""
+    """Take over the queue of Scrapy's own scheduler, if there is one.
+
+    `with_seen`: True to take over the fingerprints too, if the crawl's duplicate filter is
+    Scrapy's own. PolicyError: it fails."""
     queue, mark = folder / QUEUE, journal.mark
     try:
         if mark is not None and not (queue.exists() and _identity(queue) != mark):
@@ -43,14 +49,15 @@ def take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bo
             _take_over(folder, journal, crawler, with_seen=with_seen)
     except OSError as error:
         raise PolicyError(
-            f"JOBDIR: the queue of Scrapy's own scheduler, `{queue}`, cannot be taken over: {error}; make the folder writable, or"
-            " move the queue away: then the crawl begins anew"
+            f"JOBDIR: the queue of Scrapy's own scheduler, `{queue}`, cannot be taken over:"
+            f" {error}; make the folder writable, or move the queue away: then the crawl begins"
+            " anew"
         ) from None
 
 
 def _take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bool) -> None:
     scrapys = _ScrapyQueue(folder, crawler)
-    # Without what it has lost of its queue, what it has seen would keep the crawl from being led there again.
+    # Part of the queue may be lost. Its fingerprints would keep the crawl from fetching it.
     has_seen = with_seen and scrapys.was_closed and (folder / SEEN).is_file()
     fingerprints = read_fingerprints((folder / SEEN).read_bytes()) if has_seen else set()
     with scrapys:
@@ -59,19 +66,19 @@ def _take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: b
         )
     names = " and ".join(_put_aside(folder, journal, with_seen=with_seen))
     logger.info(
-        "JOBDIR: %(taken)d requests that wait and %(seen)d fingerprints of Scrapy's own scheduler are taken over; its files are"
-        " kept as %(names)s",
+        "JOBDIR: %(taken)d waiting requests and %(seen)d fingerprints of Scrapy's own scheduler"
+        " are taken over; its files are kept as %(names)s",
         {"taken": count, "seen": len(fingerprints), "names": names},
     )
     if not scrapys.was_closed:
         logger.warning(
-            "JOBDIR: the crawl with Scrapy's own scheduler did not end in order, so that not all of its queue can be read:"
-            " what it has seen is asked for again, and nothing is lost"
+            "JOBDIR: the crawl with Scrapy's own scheduler did not end in order, so part of its"
+            " queue may be unreadable: comity fetches pages again that it has seen, and loses none"
         )
 
 
 def _put_aside(folder: Path, journal: Journal, *, with_seen: bool) -> list[str]:
-    """The new names."""
+    """Rename Scrapy's files, and return the new names."""
     names = []
     for name in (QUEUE, SEEN) if with_seen else (QUEUE,):
         if (folder / name).exists():
@@ -86,15 +93,15 @@ def _put_aside(folder: Path, journal: Journal, *, with_seen: bool) -> list[str]:
 
 
 def _identity(queue: Path) -> int:
-    """The identity of the folder, whatever it holds: a later one under the same name has another."""
+    """Return the identity of the folder. A later folder under the same name has another one."""
     return queue.stat().st_ino
 
 
 def read_fingerprints(octets: bytes) -> set[bytes]:
-    """The fingerprints of Scrapy's RFPDupeFilter: up to 2.18 a line of hexadecimal digits each, since then each after its length,
-    2 octets.
+    """Return the fingerprints of Scrapy's RFPDupeFilter.
 
-    The last one may be cut off."""
+    Up to Scrapy 2.18 each is a line of hexadecimal digits. Since then each is preceded by its
+    length, 2 octets. The last one may be cut off."""
     if octets[:1] and octets[0] in HEX:
         lines = octets.split(b"\n")
         return {
@@ -113,13 +120,13 @@ def read_fingerprints(octets: bytes) -> set[bytes]:
 
 
 class _ScrapyQueue:
-    """The queue of Scrapy, by a copy of its files: to read it empties it."""
+    """Scrapy's queue, read from a copy of its files, because reading empties it."""
 
     def __init__(self, folder: Path, crawler: Crawler) -> None:
         self._queue = folder / QUEUE
         self._workplace = folder / WORKPLACE
         self._crawler = crawler
-        # A crawl that ends in order writes last which queues there are.
+        # A crawl that ends in order writes the list of its queues last.
         state = self._queue / STATE
         files = [path for path in self._queue.rglob("*") if path.is_file() and path != state]
         self.was_closed = state.exists() and all(
@@ -138,8 +145,9 @@ class _ScrapyQueue:
             shutil.rmtree(self._workplace)
 
     def requests(self) -> Iterator[Request]:
-        """The requests, in the order in which Scrapy would have handed them out. One that cannot be read is reported; it stays in
-        the files."""
+        """Yield the requests in the order in which Scrapy would have handed them out.
+
+        An unreadable request is reported, and stays in Scrapy's files."""
         settings, spider = self._crawler.settings, self._crawler.spider
         assert spider
         scheduler = Scheduler(
@@ -153,17 +161,18 @@ class _ScrapyQueue:
         )
         try:
             scheduler.open(spider)
-        except Exception as error:  # of whatever class of queue
+        except Exception as error:  # the class of queue may raise any
             raise PolicyError(
-                f"JOBDIR: the queue of Scrapy's own scheduler, `{self._queue}`, cannot be read: {error}; set"
-                " SCHEDULER_PRIORITY_QUEUE and SCHEDULER_DISK_QUEUE as its crawl had them, or move it away to begin anew"
+                f"JOBDIR: the queue of Scrapy's own scheduler, `{self._queue}`, cannot be read:"
+                f" {error}; set SCHEDULER_PRIORITY_QUEUE and SCHEDULER_DISK_QUEUE as its crawl had"
+                " them, or move it away to begin anew"
             ) from None
         before, in_vain = -1, 0
         while (length := len(scheduler)) and in_vain < IN_VAIN:
             before, in_vain = length, in_vain + 1 if length == before else 0
             try:
                 request = scheduler.next_request()
-            except Exception as error:  # whatever the objects in it raise
+            except Exception as error:  # the objects in it may raise any
                 assert self._crawler.stats
                 self._crawler.stats.inc_value("comity/scheduler/unreadable")
                 logger.error(

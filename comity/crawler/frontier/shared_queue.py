@@ -1,26 +1,35 @@
-"""The requests of a crawl by several workers: they wait in COMITY_STATE, and a worker has those of the hosts that it has leased.
+"""The requests of a crawl by several workers.
 
-How it works. These go on beside the scheduler, which waits for none of them:
+They wait in COMITY_STATE. A worker holds the requests of the hosts that it has leased.
 
-    put      what was put goes out together, each TICK; only once that is confirmed the word that its parents are done
-    lease    while this worker has room, hosts that are due are leased, each with the first of its requests; more of them follow
-             when few are left here, and a host of which nothing is left is released
-    share    a worker leases its share of the hosts: as many as each has, if all workers have as many. It gives back what it has
-             beyond that, when it learns that there are more workers or fewer hosts
-    renew    each third of TTL the leases are prolonged; requests of a host that is lost by then wait here no longer
-    bury     what a dead worker of this machine had goes to others at once
-    finish   while nothing waits here, it is asked whether anything is waited for, or out, anywhere
+How it works. These steps run beside the scheduler, which waits for none of them:
 
-A host for which nobody waits, as it is too slow, is given back as such. The next worker that begins looks at it again, or the one
-that is there when its time has come.
+    put      New requests go out together, each TICK. Only when the server has confirmed them, it
+             learns that their parents are done.
+    lease    While this worker has room, it leases hosts that are due, each with the first of its
+             requests. More of them follow when few are left here. A host without requests is
+             released.
+    share    A worker leases its share of the hosts: as many as each has, if all workers have as
+             many. It gives back the hosts beyond that when it learns that there are more workers or
+             fewer hosts.
+    renew    Each third of TTL the leases are prolonged. If the lease of a host has run out by then,
+             its requests wait here no longer.
+    bury     The hosts of a dead worker of this machine go to other workers at once.
+    finish   While no request waits here, the server is asked whether any request waits, or is out,
+             anywhere.
 
-Leases share out the work and nothing else: the pace of a host is guarded by the ledger, whoever has its lease. A worker that is
-killed loses its leases at once where another one on its machine notices, else after TTL, and others repeat what it had out; so
-does one that was stopped for as long, or cut off.
+A host that is too slow for the crawl to wait for is given back as set aside. The next worker that
+begins looks at it again, or a worker that runs when its time has come.
 
-A request that was seen before by any worker is dropped where it is put, and counted when the answer is there. What this worker
-knows to be seen counts for the server that has confirmed it: another one, or one started anew, may have lost it. While the state
-is away, or full, nothing is leased, and what was put waits here."""
+Leases share out the work and nothing else: the ledger guards the pace of a host, independent of its
+lease. A worker that is killed loses its leases at once if another worker on its machine notices,
+else after TTL. Other workers repeat the requests that it had out. The same holds for a worker that
+was stopped, or cut off, for as long.
+
+A request that any worker has seen before is dropped when it is put, and counted when the answer is
+there. The fingerprints that this worker knows are valid for the server that has confirmed them:
+another server, or one started anew, may have lost them. While the state is away, or full, no host
+is leased, and new requests wait here."""
 
 from __future__ import annotations
 
@@ -38,7 +47,7 @@ from comity.bounded import Bounded
 from comity.cluster.connection import StateFullError
 from comity.cluster.queue import Entry, Lease, RedisQueue, Row, Shard, StateLostError
 from comity.crawler.frontier.queue import Taker
-from comity.crawler.frontier.request_bodies import packed, unpacked, url_of
+from comity.crawler.frontier.request_bodies import pack, unpack, url_of
 from comity.crawler.scrapy_internals import end, wake
 from comity.gate.fetching.freshness import DAY
 from comity.policies import PolicyError
@@ -54,22 +63,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TICK = 0.05  # seconds between two times that something is written
-HOSTS = 4096  # that a worker leases at most
+TICK = 0.05  # seconds between two writes
+HOSTS = 4096  # hosts that a worker leases at most
 HOSTS_AT_ONCE = 64  # so that workers that begin together get as many each
-SLACK = (
-    8  # a worker keeps up to this part of its share beyond it, so that hosts do not move to and fro
-)
-REQUESTS = 32  # of a host that wait here at most
-MAX_KNOWN = 100_000  # fingerprints that need not be asked for
-LEASE_EACH = 0.1  # seconds between two times that hosts are leased
-LEASE_AGAIN = 0.25  # the same, where there were none
-ENDED, LOST = (
-    "crawl_ended",
-    "state_lost",
-)  # finish_reason of a worker whose crawl was ended, or whose requests are gone
-BALANCE_EACH = 1.0  # seconds between two looks at the share of this worker, while it leases nothing
-UNWANTED = 1.0  # seconds that a host is free before workers with their full share lease it: the others are busy
+SLACK = 8  # a worker keeps up to this part of its share beyond it, so hosts do not move to and fro
+REQUESTS = 32  # requests of a host that wait here at most
+MAX_KNOWN = 100_000  # fingerprints that are known here, without asking the server
+LEASE_EACH = 0.1  # seconds between two leases
+LEASE_AGAIN = 0.25  # seconds until the next lease, if there was no host to lease
+# The finish_reason of a worker whose crawl was ended, or whose requests are gone.
+ENDED, LOST = ("crawl_ended", "state_lost")
+BALANCE_EACH = 1.0  # seconds between two looks at the share of this worker, while it leases no host
+# Seconds that a host is free before workers with their full share lease it: the others are busy.
+UNWANTED = 1.0
 BURY_AGAIN = 0.25  # seconds between two looks for workers on this machine that are dead
 LOOK_AGAIN = 1.0  # seconds between two looks whether the crawl is finished
 
@@ -79,7 +85,7 @@ class _Waiting:
     """A request that waits here, or is out."""
 
     host: str
-    key: bytes  # the same in every process
+    key: bytes  # of the request in the state, for all processes
     body: bytes
 
 
@@ -87,25 +93,22 @@ class _Waiting:
 class _Host:
     """A host that is leased."""
 
-    keys: set[int] = field(
-        default_factory=set
-    )  # of requests that wait here, are out or are through, and are not done
-    through: set[int] = field(
-        default_factory=set
-    )  # of requests whose items are not on the disk yet
-    waiting: int = 0  # in the state, as far as it is known
-    is_leaving: bool = False  # it is given back when nothing of it is out here
-    suspects: dict[int, Entry] = field(
-        default_factory=dict
-    )  # requests that had a worker which died, until they were read
+    # Requests that wait here, are out or are through, and are not done.
+    keys: set[int] = field(default_factory=set)
+    # Requests whose items are not on the disk yet.
+    through: set[int] = field(default_factory=set)
+    waiting: int = 0  # requests in the state, as far as this worker knows
+    is_leaving: bool = False  # True: it is given back when none of its requests is out here
+    # Requests that were out at a worker that died, until they were read.
+    suspects: dict[int, Entry] = field(default_factory=dict)
 
 
 class SharedQueue:
-    """A Queue in COMITY_STATE."""
+    """A Queue in COMITY_STATE, for several workers."""
 
     setting = "COMITY_STATE"
     is_shared = True
-    has_begun = True  # another worker may have been here before
+    has_begun = True  # another worker may have stored items before
 
     def __init__(
         self,
@@ -117,9 +120,11 @@ class SharedQueue:
         most: int,
         again_after: float = 0.0,
     ) -> None:
-        """`rest`: is called with a host and the seconds for which it is to be left alone. `most`: requests of the crawl that may
-        wait when another host is leased; 0: any number. `again_after`: seconds for which a crawl has been finished that begins
-        again; 0: none does."""
+        """`rest`: is called with a host and the seconds for which it is to be left alone.
+
+        `most`: the number of requests of the crawl up to which another host is leased; 0: any
+        number. `again_after`: seconds since its end after which a finished crawl begins again;
+        0: it does not begin again."""
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
@@ -134,24 +139,23 @@ class SharedQueue:
         self._hosts: dict[str, _Host] = {}
         self._fingerprints: Bounded[bytes, None] = Bounded(MAX_KNOWN)
         queue.on_change(self._fingerprints.clear)
-        self._new: dict[int, Row] = {}  # that the next flush puts
-        self._done: dict[str, list[bytes]] = {}  # host -> keys of which the next one tells
-        self._unreadable: dict[
-            str, dict[bytes, str]
-        ] = {}  # host -> keys of requests that are to be set aside, and why
-        self._reading = (
-            asyncio.Lock()
-        )  # that of a request which has killed a worker: alone, or others would be suspected too
+        self._new: dict[int, Row] = {}  # requests that the next flush puts
+        self._done: dict[str, list[bytes]] = {}  # host -> keys of done requests, for the next flush
+        # Host -> keys of unreadable requests that are to be set aside, and the reasons.
+        self._unreadable: dict[str, dict[bytes, str]] = {}
+        # Held to read a request that has killed a worker. It is read alone, or other requests would
+        # be suspected too.
+        self._reading = asyncio.Lock()
         self.is_finished = False
         self._tasks: list[asyncio.Task[None]] = []
-        self._changed_hosts: set[str] = set()  # those that are to be looked after
-        self._maybe_aside: set[str] = set()  # of which some requests were set aside
+        self._changed_hosts: set[str] = set()  # hosts for `_look_after`
+        self._maybe_aside: set[str] = set()  # hosts with some requests that were set aside
         self._lease_at = 0.0  # monotonic
         self._balance_at = 0.0
-        self._keep_until = 0.0  # hosts that no other worker wanted are not given back before
+        self._keep_until = 0.0  # until then, hosts that no other worker wanted are not given back
         self._log_at = 0.0
         self._is_full = False
-        self._is_lost = False  # the state is: nothing is written to it any more
+        self._is_lost = False  # True if the state is lost: nothing is written to it any more
 
     async def open(self, spider: Spider) -> None:
         self._spider = spider
@@ -162,11 +166,11 @@ class SharedQueue:
                 await self._queue.renew([])  # from now on others count this worker
                 if self._queue.state != "ended":
                     await self._take_up()
-                await self._queue.recall()  # COMITY_MAX_DELAY may be another one by now
+                await self._queue.recall()  # COMITY_MAX_DELAY may have changed
                 if not self._queue.is_outdated:
                     break
-            except OSError as error:  # it was there when the process began
-                self._complain(f"{error}; it is tried again")
+            except OSError as error:  # the server was there when the process began
+                self._complain(f"{error}; comity tries again")
                 await asyncio.sleep(TICK)
             except StateLostError as error:
                 raise PolicyError(
@@ -175,13 +179,14 @@ class SharedQueue:
         if self._queue.state == "ended":
             name = self._queue.address.crawl
             raise PolicyError(
-                f"crawl `{name}` has been ended: `scrapy frontier {name} --resume`, or another COMITY_CRAWL"
+                f"crawl `{name}` has been ended: resume it with `scrapy frontier {name} --resume`,"
+                " or set COMITY_CRAWL to another name"
             )
         for task in (self._share(), self._renew(), self._bury(), self._look(), self._sweep()):
             self._tasks.append(asyncio.create_task(task))
 
     async def _take_up(self) -> None:
-        """Begin a finished crawl again, if it is time, or else say that it is finished."""
+        """Begin a finished crawl again if it is time, else warn that it is finished."""
         if not await self._queue.is_finished() or not self._queue.total:
             return
         seconds = await self._queue.finish()
@@ -192,7 +197,7 @@ class SharedQueue:
         if self._again_after and seconds >= self._again_after:
             if await self._queue.begin_again():
                 logger.info(
-                    "COMITY_STATE: crawl `%(crawl)s`, which was finished at %(since)s, begins again",
+                    "COMITY_STATE: crawl `%(crawl)s`, finished at %(since)s, begins again",
                     words,
                 )
             return
@@ -200,16 +205,17 @@ class SharedQueue:
         if self._again_after:
             again = f"it is {self._again_after:g} now"
         logger.warning(
-            "COMITY_STATE: crawl `%(crawl)s` has been finished since %(since)s. Requests that it has seen are not asked for"
-            " again. To begin it again, with the policies and the pace that are known, set COMITY_AGAIN_AFTER to a number of"
-            " seconds that it has been finished (%(again)s), or delete it with `scrapy frontier %(crawl)s --delete`",
+            "COMITY_STATE: crawl `%(crawl)s` has been finished since %(since)s. Requests"
+            " that it has seen are not made again. To begin it again, with the known policies and"
+            " pace, set COMITY_AGAIN_AFTER to the seconds after which a finished crawl begins"
+            " again (%(again)s), or delete it with `scrapy frontier %(crawl)s --delete`",
             {**words, "again": again},
         )
 
     async def _sweep(self) -> None:
-        """Delete what is left of runs of the crawl before this one."""
+        """Delete the rest of earlier runs of the crawl."""
         while not (self._queue.is_swept or self._is_lost):
-            await self._tried(self._queue.sweep())
+            await self._try(self._queue.sweep())
 
     def begin(self, taker: Taker) -> None:
         self._taker = taker
@@ -219,10 +225,11 @@ class SharedQueue:
         if fingerprint is not None:
             self._fingerprints[fingerprint] = None
         try:
-            body = packed(request, self._spider)
+            body = pack(request, self._spider)
         except ValueError as error:
             logger.error(
-                "COMITY_STATE: %(request)s waits in this process alone, and is lost with it: %(reason)s",
+                "COMITY_STATE: %(request)s waits in this process only, and is lost with it:"
+                " %(reason)s",
                 {"request": request, "reason": printable(str(error))},
             )
             return None
@@ -239,11 +246,12 @@ class SharedQueue:
         assert self._spider
         waiting = self._requests[key]
         try:
-            return unpacked(waiting.body, self._spider)
+            return unpack(waiting.body, self._spider)
         except ValueError as error:
             self._set_unreadable(key, str(error))
             raise LookupError(
-                f"a request to {waiting.host} cannot be read, and is set aside: {printable(str(error))}"
+                f"a request to {waiting.host} cannot be read, and is set aside:"
+                f" {printable(str(error))}"
             ) from error
 
     def _set_unreadable(self, key: int, why: str) -> None:
@@ -253,13 +261,13 @@ class SharedQueue:
             host.keys.discard(key)
             self._changed_hosts.add(waiting.host)
 
-    def through(self, key: int) -> None:
+    def mark_through(self, key: int) -> None:
         waiting = self._requests.get(key)
         if waiting is not None and (host := self._hosts.get(waiting.host)):
             host.through.add(key)
             self._changed_hosts.add(waiting.host)
 
-    def done(self, key: int) -> None:
+    def mark_done(self, key: int) -> None:
         waiting = self._requests.pop(key, None)
         if waiting is not None:
             self._done.setdefault(waiting.host, []).append(waiting.key)
@@ -268,7 +276,7 @@ class SharedQueue:
                 host.through.discard(key)
                 self._changed_hosts.add(waiting.host)
 
-    def saw(self, fingerprint: bytes) -> None:
+    def mark_seen(self, fingerprint: bytes) -> None:
         self._fingerprints[fingerprint] = None
 
     def set_aside(self, host: str) -> None:
@@ -283,7 +291,7 @@ class SharedQueue:
             return here
 
     def flush(self) -> None:
-        """Nothing: what was put goes out by itself."""
+        """Do nothing: `_share` sends new requests."""
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -296,19 +304,20 @@ class SharedQueue:
         finally:
             await self._queue.close([*self._hosts])
 
-    # What goes on beside the scheduler
+    # The tasks that run beside the scheduler
 
     async def _share(self) -> None:
-        """Write, and lease what there is room for, again and again."""
+        """Write, and lease the hosts that there is room for, again and again."""
         while not self._is_lost:
-            await self._tried(self._give_up())
-            if await self._tried(self._flush()) and not self._is_full:
-                await self._tried(self._refill())
+            await self._try(self._give_up())
+            if await self._try(self._flush()) and not self._is_full:
+                await self._try(self._refill())
             await asyncio.sleep(TICK)
 
     async def _flush(self) -> None:
-        """Put what was put until now; then tell what was done until then, so that no request is done before its children are
-        there."""
+        """Put the new requests, then tell the server which earlier requests are done.
+
+        In this order no request is done before its children are there."""
         new, done = dict(self._new), self._done
         self._done = {}
         try:
@@ -336,7 +345,7 @@ class SharedQueue:
                 self._done[of_host] = [*keys, *self._done.get(of_host, ())]
 
     async def _give_up(self) -> None:
-        """Set requests aside that cannot be read."""
+        """Set aside the requests that cannot be read."""
         for host, whys in [*self._unreadable.items()]:
             await self._queue.give_up(host, whys)
             del self._unreadable[host]
@@ -358,19 +367,22 @@ class SharedQueue:
                     await self._lease(shards)
 
     def _is_too_long(self) -> bool:
-        """Return True if so many requests wait that no host is to be added. A worker without hosts goes on all the same."""
+        """Return True if so many requests wait that no host is to be added.
+
+        A worker without hosts leases hosts all the same."""
         if not (self._most and self._hosts) or self._queue.left <= self._most:
             return False
         self._complain(
-            f"{self._queue.left} requests wait or are out, and COMITY_MAX_WAITING is {self._most}: no more hosts are leased until"
-            " fewer are left"
+            f"{self._queue.left} requests wait or are out, and COMITY_MAX_WAITING is {self._most}:"
+            " no more hosts are leased until fewer are left"
         )
         return True
 
     async def _balance(self, shards: Sequence[Shard]) -> None:
-        """Give back the hosts beyond this worker's share, unless free hosts are enough for the other workers.
+        """Give back the hosts beyond this worker's share, unless enough hosts are free for others.
 
-        Hosts with requests that are out go back when these are done: else the requests would go out twice."""
+        Hosts with requests that are out go back when these are done. Otherwise the requests would
+        go out twice."""
         self._changed_hosts.update(name for name, host in self._hosts.items() if host.is_leaving)
         staying = [name for name, host in self._hosts.items() if not host.is_leaving]
         excess = len(staying) - self._queue.share
@@ -391,7 +403,9 @@ class SharedQueue:
         await self._queue.release(free)
 
     async def _lease(self, shards: Sequence[Shard]) -> None:
-        """Lease hosts up to this worker's share; beyond it, those that no other worker has wanted for a while."""
+        """Lease hosts up to this worker's share.
+
+        Beyond its share, lease hosts that no other worker has wanted for a while."""
         most = min(HOSTS_AT_ONCE, HOSTS - len(self._hosts))
         below = self._queue.share - len(self._hosts)
         if below > 0:
@@ -404,22 +418,22 @@ class SharedQueue:
             LEASE_EACH if leases else LEASE_AGAIN if below > 0 else BALANCE_EACH
         )
         for lease in leases:
-            self._drop(lease.host)  # where the lease that this worker had of it has ended
+            self._drop(lease.host)  # this worker may have had an earlier lease, which has ended
             self._hosts[lease.host] = _Host()
             self._arrive(lease)
 
     async def _look_after(self, name: str) -> None:
-        """Get more requests of a host of which few are left here, and release it where there are none."""
+        """Get more requests of a host with few requests here. Release it if it has none."""
         host = self._hosts.get(name)
         if host is None:
             self._maybe_aside.discard(name)
             return
         if host.suspects and not host.is_leaving:
             await self._read(name, host)
-            if self._hosts.get(name) is not host:  # it was given back meanwhile
+            if self._hosts.get(name) is not host:  # the host was given back meanwhile
                 return
         if host.is_leaving:
-            for key in [*self._taker.lost(name), *host.suspects]:
+            for key in [*self._taker.forget(name), *host.suspects]:
                 self._requests.pop(key, None)
                 host.keys.discard(key)
             host.suspects.clear()
@@ -430,32 +444,31 @@ class SharedQueue:
             lease = await self._queue.more(name, REQUESTS - in_work)
             if lease is None:
                 self._drop(name)
-            elif name in self._hosts:  # else it was given back meanwhile, with these requests
+            elif name in self._hosts:  # else the host was given back meanwhile, with these requests
                 self._arrive(lease)
-                if not lease.requests:  # those that were next are not to be read
+                if not lease.requests:  # the next requests are unreadable
                     self._changed_hosts.add(name)
-        elif (
-            name in self._done or name in self._unreadable
-        ):  # what is released before that is told would go out again
+        elif name in self._done or name in self._unreadable:
+            # Done requests of a released host would go out again if the state does not know it.
             self._changed_hosts.add(name)
         elif not host.keys and (host.is_leaving or not host.waiting):
             del self._hosts[name]
-            self._lease_at = min(
-                self._lease_at, monotonic() + LEASE_EACH
-            )  # there is room for another one
+            # There is room for another host.
+            self._lease_at = min(self._lease_at, monotonic() + LEASE_EACH)
             await self._queue.release(name)
 
     async def _is_given_back(self, name: str, host: _Host) -> bool:
-        """Give the host back where nobody waits for any of its requests, and none of them is out."""
+        """Give the host back if all its requests are set aside and none is out. True if so."""
         aside = self._taker.aside(name)
         if aside is None:
             self._maybe_aside.discard(name)
             return False
         if self._taker.waiting(name) < len(host.keys) or name in self._done:
-            return False  # what is done comes back here
+            return False  # the host is looked at again when its requests are done
         self._maybe_aside.discard(name)
         logger.warning(
-            "COMITY_STATE: requests to %(host)s are set aside: %(why)s (COMITY_MAX_DELAY); it keeps them",
+            "COMITY_STATE: requests to %(host)s are set aside: %(why)s (COMITY_MAX_DELAY);"
+            " it keeps them",
             {"host": name, "why": aside.reason},
         )
         self._drop(name)
@@ -472,7 +485,7 @@ class SharedQueue:
             self._requests[number] = _Waiting(lease.host, entry.key, entry.body)
             host.keys.add(number)
             if entry.reads < 0:
-                self._taker.arrived(number, origin_or_empty(url_of(entry.body)), entry.priority)
+                self._taker.receive(number, origin_or_empty(url_of(entry.body)), entry.priority)
             else:
                 host.suspects[number] = entry
         if host.suspects:
@@ -482,9 +495,10 @@ class SharedQueue:
             wake(self._crawler)
 
     async def _read(self, name: str, host: _Host) -> None:
-        """Read the requests of a host that had a worker which died, and let those arrive that can be read.
+        """Read the requests that a worker had when it died, and let the readable ones arrive.
 
-        The state is told before and after. If this worker dies in between, the next one knows by which of the requests."""
+        The state is told before and after. If this worker dies in between, the next worker knows
+        which of the requests may have killed it."""
         fresh = {number: entry for number, entry in host.suspects.items() if not entry.reads}
         alone = [{number: entry} for number, entry in host.suspects.items() if entry.reads]
         for group in filter(None, [fresh, *alone]):
@@ -500,7 +514,7 @@ class SharedQueue:
             for number, is_readable in readable.items():
                 if host.suspects.pop(number, None) is not None and is_readable:
                     body = group[number].body
-                    self._taker.arrived(
+                    self._taker.receive(
                         number, origin_or_empty(url_of(body)), group[number].priority
                     )
         wake(self._crawler)
@@ -517,16 +531,16 @@ class SharedQueue:
     async def _renew(self) -> None:
         while not self._is_lost:
             await asyncio.sleep(self._queue.ttl / 3)
-            await self._tried(self._renew_now())
+            await self._try(self._renew_now())
 
     async def _renew_now(self) -> None:
         for name in await self._queue.renew([*self._hosts]):
             logger.info(
-                "COMITY_STATE: the lease of %(host)s has run out: others go on with it",
+                "COMITY_STATE: the lease of %(host)s has run out: other workers continue with it",
                 {"host": name},
             )
             self._drop(name)
-        if self._queue.state != "running":  # somebody has paused or ended the crawl
+        if self._queue.state != "running":  # the crawl was paused or ended
             hosts = [*self._hosts]
             for name in hosts:
                 self._drop(name)
@@ -539,13 +553,16 @@ class SharedQueue:
         end(self._crawler, reason)
 
     def _lose(self, error: StateLostError) -> None:
-        """End this worker with a finish reason of its own. Without requests, the crawl would look as if it were finished."""
+        """End this worker with a finish reason of its own.
+
+        Without requests, the crawl would look finished."""
         assert self._spider
         self._is_lost = True
         logger.critical(
-            "COMITY_STATE: %(address)s has lost crawl `%(crawl)s`, or a part of it: %(why)s. This worker ends, and pages are"
-            " missing. Look for FLUSHALL, a server that began without its files, and its maxmemory-policy. Then begin the crawl"
-            " again; first delete the rest of it, if there is any, with `scrapy frontier %(crawl)s --delete`",
+            "COMITY_STATE: %(address)s has lost crawl `%(crawl)s`, or a part of it: %(why)s."
+            " This worker ends, and pages are missing. Look for FLUSHALL, a server that began"
+            " without its files, and its maxmemory-policy. Then begin the crawl again. Before that,"
+            " delete the rest of it, if there is any, with `scrapy frontier %(crawl)s --delete`",
             {"address": self._queue.address, "crawl": self._queue.address.crawl, "why": error},
         )
         for task in self._tasks:
@@ -554,12 +571,13 @@ class SharedQueue:
         for name in [*self._hosts]:
             self._drop(name)
         self._new.clear()
-        self._spider.comity_is_complete = False  # type: ignore[attr-defined]  # the commands end with a status of their own
+        # The commands end with an exit status of their own.
+        self._spider.comity_is_complete = False  # type: ignore[attr-defined]
         self._end(LOST)
 
     async def _bury(self) -> None:
         while not self._is_lost:
-            await self._tried(self._bury_now())
+            await self._try(self._bury_now())
             await asyncio.sleep(BURY_AGAIN)
 
     async def _bury_now(self) -> None:
@@ -567,15 +585,15 @@ class SharedQueue:
             for worker in workers:
                 await self._queue.bury(worker)
                 logger.info(
-                    "COMITY_STATE: %(worker)s is dead: others go on with its hosts",
+                    "COMITY_STATE: %(worker)s is dead: other workers continue with its hosts",
                     {"worker": printable(worker)},
                 )
 
     def _drop(self, name: str) -> None:
-        """Others may have the host from now on. What is out here stays out, and is done for all."""
+        """Let other workers have the host. Requests that are out stay out, and are done for all."""
         host = self._hosts.pop(name, None)
         if host is not None:
-            for key in [*self._taker.lost(name), *host.suspects]:
+            for key in [*self._taker.forget(name), *host.suspects]:
                 self._requests.pop(key, None)
             host.suspects.clear()
 
@@ -583,50 +601,49 @@ class SharedQueue:
         while not self._is_lost:
             await asyncio.sleep(LOOK_AGAIN)
             if not (self._hosts or self._new or self._done):
-                await self._tried(self._look_now())
+                await self._try(self._look_now())
 
     async def _look_now(self) -> None:
         is_finished = await self._queue.is_finished() and await self._queue.finish() is not None
         self.is_finished = is_finished and not (self._hosts or self._new)
         if self.is_finished:
             if self._queue.aside:
-                self._stats.set_value(
-                    "comity/scheduler/set-aside", self._queue.aside
-                )  # of all workers
+                # The number of all workers.
+                self._stats.set_value("comity/scheduler/set-aside", self._queue.aside)
             if self._queue.unreadable:
                 logger.warning(
-                    "COMITY_STATE: %(number)d requests could not be read, and are set aside: `scrapy frontier %(crawl)s` lists"
-                    " them",
+                    "COMITY_STATE: %(number)d requests could not be read, and are set aside:"
+                    " `scrapy frontier %(crawl)s` lists them",
                     {"number": self._queue.unreadable, "crawl": self._queue.address.crawl},
                 )
             wake(self._crawler)
 
-    async def _tried(self, step: Coroutine[Any, Any, None]) -> bool:
-        """Return whether the step could be done; its failure is told, not raised."""
+    async def _try(self, step: Coroutine[Any, Any, None]) -> bool:
+        """Carry out the step. False if it failed; the failure is logged, not raised."""
         try:
             await step
         except OSError as error:
-            self._complain(f"{error}; it is tried again")
+            self._complain(f"{error}; comity tries again")
             await asyncio.sleep(TICK)
             return False
         except StateLostError as error:
             self._lose(error)
             return False
-        except Exception:  # a mistake of ours with one of them: the others go on
-            logger.exception("COMITY_STATE: what is shared cannot be told")
+        except Exception:  # a bug in one of the steps: the others go on
+            logger.exception("COMITY_STATE: a step of the shared queue failed")
             await asyncio.sleep(LOOK_AGAIN)
             return False
         return True
 
     def _complain(self, text: str) -> None:
-        """Log the complaint, at most one a minute."""
+        """Log the complaint, at most once a minute."""
         if monotonic() >= self._log_at:
             self._log_at = monotonic() + 60
             logger.error("COMITY_STATE: %(text)s", {"text": text})
 
 
 async def _failures(calls: dict[str, Coroutine[Any, Any, None]]) -> dict[str, BaseException]:
-    """The errors of calls that go out together, by their names."""
+    """Await calls together, and return the errors of those that failed, by name."""
     outcomes = await asyncio.gather(*calls.values(), return_exceptions=True)
     return {
         name: outcome

@@ -1,4 +1,6 @@
-"""Log lines of items without the pages that a tag can fill: `permissions: <allow: index; deny: train>`."""
+"""Log lines of items with a short text in place of the tag, which may fill pages.
+
+An example: `permissions: <allow: index; deny: train>`."""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from scrapy.logformatter import LogFormatter, LogFormatterResult
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from comity.crawler.item_pages import copied
+from comity.crawler.item_pages import copy_with
 from comity.crawler.item_tags import ItemTags
 from comity.gate.options import tag_setting
 
@@ -22,40 +24,40 @@ if TYPE_CHECKING:
 
 
 def shorten(settings: BaseSettings) -> None:
-    """Makes the project's LOG_FORMATTER show tags in short. Nothing else about it changes."""
+    """Make the project's LOG_FORMATTER show tags in short, and otherwise work as before."""
     formatter = load_object(settings["LOG_FORMATTER"])
     if (
         isinstance(formatter, type)
         and issubclass(formatter, LogFormatter)
         and not issubclass(formatter, ShortTags)
     ):
-        settings.set("LOG_FORMATTER", _short(formatter), settings.getpriority("LOG_FORMATTER") or 0)  # type: ignore[arg-type]  # a class
+        short: Any = _with_short_tags(formatter)  # type: ignore[arg-type]  # a class
+        settings.set("LOG_FORMATTER", short, settings.getpriority("LOG_FORMATTER") or 0)
 
 
 class ShortTags(LogFormatter):
-    """Mixed into the log formatter of a project."""
+    """A base class that is mixed into the log formatter of a project."""
 
     _tags: ItemTags
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
         formatter = super().from_crawler(crawler)
-        formatter._tags = ItemTags(
-            tag_setting(crawler.settings)
-        )  # there may be no loop for a Crawl yet
+        # There may be no loop for a Crawl yet.
+        formatter._tags = ItemTags(tag_setting(crawler.settings))
         return formatter
 
     def scraped(self, item: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._shortened(super().scraped(item, *args, **kwargs), item)
+        return self._shorten(super().scraped(item, *args, **kwargs), item)
 
     def dropped(self, item: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._shortened(super().dropped(item, *args, **kwargs), item)
+        return self._shorten(super().dropped(item, *args, **kwargs), item)
 
     def item_error(self, item: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._shortened(super().item_error(item, *args, **kwargs), item)
+        return self._shorten(super().item_error(item, *args, **kwargs), item)
 
-    def _shortened(self, result: LogFormatterResult | None, item: Any) -> Any:
-        """The line with a short text for the tag; None: the project does not want it."""
+    def _shorten(self, result: LogFormatterResult | None, item: Any) -> Any:
+        """Return the line with a short text for the tag; None if the project logs no line."""
         arguments = result and result["args"]
         if result and isinstance(arguments, dict) and arguments.get("item") is item:
             result["args"] = arguments | {"item": _ShortItem(item, self._tags)}
@@ -63,12 +65,14 @@ class ShortTags(LogFormatter):
 
 
 @cache
-def _short(formatter: type[LogFormatter]) -> type[LogFormatter]:
+def _with_short_tags(formatter: type[LogFormatter]) -> type[LogFormatter]:
     return type(f"ShortTags{formatter.__name__}", (ShortTags, formatter), {"__module__": __name__})
 
 
 class _ShortItem:
-    """An item as its class writes it, with a short text for the tag. Nothing is done for a line that nobody logs."""
+    """An item as its class writes it, with a short text for the tag.
+
+    The text is made only if the line is logged."""
 
     def __init__(self, item: Any, tags: ItemTags) -> None:
         self._item = item
@@ -84,11 +88,9 @@ class _ShortItem:
                 shortened = copy.copy(item) if isinstance(item, dict) else item.copy()
                 shortened[field] = _Summary(tag)
             else:
-                shortened = copied(item, {field: _Summary(tag)})
+                shortened = copy_with(item, {field: _Summary(tag)})
             return str(shortened)
-        except (
-            Exception
-        ):  # whatever the class does when it is copied: a log line is no reason to fail
+        except Exception:  # copying an item may raise any; a log line is no reason to fail
             return str(item)
 
     __repr__ = __str__
@@ -104,4 +106,5 @@ class _Summary:
             verdict: ", ".join(name for name, use in uses.items() if use["verdict"] == verdict)
             for verdict in ("allow", "deny")
         }
-        return f"<{'; '.join(f'{verdict}: {names}' for verdict, names in by_verdict.items() if names)}>"
+        parts = [f"{verdict}: {names}" for verdict, names in by_verdict.items() if names]
+        return f"<{'; '.join(parts)}>"

@@ -1,9 +1,12 @@
-"""Files and images that go with the items of a page: what the page says of them binds the items that are made of it (META-3),
-and each file is judged as a page is, by its own policies and by what came with it.
+"""Files and images that media pipelines fetch for the items of a page.
 
-A request does not show for which item it is made, and media pipelines answer all items that have a file in common by one request.
-So requests that a page refuses are taken out where the pipeline makes them, item by item, and other items still get the file.
-What a file itself says holds for all of them: it is refused as it comes, before the pipeline makes anything of it."""
+The statements of the page bind the items that are made of it (META-3). Each file is judged like a
+page, by its own policies and by its own header fields.
+
+A request does not show for which item it is made, and media pipelines answer all items that share a
+file by one request. So requests that a page refuses are taken out where the pipeline makes them,
+item by item, and other items still get the file. The statements of a file apply to all of them: the
+file is refused when it arrives, before the pipeline uses it."""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from comity.policies.answers.decision import UseDecision
 
 
 def bind(pipeline: MediaPipeline, access: Access, pages: ResponsePages) -> None:
-    """Keep the pipeline, from now on, from files that the page of the item refuses, and from those that refuse it themselves."""
+    """From now on keep the pipeline from files that the item's page refuses or that refuse it."""
     make_requests, take = pipeline.get_media_requests, pipeline.media_downloaded
 
     def get_media_requests(item: Any, info: MediaPipeline.SpiderInfo) -> Iterator[Request]:
@@ -54,7 +57,7 @@ def bind(pipeline: MediaPipeline, access: Access, pages: ResponsePages) -> None:
 async def _refusal_of_file(
     response: Response, access: Access, pages: ResponsePages
 ) -> Decision | None:
-    """The refusal of a file by what holds for every page, all that goes with it included."""
+    """Return the refusal of a file, judged like a page, with the resources that the page needs."""
     if not access.agent.uses:
         return None
     try:
@@ -67,7 +70,9 @@ async def _refusal_of_file(
 
 
 def refusal(decisions: Iterable[UseDecision]) -> Decision | None:
-    """The refusal of a file, where each of the decisions, which are on all declared uses, refuses it. Silence is no refusal."""
+    """Return the refusal of a file if each of the decisions refuses it explicitly.
+
+    `decisions`: those on all declared uses. Silence is no refusal."""
     decided = tuple(decisions)
     if not decided or any(
         decision.verdict is not Verdict.DENY or not decision.stated for decision in decided

@@ -1,4 +1,4 @@
-"""Writes into every item what may be done with it."""
+"""Writes its permissions into every item."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from scrapy.exceptions import DropItem
 from scrapy.pipelines.media import MediaPipeline
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.elements import declared
-from comity.crawler.item_pages import changed
+from comity.crawler.elements import declared_selectors
+from comity.crawler.item_pages import with_values
 from comity.crawler.items.media import bind
 from comity.crawler.scrapy_internals import engine_of, item_pipelines
 from comity.gate.request.referrals import current_page
@@ -30,13 +30,13 @@ logger = logging.getLogger(__name__)
 
 _NO_PAGE = "the item came from no page"
 _UNKNOWN_FIELD = (
-    "Where that is because it does not know the field of the tag, COMITY_TAG puts it elsewhere: COMITY_TAG ="
-    ' "sidecar:permissions.jsonl" leaves items as they are'
+    "If the reason is that a pipeline does not know the field of the tag, put the tag elsewhere:"
+    ' COMITY_TAG = "sidecar:permissions.jsonl" leaves items as they are'
 )
 
 
 class PermissionsPipeline:
-    """Item pipeline. It stands first (0), so that whatever stores items stores them with their tag."""
+    """Item pipeline. It is the first (0), so that later pipelines store items with their tag."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -57,13 +57,15 @@ class PermissionsPipeline:
         return cls(crawler)
 
     def _spider_opened(self) -> None:
-        """Have the media pipelines judge what they fetch: all pipelines are open by now, and no item has come.
+        """Let the media pipelines judge the files that they fetch.
 
-        It is no `open_spider`: where a later one fails, Scrapy never awaits what it made of ours, and Python warns."""
+        All pipelines are open by now, and no item has come. This is not `open_spider`: if a later
+        pipeline fails to open, Scrapy never awaits the result of ours, and Python warns."""
         pipelines = list(item_pipelines(self._crawler))
         if self not in pipelines and engine_of(self._crawler) is not None:
             self._warn(
-                "This version of Scrapy does not tell its item pipelines: files that a page refuses are fetched"
+                "This version of Scrapy does not show its item pipelines, so files that a page"
+                " refuses are fetched"
             )
         for pipeline in pipelines:
             if isinstance(pipeline, MediaPipeline):
@@ -72,32 +74,37 @@ class PermissionsPipeline:
     def process_item(self, item: Any) -> Any:
         """Write its tag into an item, or drop the item.
 
-        It is no coroutine: the ContextVar would be set in a task of its own, and later pipelines would not see it."""
+        This is not a coroutine: the ContextVar would be set in a task of its own, and later
+        pipelines would not see it."""
         page = self._crawl.item_pages.take(item)
         current_page.set(page)
-        item, tag, redacted = self._tagged(item, page)
+        item, tag, redacted = self._make_tag(item, page)
         tag = self._with_earlier(item, tag, redacted, has_page=page is not None)
         self._count(tag)
         self._crawl.observer.tagged(tag)
         self._drop_unusable(tag)
         try:
             return self._tags.write(item, tag)
-        except Exception as error:  # each kind of class has exceptions of its own
+        except Exception as error:  # each kind of class has errors of its own
             self._stats.inc_value("comity/items/untaggable")
             name, field = type(item).__qualname__, self._tags.field_of(item)
-            message = f"no `{field}` can be written into {name}: declare such a field in it, or set COMITY_TAG ({error!r})"
+            message = (
+                f"no `{field}` can be written into {name}:"
+                f" declare such a field in it, or set COMITY_TAG ({error!r})"
+            )
             raise DropItem(message) from error
 
-    def _tagged(self, item: Any, page: Page | None) -> tuple[Any, dict[str, Any], Collection[str]]:
-        """The item as it may go on, its tag, and the fields that are redacted."""
+    def _make_tag(
+        self, item: Any, page: Page | None
+    ) -> tuple[Any, dict[str, Any], Collection[str]]:
+        """Return the item, redacted where necessary, its tag, and the names of redacted fields."""
         rules = page.element_rules if page else None
         if page is None or rules is None or not ItemAdapter.is_item(item):
             return item, self._tag(page), ()
-        field, selectors = self._tags.field_of(item), declared(item)
+        field, selectors = self._tags.field_of(item), declared_selectors(item)
         fields = {name: value for name, value in ItemAdapter(item).items() if name != field}
-        names = (
-            fields.keys() if isinstance(item, dict) else ()
-        )  # those of a class are the spider's own
+        # The names of a class's fields are the spider's own, but a dict's may come from the page.
+        names = fields.keys() if isinstance(item, dict) else ()
         if self._crawl.options.elements != "redact":
             return item, page.tag_of(fields, selectors, names=names), ()
         redacted = redacted_fields(
@@ -105,7 +112,7 @@ class PermissionsPipeline:
         )
         if redacted.changed or redacted.removed:
             self._stats.inc_value("comity/items/redacted")
-            item = changed(item, redacted.changed)
+            item = with_values(item, redacted.changed)
             for name in redacted.removed:
                 del item[name]
         return item, page.tag_with(redacted.traced), redacted.changed.keys()
@@ -114,7 +121,8 @@ class PermissionsPipeline:
         if page is not None:
             return page.tag_of({}, {})
         self._warn(
-            "An item came from no page (start(), an errback, or replaced on its way): nobody may use it"
+            "An item came from no page (start(), an errback, or replaced on its way):"
+            " every use of it is refused"
         )
         self._stats.inc_value("comity/items/no-page")
         return no_page(self._crawl.agent, _NO_PAGE)
@@ -122,15 +130,20 @@ class PermissionsPipeline:
     def _with_earlier(
         self, item: Any, tag: dict[str, Any], redacted: Collection[str], *, has_page: bool
     ) -> dict[str, Any]:
-        """An item that has a tag already was yielded for another page before: what that one refuses stays refused.
+        """Join the tag with the tags that the item got before, and return it.
 
-        `redacted`: the fields that have changed since, in which nobody knows the places of that tag any more."""
+        An item with a tag was yielded for another page before. Uses that this page refuses stay
+        refused.
+
+        `redacted`: the fields that have changed since. The earlier tag's positions in them are
+        unknown now."""
         for earlier in self._tags.earlier(item):
             try:
                 read_tag(earlier)
             except TagError as error:
                 self._warn(
-                    "An item had a tag before that is not understood: none of its uses is permitted"
+                    "An item had a tag before that comity cannot read:"
+                    " none of its uses is permitted"
                 )
                 earlier = not_understood(self._crawl.agent, error, tag["uses"])
             for element in earlier["elements"]:
@@ -139,7 +152,7 @@ class PermissionsPipeline:
                 ]
                 if "names" in element:
                     element["names"] = [name for name in element["names"] if name in item]
-            if not has_page:  # all that it had before is refused
+            if not has_page:  # all uses of the earlier tag are refused
                 tag = join_tags(
                     self._crawl.agent, tag, no_page(self._crawl.agent, _NO_PAGE, earlier["uses"])
                 )
@@ -171,7 +184,7 @@ class PermissionsPipeline:
             )
 
     def _warn(self, message: str) -> None:
-        """Warn of it once a crawl."""
+        """Log the warning once a crawl."""
         if message not in self._warned:
             self._warned.add(message)
             logger.warning("%s (docs/items.md)", message)
@@ -194,7 +207,8 @@ class PermissionsPipeline:
             self._warn(f"All items were dropped by other pipelines. {_UNKNOWN_FIELD}")
         if dropped:
             logger.warning(
-                "Items dropped because none of COMITY_USES is permitted: %(dropped)d. Where nothing is stated COMITY_DEFAULTS"
-                " decides; COMITY_DROP_UNUSABLE=False keeps them",
+                "Items dropped because none of COMITY_USES is permitted: %(dropped)d."
+                " COMITY_DEFAULTS decides where sites state nothing. COMITY_DROP_UNUSABLE=False"
+                " keeps them",
                 {"dropped": dropped},
             )

@@ -1,4 +1,4 @@
-"""Refuses what the policies refuse, whoever asks: the spider, a redirect, a retry, a media pipeline."""
+"""Refuses requests by the policies, of any source: a spider, redirect, retry or media pipeline."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class AccessMiddleware:
-    """The last word on every request: position 100, before anything can answer or change it.
+    """Downloader middleware at 100, so that no other can answer or change a request before.
 
-    A request that our scheduler handed out was decided on there. Any other is decided on here, and waits here until it may go
-    out."""
+    The scheduler has decided on the requests that it handed out. All other requests are decided on
+    here, and wait here until they may go out."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -35,15 +35,14 @@ class AccessMiddleware:
         self._pace = self._crawl.pace
         self._slots = Slots(crawler, self._pace)
         self._backlog = Backlog(crawler)
-        self._stopped: WeakKeyDictionary[Request, Decision] = (
-            WeakKeyDictionary()
-        )  # whose responses came without their bodies
+        # The refusals of requests whose responses were stopped before their bodies.
+        self._stopped: WeakKeyDictionary[Request, Decision] = WeakKeyDictionary()
         if self._access.skips_unusable:
             crawler.signals.connect(self._headers_received, signals.headers_received)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
 
     def _spider_opened(self) -> None:
-        """Our own scheduler hands out what may go out, and nothing waits here for long."""
+        """Bound the backlog, unless comity's scheduler is in use: then requests wait there."""
         if self._crawl.scheduler is None:
             self._backlog.bind()
 
@@ -52,7 +51,8 @@ class AccessMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | None:
-        self._stopped.pop(request, None)  # of a 429 or 503, after which it is asked again as it is
+        # After a 429 or 503 the request is made again as it is.
+        self._stopped.pop(request, None)
         # A middleware before this one may have changed what was handed out.
         decision = self._access.decide_again(request) if self._pace.claim(request) else None
         if decision is None:
@@ -69,18 +69,19 @@ class AccessMiddleware:
         return None
 
     async def _wait(self, request: Request) -> Decision:
-        """The decision about a request that our scheduler did not hand out as it is, once it may go out."""
+        """Return the decision about a request once it may go out.
+
+        comity's scheduler did not hand it out, or it was changed since."""
         referrals = self._crawl.referrals
         referrals.make(request, is_awaited=True)
         referrals.handle(request)
-        self._pace.release(
-            request
-        )  # or it would wait for itself, where another middleware made a new request of it
+        # If another middleware made a new request of it, it would wait for itself.
+        self._pace.release(request)
         try:
             with lent_place(self._crawler), self._occupy_slot(request):
                 return await self._crawl.gate.wait(request, referrals.referrer_reach(request))
         except ClosingError:
-            is_running = engine_of(self._crawler) is not None  # in a test of this alone it is not
+            is_running = engine_of(self._crawler) is not None  # False in a test of this class alone
             raise IgnoreRequest(
                 "the crawl is ending" if is_running else "no crawl is running to ask for policies"
             ) from None
@@ -91,22 +92,22 @@ class AccessMiddleware:
     def _headers_received(
         self, headers: Headers, body_length: int | None, request: Request
     ) -> None:
-        """End the download where the header fields refuse every declared use: nothing could be done with the body.
+        """End the download if the header fields refuse every declared use of the body.
 
-        A redirect goes its way, and so does a response after which the request is made again."""
+        Redirects, and responses after which the request is made again, are not stopped."""
         if request.method == "HEAD" or body_length == 0 or "Location" in headers:
             return
         decision = self._access.refused_by_headers(request, headers)
         if decision is not None:
-            request.meta["dont_cache"] = (
-                True  # HttpCacheMiddleware would keep the response without its body
-            )
+            # HttpCacheMiddleware would keep the response without its body.
+            request.meta["dont_cache"] = True
             self._stopped[request] = decision
             raise StopDownload(fail=False)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Refuse, as a request is refused, what was stopped for its header fields, or would have been had it not come from a
-        cache."""
+        """Refuse the response if it was stopped for its header fields.
+
+        A response from a cache is refused if its header fields would have stopped it."""
         decision = self._stopped.pop(request, None)
         if decision is None:
             decision = self._access.refused_by_headers(request, response.headers)
@@ -116,7 +117,7 @@ class AccessMiddleware:
         if self._access.outgoing(request) is None:
             return response
         if self._crawl.options.elements == "strip":
-            response.request = request  # Scrapy says so later only
+            response.request = request  # Scrapy sets it later only
             try:
                 response = await self._crawl.responses.stripped(request, response)
             except ClosingError:

@@ -1,5 +1,4 @@
-"""Fields that requests carry beside those of the spider: their purpose, and the session that the operator declares for their
-host."""
+"""Header fields that comity adds to requests: the purpose, and the declared session of the host."""
 
 from __future__ import annotations
 
@@ -22,10 +21,11 @@ logger = logging.getLogger(__name__)
 
 
 class FieldsMiddleware:
-    """Downloader middleware at 940, after those of Scrapy: credentials are on a request only while it is out.
+    """Downloader middleware at 940, after Scrapy's.
 
-    So no redirect or retry copies them to another host, and no log, cache or queue of a middleware above has them. A request
-    that one of these has changed in its place is decided on as it is now."""
+    Credentials are on a request only while it is out. So redirects and retries do not copy them to
+    another host, and logs, caches and queues of outer middlewares do not contain them. If an outer
+    middleware has changed a request in place, the changed request is decided on."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawl = Crawl.of(crawler)
@@ -35,12 +35,12 @@ class FieldsMiddleware:
         self._user_agent = self._crawl.agent.user_agent.encode("latin-1", "replace")
         self._token = self._crawl.agent.token.lower()
         self._warned = False
-        self._replaced: WeakKeyDictionary[Request, dict[str, list[bytes]]] = (
-            WeakKeyDictionary()
-        )  # what stood there before
+        # The values of the fields before the session replaced them.
+        self._replaced: WeakKeyDictionary[Request, dict[str, list[bytes]]] = WeakKeyDictionary()
         assert crawler.stats is not None
         self._stats = crawler.stats
-        # One that stands behind this one sees the answer first, and may make a new request of this, or end it with an error.
+        # An inner middleware sees the answer first. It may make a new request of this one, or end
+        # it with an error.
         crawler.signals.connect(self._restore, signals.request_left_downloader)
 
     @classmethod
@@ -61,7 +61,7 @@ class FieldsMiddleware:
             self._attach(request, outgoing.session)
 
     def _look_at_name(self, request: Request) -> None:
-        """A setting that does not name the agent is warned of at the start."""
+        """Warn of a User-Agent field without the agent's name. The add-on checks the setting."""
         octets = request.headers.get(b"User-Agent") or b""
         if octets == self._user_agent:
             return
@@ -72,8 +72,9 @@ class FieldsMiddleware:
         if not self._warned:
             self._warned = True
             logger.warning(
-                "%(request)s goes out as `%(sent)s`, which does not name COMITY_AGENT `%(agent)s`: a spider or a middleware has"
-                " set it, and sites cannot know whom to address. What they say to %(agent)s is obeyed all the same"
+                "%(request)s goes out as `%(sent)s`, which does not name COMITY_AGENT `%(agent)s`:"
+                " a spider or a middleware has set this field. Sites see another name than the one"
+                " to address. Their statements for %(agent)s are obeyed all the same"
                 " (docs/projects.md)",
                 {
                     "request": request,
@@ -117,7 +118,7 @@ class FieldsMiddleware:
         self._restore(request)
 
     def _restore(self, request: Request) -> None:
-        """Take the session off the request, where it has one."""
+        """Take the session off the request, if it has one."""
         for name, values in self._replaced.pop(request, {}).items():
             if values:
                 request.headers[name] = values
@@ -125,7 +126,9 @@ class FieldsMiddleware:
                 request.headers.pop(name, None)
 
     def _keep_out_of_the_jar(self, request: Request, response: Response) -> None:
-        """Scrapy's cookie jar would return a cookie of the session by itself, when the session is over too."""
+        """Keep cookies of the session out of Scrapy's cookie jar.
+
+        The jar would send them even when the session is over."""
         outgoing = self._access.outgoing(request)
         if outgoing is None or outgoing.session is None:
             return

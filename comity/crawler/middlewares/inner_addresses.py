@@ -1,4 +1,4 @@
-"""The end of answers from servers to which the site that led there may not lead (SEC-7)."""
+"""Stops answers from servers to which the referring site may not link (SEC-7)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class AddressMiddleware:
-    """Downloader middleware at 950: it sees a response before every cache, and before anybody makes a new request of it.
+    """Downloader middleware at 950, so that it sees a response before caches and other middlewares.
 
-    Scrapy's downloader looks up a name by itself, after comity has: what it then connected to stands in the response."""
+    Scrapy's downloader resolves a host name again after comity has. The response contains the
+    address that it then connected to."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawl = Crawl.of(crawler)
@@ -31,7 +32,7 @@ class AddressMiddleware:
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        response = getattr(exception, "response", None)  # of StopDownload, for the errback
+        response = getattr(exception, "response", None)  # StopDownload has one, for the errback
         if isinstance(response, Response):
             self._check(request, response)
 

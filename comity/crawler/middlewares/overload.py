@@ -1,4 +1,6 @@
-"""A host that answers 429 or 503 is asked too often: it waits, not the one URL (RFC 9110 section-10.2.3, RFC 6585 section-4)."""
+"""Makes a host wait after it answers 429 or 503, instead of one URL.
+
+Such a host was asked too often (RFC 9110 section-10.2.3, RFC 6585 section-4)."""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RateMiddleware:
-    """Downloader middleware at 560: it sees the answer before RetryMiddleware (550), which would ask again at once."""
+    """Downloader middleware at 560, before RetryMiddleware (550), which would retry at once."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawl = Crawl.of(crawler)
@@ -30,12 +32,15 @@ class RateMiddleware:
             return response
         wait = self._crawl.back_off(request.url, response.status, fields_of(response.headers))
         if wait is None or not self._may_retry(request) or not self._crawl.hold(request, wait):
-            return response  # for whoever retries, or takes it as it is; what comes after it waits
+            # Another middleware or the spider handles it. Later requests to the host wait.
+            return response
         request.meta["retry_times"] = request.meta.get("retry_times", 0) + 1
         return request
 
     def _may_retry(self, request: Request) -> bool:
-        """True where the meta keys of RetryMiddleware permit another try: it counts on from here, and gives up when we do."""
+        """Return True if the meta keys of RetryMiddleware permit another try.
+
+        RetryMiddleware counts on from here, so both give up at the same number of tries."""
         if not self._retries or request.meta.get("dont_retry"):
             return False
         most: int | None = request.meta.get("max_retry_times")

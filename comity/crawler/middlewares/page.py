@@ -1,4 +1,4 @@
-"""Between the spider and the engine: links that may not be followed end here, and items get to know their page."""
+"""Between spider and engine: drops links that may not be followed, and notes the page of items."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PageMiddleware:
-    """Spider middleware. At position 10 it stands behind all others, so it sees the items as the pipelines will."""
+    """Spider middleware at 10, behind all others, so it sees the items that the pipelines see."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawl = Crawl.of(crawler)
@@ -36,9 +36,10 @@ class PageMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
+        """Pass items on, with a note of their page, and the requests that the page may lead to."""
         try:
             page = await self._crawl.responses.page(response)
-        except ClosingError:  # nobody knows any more what may be done
+        except ClosingError:  # the policies are not known any more
             page, may_follow = None, False
         else:
             may_follow = page is None or page.follow.verdict is not Verdict.DENY
@@ -53,16 +54,15 @@ class PageMiddleware:
                 else:
                     yield output
                 continue
-            if (
-                output is not None and self._crawl.item_pages.has_pipeline
-            ):  # None goes to no pipeline
+            # None goes to no pipeline.
+            if output is not None and self._crawl.item_pages.has_pipeline:
                 if not is_completed and page is not None:
-                    page = await self._completed(response, page)
+                    page = await self._complete(response, page)
                     is_completed = True
                 self._crawl.item_pages.put(output, page)
             yield output
 
-    async def _completed(self, response: Response, page: Page) -> Page | None:
+    async def _complete(self, response: Response, page: Page) -> Page | None:
         try:
             return await self._crawl.responses.completed(response, page)
         except ClosingError:

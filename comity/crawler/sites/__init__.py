@@ -1,1 +1,1 @@
-"""The policies of sites for commands and spiders that crawl nothing: of one, and of many."""
+"""The policies of sites, one or many, for commands and spiders that fetch no pages."""

@@ -1,4 +1,4 @@
-"""The policies of one site for the commands: fetched as a crawl would, or read from a folder."""
+"""The policies of one site for the commands: fetched as in a crawl, or read from a folder."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from comity.policies import Site
 
 
 class CommandSpider(Spider):
-    """A spider that a command runs: whatever crawls do with pages and items is not wanted, even if it is given to the command."""
+    """A spider that a command runs.
 
-    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Scrapy reads it from the class only
+    Its settings switch off everything that handles pages and items, even if it was switched on in
+    the arguments of the command."""
+
+    # Scrapy reads it from the class only.
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         "ADDONS": {"comity.crawler.addon.Addon": 100},
         "COMITY_METRICS": "",
         "COMITY_PROGRESS": "off",
-        "COMITY_REPORT": "",  # that of the last crawl stays
-        "COMITY_STATE": "",  # it is no worker of a crawl
+        "COMITY_REPORT": "",  # the report of the last crawl stays
+        "COMITY_STATE": "",  # the command is not a worker of a crawl
         "EXTENSIONS": {},
         "FEEDS": {},
         "ITEM_PIPELINES": {},
@@ -33,18 +37,24 @@ class CommandSpider(Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        # Above the command line: Scrapy puts the settings of the process over those of a crawler once more.
+        # Above the command line, because Scrapy puts the settings of the process over those of a
+        # crawler once more.
         settings.setdict(cls.custom_settings, priority=SETTINGS_PRIORITIES["cmdline"] + 1)
 
 
 class PolicySpider(CommandSpider):
-    """Fetches the policies of one site, and no page."""
+    """Fetches the policies of one site, and no page.
+
+    Attributes:
+        url: A URL of the site.
+        referrer_reach: The reach of the site whose link the request is to be treated as; None: the
+            operator's own request, which may go anywhere.
+        policies: The policies, once they are fetched; else None.
+    """
 
     name = "policy"
     url: str
-    referrer_reach: Reach | None = (
-        None  # that of a site as which it asks; None: the operator, who may ask anywhere
-    )
+    referrer_reach: Reach | None = None
     policies: Policies | None = None
 
     @property
@@ -58,5 +68,5 @@ class PolicySpider(CommandSpider):
             self.policies = await crawl.policies.for_url(self.url, self.referrer_reach)
         except ClosingError:  # Ctrl-C
             return
-        if False:  # what makes it a generator
+        if False:  # makes this function a generator
             yield

@@ -1,8 +1,9 @@
-"""The policies of many origins, and nothing else of them: many at once, one of a host at a time.
+"""The policies of many origins, and no pages: many origins at once, but one per host at a time.
 
-An origin whose robots.txt cannot be had is asked again, as long as its tries last and it does not want to be left alone for
-long. However many origins there are, a few at a time are in memory: those that are to be asked again wait in a temporary file.
-What was asked before, by whatever process, is in the policy store, and is not asked for again while it is fresh."""
+If its robots.txt cannot be fetched, an origin is asked again while it has tries left, unless it
+wants to be left alone for long. Only some origins are in memory, however many there are: those to
+ask again wait in a temporary file. Answers to earlier requests, of any process, are in the policy
+store, and are not requested again while they are fresh."""
 
 from __future__ import annotations
 
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_SEEN = (
-    100_000  # origins that are remembered; of the others the store knows that they were asked
-)
-READ_AHEAD = 100  # origins that are read at a time: reading may block
-MAX_WAIT = 60.0  # seconds until an origin may be asked again; one that wants to be left alone for longer is given up
+MAX_SEEN = 100_000  # origins that are remembered; the store knows the answers of the others
+READ_AHEAD = 100  # origins that are read at a time, as reading may block
+# Seconds until an origin may be asked again. An origin that wants to be left alone for longer is
+# given up.
+MAX_WAIT = 60.0
 LOOK = 0.5  # seconds between two looks whether the crawl is ending
 
 
@@ -43,7 +44,12 @@ class _Host:
 
 
 class Survey:
-    """One run over a list of origins."""
+    """One run over a list of origins.
+
+    Attributes:
+        done: The number of origins whose policies were fetched, or that were given up.
+        unreachable: The number of origins among them that were given up.
+    """
 
     def __init__(
         self,
@@ -53,10 +59,12 @@ class Survey:
         renew_before: float = 0.0,
         on_outcome: Callable[[str, Policies], object] = lambda origin, policies: None,
     ) -> None:
-        """`tries`: how often an origin is asked at most. `renew_before`: seconds since the epoch; a copy that was confirmed
-        earlier is asked for again, however fresh. `on_outcome`: is called with each origin and its policies."""
-        self.done = 0  # origins that were had, or given up
-        self.unreachable = 0  # of these
+        """`tries`: how often an origin is asked at most.
+
+        `renew_before`: seconds since the epoch; copies that were confirmed earlier are requested
+        again, even if they are fresh. `on_outcome`: is called with each origin and its policies."""
+        self.done = 0
+        self.unreachable = 0
         self._crawler = crawler
         self._tries = tries
         self._on_outcome = on_outcome
@@ -64,24 +72,26 @@ class Survey:
         crawl.actions.enabled = False
         self._policies = crawl.policies
         self._policies.renew_before = renew_before
-        self._hosts: dict[str, _Host] = {}  # of which an origin is asked
+        self._hosts: dict[str, _Host] = {}  # hosts that are being asked
 
     async def run(self, origins: Iterator[str]) -> None:
-        """`origins`: they may repeat. Raises ClosingError when the crawl ends before its time, and what `origins` raises."""
+        """Fetch the policies of `origins`, which may repeat.
+
+        ClosingError: the crawl ends early. Errors of `origins` are raised too."""
         waiting = await self._round(_new(origins), is_last=self._tries == 1)
         for number in range(2, self._tries + 1):
             with waiting:
                 if not waiting.tell():
                     return
                 waiting.seek(0)
-                logger.info("Origins that could not be had are asked again")
+                logger.info("Origins whose policies could not be fetched are asked again")
                 waiting = await self._round(_due(waiting), is_last=number == self._tries)
         waiting.close()
 
     async def _round(self, origins: Iterator[tuple[str, float]], *, is_last: bool) -> IO[str]:
-        """Ask each origin at its time. The file has those that are to be asked again, and when."""
+        """Ask each origin at its time. Return a file of the origins to ask again, and when."""
         slots = asyncio.Semaphore(ORIGINS_AT_ONCE)
-        again = TemporaryFile("w+", encoding="ascii")  # noqa: SIM115  # whoever reads it closes it
+        again = TemporaryFile("w+", encoding="ascii")  # noqa: SIM115  # `run` closes it
 
         async def ask(origin: str, due: float) -> None:
             try:
@@ -115,7 +125,7 @@ class Survey:
         return again
 
     async def _get(self, origin: str) -> Policies:
-        """The policies, while no other origin of the host is asked."""
+        """Return the policies of an origin. Only one origin of a host is asked at a time."""
         name = host_name(origin)
         host = self._hosts.setdefault(name, _Host())
         host.askers += 1
@@ -128,7 +138,7 @@ class Survey:
                 del self._hosts[name]
 
     async def _sleep(self, until: float) -> None:
-        """Raises ClosingError when the crawl ends meanwhile."""
+        """Wait until a time in seconds since the epoch. ClosingError: the crawl ends meanwhile."""
         while (seconds := until - time.time()) > 0:
             if closing(self._crawler):
                 raise ClosingError
@@ -141,7 +151,7 @@ class Survey:
 
 
 def _new(origins: Iterable[str]) -> Iterator[tuple[str, float]]:
-    """The origins, each once as far as that is remembered, and that they may be asked at once."""
+    """Yield each origin once, as far as it is remembered, with 0.0: it may be asked at once."""
     seen: Bounded[str, None] = Bounded(MAX_SEEN)
     for origin in origins:
         if origin not in seen:

@@ -259,7 +259,7 @@ def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
             ),
             (
                 ["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--workers", "0"],
-                "no number of processes: write 1",
+                "not a number of processes: write 1",
             ),
             (
                 ["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--fast"],
@@ -272,10 +272,10 @@ def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
             ),
             (["expire", "crawled.jsonl", "--store", "crawled.jsonl"], "crawled.jsonl` "),
             (["stats"], "required: DATASET"),
-            (["verify", "crawled.jsonl", "--for", ","], "is no use"),
+            (["verify", "crawled.jsonl", "--for", ","], "is not a use"),
             (
                 ["verify", "crawled.jsonl", "other.jsonl"],
-                "knows no `other.jsonl`: there is one too many",
+                "knows no `other.jsonl`: remove it",
             ),
             (["verify", "crawled.jsonl", "--list", "crawled.jsonl"], "crawled.jsonl is read from"),
         ],
@@ -385,13 +385,13 @@ def test_take_downs_of_the_store_of_the_crawls(tmp_path: Path, crawled: Path) ->
         assert (done.returncode, done.stdout) == (0, "taken-down\thttps://example.com/news/1\n")
         assert (
             done.stderr.splitlines()[0]
-            == "Take-downs that sites asked for: 1, by .scrapy/comity/policies.sqlite"
+            == "Take-downs that sites request: 1, by .scrapy/comity/policies.sqlite"
         )
         assert "/news/1" not in urls(tmp_path / name)
     PolicyStore(tmp_path / "empty.sqlite").close()
     for words in (["--store", "empty.sqlite"], ["-s", "COMITY_STORE=empty.sqlite"]):
         done = dataset("expire", "crawled.jsonl", *words, folder=tmp_path)
-        assert done.stderr.splitlines()[0] == "Take-downs that sites asked for: 0, by empty.sqlite"
+        assert done.stderr.splitlines()[0] == "Take-downs that sites request: 0, by empty.sqlite"
     store.close()
 
 
@@ -504,7 +504,7 @@ def test_stats_into_a_file(tmp_path: Path, crawled: Path, name: str) -> None:
         (["-o", "crawled.json"], "crawled.json is read from: give the counts another name"),
         (["-o", "gone/out.csv"], "gone/out.csv cannot be written: No such file or directory"),
         (["--by", "host"], "invalid choice: 'host'"),
-        (["--top", "0"], "`0` is no number of rows: write 1 or more"),
+        (["--top", "0"], "`0` is not a number of rows: write 1 or more"),
     ],
 )
 def test_mistakes_in_stats(tmp_path: Path, crawled: Path, words: list[str], message: str) -> None:
@@ -553,7 +553,7 @@ def test_ctrl_c(tmp_path: Path, crawled: Path, workers: str) -> None:
     assert (process.returncode, stdout, stderr) == (
         130,
         "",
-        "Interrupted: what was to be written is as it was.\n",
+        "Interrupted: the output files are as before.\n",
     )
     assert out.read_text() == "old\n"
     assert not part.exists()
@@ -653,12 +653,15 @@ def test_tags_in_a_file_of_their_own_are_not_written_over(
 @pytest.mark.parametrize(
     ("tag", "said"),
     [
-        ("off", "--tag `off` is no place: nothing is permitted without a tag"),
+        ("off", "--tag `off` is not a place: without tags nothing is permitted"),
         ("a b", "--tag `a b` is no place for the tag of an item: write the name of a field"),
         ("sidecar:", "names no file: write sidecar:permissions.jsonl"),
         ("sidecar:no.jsonl", "no.jsonl cannot be read: No such file"),
-        ("sidecar:s3://bucket/tags.jsonl", "names no file on this machine: say --tag sidecar:FILE"),
-        ("sidecar:%(name)s.jsonl", "names no file on this machine: say --tag sidecar:FILE"),
+        (
+            "sidecar:s3://bucket/tags.jsonl",
+            "names no file on this machine: write --tag sidecar:FILE",
+        ),
+        ("sidecar:%(name)s.jsonl", "names no file on this machine: write --tag sidecar:FILE"),
     ],
 )
 @pytest.mark.parametrize("action", [ACTIONS[0], ACTIONS[3]], ids=lambda action: action[0])
@@ -766,7 +769,7 @@ def test_silence_is_judged_anew(tmp_path: Path, crawled: Path) -> None:
         )
         assert "0 of 4 records" in other.stdout
         assert (
-            f'no tag speaks of it; crawl with COMITY_USES = "{default.partition(":")[0]}"'
+            f'no tag has this use; crawl with COMITY_USES = "{default.partition(":")[0]}"'
             in other.stdout
         )
 
@@ -822,7 +825,7 @@ def test_folders(tmp_path: Path, crawled: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     said = " ".join(done.stdout.split())
     assert "6 of 8 records may be used for train-ai: out/" in said
-    assert "chosen: out.croissant.json" in said
+    assert "Its manifest: out.croissant.json" in said
     for name in ("a.jsonl", "b.jsonl"):
         assert urls(tmp_path / "out" / name) == ["/brief/1", "/news/1", "/news/2"]
     counted = json.loads(dataset("stats", "out", "--json", folder=tmp_path).stdout)

@@ -191,7 +191,7 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("in.jsonl", "-o", "out.jsonl", "--for", "train ai"), "--for `train ai` is no use"),
+        (("in.jsonl", "-o", "out.jsonl", "--for", "train ai"), "--for `train ai` is not a use"),
         (
             ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--also", "GPT Bot"),
             "`GPT Bot` is no product token",

@@ -126,7 +126,7 @@ def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path
     command = ("policy", "--agent", "mybot", "--offline", str(offline))
     differing = scrapy(*command, "https://example.com/a", folder=tmp_path)
     assert differing.stdout.splitlines()[3] == (
-        "Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are no rules"
+        "Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are not rules"
     )
     agreeing = scrapy(*command, "https://example.com/b", folder=tmp_path)
     assert " fetch this" not in agreeing.stdout
@@ -144,12 +144,12 @@ def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path
             ["history", "http//typo", "--policies", "."],
             "`http//typo` is not an http or https URL: write `http://typo`",
         ),
-        (["https://example.com/", "--method", "FETCH"], "is no HTTP method"),
-        (["https://example.com/", "--offline", "nowhere"], "--offline `nowhere` is no folder"),
-        (["https://example.com/", "--offline", ""], "--offline `` is no folder"),
-        (["https://example.com/", "--offline", "x" * 5000], "is no folder"),
+        (["https://example.com/", "--method", "FETCH"], "is not an HTTP method"),
+        (["https://example.com/", "--offline", "nowhere"], "--offline `nowhere` is not a folder"),
+        (["https://example.com/", "--offline", ""], "--offline `` is not a folder"),
+        (["https://example.com/", "--offline", "x" * 5000], "is not a folder"),
         (["--xml", "x" * 5000 + ".txt"], ".txt cannot be read: File name too long"),
-        (["https://example.com/", "--ofline=x"], "policy knows no option `--ofline=x`"),
+        (["https://example.com/", "--ofline=x"], "policy has no option `--ofline=x`"),
         (
             ["https://example.com:99999/"],
             "`https://example.com:99999` is no origin: Port out of range 0-65535",
@@ -158,7 +158,7 @@ def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path
         (["history"], "policy history takes one URL, and --policies for each place of captures"),
         (
             ["history", "https://example.com/", "--policies", ".", "--lang", "en"],
-            "--lang are not of the word history",
+            "--lang cannot be used with the word history",
         ),
         (
             ["https://example.com/", "-s", "COMITY_MAX_DELAY=soon"],
@@ -384,7 +384,7 @@ def test_no_text_of_an_option_is_laid_out_as_a_heading(width: str, tmp_path: Pat
 def test_demo_takes_an_output_for_a_crawl_alone(tmp_path: Path) -> None:
     done = scrapy("demo", "--port", "0", "-O", "pages.jsonl", folder=tmp_path)
     assert done.returncode == 2
-    assert "-O is where --crawl writes its items: write both" in done.stderr
+    assert "-O is the file for the items of --crawl: write both" in done.stderr
 
 
 def test_demo_crawl_ends_with_items_and_a_summary(tmp_path: Path) -> None:

@@ -101,9 +101,7 @@ def test_people_read_a_table_of_elements(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     rows = [
         line.split()
-        for line in shown.partition("What may be done with parts of it")[2]
-        .partition("Files")[0]
-        .splitlines()
+        for line in shown.partition("Uses of its elements")[2].partition("Files")[0].splitlines()
     ]
     assert rows[2:] == [
         ["[bold]", "a\ufffd", "html", "Train", "Summarize", "/ai.txt:4,5"],
@@ -197,7 +195,7 @@ def test_an_ai_txt_that_was_not_asked_for_is_not_said_to_be_missing(
     assert (done.returncode, done.stdout) == (2, b"")
     assert (
         done.stderr.decode()
-        == f"{site.url('/ai.txt')}: it was not asked for: robots.txt cannot be had: HTTP status 503\n"
+        == f"{site.url('/ai.txt')}: it was not asked for: robots.txt cannot be fetched: HTTP status 503\n"
     )
     assert site.paths == ["/robots.txt"]
 

@@ -129,7 +129,7 @@ def test_a_request_comes_back_as_it_was(folder: Path, kind: str) -> None:
     check(journal.get(key))
     journal.close()
     journal = job_in(folder)
-    assert list(journal.stored()) == [(key, A, request.priority)]
+    assert list(journal.stored_requests()) == [(key, A, request.priority)]
     check(journal.get(key))
     journal.close()
 
@@ -151,13 +151,13 @@ def test_higher_priority_comes_first_then_order_of_arrival(folder: Path) -> None
         for origin, priority in ((A, 0), (B, 5), (A, 5), (B, -far), (A, far)):
             journal.put(origin, page(priority=priority), None)
         journal.flush()
-        assert len({key for key, _, _ in journal.stored()}) in (
+        assert len({key for key, _, _ in journal.stored_requests()}) in (
             0,
             5,
         )  # of the crawl before, not of this one
         journal.close()
     journal = job_in(folder)
-    waiting = list(journal.stored())
+    waiting = list(journal.stored_requests())
     assert [(origin, priority) for _, origin, priority in waiting] == [
         *[(A, 2**63 - 1)] * 2,
         *[(B, 5), (A, 5)] * 2,
@@ -204,7 +204,7 @@ def test_every_crawl_finds_what_the_one_before_flushed(
             journal = job_in(folder)
             live, seen = dict(flushed[0]), set(flushed[1])
             assert journal.seen == seen
-            assert list(journal.stored()) == [
+            assert list(journal.stored_requests()) == [
                 (key, *live[key]) for key in sorted(live, key=lambda key: (-live[key][1], key))
             ]
             for step in did:
@@ -214,7 +214,7 @@ def test_every_crawl_finds_what_the_one_before_flushed(
                 elif isinstance(step, int):
                     if live:
                         key = sorted(live)[step % len(live)]
-                        journal.done(key)
+                        journal.mark_done(key)
                         del live[key]
                 else:
                     origin, priority, fingerprint, can_be_stored = step
@@ -248,7 +248,7 @@ from comity.crawler.frontier.journal import Journal
 
 journal = Journal(Path(sys.argv[1]))
 journal.open(Spider("pages"))
-keys = [key for key, _, _ in journal.stored()]
+keys = [key for key, _, _ in journal.stored_requests()]
 first = int(journal.get(keys[0]).url.rpartition("/")[2]) if keys else 0
 
 def put(number):
@@ -262,7 +262,7 @@ for number in range(first, first + 100_000):
     assert journal.get(key).url == f"https://a.test/{number}"
     put(2 * number + 1)
     put(2 * number + 2)
-    journal.done(key)
+    journal.mark_done(key)
     if number % 7 == 0:
         journal.flush()
         print(number, flush=True)
@@ -282,7 +282,9 @@ def test_kill_9_loses_no_request(folder: Path) -> None:
         process.wait()
         process.stdout.close()
         journal = job_in(folder)
-        waiting = [int(journal.get(key).url.rpartition("/")[2]) for key, _, _ in journal.stored()]
+        waiting = [
+            int(journal.get(key).url.rpartition("/")[2]) for key, _, _ in journal.stored_requests()
+        ]
         assert waiting[0] > reported
         assert waiting == list(range(waiting[0], 2 * waiting[0] + 1))
         assert journal.seen == {b"%d" % number for number in range(2 * waiting[0] + 1)}
@@ -336,11 +338,11 @@ def test_a_request_that_cannot_be_stored_is_forgotten_until_it_is_done(
     after = journal.put(A, page(2), b"4")
     assert journal.seen == {b"1", b"2", b"3", b"4"}
     assert len(caplog.records) == 1
-    journal.saw(b"3")
+    journal.mark_seen(b"3")
     journal.close()
     journal = job_in(folder)
     assert journal.seen == {b"1", b"3", b"4"}
-    assert list(journal.stored()) == [(before, A, 0), (after, A, 0)]
+    assert list(journal.stored_requests()) == [(before, A, 0), (after, A, 0)]
     journal.close()
 
 
@@ -410,10 +412,10 @@ def test_a_request_that_cannot_be_read_any_more_is_said_and_stays(
     with pytest.raises(LookupError, match=r"^request 1 of `.*comity.sqlite` cannot be read: ."):
         journal.get(1)
     assert journal.get(2).url == f"{A}/2"
-    journal.done(2)
+    journal.mark_done(2)
     journal.close()
     journal = job_in(folder)
-    assert len(list(journal.stored())) == 1
+    assert len(list(journal.stored_requests())) == 1
     journal.close()
 
 
@@ -453,20 +455,20 @@ def test_a_full_disk_costs_nothing_but_memory(folder: Path, tmp_path: Path) -> N
         ]
         assert more[0]
         assert more[1]
-        journal.done(keys[0])
+        journal.mark_done(keys[0])
         for _ in range(2):
             with pytest.raises(OSError, match=r"comity.sqlite cannot be written: ."):
                 journal.flush()
-        journal.done(more[0])
+        journal.mark_done(more[0])
         assert journal.get(more[1]).url == f"{A}/201"
     after_crash = job_in(crashed(folder, tmp_path / "crashed"))
-    assert list(after_crash.stored()) == [(key, A, 0) for key in keys]
+    assert list(after_crash.stored_requests()) == [(key, A, 0) for key in keys]
     assert len(after_crash.seen) == 200
     after_crash.close()
     journal.flush()
     journal.close()
     journal = job_in(folder)
-    assert list(journal.stored()) == [(key, A, 0) for key in keys[1:]] + [
+    assert list(journal.stored_requests()) == [(key, A, 0) for key in keys[1:]] + [
         (key, B, 0) for key in more[1:]
     ]
     assert len(journal.seen) == 300
@@ -485,11 +487,11 @@ def test_what_fails_half_way_is_taken_back(folder: Path) -> None:
     for _ in range(2):
         with pytest.raises(OSError, match="cannot be written: too many"):
             journal.flush()
-    journal.done(first)
+    journal.mark_done(first)
     journal.flush()
     journal.close()
     journal = job_in(folder)
-    assert list(journal.stored()) == [(second, A, 0)]
+    assert list(journal.stored_requests()) == [(second, A, 0)]
     assert journal.seen == {b"0", b"1"}
     journal.close()
 
@@ -587,7 +589,7 @@ def test_damage_that_shows_later_is_said(folder: Path, monkeypatch: pytest.Monke
     path.write_bytes(octets[:quarter] + b"\xff" * quarter + octets[2 * quarter :])
     journal = job_in(folder)
     with pytest.raises(PolicyError, match="is damaged"):
-        list(journal.stored())
+        list(journal.stored_requests())
     journal.close()
 
 

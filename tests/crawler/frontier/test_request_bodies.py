@@ -18,7 +18,7 @@ from scrapy.http import FormRequest, HtmlResponse, Request
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, CSVFeedSpider, Rule, SitemapSpider, XMLFeedSpider
 
-from comity.crawler.frontier.request_bodies import MAX_DEPTH, TUPLE, packed, unpacked, url_of
+from comity.crawler.frontier.request_bodies import MAX_DEPTH, TUPLE, pack, unpack, url_of
 
 
 class Pages(Spider):
@@ -85,16 +85,16 @@ def test_what_is_unpacked_is_what_was_packed(
         dont_filter=True,
         flags=["seen"],
     )
-    octets = packed(request, SPIDER)
+    octets = pack(request, SPIDER)
     assert url_of(octets) == request.url
-    again = unpacked(octets, SPIDER)
+    again = unpack(octets, SPIDER)
     assert again.to_dict(spider=SPIDER) == request.to_dict(spider=SPIDER)
     assert again.callback == SPIDER.parse_page
 
 
 def test_a_class_of_requests_stays() -> None:
     request = FormRequest("https://example.com/", formdata={"a": "b"})
-    again = unpacked(packed(request, SPIDER), SPIDER)
+    again = unpack(pack(request, SPIDER), SPIDER)
     assert type(again) is FormRequest
     assert again.body == b"a=b"
 
@@ -113,7 +113,7 @@ def test_what_is_no_plain_value_is_an_error_that_says_what_to_do(value: object) 
     with pytest.raises(
         ValueError, match=r"its `meta` cannot be sent to other workers .*: use numbers, texts"
     ):
-        packed(Request("https://example.com/", meta={"a": value}), SPIDER)
+        pack(Request("https://example.com/", meta={"a": value}), SPIDER)
 
 
 @pytest.mark.requirement("REACH-4")
@@ -125,14 +125,14 @@ def test_the_requests_of_rules_can_be_sent() -> None:
     (request,) = spider._requests_to_follow(response)
     assert request is not None
     assert type(request.meta["link_text"]) is not str
-    again = unpacked(packed(request, spider), spider)
+    again = unpack(pack(request, spider), spider)
     assert (again.url, again.meta) == ("https://example.com/a", {"rule": 0, "link_text": "A link"})
     assert type(again.meta["link_text"]) is str
 
 
 def test_a_callback_that_is_no_method_of_the_spider_is_an_error() -> None:
     with pytest.raises(ValueError, match="is not an instance method"):
-        packed(Request("https://example.com/", callback=print), SPIDER)
+        pack(Request("https://example.com/", callback=print), SPIDER)
 
 
 MEMBERS = {"url": "https://example.com/", "callback": "parse_page"}
@@ -157,7 +157,7 @@ MEMBERS = {"url": "https://example.com/", "callback": "parse_page"}
 )
 def test_what_is_no_request_is_an_error_and_runs_nothing(octets: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  # the words are those of whoever found out
-        unpacked(octets, SPIDER)
+        unpack(octets, SPIDER)
     assert isinstance(url_of(octets), str)
 
 
@@ -178,8 +178,8 @@ CALLBACKS = [
 @pytest.mark.parametrize(("spider", "name"), CALLBACKS)
 def test_the_callbacks_of_scrapys_own_spiders_can_be_sent(spider: Spider, name: str) -> None:
     method = getattr(spider, name)
-    again = unpacked(
-        packed(Request("https://example.com/", callback=method, errback=method), spider), spider
+    again = unpack(
+        pack(Request("https://example.com/", callback=method, errback=method), spider), spider
     )
     assert (again.callback, again.errback) == (method, method)
 
@@ -204,14 +204,14 @@ def test_the_callbacks_of_scrapys_own_spiders_can_be_sent(spider: Spider, name: 
 )
 def test_a_body_names_no_method_but_a_callback(place: str, name: str) -> None:
     with pytest.raises(ValueError, match=f"`{name}` is not a public method of the spider"):
-        unpacked(msgpack.packb({"url": "https://example.com/", place: name}), Shelf())
+        unpack(msgpack.packb({"url": "https://example.com/", place: name}), Shelf())
 
 
 def test_a_callback_with_a_private_name_is_refused_with_the_remedy() -> None:
     with pytest.raises(
         ValueError, match="`_clean` is not a public method of the spider: name it `clean`"
     ):
-        packed(Request("https://example.com/", callback=SPIDER._clean), SPIDER)
+        pack(Request("https://example.com/", callback=SPIDER._clean), SPIDER)
 
 
 @pytest.mark.requirement("REACH-4")
@@ -223,7 +223,7 @@ def test_a_body_imports_no_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ValueError,
         match=r"`not_loaded_yet\.Own` is not a class of requests that is loaded here: import it",
     ):
-        unpacked(msgpack.packb(MEMBERS | {"_class": "not_loaded_yet.Own"}), SPIDER)
+        unpack(msgpack.packb(MEMBERS | {"_class": "not_loaded_yet.Own"}), SPIDER)
     assert "not_loaded_yet" not in sys.modules
 
 
@@ -236,7 +236,7 @@ class OwnRequest(Request):
 
 
 def test_a_class_of_the_project_stays() -> None:
-    again = unpacked(packed(OwnRequest("https://example.com/", shelf=3), SPIDER), SPIDER)
+    again = unpack(pack(OwnRequest("https://example.com/", shelf=3), SPIDER), SPIDER)
     assert isinstance(again, OwnRequest)
     assert again.shelf == 3
 
@@ -246,7 +246,7 @@ def test_a_class_that_no_name_leads_to_is_an_error() -> None:
         pass
 
     first = OwnRequest
-    assert packed(first("https://example.com/"), SPIDER)
+    assert pack(first("https://example.com/"), SPIDER)
 
     class OwnRequest(Request):  # type: ignore[no-redef]
         pass
@@ -254,8 +254,8 @@ def test_a_class_that_no_name_leads_to_is_an_error() -> None:
     with pytest.raises(
         ValueError, match="is not its class: define the class at the top of its module"
     ):
-        packed(first("https://example.com/"), SPIDER)
-    assert packed(OwnRequest("https://example.com/"), SPIDER)
+        pack(first("https://example.com/"), SPIDER)
+    assert pack(OwnRequest("https://example.com/"), SPIDER)
 
 
 @pytest.mark.requirement("REACH-4")
@@ -270,9 +270,9 @@ def test_a_body_names_no_function_for_a_browser(meta: dict[str, Any]) -> None:
     with pytest.raises(
         ValueError, match="of its `meta` names a function, which the state does not hold"
     ):
-        packed(Request("https://example.com/", meta=meta), SPIDER)
+        pack(Request("https://example.com/", meta=meta), SPIDER)
     with pytest.raises(ValueError, match="names a function"):
-        unpacked(msgpack.packb(MEMBERS | {"meta": meta}), SPIDER)
+        unpack(msgpack.packb(MEMBERS | {"meta": meta}), SPIDER)
 
 
 def nested(kind: str, depth: int) -> Any:
@@ -287,13 +287,13 @@ def nested(kind: str, depth: int) -> Any:
 @pytest.mark.parametrize("kind", ["list", "tuple", "dict"])
 def test_what_is_nested_too_deep_is_refused_when_it_is_packed(kind: str) -> None:
     request = Request("https://example.com/", cb_kwargs={"a": nested(kind, MAX_DEPTH - 1)})
-    assert unpacked(packed(request, SPIDER), SPIDER).cb_kwargs == request.cb_kwargs
+    assert unpack(pack(request, SPIDER), SPIDER).cb_kwargs == request.cb_kwargs
     for depth in (MAX_DEPTH, 200, 100_000):
         with pytest.raises(
             ValueError,
             match=r"its `cb_kwargs` cannot be sent .*more than 32 containers in each other",
         ):
-            packed(Request("https://example.com/", cb_kwargs={"a": nested(kind, depth)}), SPIDER)
+            pack(Request("https://example.com/", cb_kwargs={"a": nested(kind, depth)}), SPIDER)
 
 
 def extended(depth: int) -> bytes:
@@ -312,7 +312,7 @@ def test_what_is_nested_too_deep_is_refused_when_it_is_read(depth: int) -> None:
     arrays = b"\x82\xa3url\xa8http://a\xa5flags" + b"\x91" * depth + b"\xc0"
     for octets in (extended(depth), arrays):
         with pytest.raises(ValueError):  # noqa: PT011  # MessagePack's own words, or ours
-            unpacked(octets, SPIDER)
+            unpack(octets, SPIDER)
         assert isinstance(url_of(octets), str)
 
 
@@ -322,6 +322,6 @@ def test_tuples_are_read_as_they_were_written_before() -> None:
     octets = bytes.fromhex(
         "82a375726cb1687474703a2f2f612e6578616d706c652fa46d65746181a161c7060192d501910102"
     )
-    assert unpacked(octets, SPIDER).meta == {"a": ((1,), 2)}
+    assert unpack(octets, SPIDER).meta == {"a": ((1,), 2)}
     assert url_of(octets) == "http://a.example/"
-    assert unpacked(extended(MAX_DEPTH), SPIDER).flags
+    assert unpack(extended(MAX_DEPTH), SPIDER).flags

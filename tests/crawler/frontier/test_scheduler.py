@@ -1361,7 +1361,7 @@ def test_a_request_that_is_stored_nowhere_stays_when_its_host_is_given_back(
         assert crawl.scheduler.waiting("a.test") == 2
         await crawl.go(1)  # one of them goes out
         assert crawl.scheduler.waiting("a.test") == 1
-        assert len(crawl.scheduler.lost("a.test")) == 1
+        assert len(crawl.scheduler.forget("a.test")) == 1
         assert (crawl.scheduler.waiting("a.test"), len(crawl.scheduler)) == (0, 1)
         await crawl.go()
 
@@ -1453,9 +1453,9 @@ def test_a_full_disk_is_said_once_a_minute(
     async def work() -> None:
         crawl.add(f"{A}/1", f"{A}/2")
         await crawl.go(59)
-        assert caplog.text.count("JOBDIR: no space left; it is tried again") == 1
+        assert caplog.text.count("JOBDIR: no space left; comity tries again") == 1
         await crawl.go(2)
-        assert caplog.text.count("JOBDIR: no space left; it is tried again") == 2
+        assert caplog.text.count("JOBDIR: no space left; comity tries again") == 2
         assert FullJournal.flushed > 1000
         FullJournal.is_full = False
         await asyncio.sleep(0.1)
@@ -1464,7 +1464,7 @@ def test_a_full_disk_is_said_once_a_minute(
         flushed = FullJournal.flushed
         FullJournal.is_full = True
         await crawl.close()
-        assert "JOBDIR: no space left; what happened last is not in it" in caplog.text
+        assert "JOBDIR: no space left; it lacks the latest changes" in caplog.text
         await asyncio.sleep(1)
         assert FullJournal.flushed == flushed + 1  # nothing is written any more
 
