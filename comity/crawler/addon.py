@@ -64,8 +64,6 @@ COMPONENTS: dict[str, dict[type[object], int]] = {
     "EXTENSIONS": {ItemResponses: -1},
 }
 
-REMOVED_COMPONENT = "comity.crawler.transfer.PolicyTransfer"  # a component of earlier versions
-
 # These must see items before and after other components replace them: if other components have a
 # lower number, ours get one below it.
 OUTERMOST = (PageMiddleware, PermissionsPipeline)
@@ -221,11 +219,6 @@ def _check(settings: BaseSettings) -> Options:
             is_reactor_installed() and is_asyncio_reactor_installed()
         ):
             stop(f"TWISTED_REACTOR `{reactor}` has no asyncio loop: set it to {ASYNCIO_REACTOR}")
-    if REMOVED_COMPONENT in settings.getdict("DOWNLOADER_MIDDLEWARES"):
-        stop(
-            f"DOWNLOADER_MIDDLEWARES names {REMOVED_COMPONENT}, which no longer exists:"
-            " remove it, policy files need no middleware"
-        )
     options = Options.checked(settings)
     reporting.check(options)
     return options

@@ -389,20 +389,6 @@ def test_program_that_starts_crawls_can_catch_the_error() -> None:
     assert isinstance(raised.value, ValueError)
 
 
-@pytest.mark.parametrize("place", [950, None])
-def test_a_component_of_earlier_versions_ends_the_crawl_with_one_line(
-    project: Any, place: int | None
-) -> None:
-    done, server = project(
-        {"DOWNLOADER_MIDDLEWARES": {"comity.crawler.transfer.PolicyTransfer": place}}, {}
-    )
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(
-        "comity: DOWNLOADER_MIDDLEWARES names comity.crawler.transfer.PolicyTransfer, which no longer exists"
-    )
-    assert (done.returncode, server.paths) == (1, [])
-
-
 COOKIES = """
 import sys
 # Where the list is kept is read from the environment by an import; a forked process has done it already.
