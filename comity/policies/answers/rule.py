@@ -1,7 +1,7 @@
-"""Rules: what a decision or a finding may name as its reason, with its specification.
+"""Rules: the possible reasons of a decision or a finding, each with its specification.
 
-Formats bring their rules (`Format.rules`); those of comity's own stand here. The tests hold that every rule is documented in
-docs/rules.md and proved by a test."""
+Formats declare their own rules (`Format.rules`). The rules of comity itself are declared here.
+Tests check that every rule is documented in docs/rules.md and proved by a test."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from typing import Final
 
 
 class Effect(enum.Enum):
-    """The effect on a request, or a use, of having the rule among its reasons."""
+    """The effect on a request or a use if the rule is one of its reasons."""
 
     ALLOWS = "allows"
     REFUSES = "refuses"
-    LIMITS = "limits"  # it may be done, but not now, or not without restrictions
-    SILENT = "silent"  # nothing is stated
-    FINDING = "finding"  # the author of a policy should know; no verdict changes
+    LIMITS = "limits"
+    """Permitted, but only later or with restrictions."""
+    SILENT = "silent"
+    """Nothing is stated."""
+    FINDING = "finding"
+    """A hint for the author of the policy. It changes no verdict."""
 
 
 ALLOWS: Final = Effect.ALLOWS
@@ -29,11 +32,14 @@ FINDING: Final = Effect.FINDING
 
 
 class Severity(enum.Enum):
-    """The weight of a finding for who writes the file."""
+    """The weight of a finding for the author of the file."""
 
-    ERROR = "error"  # it is outside the grammar, or states something else than is plainly meant
-    WARNING = "warning"  # it states what it says, but is probably not what is meant, or not to every reader
-    INFO = "info"  # nothing changes without it
+    ERROR = "error"
+    """Outside the grammar, or certainly not what the author meant."""
+    WARNING = "warning"
+    """Valid, but probably not what the author meant, or read differently by some crawlers."""
+    INFO = "info"
+    """Harmless; the author can delete it."""
 
 
 ERROR: Final = Severity.ERROR
@@ -43,45 +49,68 @@ INFO: Final = Severity.INFO
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """A rule, with its effect and its specification.
+
+    Attributes:
+        effect: the effect if this rule is a reason.
+        spec: specification and section, e.g. "RFC 9309 section-2.2.2".
+        summary: one sentence for docs/rules.md.
+        status: HTTP status of a server's refusal by this rule.
+        depends_on_request: True if the verdict depends on the request or on the response. A tag
+            cannot say whether such a rule still applies today.
+        names_licence: True if the source of the reason is a licence.
+        is_unreachable: True if the reason is a policy file that cannot be fetched.
+        is_missing_resource: True if a resource is missing that a permission requires to be used
+            or included.
+        is_of_purpose: True if the purpose that the operator declares decides.
+        severity: weight of a finding."""
+
     effect: Effect
-    spec: str  # "RFC 9309 section-2.2.2"
+    spec: str
     summary: str
-    status: int = 403  # HTTP status with which a server refuses by it
-    depends_on_request: bool = False  # how a request is made, or what comes back, decides: no tag can say whether it holds today
-    names_licence: bool = False  # its source is a licence
-    is_unreachable: bool = False  # a policy file cannot be had: nobody knows what it states
-    is_missing_resource: bool = False  # what a permission asks to use, or to include, is not there
-    is_of_purpose: bool = False  # what the request is made for decides, as the operator declares it
-    severity: Severity = Severity.WARNING  # of a finding
+    status: int = 403
+    depends_on_request: bool = False
+    names_licence: bool = False
+    is_unreachable: bool = False
+    is_missing_resource: bool = False
+    is_of_purpose: bool = False
+    severity: Severity = Severity.WARNING
 
 
-RULES: dict[str, Rule] = {}  # those of all formats, and our own; filled by `declare`
+# The rules of comity and of all formats, by id. `declare` fills it.
+RULES: dict[str, Rule] = {}
 
 
 def declare(rules: Mapping[str, Rule]) -> None:
-    """Add rules to RULES. ValueError where an id is there already."""
+    """Add rules to RULES. ValueError if an id is already there."""
     if duplicates := RULES.keys() & rules:
         raise ValueError(f"rule `{min(duplicates)}` is declared twice")
     RULES.update(rules)
 
 
 def is_silent(rule: str) -> bool:
-    """Return whether nothing is stated where this is the reason."""
+    """Return True if this rule says that nothing is stated."""
     return rule in RULES and RULES[rule].effect is SILENT
 
 
 def refuses(rule: str) -> bool:
-    """Return whether a reason by this rule refuses. Of a rule that nobody knows nothing better is known."""
+    """Return True if this rule refuses. Unknown rules count as refusals."""
     return rule not in RULES or RULES[rule].effect in (REFUSES, FINDING)
 
 
 def depends_on_request(rule: str) -> bool:
-    """Return whether a refusal by this rule may have been none for the request that was made: no tag tells how that was."""
+    """Return True if another request might not have been refused by this rule.
+
+    A tag does not record the request, so it cannot tell."""
     return rule in RULES and RULES[rule].depends_on_request
 
 
 def of_missing_resource(rule: str) -> str:
-    """Return the rule that refuses where what a permission by `rule` asks for is not there: that of its format, if it has one."""
+    """Return the rule that refuses if a resource required by a permission is missing.
+
+    Args:
+        rule: the rule of the permission. If its format has no rule for missing resources, the
+            first such rule of any format is returned."""
     rules = [name for name, candidate in RULES.items() if candidate.is_missing_resource]
     return next(
         (name for name in rules if name.partition(".")[0] == rule.partition(".")[0]), rules[0]
@@ -152,12 +181,14 @@ declare(
         "comity.declaration": Rule(
             REFUSES,
             "comity, docs/automation.md",
-            "what is declared of the request cannot be understood, or another request would go out than was judged",
+            "what is declared of the request cannot be understood, or another request would go out"
+            " than was judged",
         ),
         "comity.changed": Rule(
             REFUSES,
             "comity, docs/scheduler.md",
-            "a downloader middleware has changed the URL of a request in its place, to another site's: nobody has judged it",
+            "a downloader middleware has changed the URL of a request in its place, to another"
+            " site's: nobody has judged it",
         ),
         "comity.session": Rule(
             ALLOWS,
