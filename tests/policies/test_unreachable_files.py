@@ -1,4 +1,4 @@
-"""While a policy file cannot be fetched, the uses that it could refuse are denied (docs/uses.md)."""
+"""While a policy file is unreachable, the uses that it could refuse are denied (docs/uses.md)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_site_whose_uses_are_all_denied_for_now_is_waited_for() -> None:
         "train",
         "search",
     )
-    # Without the file nothing could be done either: there is nothing to wait for.
+    # With the file the uses would be refused too, so there is nothing to wait for.
     assert not awaits(
         failing | {"/robots.txt": b"User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n"}, "train"
     )
@@ -243,7 +243,10 @@ def test_a_tag_says_so_and_no_other_default_lifts_it() -> None:
 
 # Formats of other packages
 
-WORDS = '[vocabulary.odd]\ntitle = "Odd"\nspecification = "Odd 1.0"\nrevision = "1"\n[vocabulary.odd.terms]\nlearn = {}\n'
+WORDS = (
+    '[vocabulary.odd]\ntitle = "Odd"\nspecification = "Odd 1.0"\nrevision = "1"\n'
+    "[vocabulary.odd.terms]\nlearn = {}\n"
+)
 
 
 def odd(refuses: tuple[str, ...] | None = None) -> Format:

@@ -1,4 +1,4 @@
-"""Where elements of a page are in what a spider took from it: nothing of them is missed, and what stands elsewhere is left."""
+"""Positions of elements in an item: none is missed, and text from outside of them is kept."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ URL = "https://example.com/news/1.html"
 def rules_of(
     body: str | bytes, *elements: str, kind: str = "html", guides: tuple[str, ...] = ()
 ) -> ElementRules:
-    """The rules about a page: no training on the elements, guidelines for the others."""
+    """The rules about a page: no training on `elements`, guidelines for `guides`."""
     rules = [
         ElementRule(
             agents=("*",),
@@ -56,23 +56,24 @@ def rules_of(
 
 
 def found(rules: ElementRules, value: Any) -> set[str]:
-    """The elements that a value has to do with."""
+    """The elements from which a value may come."""
     return {element.selector for element in rules.covering(value)}
 
 
 def spans(rules: ElementRules, value: Any, selector: str | None = None) -> dict[str, list[Any]]:
-    """Element -> where it is in the field `f`."""
+    """Element -> its positions in the field `f`."""
     traced = rules.traced({"f": value}, {} if selector is None else {"f": selector})
     return {one.element.selector: [span[1:] for span in one.spans] for one in traced if one.spans}
 
 
-# One page, and what spiders make of it
+# One page, and values that spiders take from it
 
 PAGE = """<!doctype html><!-- above --><html><head><base href="/base/"><title>The  title</title>
 <script type="application/ld+json">{"headline": "Machine words"}</script></head><body>
 <nav><a href="one.html">First link</a> <a href="two.html">Second</a></nav>
 <p id="p1" title="a tip">Free words &amp; <i>more of</i> them, caf\u00e9 &nbsp; 5</p>
-<div class="q" data-note="hidden note" id=""><p>Quoted &lt;words&gt; of <b>some</b>body</p><!-- remark inside -->
+<div class="q" data-note="hidden note" id=""><p>Quoted &lt;words&gt; of <b>some</b>body</p>\
+<!-- remark inside -->
 <script>var inner = 7;</script>
 <img src="/img/s.png" srcset="small.png 1x, big.png 2x" alt="Second">
 <a href="two.html#top">dup</a><a href="three.html">Third</a></div>
@@ -105,21 +106,21 @@ ALL = {".q", "aside"}
         ("var inner = 7;", {".q"}),
         ("inner", {".q"}),
         ("small.png 1x", {".q"}),
-        ("Second", {".q"}),  # it stands inside as well
+        ("Second", {".q"}),  # it is inside and outside
         ("them, caf\u00e9 5Quoted", {".q"}),
         ("body Beside it", ALL),
         ("nested quote", ALL),
-        ("Beside it goes on", {"aside"} | {".q"}),  # it is nowhere as it is
+        ("Beside it goes on", {"aside"} | {".q"}),  # the page does not contain it in one piece
         ("goes on After", {"aside"}),
-        ("them, caf\u00e9 5 After it", set()),  # where what is covered was cut out
+        ("them, caf\u00e9 5 After it", set()),  # the covered text was cut out of it
         ("FREE WORDS", ALL),  # changed
-        ("2026-01-31T00:00:00", ALL),  # made up
+        ("2026-01-31T00:00:00", ALL),  # invented
         ("<p>made up</p>", ALL),
         ("<Free words>", ALL),
         ("After it var outer; all", set()),
         ("After it all", set()),
         ("Free", set()),
-        ("ree", ALL),  # too short to tell
+        ("ree", ALL),  # too short to search
         ("", set()),
         (" \n", set()),
         (None, set()),
@@ -137,7 +138,7 @@ ALL = {".q", "aside"}
         ({"name": "The title", "of": ["Second", {"deep": "After it all"}]}, {".q"}),
         ({"Quoted <words> of": 1}, ALL),
         ({"Quoted": "The title"}, {".q"}),
-        ({"Second": "The title"}, set()),  # a name that stands outside
+        ({"Second": "The title"}, set()),  # a name that is also outside
         ({"words": "The title"}, set()),
         ({"made up": "The title"}, ALL),
         ({"made_up": "The title"}, set()),
@@ -170,7 +171,10 @@ def test_what_is_not_refused_does_not_make_other_values_its_own() -> None:
     assert found(rules, "made up") == {"aside"}
     assert found(rules_of(PAGE, guides=(".q",)), "made up") == set()
     assert found(rules_of(PAGE, guides=(".q",)), "https://example.com/img/s.png") == {".q"}
-    page = "<!doctype html><body><p>one <b>two <i>three</i></b> four<a href=/in>link</a></p><a href=/in>other</a>"
+    page = (
+        "<!doctype html><body><p>one <b>two <i>three</i></b> four<a href=/in>link</a></p>"
+        "<a href=/in>other</a>"
+    )
     rules = rules_of(page, "p", "i", guides=("b", "a"))
     assert [found(rules, value) for value in ("two", "three", "one four", "link", "other")] == [
         {"p", "b"},
@@ -256,7 +260,7 @@ def test_places_in_fields() -> None:
         ("made up", ".q b", {".q": [()]}),
         ("made up", "body", {".q": [()], "aside": [()]}),
         ("made up", "aside::text", {".q": [()], "aside": [()]}),
-        ("Second", "nav a", {}),  # which of two it is
+        ("Second", "nav a", {}),  # the selector says which of two it is
         ("made up", ":has(", {".q": [()], "aside": [()]}),
         ("made up", "table", {".q": [()], "aside": [()]}),
         ("The title", "table", {}),
@@ -283,7 +287,7 @@ def test_declared_selectors(value: Any, selector: str, places: dict[str, Any]) -
 @pytest.mark.parametrize(
     ("body", "selector", "value", "is_refused"),
     [
-        # what Scrapy's tree has in the node, and that of a browser behind it, or before it
+        # text that Scrapy's tree has in the node, and a browser's behind or before it
         (
             "<p>Free words<section class=q>Refused words</section>",
             "p",
@@ -313,7 +317,7 @@ def test_declared_selectors(value: Any, selector: str, places: dict[str, Any]) -
             "changed",
             True,
         ),
-        # the same in both
+        # equal in both trees
         (
             "<p title=t>Free words</p><div class=q title=t>Refused words</div>",
             "p",
@@ -338,7 +342,7 @@ def test_declared_selectors_are_those_of_scrapy(
 def test_declared_selectors_that_find_much_within_one_another(
     selector: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the XPath of libxml2, and from each of them anew, it took minutes."""
+    """With libxml2's XPath, and once from each element, this took minutes."""
     looked_at: list[str] = []
     texts_in = tracing._texts_in
 
@@ -437,8 +441,10 @@ def test_selectors_of_json() -> None:
     assert found(rules, selection.jmespath("items[].name")) == set()
 
 
-XML = """<?xml version="1.0"?><!-- before --><f:feed xmlns:f="urn:f" xmlns="urn:e" f:kind="some kind"><entry>
-<title>Open title</title><f:secret href="/hid" f:note="ns note"><![CDATA[Raw <b>text</b>]]><x>deep text</x></f:secret>
+XML = """<?xml version="1.0"?><!-- before -->\
+<f:feed xmlns:f="urn:f" xmlns="urn:e" f:kind="some kind"><entry>
+<title>Open title</title><f:secret href="/hid" f:note="ns note"><![CDATA[Raw <b>text</b>]]>\
+<x>deep text</x></f:secret>
 <?pi some data?></entry><entry><title>Other title</title><price>41</price></entry></f:feed>"""
 
 
@@ -487,9 +493,9 @@ def test_selections_of_xml() -> None:
     }
 
 
-# What nobody can afford to tell
+# Values that would take too long to trace
 
-DEEP = 480  # browsers nest no deeper than 512
+DEEP = 480  # browsers nest at most 512
 
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
@@ -519,8 +525,11 @@ MANY = " ".join(f'a{number}="1"' for number in range(20_000))
 @pytest.mark.requirement("SEC-5", "MEET-5")
 @pytest.mark.parametrize("kind", ["html", "xml"])
 def test_an_element_has_as_many_attributes_as_it_likes(kind: str) -> None:
-    """To read them as pairs takes lxml the square of their number: `benchmarks/hostile.py` has more of them."""
-    body = f'<r xmlns:n="u"><p {MANY} n:href="/linked" title="Tip of the day">covered text</p><b>free text</b></r>'
+    """Read as pairs, lxml takes the square of their number: `benchmarks/hostile.py` has more."""
+    body = (
+        f'<r xmlns:n="u"><p {MANY} n:href="/linked" title="Tip of the day">covered text</p>'
+        f"<b>free text</b></r>"
+    )
     rules = rules_of(body, "p", kind=kind)
     assert [*map(partial(found, rules), ("Tip of the day", f"{URL[:19]}/linked", "free text"))] == [
         {"p"},
@@ -580,7 +589,10 @@ def test_a_text_that_is_in_too_many_elements_may_come_from_any(
 @pytest.mark.requirement("SEC-5", "MEET-5")
 def test_the_urls_of_elements_are_so_many_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "MAX_URLS", 5)
-    body = "<!doctype html><body><div id=a><a href=/1>1</a><p id=b><a href=/2>2</a><a href=/3>3</a><a href=mailto:x>x</a>"
+    body = (
+        "<!doctype html><body><div id=a><a href=/1>1</a><p id=b><a href=/2>2</a><a href=/3>3"
+        "</a><a href=mailto:x>x</a>"
+    )
     rules = rules_of(body, "#a", "#b")
     urls = [f"https://example.com/{number}" for number in (1, 2, 3)]
     assert [list(element.urls) for element in rules.elements] == [urls, urls[1:]]
@@ -591,9 +603,9 @@ def test_the_urls_of_elements_are_so_many_at_most(monkeypatch: pytest.MonkeyPatc
     ]
 
 
-# Generated documents: what a value was taken from is known
+# Generated documents, whose values have known origins
 
-WORD = "{}{:04}{}"  # each once in a document
+WORD = "{}{:04}{}"  # unique in a document
 SEPARATORS = ["", " ", "\n", " \n\t"]
 HTML_NAMES, XML_NAMES = ["div", "p", "span", "b", "script", "a"], ["a", "b", "s", "n:s"]
 
@@ -644,14 +656,15 @@ def trees(draw: st.DrawFn, kind: str) -> tuple[str, list[str]]:
 
     if kind == "html":
         return (
-            f"<!doctype html><html><head><title>{word()}</title></head><body>{node(0)}{word()}</body></html>",
+            f"<!doctype html><html><head><title>{word()}</title></head><body>{node(0)}{word()}"
+            f"</body></html>",
             [".s1", ".s2"],
         )
     return node(0).replace("<r ", '<r xmlns:n="urn:n" ', 1), ["a.s", "s", "n:s", "b.a"]
 
 
 def owners(kind: str, element: Any, names: list[str]) -> set[str]:
-    """The names that cover a node, from what it stands in."""
+    """Return the names that cover a node, from the outermost."""
     above = [one for one in (element, *element.iterancestors()) if isinstance(one.tag, str)]
     if kind == "html":
         return {
@@ -676,7 +689,7 @@ def owners(kind: str, element: Any, names: list[str]) -> set[str]:
 
 
 def texts_of(kind: str, element: Any, names: list[str]) -> Iterator[tuple[str, set[str]]]:
-    """The running text below an element, with what covers it."""
+    """Yield the running text below an element, with the names that cover it."""
     for text in element.xpath(".//text()"):
         holder = text.getparent().getparent() if text.is_tail else text.getparent()
         yield str(text), owners(kind, holder, names)
@@ -684,7 +697,7 @@ def texts_of(kind: str, element: Any, names: list[str]) -> Iterator[tuple[str, s
 
 @st.composite
 def taken(draw: st.DrawFn, kind: str, root: Any, names: list[str]) -> tuple[Any, set[str], bool]:
-    """A value that a spider takes, the elements that it has something of, and whether it is as it stands in the document."""
+    """A value that a spider takes, the elements in it, and whether the document contains it."""
     element = draw(st.sampled_from([*root.iter("*")]))
     comments = [*root.iter(etree.Comment)]
     way = draw(
@@ -715,7 +728,7 @@ def taken(draw: st.DrawFn, kind: str, root: Any, names: list[str]) -> tuple[Any,
         squeezed = "".join(text.split())
         if len(squeezed) < tracing.LEAST:
             return "", set(), True
-        tells = len(squeezed) > 15  # at least one whole word, which is nowhere else
+        tells = len(squeezed) > 15  # at least one whole word, which is unique
         return text, set().union(*(own for sign, own in marked if not sign.isspace())), tells
     if way == "comment" and comments:
         comment = draw(st.sampled_from(comments))
@@ -806,7 +819,7 @@ def json_trees(draw: st.DrawFn) -> Any:
 
 
 def json_parts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Every value, and the keys that lead to it."""
+    """Yield every value, and the keys on the way to it."""
     yield value, path
     if isinstance(value, dict):
         for key, member in value.items():
@@ -823,7 +836,7 @@ def json_parts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, tu
 def test_nothing_that_a_spider_takes_from_json_is_missed(
     document: Any, data: st.DataObject
 ) -> None:
-    common = {"a", "s"}  # names that are in the document more than once
+    common = {"a", "s"}  # names that occur more than once
     names = {"s": ("s",), "a.s": ("a", "s"), "a.a": ("a", "a"), "a": ("a",), "s.a": ("s", "a")}
     rules = rules_of(json.dumps(document), *names, kind="json")
     covering = {element.selector for element in rules.elements}
@@ -853,16 +866,17 @@ def test_nothing_that_a_spider_takes_from_json_is_missed(
             assert reported == set()
 
 
-# Nodes of the tree that Scrapy has, which is another one
+# Nodes of Scrapy's tree, which differs from a browser's
 
 OTHER_TREES = [
-    # Without `head` and `tbody`, which are implied; the text stands outside of it, too.
+    # Without `head` and `tbody`, which are implied. The text is also outside of it.
     ("<!doctype html><p>Yes</p><table><tr class=q><td>Yes<tr><td>Yes</table>", "tr.q td"),
     ("<!doctype html><p>Yes<section class=q>Yes<b>No</b></section><b>No</b>", "section"),
     ("<!doctype html><p>Yes<section class=q>Yes<b>No</b></section><b>No</b>", "section b"),
     ("<!doctype html><title>t</title><li>Yes<ul><li>Yes<li class=q>Yes</ul>", "li.q"),
     (
-        "<!doctype html><thead><i>Yes</i><table><thead><tr><td>Yes</thead><tr class=q><td>Yes</table>",
+        "<!doctype html><thead><i>Yes</i><table><thead><tr><td>Yes</thead><tr class=q><td>Yes"
+        "</table>",
         "tr.q td",
     ),
 ]
@@ -881,7 +895,7 @@ def test_nodes_of_another_tree_are_those_of_the_document(body: str, selector: st
         for one in theirs.css("p, b, i, td")
         if "q" not in {*one.xpath("ancestor-or-self::*/@class").getall()}
     ]
-    if "section" not in selector:  # which is in the paragraph there
+    if "section" not in selector:  # in Scrapy's tree it is inside the paragraph
         assert [found(rules, node) for node in outside] == [set()] * len(outside)
 
 
@@ -906,10 +920,11 @@ def test_markup_of_attributes_without_values(attribute: str) -> None:
         ("<p><section class=q><a href=no.html></a></section>", [{".q"}]),
         ("<p>Free<section class=q title='None of it'><b>at all</b></section>", [{".q"}]),
         ("<p>Free<nav class=q><video src=no.mp4></video></nav>", [{".q"}]),
-        # what browsers do otherwise, and does not matter
+        # browsers read these differently, which does not matter
         ("<p>Free <b id=1>and <i id=2>so</b> on</i> it goes<div class=q>No", [set()]),
         (
-            "<p>Free<figure><figcaption id=3>of it</figcaption></figure></p></p><p>Free<div class=q>No",
+            "<p>Free<figure><figcaption id=3>of it</figcaption></figure></p></p><p>Free"
+            "<div class=q>No",
             [set(), set()],
         ),
     ],
@@ -922,11 +937,12 @@ def test_what_stands_in_a_node_of_another_tree_may_have_no_text(
 
 
 MOVED = [
-    # Browsers put what cannot stand in a table before it: the one that is refused is the second there.
+    # Browsers move content that cannot be in a table before it, so the refused one is the second.
     "<table><tr><td><p>Refused</p></td></tr><p>Free</p></table>",
     "<table><tr><td><div><p>Refused</p></div></td></tr><div><p>Free</p></div></table>",
     "<table><tr><td><p>Refused</p></td></tr><p>Free</p></table><p>Other</p></p>",
-    "<table><tr><td><p>Refused <i>at all</i></p></td></tr><p>Free <!-- of it --><i>of it</i></p></table>",
+    "<table><tr><td><p>Refused <i>at all</i></p></td></tr><p>Free <!-- of it --><i>of it</i></p>"
+    "</table>",
 ]
 
 
@@ -949,7 +965,9 @@ def test_a_node_that_may_be_one_that_was_moved() -> None:
 @pytest.mark.requirement("MEET-5", "SEC-5")
 @pytest.mark.parametrize("inner", ["{}", "yes", "<b>{}</b>", "<b>yes</b>", ""])
 def test_many_nodes_of_another_tree(inner: str) -> None:
-    """The end tag makes a paragraph more in browsers. It took the square of their number: a minute for 5,000."""
+    """In browsers the end tag makes another paragraph.
+
+    It took the square of their number: a minute for 5,000."""
 
     outcomes = []
 
@@ -969,19 +987,22 @@ def test_nodes_of_a_tree_that_a_spider_has_changed() -> None:
     body = "<!doctype html><p>Yes</p><div class=q><p>Yes</p><p>No</p></div><p>No</p>"
     rules, theirs = rules_of(body, ".q"), Selector(body, type="html")
     theirs.css("p")[0].drop()
-    assert [found(rules, node) for node in theirs.css("p")] == [
-        {".q"},
-        {".q"},
-        {".q"},
-    ]  # any of the same text
+    # Each may be any of the elements with the same text.
+    assert [found(rules, node) for node in theirs.css("p")] == [{".q"}, {".q"}, {".q"}]
     assert found(rules, etree.fromstring("<p>made up</p>")) == {".q"}
 
 
 @pytest.mark.requirement("MEET-5")
 def test_nodes_of_a_tree_that_has_the_head_of_a_page_in_its_body() -> None:
-    """What stands behind a `noscript` of the head, to a reader that ends the head there."""
-    head = "<noscript><img src=x><p>scripts are off</p></noscript><script>var secret = 1</script><title>Secret title</title>"
-    body = f"<!doctype html><head>{head}</head><body><p>free words</p><noscript><b>more of it</b></noscript></body>"
+    """For some readers the head ends at its `noscript`, and the rest is in the body."""
+    head = (
+        "<noscript><img src=x><p>scripts are off</p></noscript><script>var secret = 1</script>"
+        "<title>Secret title</title>"
+    )
+    body = (
+        f"<!doctype html><head>{head}</head><body><p>free words</p><noscript><b>more of it</b>"
+        f"</noscript></body>"
+    )
     rules = rules_of(body, "noscript", "head > title", "head > script")
     page = Selector(body, type="html")
     for css, elements in (

@@ -1,4 +1,4 @@
-"""Items without what is refused: values, names of fields, URLs; and that exports take out the same by the tag."""
+"""Items without refused values, field names and URLs, and exports that remove them by the tag."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ AI = """User-agent: *
     Element: .guided
       Guide: Train
 """
-HEAD = "<!doctype html><title>The title</title><dl><dt>Free heading<dd>free words<dt class=q>Secret heading<dd class=q>secret words"
+HEAD = (
+    "<!doctype html><title>The title</title><dl><dt>Free heading<dd>free words"
+    "<dt class=q>Secret heading<dd class=q>secret words"
+)
 BODY = f"{HEAD}<dt>Label<dd class=q>Label<dt class=q>Hidden<dd>more free words</dl>"
 SCHEMA = Draft202012Validator(
     json.loads((Path(comity.policies.__file__).parent / "permissions.schema.json").read_text())
@@ -52,7 +55,7 @@ def redacted(page: Page, item: dict[str, Any]) -> dict[str, Any]:
 
 
 def exported(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
-    """`later`: fields that pipelines write after the tag."""
+    """Return the exported item. `later` are fields that pipelines write after the tag."""
     tag = page.tag_of(item, {}, names=item)
     SCHEMA.validate(tag)
     found = apply_terms(
@@ -65,11 +68,11 @@ def exported(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
 
 NAMES: list[tuple[dict[str, Any], dict[str, Any] | None]] = [
     ({"Secret heading": "free words"}, {}),
-    ({"secret heading": "free words"}, {}),  # changed, so that it may be of any element
+    ({"secret heading": "free words"}, {}),  # changed, so it may come from any element
     ({"SECRET HEADING": "free words", "a": "The title"}, {"a": "The title"}),
     ({"Hidden": "more free words"}, {}),
-    ({"hidden": "more free words"}, {"hidden": "more free words"}),  # as spiders name their fields
-    ({"Label": "The title"}, {"Label": "The title"}),  # it stands outside, too
+    ({"hidden": "more free words"}, {"hidden": "more free words"}),  # an identifier of the spider
+    ({"Label": "The title"}, {"Label": "The title"}),  # it is also outside
     ({"made up": "The title"}, {}),
     ({"made_up": "The title", "made-up": "The title", "@type": "The title"}, None),
     ({"a": {"Secret heading": 1, "Free heading": 2}}, {"a": {}}),
@@ -103,14 +106,15 @@ def test_a_document_stays_of_its_type() -> None:
     assert isinstance(item["html"], str)
     assert isinstance(item["body"], bytes)
     assert item["body"].decode() == item["html"] == page.redacted(["train"]).decode()
-    assert item["other"] == b""  # found nowhere
+    assert item["other"] == b""  # the page does not contain it
 
 
 # URLs
 
 LINKS = 200
 LISTING = "<!doctype html><title>t</title>" + "".join(
-    f"<div class={kind}><img src='/{kind}/{number} a.jpg'><a href='/{kind}/{number}'>{number}</a></div>"
+    f"<div class={kind}><img src='/{kind}/{number} a.jpg'><a href='/{kind}/{number}'>{number}</a>"
+    f"</div>"
     for number in range(LINKS)
     for kind in ("q", "guided", "free")
 )
@@ -141,7 +145,7 @@ def test_a_tag_is_as_long_as_its_item() -> None:
 @pytest.mark.parametrize(
     ("item", "files", "left"),
     [
-        # Asked for as they stand in the item, with what Scrapy escapes.
+        # The requested address is the one in the item, with Scrapy's escapes.
         (
             {"image_urls": ["https://example.com/q/7 a.jpg", "https://example.com/free/7 a.jpg"]},
             ["/q/7%20a.jpg", "/free/7%20a.jpg"],
@@ -157,9 +161,9 @@ def test_a_tag_is_as_long_as_its_item() -> None:
             ["/q/7", "/free/7"],
             1,
         ),
-        # Asked for by an address that the item does not have.
+        # The item does not contain the requested address.
         ({"n": 1}, ["/q/9", "/q/10%20a.jpg"], 0),
-        ({"n": 1}, ["/free/9"], 0),  # it may be any
+        ({"n": 1}, ["/free/9"], 0),  # it may be from any element
         ({"image_urls": ["https://example.com/guided/3"]}, ["/guided/3"], 1),
     ],
 )
@@ -198,9 +202,10 @@ def test_files_of_a_page_with_few_urls_are_told_apart_wherever_they_come_from() 
     ],
 )
 def test_files_of_images_that_scripts_load(attributes: str) -> None:
-    """No attribute that HTML knows says where they are."""
+    """Their URLs are in attributes that HTML does not define."""
     page = page_of(
-        f"<!doctype html><base href=/dir/><p class=q><b {attributes}></b></p><b data-src=/free.jpg></b>"
+        f"<!doctype html><base href=/dir/><p class=q><b {attributes}></b></p>"
+        f"<b data-src=/free.jpg></b>"
     )
     address = (
         "/dir/q.jpg?w=1"
@@ -247,7 +252,7 @@ def test_files_of_json_and_xml(media_type: str, body: str) -> None:
     ["https://cdn.example/q.jpg", ["https://example.com/free.jpg", "https://cdn.example/q.jpg"]],
 )
 def test_a_file_goes_with_the_text_that_names_it(urls: str | list[str]) -> None:
-    """A spider has made another address of that in the page, so that it may be of the element."""
+    """The spider changed the address, so it may come from the element."""
     page = page_of("<!doctype html><p class=q><img src=/q-small.jpg></p><img src=/free.jpg>")
     files = [file("/free.jpg"), {"url": "https://cdn.example/q.jpg", "path": "full/q.jpg"}]
     record = exported(page, {"image_urls": urls}, images=files)

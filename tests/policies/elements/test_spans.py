@@ -1,4 +1,4 @@
-"""What spans cover goes exactly, and what other spans cover stays where they say it is."""
+"""The covered parts are removed exactly, and other spans still cover the same text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def covered(record: dict[str, Any], span: Span) -> Any:
         ({"price": 5, "sold": False}, [["price"], ["sold"]], {"price": None, "sold": None}),
         ({"text": ""}, [["text", 3, 4], ["gone"]], {"text": ""}),
         ({"html": None}, [["html"]], {"html": None}),
-        # Whoever altered a value since left its spans behind: nobody knows where it is.
+        # A value that was changed later has no known positions.
         ({"text": "short"}, [["text", 4, 9]], {"text": ""}),
         ({"text": "short"}, [["text", 3, 2]], {"text": ""}),
         ({"text": "short"}, [["text", 0]], {"text": ""}),
@@ -61,7 +61,7 @@ RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)).map(sorted),
 @pytest.mark.requirement("MEET-5")
 @given(RANGES, RANGES)
 def test_texts_and_their_other_spans(going: list[list[int]], others: list[list[int]]) -> None:
-    """Each character is its own place, so that what is left says itself where it was."""
+    """Each character is its own position, so that the rest shows where it was."""
     text = "".join(chr(0x4E00 + place) for place in range(30))
     record = {"text": text}
     cut = Cut(record, removals(record, [["text", *span] for span in going]))
