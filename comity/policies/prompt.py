@@ -104,9 +104,9 @@ def instructions(page: Page, action: str, lang: str = "") -> str:
 
     PolicyError: the action is not a word, or `lang` is not a language tag."""
     if not _ACTION.fullmatch(action):
-        raise PolicyError(f"action `{action}` is no word: write e.g. Summarize")
+        raise PolicyError(f"action `{action}` is not a word: write e.g. Summarize")
     if lang and not _LANG.fullmatch(lang):
-        raise PolicyError(f"language `{lang}` is no language tag: write e.g. en or en-US")
+        raise PolicyError(f"language `{lang}` is not a language tag: write e.g. en or en-US")
     use = action.lower()
     spelled = ACTION_SPELLINGS.get(use, "")
     use = spelled if spelled in _SPELLED_ACTIONS else use

@@ -323,13 +323,13 @@ def test_other_words_for_actions_and_uses(action: str, consequence: str) -> None
 @pytest.mark.parametrize(
     ("action", "lang", "message"),
     [
-        ("", "", "action `` is no word"),
-        ("two words", "", "action `two words` is no word"),
-        ("a\nb", "", "is no word"),
-        ("*", "", "is no word"),
+        ("", "", "action `` is not a word"),
+        ("two words", "", "action `two words` is not a word"),
+        ("a\nb", "", "is not a word"),
+        ("*", "", "is not a word"),
         ("Cite", "e", ""),
-        ("Cite", "en_US", "language `en_US` is no language tag"),
-        ("Cite", "en\n", "is no language tag"),
+        ("Cite", "en_US", "language `en_US` is not a language tag"),
+        ("Cite", "en\n", "is not a language tag"),
     ],
 )
 def test_mistakes_of_the_caller(action: str, lang: str, message: str) -> None:

@@ -98,7 +98,7 @@ def facts_of(
     kinds = kinds_of(fields) if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
     for name in kinds:
         if name not in KINDS:
-            raise ValueError(f"`{name}` is no kind of request: write {', '.join(KINDS)}")
+            raise ValueError(f"`{name}` is not a kind of request: write {', '.join(KINDS)}")
     carries = credentials(fields, key_header)
     if session:
         carries |= session.carries

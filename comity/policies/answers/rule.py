@@ -132,7 +132,7 @@ declare(
         "comity.default": Rule(
             SILENT,
             "comity, docs/uses.md",
-            "no source speaks of this use: the operator's default decides",
+            "no source mentions this use, so the operator's default decides",
         ),
         "comity.modification": Rule(
             REFUSES,
@@ -142,53 +142,53 @@ declare(
         "comity.unreachable": Rule(
             REFUSES,
             "comity, docs/uses.md",
-            "a policy file that could refuse the use cannot be fetched, and may be there",
+            "a policy file may exist that refuses the use, but it cannot be fetched",
             is_unreachable=True,
         ),
         "comity.no-page": Rule(
             REFUSES,
             "comity, docs/uses.md",
-            "the item came from no page: no source can speak for it",
+            "the item has no source page, so no policy can permit its use",
         ),
         "comity.no-policies": Rule(
             REFUSES,
             "comity, docs/existing-data.md",
-            "no copy of the site's policies is at hand: nobody knows what they state",
+            "there is no copy of the site's policies, so their content is unknown",
         ),
         "comity.no-date": Rule(
             REFUSES,
             "comity, docs/existing-data.md",
-            "nobody knows when the page was captured, so not by which policies",
+            "the capture date of the page is unknown, so it is unknown which policies apply",
         ),
         "comity.no-url": Rule(
             REFUSES,
             "comity, docs/existing-data.md",
-            "the record has no http or https URL: no site can speak for it",
+            "the record has no http or https URL, so no site's policies apply",
         ),
         "comity.unread": Rule(
             REFUSES,
             "comity, docs/existing-data.md",
-            "the capture of the page is cut off, or cannot be read: nobody knows what it states",
+            "the capture of the page is cut off or unreadable, so its statements are unknown",
         ),
         "comity.scheme": Rule(
-            REFUSES, "comity, docs/rules.md", "only http and https have policies that can be asked"
+            REFUSES, "comity, docs/rules.md", "only http and https URLs have policies"
         ),
         "comity.no-site": Rule(
             ALLOWS,
             "comity, docs/rules.md",
-            "data:, file: and s3: name data of the operator's own: no site to ask",
+            "data:, file: and s3: URLs are the operator's own data, so there is no site to ask",
         ),
         "comity.declaration": Rule(
             REFUSES,
             "comity, docs/automation.md",
-            "what is declared of the request cannot be understood, or another request would go out"
-            " than was judged",
+            "the declaration about the request is not understood, or the request differs"
+            " from the one that was judged",
         ),
         "comity.changed": Rule(
             REFUSES,
             "comity, docs/scheduler.md",
-            "a downloader middleware has changed the URL of a request in its place, to another"
-            " site's: nobody has judged it",
+            "a downloader middleware changed the URL of a request in place to another"
+            " site's, without a decision",
         ),
         "comity.session": Rule(
             ALLOWS,
@@ -203,7 +203,8 @@ declare(
         "comity.part": Rule(
             ALLOWS,
             "comity, docs/browsers.md",
-            "a page needs it to be shown, and the page's own decision holds for it: COMITY_BROWSER",
+            "a page needs it to be shown, so the page's own decision applies to it"
+            " (COMITY_BROWSER)",
         ),
         "comity.rate": Rule(
             REFUSES,
@@ -220,55 +221,56 @@ declare(
         "comity.uncounted": Rule(
             REFUSES,
             "comity, docs/guard.md",
-            "the requests of the client cannot be counted: nobody knows how often it asked",
+            "the requests of the client cannot be counted, so its rate is unknown",
             status=503,
         ),
         "comity.long-target": Rule(
             REFUSES,
             "comity, docs/guard.md",
-            "the target is longer than the guard looks at",
+            "the request target is longer than the guard reads",
             status=414,
         ),
         "comity.long-fields": Rule(
             REFUSES,
             "comity, docs/guard.md",
-            "header fields that decide are longer, or have more values, than the guard looks at",
+            "header fields that decide are longer, or have more values, than the guard reads",
             status=431,
         ),
         "comity.inner-address": Rule(
             REFUSES,
             "comity, docs/fetching.md",
-            "a site leads to a server at an inner address, which the operator has not asked for",
+            "a site leads to a server at an inner address that the operator did not ask for",
         ),
         "comity.format": Rule(
             REFUSES,
             "comity, docs/formats.md",
-            "a format of another package fails: nobody knows what the policy states",
+            "a format of another package fails, so the content of the policy is unknown",
         ),
         "comity.file-status": Rule(
             FINDING,
             "RFC 9309 section-2.3.1",
-            "a policy file is answered with a status by which all is refused, or nothing stated",
+            "the status of a policy file means that everything is refused, or that nothing"
+            " is stated",
             severity=ERROR,
         ),
         "comity.file-type": Rule(
             FINDING,
             "RFC 9309 section-2.3",
-            "a policy file is served with another media type than it has",
+            "a policy file is served with the wrong media type",
         ),
         "comity.file-encoding": Rule(
-            FINDING, "RFC 9309 section-2.3", "a policy file is not in UTF-8, or not served as such"
+            FINDING, "RFC 9309 section-2.3", "a policy file is not in UTF-8, or not served as UTF-8"
         ),
         "comity.file-place": Rule(
             FINDING,
             "comity, docs/authoring.md",
-            "a policy file is where no crawler asks for it",
+            "a policy file is at a path where no crawler looks for it",
             severity=ERROR,
         ),
         "comity.file-moved": Rule(
             FINDING,
             "RFC 9309 section-2.3.1.2",
-            "a policy file is redirected: not every crawler follows, and none everywhere",
+            "a policy file is redirected; some crawlers do not follow, and none follows everywhere",
         ),
         "comity.file-size": Rule(
             FINDING, "RFC 9309 section-2.5", "a policy file is longer than crawlers have to read"
@@ -276,35 +278,35 @@ declare(
         "comity.agent-misspelled": Rule(
             FINDING,
             "comity, docs/authoring.md",
-            "no crawler is known by this name, and one by nearly the same",
+            "no known crawler has this name, but one has a similar name",
         ),
         "comity.agent-retired": Rule(
             FINDING,
             "comity, docs/authoring.md",
-            "a crawler that is not in use any more",
+            "the crawler is no longer in use",
             severity=INFO,
         ),
         "comity.agent-unknown": Rule(
             FINDING,
             "comity, docs/authoring.md",
-            "a crawler that is not in the list of known ones",
+            "the crawler is not in the list of known crawlers",
             severity=INFO,
         ),
         "comity.contradiction": Rule(
             FINDING,
             "comity, docs/uses.md",
-            "one file or page permits what another one refuses: it is refused",
+            "one file or page permits a use that another one refuses, so it is refused",
         ),
         "comity.other-readers": Rule(
             FINDING,
             "comity, docs/policy-command.md",
-            "by this line another reader of robots.txt decides otherwise",
+            "because of this line another reader of robots.txt decides differently",
             severity=INFO,
         ),
         "comity.unmatched-element": Rule(
             FINDING,
             "ai.txt paper section-3.2",
-            "an element stands in none of the sample pages",
+            "an element is in none of the sample pages",
             severity=INFO,
         ),
         "comity.max-delay": Rule(

@@ -41,9 +41,9 @@ class Json:
         try:
             values = self._values()
         except RecursionError:
-            raise ValueError("it is too deep") from None
+            raise ValueError("it is nested too deeply") from None
         if not values or _is_deep(values):
-            raise ValueError("it is empty, or too deep")
+            raise ValueError("it is empty, or nested too deeply")
         self._is_several = len(values) > 1
         self.value = values if self._is_several else values[0]
 
@@ -83,7 +83,7 @@ _ALL: dict[Any, Any] = {"": None}
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a name stands twice in an object")
+        raise ValueError("an object has a name twice")
     return members
 
 

@@ -321,7 +321,7 @@ class Xhtml(Xml):
         super().__init__(text.encode("utf-8", "replace"))
         _as_in_html(self.root)
         if self.root.tag != "html":
-            raise ValueError("the root is no `html`")
+            raise ValueError("the root is not `html`")
 
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
         text: str = etree.tostring(self._without(nodes).getroottree(), encoding="unicode")

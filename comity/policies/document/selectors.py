@@ -205,7 +205,7 @@ class _Compiler:
 
     def _left_out_pseudo(self, name: str, more: bool) -> Test:
         if not (name in _UNREAD or name.startswith("-")):
-            raise SelectorError(f"CSS knows no `:{name}`")
+            raise SelectorError(f"CSS does not know `:{name}`")
         return self._left_out(f":{name}", more)
 
     def _left_out(self, part: str, more: bool) -> Test:
@@ -247,7 +247,7 @@ class _Compiler:
             series = None
         kind = _NTH[name]
         if series is None or (of is not None and "type" in kind):
-            raise SelectorError(f"`:{name}()` has arguments that make no sense")
+            raise SelectorError(f"`:{name}()` has invalid arguments")
         step, offset = series
         if of is None:
             return _series(step, offset, of_type="type" in kind, from_end="end" in kind)
@@ -276,7 +276,7 @@ def _parse(tokens: Iterable[Any], *, relative: bool = False) -> list[Any]:
         return list(parser.parse(prepared, _NAMESPACES, relative=relative))
     except (parser.SelectorError, AttributeError) as error:  # AttributeError: it ends too early
         raise SelectorError(
-            f"it is no selector: {error.args[-1] if error.args else 'it ends too early'}"
+            f"it is not a selector: {error.args[-1] if error.args else 'it ends too early'}"
         ) from None
 
 
@@ -374,7 +374,7 @@ def _lang(arguments: Sequence[Any], more: bool) -> Test:
         argument.type not in ("ident", "string", "whitespace") and argument != ","
         for argument in arguments
     ):
-        raise SelectorError("`:lang()` has arguments that are no languages")
+        raise SelectorError("`:lang()` has arguments that are not languages")
 
     def test(outline: Outline, positions: Positions) -> Positions:
         outline.budget.spend(len(outline.elements) // 4 + len(positions))

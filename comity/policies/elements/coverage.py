@@ -123,7 +123,7 @@ class _Document:
             return self._covered_by(rule)
         except CostError:
             return Covered(
-                rule, is_whole=True, cause=f"{_WHOLE} it takes too long to tell what it selects"
+                rule, is_whole=True, cause=f"{_WHOLE} it takes too long to find its elements"
             )
         except SelectorError as error:
             return Covered(
@@ -144,7 +144,7 @@ class _Document:
         if file_type == "html" and "html" in (self._kind, *file_types(self._content.served_as)):
             return self._by_selector(rule)
         if file_type not in _TREES.get(self._kind, ()):
-            raise _WholeError(f"the document is no {file_type.upper() or 'HTML, JSON or XML'}")
+            raise _WholeError(f"the document is not {file_type.upper() or 'HTML, JSON or XML'}")
         meaning = self._by_dotted_name(rule.element)
         return Covered(rule, tuple(meaning.nodes), places=tuple(meaning.places))
 
@@ -170,7 +170,7 @@ class _Document:
                 f"the name has more than {MAX_CHARS} characters, or more than {MAX_PARTS} parts"
             )
         if not all(parts):
-            raise _WholeError("it is no dotted name")
+            raise _WholeError("it is not a dotted name")
         root, meanings = self._by_name
         self._proper(meanings[name].nodes, root, name)
         return meanings[name]
@@ -204,7 +204,7 @@ class _Document:
         if root in nodes:
             raise _WholeError
         if not nodes and name and not is_dotted_name(name):
-            raise _WholeError("it is no dotted name")
+            raise _WholeError("it is not a dotted name")
         return nodes
 
     @cached_property
@@ -217,14 +217,14 @@ class _Document:
         try:
             return self._content.json.value
         except ValueError as error:
-            self._refuse(f"the document is no JSON that is read: {type(error).__name__}")
+            self._refuse(f"the document is not readable JSON: {type(error).__name__}")
 
     @cached_property
     def _xml(self) -> Any:
         try:
             root = self._content.xml.root
         except (etree.XMLSyntaxError, ValueError) as error:
-            self._refuse(f"the document is no XML that is read: {type(error).__name__}")
+            self._refuse(f"the document is not readable XML: {type(error).__name__}")
         if self._content.declares:
             self._refuse("the document declares entities or attributes")
         return root

@@ -33,7 +33,7 @@ _DOLLAR = re.compile(
     rb"(?:(?<=\.[A-Za-z0-9]{2})|(?<=\.[A-Za-z0-9]{3})|(?<=\.[A-Za-z0-9]{4}))"
     rb"\$(?![A-Za-z0-9_{(]|\Z)"
 )
-_DOLLAR_MESSAGE = "`$` means the end where it is the last character: here it is an ordinary one"
+_DOLLAR_MESSAGE = "`$` means the end only as the last character. Here it is an ordinary character."
 _RECORD = re.compile(rb"(?i:user-agent|(?:dis)?allow|sitemap)[ \t]*+:")
 # Before words: a path with an empty segment looks different.
 _SLASHES = re.compile(rb"//(?:[ \t]|[A-Za-z][A-Za-z']*+(?:[ \t]|\Z))")
@@ -71,13 +71,13 @@ def suspicions(path: bytes) -> list[Suspicion]:
 
     If the value is not a path at all, only the first sign is returned."""
     if match := _URL.match(path):
-        message = "a URL is no path: write `{}`, in the file of that host"
+        message = "a URL is not a path: write `{}`, in the file of that host"
         return [Suspicion("url", message, (path[match.end() :] or b"/",), 0, len(path))]
     if match := _QUOTED.match(path):
-        message = "the quotes are taken for a part of the path: write `{}`"
+        message = "the quotes count as part of the path: write `{}`"
         return [Suspicion("quotes", message, (match[2],), 0, len(path))]
     if match := INVISIBLE.search(path):
-        message = "a character that cannot be seen is taken for a part of the path: write `{}`"
+        message = "an invisible character counts as part of the path: write `{}`"
         return [
             Suspicion(
                 "invisible", message, (INVISIBLE.sub(b"", path),), match.start(), len(match[0])
@@ -87,26 +87,23 @@ def suspicions(path: bytes) -> list[Suspicion]:
     if space := _SPACE.search(path):
         first, rest = path[: space.start()], path[space.end() :]
         if _SLASHES.match(rest):
-            message = "`//` begins no comment: `{}` is read as a part of the path. Write `#`."
+            message = (
+                "`//` does not begin a comment, so `{}` counts as part of the path. Write `#`."
+            )
             suspected.append(Suspicion("second", message, (rest,), space.end(), len(rest)))
         elif rest[:1] in (b"/", b"*") or _RECORD.match(rest):
-            message = (
-                "what follows `{}` is taken for a part of that path: write it in a line of its own"
-            )
+            message = "the text after `{}` counts as part of that path: write it on its own line"
             suspected.append(Suspicion("second", message, (first,), space.end(), len(rest)))
         else:
             message = (
-                "`{}` is taken for a part of the path, but not by every reader: write a space as"
+                "`{}` counts as part of the path, but not for every reader: write a space as"
                 " %20, and # before a comment"
             )
             suspected.append(Suspicion("space", message, (rest,), space.end(), len(rest)))
     if dollar := _DOLLAR.search(path, 0, MAX_LOOKED):
         suspected.append(Suspicion("dollar", _DOLLAR_MESSAGE, (), dollar.start(), 1))
     if regex := _REGEX.search(path, 0, MAX_LOOKED):
-        message = (
-            "`{}` has no meaning in a pattern: only `*`, and `$` at the end, are more than"
-            " themselves"
-        )
+        message = "`{}` has no meaning in a pattern: only `*`, and `$` at the end, have one"
         suspected.append(Suspicion("regex", message, (regex[0],), regex.start(), len(regex[0])))
     return suspected
 
@@ -125,15 +122,15 @@ def oddity(path: bytes) -> str:
     if suspected := suspicions(path):
         return suspected[0].message.format(*map(printable, suspected[0].quoted))
     if _INNER_QUOTE.search(path):
-        return "quotes are a part of the path: leave them out"
+        return "quotes count as part of the path: leave them out"
     if _PLACEHOLDER.search(path):
-        return "what stands in brackets is meant as it stands: write `*` for any characters"
+        return "brackets have no special meaning: write `*` for any characters"
     if b"$" in path[:-1]:
         return _DOLLAR_MESSAGE
     if b"#" in path:
-        return "what follows a `#` is never sent to a server: leave it out"
+        return "a `#` and the text after it are never sent to a server: leave them out"
     if _BROKEN_ESCAPE.search(path):
-        return "`%` begins no escape of two hexadecimal digits: write `%25` for the character"
+        return "two hexadecimal digits have to follow `%`: write `%25` for the character itself"
     return ""
 
 

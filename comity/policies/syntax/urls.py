@@ -37,14 +37,14 @@ def _origin(scheme: str, netloc: str) -> str:
         if not host.isascii():
             host = host.encode("idna").decode("ascii")
     except ValueError as error:
-        raise ValueError(f"`{scheme}://{netloc}` is no origin: {error}") from None
+        raise ValueError(f"`{scheme}://{netloc}` is not an origin: {error}") from None
     if not host:
-        raise ValueError(f"`{scheme}://{netloc}` names no host")
+        raise ValueError(f"`{scheme}://{netloc}` has no host")
     if ":" in host:
         host = f"[{host}]"
     # Browsers read `https://host\path`, `https://host\@b` and `https://h%6Fst` as other hosts.
     elif _NO_HOST.search(host) or "\\" in netloc:
-        raise ValueError(f"`{scheme}://{netloc}` names no host")
+        raise ValueError(f"`{scheme}://{netloc}` has no host")
     return (
         f"{scheme}://{host}"
         if port in (None, DEFAULT_PORTS[scheme])
@@ -300,6 +300,6 @@ def resolved(base: str, reference: str | bytes) -> str:
         return origin_of(base) + reference
     parts = urlsplit(safe_url_string(reference))
     if parts.scheme and not parts.netloc:
-        raise ValueError(f"`{parts.geturl()}` names no host")
+        raise ValueError(f"`{parts.geturl()}` has no host")
     url = urljoin(base, parts.geturl())
     return origin_of(url) + target_of(url)

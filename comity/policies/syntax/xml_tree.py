@@ -40,7 +40,7 @@ _ROOT = re.compile(
 )
 _UNICODE = frozenset(("utf-8", "utf-16", "utf-16-le", "utf-16-be"))
 _OCTETS = bytes(range(256))
-_NO_ENCODING = "the encoding is none that is read"
+_NO_ENCODING = "the encoding is not supported"
 
 
 class XmlError(ValueError):
@@ -150,7 +150,7 @@ def read(
     lines = [*islice(_lines(body, elements), len(elements) + 1)]
     # After some errors libxml2 ignores everything behind the root.
     if len(lines) != len(elements):
-        raise XmlError("there is something else than one element and what is in it")
+        raise XmlError("there is content outside of the root element")
     return XmlTree(elements[0], dict(zip(elements, lines, strict=True)))
 
 
@@ -195,7 +195,7 @@ def _has_dtd(body: bytes) -> bool:
     except etree.XMLSyntaxError as error:
         if not prologue.is_over:
             raise XmlError(
-                f"this is no XML: {str(error.msg).strip()[:200]}", error.lineno or 0
+                f"this is not XML: {str(error.msg).strip()[:200]}", error.lineno or 0
             ) from None
     return False
 
@@ -221,10 +221,12 @@ def _error_of(parser: Any, chunk: bytes) -> XmlError | None:
     try:
         _feed(parser, chunk)
     except etree.XMLSyntaxError:
-        return XmlError("this is no XML: there is no element")
+        return XmlError("this is not XML: there is no element")
     errors = parser.feed_error_log.filter_from_errors()
     entry = next((entry for entry in errors if entry.type != etree.ErrorTypes.WAR_NS_URI), None)
-    return XmlError(f"this is no XML: {entry.message.strip()[:200]}", entry.line) if entry else None
+    return (
+        XmlError(f"this is not XML: {entry.message.strip()[:200]}", entry.line) if entry else None
+    )
 
 
 def _lines(body: bytes, elements: Sequence[Any]) -> Iterator[int]:

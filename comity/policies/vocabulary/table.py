@@ -111,7 +111,7 @@ class Vocabulary:
         try:
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise PolicyError(f"is no TOML: {error}") from None
+            raise PolicyError(f"is not TOML: {error}") from None
         unknown = table.keys() - {"replaces", "vocabulary", "relation"}
         if unknown:
             raise PolicyError(
@@ -121,7 +121,7 @@ class Vocabulary:
         words, relations = dict(_words(table)), list(_relations(table))
         replaces = table.get("replaces", False)
         if not isinstance(replaces, bool):
-            raise PolicyError("`replaces` is neither true nor false")
+            raise PolicyError("`replaces` is not true or false")
         if not replaces:
             words = dict(self.words) | {
                 name: _merge(self.words.get(name), added) for name, added in words.items()
@@ -136,7 +136,7 @@ class Vocabulary:
                     if more not in vocabulary.narrows:
                         raise PolicyError(
                             f"`{vocabulary.name}:{word}` narrows `{more}`, which is"
-                            f" no word of `{vocabulary.name}`"
+                            f" not a word of `{vocabulary.name}`"
                         )
             try:
                 TopologicalSorter(vocabulary.narrows).prepare()
@@ -147,7 +147,9 @@ class Vocabulary:
         for relation in self.relations:
             for term in relation.terms:
                 if not self.has(term):
-                    raise PolicyError(f"`{term}` is no word of a vocabulary: write vocabulary:word")
+                    raise PolicyError(
+                        f"`{term}` is not a word of a vocabulary: write vocabulary:word"
+                    )
 
     def has(self, term: str) -> bool:
         """Return True if the term is a word of one of the vocabularies."""
@@ -259,7 +261,9 @@ def add_vocabularies(text: str) -> None:
     for relation in after.relations[len(before.relations) :]:
         for term in relation.terms:
             if term.partition(":")[0] in before.words:
-                raise PolicyError(f"it cannot say what `{term}` means: that is no word of its own")
+                raise PolicyError(
+                    f"it cannot say what `{term}` means: it is not a word of the added vocabulary"
+                )
         for use in relation.uses:
             if use not in (ANY, *before.uses):
                 raise PolicyError(
@@ -294,20 +298,20 @@ def _words(table: Mapping[str, Any]) -> Iterator[tuple[str, Words]]:
         flags: dict[str, Any] = {key: entry.get(key, False) for key in PROPERTIES}
         for key, value in flags.items():
             if not isinstance(value, bool):
-                raise PolicyError(f"vocabulary.{name}.{key} is neither true nor false")
+                raise PolicyError(f"vocabulary.{name}.{key} is not true or false")
         yield name, Words(name, narrows, **descriptions, **flags)
 
 
 def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
     rows = table.get("relation", [])
     if not isinstance(rows, list):
-        raise PolicyError("`relation` is no list of rows: write [[relation]]")
+        raise PolicyError("`relation` is not a list of rows: write [[relation]]")
     for number, row in enumerate(rows, 1):
         row_name = f"[[relation]] number {number}"
         row = _mapping(row, row_name)
         kind = row.get("kind")
         if kind not in KINDS:
-            raise PolicyError(f"{row_name}: kind `{kind}` is none: write {' or '.join(KINDS)}")
+            raise PolicyError(f"{row_name}: kind `{kind}` is unknown: write {' or '.join(KINDS)}")
         uses, terms = (
             _texts(row.get("uses"), f"{row_name}: uses"),
             _texts(row.get("terms"), f"{row_name}: terms"),
@@ -326,11 +330,11 @@ def _merge(shipped: Words | None, added: Words) -> Words:
 
 def _mapping(value: Any, key: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise PolicyError(f"{key} is no table")
+        raise PolicyError(f"{key} is not a table")
     return value
 
 
 def _texts(value: Any, key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise PolicyError(f"{key} is no list of texts")
+        raise PolicyError(f"{key} is not a list of texts")
     return tuple(value)

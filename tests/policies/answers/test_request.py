@@ -220,5 +220,5 @@ def test_what_is_asked_for_first_is_what_is_asked_for(fields: dict[str, str]) ->
 
 
 def test_kinds_that_are_none() -> None:
-    with pytest.raises(ValueError, match="`ajax` is no kind of request"):
+    with pytest.raises(ValueError, match="`ajax` is not a kind of request"):
         facts({}, kind="ajax")
