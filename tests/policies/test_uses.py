@@ -98,11 +98,11 @@ def acap(*fields: str) -> list[str]:
     return ["", "ACAP-crawler: *", *(f"ACAP-{field}" for field in fields)]
 
 
-def reserved(value: int, location: str = "/") -> dict[str, str]:
+def reservation(value: int, location: str = "/") -> dict[str, str]:
     return {TDMREP: json.dumps([{"location": location, "tdm-reservation": value}])}
 
 
-def told(decision: UseDecision) -> str:
+def describe(decision: UseDecision) -> str:
     """Return e.g. "deny usage.disallow usage.allow": the verdict and the rules of the reasons.
 
     A "?" after the verdict means that no source states it."""
@@ -191,11 +191,11 @@ JOINS = [
     # MEET-4: a related refusal of another vocabulary refuses, a related permission does not permit
     (
         "related-refuses",
-        Case(["usage: ai=y"], reserved(1)),
+        Case(["usage: ai=y"], reservation(1)),
         "train",
         "deny tdmrep.reserved usage.allow",
     ),
-    ("related-permits-nothing", Case(files=reserved(0)), "train", "deny? comity.default"),
+    ("related-permits-nothing", Case(files=reservation(0)), "train", "deny? comity.default"),
     ("acap-index-is-search", NO_INDEX, "search", "deny acap.disallow usage.allow"),
     ("noindex-is-search", NOINDEX, "search", "deny robots-meta.disallow usage.allow"),
     # Within a vocabulary the nearest word decides
@@ -218,7 +218,7 @@ JOINS = [
     ("case", "use", "want"), one_in(2, [row[1:] for row in JOINS]), ids=[row[0] for row in JOINS]
 )
 def test_joins(case: Case, use: str, want: str) -> None:
-    assert told(case.page().uses[use]) == want
+    assert describe(case.page().uses[use]) == want
 
 
 @pytest.mark.requirement("MEET-3")
@@ -235,7 +235,7 @@ def test_restrictions_of_all_that_permit_hold_together() -> None:
         ],
     ).page()
     assert page.uses["index"].until == datetime(2028, 1, 1, tzinfo=UTC)
-    assert told(page.uses["index"]) == "allow acap.allow robots-meta.limit"
+    assert describe(page.uses["index"]) == "allow acap.allow robots-meta.limit"
     assert page.uses["present"].prohibited_modifications == {"format", "translation"}
     snippet = page.uses["present-snippet"]
     assert (snippet.max_words, snippet.max_chars) == (10, 50)
@@ -329,7 +329,7 @@ def test_a_use_is_refused_that_is_a_modification_which_is_prohibited(
     decision = case.page(
         replace(AGENT, uses=uses, defaults=dict.fromkeys(uses, Verdict.ALLOW))
     ).uses[use]
-    assert told(decision) == want
+    assert describe(decision) == want
     if decision.verdict is Verdict.DENY and decision.stated:
         first, second = decision.reasons[:2]
         assert first.source == second.source
@@ -339,7 +339,7 @@ def test_a_use_is_refused_that_is_a_modification_which_is_prohibited(
 @pytest.mark.requirement("MEET-3")
 def test_a_prohibited_modification_is_a_statement_even_if_the_default_refuses() -> None:
     decision = Case(markup=[meta("robots", "notranslate")]).page().uses["translate"]
-    assert told(decision) == "deny comity.modification robots-meta.limit comity.default"
+    assert describe(decision) == "deny comity.modification robots-meta.limit comity.default"
 
 
 @pytest.mark.requirement("MEET-3")
@@ -366,11 +366,11 @@ def test_a_modification_is_refused_that_is_prohibited_of_another_spelling_of_the
 def test_what_only_limits_permits_nothing() -> None:
     case = Case(markup=[meta("robots", "max-snippet:50")])
     refused = case.page().uses["present-snippet"]
-    assert told(refused) == "deny? comity.default robots-meta.limit"
+    assert describe(refused) == "deny? comity.default robots-meta.limit"
     assert refused.max_chars == 50  # for readers with another default
     permitting = replace(AGENT, defaults={"present-snippet": Verdict.ALLOW})
     decision = case.page(permitting).uses["present-snippet"]
-    assert told(decision) == "allow? comity.default robots-meta.limit"
+    assert describe(decision) == "allow? comity.default robots-meta.limit"
     assert decision.max_chars == 50
 
 
@@ -386,13 +386,13 @@ def test_operators_have_a_table_of_their_own() -> None:
         'uses = ["train"]\n'
         'terms = ["robots-meta:noarchive"]\nkind = "touches"\nwhy = "ours alone"'
     )
-    assert told(case.page().uses["train"]) == "deny usage.disallow"
+    assert describe(case.page().uses["train"]) == "deny usage.disallow"
     assert (
-        told(case.page(replace(AGENT, vocabulary=more)).uses["train"])
+        describe(case.page(replace(AGENT, vocabulary=more)).uses["train"])
         == "deny usage.disallow robots-meta.disallow"
     )
     assert (
-        told(case.page(replace(AGENT, vocabulary=other)).uses["train"])
+        describe(case.page(replace(AGENT, vocabulary=other)).uses["train"])
         == "deny robots-meta.disallow"
     )
 
@@ -410,7 +410,8 @@ def test_a_field_is_about_the_content_of_its_response(name: str) -> None:
     site = refusing.site
     site.page(AGENT, URL, headers=refusing.headers)
     assert (
-        told(site.page(AGENT, URL, headers=silent.headers).uses["train"]) == "deny? comity.default"
+        describe(site.page(AGENT, URL, headers=silent.headers).uses["train"])
+        == "deny? comity.default"
     )
 
 
@@ -421,7 +422,7 @@ REFUSING = Case(
         "content-signal: search=no, ai-input=no, ai-train=no, use=immediate",
         "license: /license.xml",
     ],
-    {**reserved(1), LICENSE: rsl(prohibits("all"))},
+    {**reservation(1), LICENSE: rsl(prohibits("all"))},
     [
         ("Content-Usage", "tdm=n"),
         ("X-Robots-Tag", "none, noai"),
@@ -436,7 +437,7 @@ REFUSING = Case(
 def test_no_preference_refuses_to_be_fetched() -> None:
     assert REFUSING.site.access(AGENT, URL).verdict is Verdict.ALLOW
     page = REFUSING.page()
-    assert told(page.uses["crawl"]) == "allow robots.no-match"
+    assert describe(page.uses["crawl"]) == "allow robots.no-match"
     refused = {
         reason.rule for use in page.uses if use != "crawl" for reason in page.uses[use].reasons
     }
@@ -480,7 +481,7 @@ def test_a_licence_of_another_host_is_none(host: str) -> None:
     agent = replace(
         AGENT, arrangements=(Arrangement(host, uses=frozenset(("train",)), reference="contract"),)
     )
-    assert told(REFUSING.page(agent).uses["train"]) == told(REFUSING.page().uses["train"])
+    assert describe(REFUSING.page(agent).uses["train"]) == describe(REFUSING.page().uses["train"])
 
 
 @pytest.mark.requirement("USE-14", "MEET-3")
@@ -488,11 +489,11 @@ def test_defaults_come_last() -> None:
     agent = replace(
         AGENT, defaults={"train": Verdict.ALLOW, "search": Verdict.DENY, "follow": Verdict.DENY}
     )
-    assert told(Case().page(agent).uses["train"]) == "allow? comity.default"
-    assert told(Case(["usage: genai=n"]).page(agent).uses["train"]) == "deny usage.disallow"
-    assert told(Case(["usage: search=y"]).page(agent).uses["search"]) == "allow usage.allow"
-    assert told(Case().page(agent).uses["follow"]) == "deny? comity.default"
-    assert told(Case().page().uses["follow"]) == "allow? comity.default"
+    assert describe(Case().page(agent).uses["train"]) == "allow? comity.default"
+    assert describe(Case(["usage: genai=n"]).page(agent).uses["train"]) == "deny usage.disallow"
+    assert describe(Case(["usage: search=y"]).page(agent).uses["search"]) == "allow usage.allow"
+    assert describe(Case().page(agent).uses["follow"]) == "deny? comity.default"
+    assert describe(Case().page().uses["follow"]) == "allow? comity.default"
 
 
 @pytest.mark.requirement("PREF-5")
@@ -526,7 +527,7 @@ EMBEDDED = [
 ]
 
 
-def stated(uses: Mapping[str, Any], *among: str) -> str:
+def stated_uses(uses: Mapping[str, Any], *among: str) -> str:
     """Return the stated decisions about some uses; without names: about all uses."""
     marks = {"allow": "+", "deny": "-"}
     return " ".join(
@@ -552,8 +553,8 @@ def test_files_and_images_of_a_page_are_bound_by_it(
     tag = page.permissions
     VALIDATOR.validate(tag)
     among = ("train", "ai", "index", "present")
-    assert stated(tag["uses"], *among) == " ".join(sorted(of_page.split()))
-    assert stated(tag.get("embedded", {}), *among) == " ".join(sorted(of_embedded.split()))
+    assert stated_uses(tag["uses"], *among) == " ".join(sorted(of_page.split()))
+    assert stated_uses(tag.get("embedded", {}), *among) == " ".join(sorted(of_embedded.split()))
     assert ("embedded" in tag) == bool(of_embedded)
     for use in page.uses:
         expected = tag.get("embedded", {}).get(use, tag["uses"][use])["verdict"]
@@ -614,24 +615,24 @@ def test_what_acap_refuses_of_a_page_is_refused_of_the_images_in_it() -> None:
 FIELD0, FIELD1 = [("tdm-reservation", "0")], [("tdm-reservation", "1")]
 META0, META1 = [meta("tdm-reservation", "0")], [meta("tdm-reservation", "1")]
 TDM = [
-    ("file", Case(files=reserved(1)), "deny tdmrep.reserved"),
-    ("field-after-file", Case(files=reserved(1), fields=FIELD0), "allow tdmrep.not-reserved"),
-    ("field-reserves", Case(files=reserved(0), fields=FIELD1), "deny tdmrep.reserved"),
+    ("file", Case(files=reservation(1)), "deny tdmrep.reserved"),
+    ("field-after-file", Case(files=reservation(1), fields=FIELD0), "allow tdmrep.not-reserved"),
+    ("field-reserves", Case(files=reservation(0), fields=FIELD1), "deny tdmrep.reserved"),
     ("meta-after-field", Case(fields=FIELD1, markup=META0), "allow tdmrep.not-reserved"),
-    ("meta-after-file", Case(files=reserved(0), markup=META1), "deny tdmrep.reserved"),
+    ("meta-after-file", Case(files=reservation(0), markup=META1), "deny tdmrep.reserved"),
     (
         "meta-after-both",
-        Case(files=reserved(0), fields=FIELD0, markup=META1),
+        Case(files=reservation(0), fields=FIELD0, markup=META1),
         "deny tdmrep.reserved",
     ),
     (
         "absence-resets-nothing",
-        Case(files=reserved(1), fields=[("tdm-policy", "/p.json")]),
+        Case(files=reservation(1), fields=[("tdm-policy", "/p.json")]),
         "deny tdmrep.reserved",
     ),
     (
         "other-values-set-nothing",
-        Case(files=reserved(1), fields=[("tdm-reservation", "no")]),
+        Case(files=reservation(1), fields=[("tdm-reservation", "no")]),
         "deny tdmrep.reserved",
     ),
     (
@@ -639,9 +640,9 @@ TDM = [
         Case(fields=FIELD1, markup=[meta("tdm-reservation", "false")]),
         "deny tdmrep.reserved",
     ),
-    ("not-that-path", Case(files=reserved(1, "/shop/")), "deny? comity.default"),
+    ("not-that-path", Case(files=reservation(1, "/shop/")), "deny? comity.default"),
     # Another vocabulary has its own term
-    ("with-another", Case(["usage: tdm=y"], reserved(1)), "deny tdmrep.reserved usage.allow"),
+    ("with-another", Case(["usage: tdm=y"], reservation(1)), "deny tdmrep.reserved usage.allow"),
 ]
 
 
@@ -650,7 +651,7 @@ TDM = [
     ("case", "want"), one_in(2, [row[1:] for row in TDM]), ids=[row[0] for row in TDM]
 )
 def test_of_tdmrep_what_comes_later_supersedes(case: Case, want: str) -> None:
-    assert told(case.page().uses["tdm"]) == want
+    assert describe(case.page().uses["tdm"]) == want
 
 
 # RSL
@@ -667,10 +668,10 @@ WIDENING = [
 def test_a_license_widens_nothing(case: Case) -> None:
     """It permits no fetch, and nothing in another vocabulary."""
     assert case.site.access(AGENT, URL).verdict is Verdict.DENY
-    assert told(case.page().uses["crawl"]) == "deny robots.disallow"
-    assert told(case.page().uses["train"]) == "allow rsl.permits"
+    assert describe(case.page().uses["crawl"]) == "deny robots.disallow"
+    assert describe(case.page().uses["train"]) == "allow rsl.permits"
     refusing = case._replace(robots=["usage: ai=n", *case.robots])
-    assert told(refusing.page().uses["train"]) == "deny usage.disallow rsl.permits"
+    assert describe(refusing.page().uses["train"]) == "deny usage.disallow rsl.permits"
 
 
 @pytest.mark.requirement("RSL-1")
@@ -684,9 +685,9 @@ def test_licenses_that_a_page_refers_to_are_wanted_and_refuse_until_they_are_had
     linked = '<link rel="license" type="application/rsl+xml" href="/license.xml">'
     for case in (Case(fields=[("Link", LINK)]), Case(markup=[linked])):
         assert case.page().required_resources == (ORIGIN + LICENSE,)
-        assert told(case.page().uses["train"]) == "deny rsl.unlicensed"
+        assert describe(case.page().uses["train"]) == "deny rsl.unlicensed"
         had = case._replace(resources={LICENSE: rsl(permits("ai-train"))}).page()
-        assert told(had.uses["train"]) == "allow rsl.permits"
+        assert describe(had.uses["train"]) == "allow rsl.permits"
 
 
 # Sites and responses that are not worth a request
@@ -714,8 +715,8 @@ UNUSABLE = [
         Case(["content-usage: train-ai=n", "content-usage: /free search=y"]),
         "",
     ),
-    ("tdmrep", Case(files=reserved(1)), "tdmrep.reserved"),
-    ("tdmrep-path", Case(files=reserved(1, "/a")), ""),
+    ("tdmrep", Case(files=reservation(1)), "tdmrep.reserved"),
+    ("tdmrep-path", Case(files=reservation(1, "/a")), ""),
     (
         "license",
         Case(["license: /license.xml"], {LICENSE: rsl(prohibits("ai-all"))}),
@@ -773,7 +774,7 @@ def test_a_site_that_refuses_every_declared_use_of_all_its_pages(case: Case, wan
 def test_a_site_that_refuses_one_use_by_one_file_and_another_by_another() -> None:
     case = Case(
         ["usage: ai=n", "", "ACAP-crawler: *", "ACAP-disallow-index: /", "ACAP-allow-present: /a/"],
-        reserved(1),
+        reservation(1),
     )
     found = case.site.unusable(replace(AGENT, uses=("train", "index", "search")))
     assert found is not None
@@ -873,7 +874,7 @@ class Site_(NamedTuple):  # noqa: N801  # `Site` is the class under test
     fields: tuple[Pair, ...] = ()
     markup: tuple[str, ...] = ()
 
-    def built(self) -> Case:
+    def build(self) -> Case:
         numbered = {f"/{number}.xml": rsl(terms) for number, terms in enumerate(self.licenses)}
         lines = [
             *self.everybodys,
@@ -1041,7 +1042,7 @@ def with_one_more(
 
 def answers(site: Site_, agent: Agent) -> dict[str, tuple[Any, ...]]:
     """Return the decisions about the page and its embedded files, with reasons in any order."""
-    page = site.built().page(agent)
+    page = site.build().page(agent)
     return {
         f"{name} {use}": (
             one.verdict,
@@ -1094,10 +1095,10 @@ def test_what_is_refused_before_the_page_is_refused_of_the_page(site: Site_, age
     """A refusal for the whole site, or by header fields, holds for every page without statements.
 
     A refusal by header fields holds for every body."""
-    silent = site._replace(fields=(), markup=()).built()
+    silent = site._replace(fields=(), markup=()).build()
     if silent.site.unusable(agent) is not None:
         assert {silent.page(agent).uses[use].verdict for use in agent.uses} == {Verdict.DENY}
-    case = site.built()
+    case = site.build()
     if case.site.refused_by_headers(agent, URL, case.headers, NOW) is not None:
         assert {case.page(agent).uses[use].verdict for use in agent.uses} == {Verdict.DENY}
 
@@ -1106,7 +1107,7 @@ def test_what_is_refused_before_the_page_is_refused_of_the_page(site: Site_, age
 @settings(max_examples=examples(50))
 @given(SITES, AGENTS)
 def test_every_tag_is_valid(site: Site_, agent: Agent) -> None:
-    VALIDATOR.validate(site.built().page(agent).permissions)
+    VALIDATOR.validate(site.build().page(agent).permissions)
 
 
 @pytest.mark.requirement("TDM-3", "RSL-3", "USE-9", "SIG-1", "WHY-1")
@@ -1335,7 +1336,7 @@ def test_words_that_are_no_uses_are_not_listed_among_the_uses() -> None:
 
 @pytest.mark.requirement("MEET-3")
 def test_permissions_of_one_vocabulary_have_the_conditions_of_all() -> None:
-    def decided(*verdicts: Verdict) -> tuple[Verdict, dict[str, Any], list[int]]:
+    def decide_all(*verdicts: Verdict) -> tuple[Verdict, dict[str, Any], list[int]]:
         """Return verdict, conditions, and the lines that decided."""
         statements = [
             Statement(
@@ -1358,6 +1359,6 @@ def test_permissions_of_one_vocabulary_have_the_conditions_of_all() -> None:
             [reason.source.line for reason in decision.reasons],
         )
 
-    assert decided(Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 9}, [1])
-    assert decided(Verdict.ALLOW, Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 8}, [1, 2])
-    assert decided(Verdict.ALLOW, Verdict.DENY) == (Verdict.DENY, {}, [2])
+    assert decide_all(Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 9}, [1])
+    assert decide_all(Verdict.ALLOW, Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 8}, [1, 2])
+    assert decide_all(Verdict.ALLOW, Verdict.DENY) == (Verdict.DENY, {}, [2])

@@ -175,10 +175,10 @@ BUILT = [
     ("written", "built"), one_in(3, [row[1:] for row in BUILT]), ids=[row[0] for row in BUILT]
 )
 def test_the_tree_is_that_of_the_standard(written: str, built: str) -> None:
-    def squeezed(text: str) -> str:
+    def squeeze(text: str) -> str:
         return text.replace(" ", "")
 
-    assert squeezed(outline(Html(written).root)) == squeezed(f"html[{built}]")
+    assert squeeze(outline(Html(written).root)) == squeeze(f"html[{built}]")
 
 
 TAGS = [

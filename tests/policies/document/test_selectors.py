@@ -25,7 +25,7 @@ PLENTY = 10_000_000
 ONE = "<!doctype html>"
 
 
-def selected(html: str, css: str) -> list[str]:
+def select_numbers(html: str, css: str) -> list[str]:
     """Return the `n` attributes of the selected elements."""
     page = Html(html)
     return [
@@ -121,7 +121,7 @@ SELECTED = [
 def test_links_of_svg() -> None:
     page = """<!doctype html><a n=1></a><svg><a xlink:href=/x n=2></a><a href=/x n=3></a>\
 <a n=4></a></svg>"""
-    assert [selected(page, css) for css in ("a:link", ":any-link", "a:not(:link)")] == [
+    assert [select_numbers(page, css) for css in ("a:link", ":any-link", "a:not(:link)")] == [
         ["2", "3"],
         ["2", "3"],
         ["1", "4"],
@@ -131,7 +131,7 @@ def test_links_of_svg() -> None:
 @pytest.mark.requirement("AIT-5")
 @pytest.mark.parametrize(("css", "found"), one_in(3, SELECTED))
 def test_what_a_selector_selects(css: str, found: str) -> None:
-    assert selected(PAGE, css) == found.split()
+    assert select_numbers(PAGE, css) == found.split()
 
 
 NOT_READ = [
@@ -217,21 +217,21 @@ LEFT_OUT = [
 @pytest.mark.requirement("AIT-5", "AIT-13")
 @pytest.mark.parametrize(("css", "found", "unread"), one_in(2, LEFT_OUT))
 def test_what_is_left_out_selects_more(css: str, found: str, unread: list[str]) -> None:
-    assert selected(PAGE, css) == found.split()
+    assert select_numbers(PAGE, css) == found.split()
     assert list(compiled(css).unread) == unread
 
 
 @pytest.mark.requirement("AIT-5")
 def test_a_language_that_no_element_states_may_be_any() -> None:
-    assert selected(f"{ONE}<p n=1>x<p n=2 lang=en>y", "p:lang(fr)") == ["1"]
-    assert selected(f"{ONE}<p n=1>x<p n=2 lang=fr>y", "p:not(:lang(fr))") == ["1"]
+    assert select_numbers(f"{ONE}<p n=1>x<p n=2 lang=en>y", "p:lang(fr)") == ["1"]
+    assert select_numbers(f"{ONE}<p n=1>x<p n=2 lang=fr>y", "p:not(:lang(fr))") == ["1"]
 
 
 @pytest.mark.requirement("AIT-5")
 def test_case_is_of_no_account_in_a_page_without_a_doctype() -> None:
     for doctype, found in ((ONE, []), ("", ["1"])):
-        assert selected(f"{doctype}<p class=Secret n=1>x", ".sEcret") == found
-        assert selected(f"{doctype}<p id=Secret n=1>x", "#secret") == found
+        assert select_numbers(f"{doctype}<p class=Secret n=1>x", ".sEcret") == found
+        assert select_numbers(f"{doctype}<p id=Secret n=1>x", "#secret") == found
 
 
 @pytest.mark.requirement("AIT-5")
@@ -252,7 +252,7 @@ def test_classes_are_parted_by_white_space_of_ascii(css: str, found: str) -> Non
         f"{ONE}<p class='a\n\f x' n=1><p class='a\u00a0x' n=2><p class='a\u3000x' n=3>"
         f"<p class='a\u0085x' n=4>"
     )
-    assert selected(page, css) == found.split()
+    assert select_numbers(page, css) == found.split()
 
 
 @pytest.mark.requirement("AIT-5")
@@ -260,7 +260,7 @@ def test_case_is_that_of_ascii() -> None:
     """The Kelvin sign is not a K."""
     page = "<p class=\u212a type=\u212a n=1><p class=K type=K n=2>"
     for css in (".k", "[type=k]", "[class=k i]"):
-        assert (selected(page, css), selected(page, f"p:not({css})")) == (["2"], ["1"])
+        assert (select_numbers(page, css), select_numbers(page, f"p:not({css})")) == (["2"], ["1"])
 
 
 @pytest.mark.requirement("AIT-5")
@@ -281,8 +281,8 @@ def test_case_is_that_of_ascii() -> None:
 )
 def test_elements_may_be_called_what_xml_has_no_names_for(name: str, css: str) -> None:
     page = f"{ONE}<{name} n=1>x</{name}><math-\u03b2 n=2>y</math-\u03b2><a-e9- n=3>z</a-e9-><p n=4>"
-    assert selected(page, css) == ["1"]
-    assert selected(page, f"body > :not({css})") == ["2", "3", "4"]
+    assert select_numbers(page, css) == ["1"]
+    assert select_numbers(page, f"body > :not({css})") == ["2", "3", "4"]
 
 
 @pytest.mark.requirement("AIT-5")
@@ -323,7 +323,7 @@ TABLE = (
     ],
 )
 def test_rows_without_tbody_stand_in_one_as_in_browsers(css: str, found: str) -> None:
-    assert selected(TABLE, css) == found.split()
+    assert select_numbers(TABLE, css) == found.split()
 
 
 SHADOW = """<div n=1><template shadowrootmode=open n=2><slot n=3></slot><p n=4>s</p></template>\
@@ -353,7 +353,7 @@ SHADOW = """<div n=1><template shadowrootmode=open n=2><slot n=3></slot><p n=4>s
 )
 def test_a_declarative_shadow_root_is_no_child_of_its_host(css: str, found: str) -> None:
     """HTML Standard section-13.2.6.4.4, "template": it is not a sibling of the host's children."""
-    assert selected(f"{ONE}{SHADOW}", css) == found.split()
+    assert select_numbers(f"{ONE}{SHADOW}", css) == found.split()
 
 
 @pytest.mark.requirement("AIT-5")
@@ -373,7 +373,7 @@ def test_other_templates_are_children(html: str) -> None:
     assert [
         element.matches("p:first-child") for element in parsed.iter_elements() if element.tag == "p"
     ] == [False]
-    assert selected(ONE + html, "p:first-child") == []
+    assert select_numbers(ONE + html, "p:first-child") == []
 
 
 APART = f"""{ONE}<div n=1>x<noscript n=2><img n=3></noscript></div><div n=4><b n=5></b>\
@@ -408,7 +408,7 @@ APART = f"""{ONE}<div n=1>x<noscript n=2><img n=3></noscript></div><div n=4><b n
 def test_what_stands_in_noscript_and_template_makes_no_negation_select_less(
     css: str, found: str
 ) -> None:
-    assert selected(APART, css) == found.split()
+    assert select_numbers(APART, css) == found.split()
 
 
 @pytest.mark.requirement("AIT-5", "AIT-13")
@@ -423,7 +423,7 @@ def test_what_stands_in_noscript_and_template_makes_no_negation_select_less(
     ],
 )
 def test_rows_that_stand_in_a_tbody_make_no_negation_select_less(css: str, found: str) -> None:
-    assert selected(TABLE, css) == found.split()
+    assert select_numbers(TABLE, css) == found.split()
 
 
 @st.composite
@@ -589,7 +589,7 @@ PIECES += [
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(max_size=20))
 def test_nothing_but_a_selector_error_is_raised(css: str) -> None:
     with contextlib.suppress(SelectorError):
-        assert isinstance(selected(PAGE, css), list)
+        assert isinstance(select_numbers(PAGE, css), list)
 
 
 @pytest.mark.requirement("SEC-5")

@@ -148,13 +148,13 @@ def markers_of(node: Node) -> Iterator[str]:
         yield from (child for child in one.children if isinstance(child, str))
 
 
-def shown(node: Node, *, within: frozenset[int] | None = None, inside: bool = False) -> str:
+def visible_text(node: Node, *, within: frozenset[int] | None = None, inside: bool = False) -> str:
     """Return the visible texts below an element; `within`: those in elements with these ids."""
     inside = inside or within is None or id(node) in within
     if node.tag in LEFT_OUT:
         return ""
     texts = (
-        shown(one, within=within, inside=inside) if isinstance(one, Node) else one * inside
+        visible_text(one, within=within, inside=inside) if isinstance(one, Node) else one * inside
         for one in node.children
     )
     return "".join(text for text in texts if not text.startswith("c"))
@@ -172,10 +172,10 @@ def test_spans_are_exactly_the_covered_text(page: Node, spaces: list[str]) -> No
     body = content(html_of(page, [space.replace("x", "") for space in spaces]))
     elements = [", ".join(f".{name}" for name in names.split(", ")) for names in nodes]
     text, spans = text_with_spans(body, covered(body, [rule(element) for element in elements]))
-    assert "".join(text.split()) == shown(page)
+    assert "".join(text.split()) == visible_text(page)
     for places, own in zip(nodes.values(), spans, strict=True):
         parts = [text[start:end] for start, end in own]
-        assert "".join("".join(parts).split()) == shown(page, within=places)
+        assert "".join("".join(parts).split()) == visible_text(page, within=places)
         assert all(part and part == part.strip() for part in parts)
         assert all(end < start for (_, end), (start, _) in pairwise(own))
 
@@ -187,7 +187,7 @@ def test_each_element_has_its_own_span(page: Node) -> None:
     body = content(html_of(page, (" ", "")))
     for node in nodes_of(page):
         text, (spans,) = text_with_spans(body, covered(body, [rule(f"[data-m=m{id(node):016x}z]")]))
-        wanted = shown(page, within=frozenset((id(node),)))
+        wanted = visible_text(page, within=frozenset((id(node),)))
         assert ["".join(text[start:end].split()) for start, end in spans] == (
             [wanted] if wanted else []
         )
@@ -291,14 +291,14 @@ VALUES = st.recursive(
 )
 
 
-def pruned(value: Any, name: str) -> Any:
+def prune(value: Any, name: str) -> Any:
     """Return the document without the members that the dotted name means."""
     if isinstance(value, list):
-        return [pruned(one, name) for one in value]
+        return [prune(one, name) for one in value]
     if not isinstance(value, dict):
         return value
     return {
-        key: pruned(one, name.removeprefix(f"{key}.")) if name.startswith(f"{key}.") else one
+        key: prune(one, name.removeprefix(f"{key}.")) if name.startswith(f"{key}.") else one
         for key, one in value.items()
         if key != name
     }
@@ -313,7 +313,7 @@ def pruned(value: Any, name: str) -> Any:
 def test_members_of_json_go_and_everything_else_stays(value: Any, names: list[str]) -> None:
     wanted = value
     for name in names:
-        wanted = pruned(wanted, name)
+        wanted = prune(wanted, name)
     assert json.loads(without(json.dumps(value), *names, file_type="json")) == wanted
 
 
@@ -724,11 +724,11 @@ def test_what_is_not_read_is_tried_once(
     module, _, name = parser.rpartition(".")
     known = getattr(import_module(f"comity.policies.{module}"), name)
 
-    def counted(*args: Any, **named: Any) -> Any:
+    def count_call(*args: Any, **named: Any) -> Any:
         tried.append(known)
         return known(*args, **named)
 
-    monkeypatch.setattr(f"comity.policies.{parser}", counted)
+    monkeypatch.setattr(f"comity.policies.{parser}", count_call)
     said = covered(
         content(body, TYPES[file_type]), [rule(f"a{number}", file_type) for number in range(20)]
     )

@@ -55,7 +55,7 @@ def rules_of(
     return ElementRules(content, rules, URL, Vocabulary.shipped(), lambda rule: reason)
 
 
-def found(rules: ElementRules, value: Any) -> set[str]:
+def elements_of(rules: ElementRules, value: Any) -> set[str]:
     """The elements from which a value may come."""
     return {element.selector for element in rules.covering(value)}
 
@@ -160,31 +160,33 @@ ALL = {".q", "aside"}
     ids=lambda value: ascii(value)[:40] if isinstance(value, str) else type(value).__name__,
 )
 def test_which_elements_a_value_has_to_do_with(value: Any, elements: set[str]) -> None:
-    assert found(rules_of(PAGE, ".q", "aside"), value) == elements
+    assert elements_of(rules_of(PAGE, ".q", "aside"), value) == elements
 
 
 @pytest.mark.requirement("MEET-5")
 def test_what_is_not_refused_does_not_make_other_values_its_own() -> None:
     rules = rules_of(PAGE, "aside", guides=(".q",))
-    assert found(rules, "hidden note") == {".q"}
-    assert found(rules, "nested quote") == {".q", "aside"}
-    assert found(rules, "made up") == {"aside"}
-    assert found(rules_of(PAGE, guides=(".q",)), "made up") == set()
-    assert found(rules_of(PAGE, guides=(".q",)), "https://example.com/img/s.png") == {".q"}
+    assert elements_of(rules, "hidden note") == {".q"}
+    assert elements_of(rules, "nested quote") == {".q", "aside"}
+    assert elements_of(rules, "made up") == {"aside"}
+    assert elements_of(rules_of(PAGE, guides=(".q",)), "made up") == set()
+    assert elements_of(rules_of(PAGE, guides=(".q",)), "https://example.com/img/s.png") == {".q"}
     page = (
         "<!doctype html><body><p>one <b>two <i>three</i></b> four<a href=/in>link</a></p>"
         "<a href=/in>other</a>"
     )
     rules = rules_of(page, "p", "i", guides=("b", "a"))
-    assert [found(rules, value) for value in ("two", "three", "one four", "link", "other")] == [
+    assert [
+        elements_of(rules, value) for value in ("two", "three", "one four", "link", "other")
+    ] == [
         {"p", "b"},
         {"p", "b", "i"},
         {"p", "i"},
         {"p", "a"},
         {"a"},
     ]
-    assert found(rules_of(page, "p", guides=("p > a",)), "https://example.com/in") == set()
-    assert found(
+    assert elements_of(rules_of(page, "p", guides=("p > a",)), "https://example.com/in") == set()
+    assert elements_of(
         rules_of(
             page.replace("other", "").replace("</p><a href=/in>", "</p>"), "p", guides=("p > a",)
         ),
@@ -218,9 +220,9 @@ def test_markup_nodes_and_selections(css: str, elements: set[str]) -> None:
         selection.get(),
         [one.root for one in selection],
     ):
-        assert found(rules, value) == elements
+        assert elements_of(rules, value) == elements
     piece = Selector(f"<div>{selection.get()}</div>", type="html").css("body > div")
-    assert found(rules, piece) >= elements
+    assert elements_of(rules, piece) >= elements
 
 
 @pytest.mark.requirement("MEET-5")
@@ -228,9 +230,9 @@ def test_a_node_of_a_tree_that_was_changed_is_traced_by_its_texts() -> None:
     tree = Selector(PAGE, type="html")
     rules = rules_of(PAGE, ".q", "aside")
     etree.strip_tags(tree.root, "div", "span", "b")
-    assert found(rules, tree.css("aside")[0]) == ALL
-    assert found(rules, tree.css("body > p")[1]) == {".q"}
-    assert found(rules, tree.css("body > p")[0]) == set()
+    assert elements_of(rules, tree.css("aside")[0]) == ALL
+    assert elements_of(rules, tree.css("body > p")[1]) == {".q"}
+    assert elements_of(rules, tree.css("body > p")[0]) == set()
 
 
 @pytest.mark.requirement("MEET-5")
@@ -346,12 +348,12 @@ def test_declared_selectors_that_find_much_within_one_another(
     looked_at: list[str] = []
     texts_in = tracing._texts_in
 
-    def counted(node: Any) -> Iterator[str]:
+    def count_texts(node: Any) -> Iterator[str]:
         for text in texts_in(node):
             looked_at.append(text)
             yield text
 
-    monkeypatch.setattr(tracing, "_texts_in", counted)
+    monkeypatch.setattr(tracing, "_texts_in", count_texts)
     inner = "".join(f"<i title={number}>{number}</i>" for number in range(100))
     assert (
         spans(
@@ -417,7 +419,7 @@ JSON = {
 )
 def test_values_of_json(value: Any, elements: set[str]) -> None:
     assert (
-        found(rules_of(json.dumps(JSON), "items.secret", "meta.age", kind="json"), value)
+        elements_of(rules_of(json.dumps(JSON), "items.secret", "meta.age", kind="json"), value)
         == elements
     )
 
@@ -437,8 +439,8 @@ def test_selectors_of_json() -> None:
     assert spans(top, ["three", "two text"]) == {"a": [(1,)]}
     assert spans(top, ["made up"], "b") == {}
     selection = Selector(json.dumps(JSON), type="json")
-    assert found(rules, selection.jmespath("items[0].secret")) == {"items.secret"}
-    assert found(rules, selection.jmespath("items[].name")) == set()
+    assert elements_of(rules, selection.jmespath("items[0].secret")) == {"items.secret"}
+    assert elements_of(rules, selection.jmespath("items[].name")) == set()
 
 
 XML = """<?xml version="1.0"?><!-- before -->\
@@ -470,7 +472,7 @@ XML = """<?xml version="1.0"?><!-- before -->\
 )
 def test_values_of_xml(value: Any, elements: set[str]) -> None:
     rules = rules_of(XML, "entry.secret", "entry.price", kind="xml")
-    assert found(rules, value) == elements
+    assert elements_of(rules, value) == elements
 
 
 @pytest.mark.requirement("MEET-5", "AIT-5")
@@ -479,11 +481,12 @@ def test_selections_of_xml() -> None:
         rules_of(XML, "entry.secret", "entry.price", kind="xml"),
         etree.fromstring(XML.encode()),
     )
-    assert found(rules, again[0]) == {"entry.secret"}
-    assert found(rules, again[1][0]) == set()
-    assert found(rules, again) == {"entry.secret", "entry.price"}
+    assert elements_of(rules, again[0]) == {"entry.secret"}
+    assert elements_of(rules, again[1][0]) == set()
+    assert elements_of(rules, again) == {"entry.secret", "entry.price"}
     assert (
-        found(rules, Selector(XML, type="xml").xpath("//*[local-name()='title']").getall()) == set()
+        elements_of(rules, Selector(XML, type="xml").xpath("//*[local-name()='title']").getall())
+        == set()
     )
     assert spans(rules, ["Open title", "Other title"], "entry.title") == {}
     assert spans(rules, ["made up", "41"], "entry") == {"entry.secret": [()], "entry.price": [()]}
@@ -502,21 +505,21 @@ DEEP = 480  # browsers nest at most 512
 def test_values_and_documents_nest_as_deep_as_they_like() -> None:
     body = "<!doctype html><body>" + "".join(f"<div class=d{n}>text {n}z" for n in range(DEEP))
     rules = rules_of(body, *(f".d{n}" for n in range(0, DEEP, 3)))
-    assert len(found(rules, "text 400z")) == 134
+    assert len(elements_of(rules, "text 400z")) == 134
     value: list[Any] = ["text 0z"]
     for _ in range(50_000):
         value = [value]
-    assert found(rules, value) == {".d0"}
+    assert elements_of(rules, value) == {".d0"}
     value[0] = value
-    assert found(rules, value) == set()
+    assert elements_of(rules, value) == set()
     assert len(spans(rules, "made up", ".d400")) == DEEP // 3
     assert spans(rules, "made up", "body") == {f".d{n}": [()] for n in range(0, DEEP, 3)}
     nested: Any = {"a": "one text"}
     for _ in range(200):
         nested = [nested, {"b": "free text"}]
     rules = rules_of(json.dumps(nested), "a", kind="json")
-    assert found(rules, nested) == {"a"}
-    assert found(rules, "free text") == set()
+    assert elements_of(rules, nested) == {"a"}
+    assert elements_of(rules, "free text") == set()
 
 
 MANY = " ".join(f'a{number}="1"' for number in range(20_000))
@@ -531,15 +534,17 @@ def test_an_element_has_as_many_attributes_as_it_likes(kind: str) -> None:
         f"<b>free text</b></r>"
     )
     rules = rules_of(body, "p", kind=kind)
-    assert [*map(partial(found, rules), ("Tip of the day", f"{URL[:19]}/linked", "free text"))] == [
+    assert [
+        *map(partial(elements_of, rules), ("Tip of the day", f"{URL[:19]}/linked", "free text"))
+    ] == [
         {"p"},
         {"p"},
         set(),
     ]
     if kind == "html":
         other = Html(body).root
-        assert found(rules, other.find(".//p")) == {"p"}
-        assert found(rules, other.find(".//b")) == set()
+        assert elements_of(rules, other.find(".//p")) == {"p"}
+        assert elements_of(rules, other.find(".//b")) == set()
 
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
@@ -581,9 +586,9 @@ def test_a_text_that_is_in_too_many_elements_may_come_from_any(
     )
     names = [f"#p{n}" for n in range(9)] + ["#other"]
     rules = rules_of(body, *names)
-    assert found(rules, "wor d") == set(names)
-    assert found(rules, "word 1, word word 2") == {"#p1", "#p2"}
-    assert found(rules, ", word") == set()
+    assert elements_of(rules, "wor d") == set(names)
+    assert elements_of(rules, "word 1, word word 2") == {"#p1", "#p2"}
+    assert elements_of(rules, ", word") == set()
 
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
@@ -696,7 +701,9 @@ def texts_of(kind: str, element: Any, names: list[str]) -> Iterator[tuple[str, s
 
 
 @st.composite
-def taken(draw: st.DrawFn, kind: str, root: Any, names: list[str]) -> tuple[Any, set[str], bool]:
+def take_value(
+    draw: st.DrawFn, kind: str, root: Any, names: list[str]
+) -> tuple[Any, set[str], bool]:
     """A value that a spider takes, the elements in it, and whether the document contains it."""
     element = draw(st.sampled_from([*root.iter("*")]))
     comments = [*root.iter(etree.Comment)]
@@ -743,7 +750,7 @@ def taken(draw: st.DrawFn, kind: str, root: Any, names: list[str]) -> tuple[Any,
             True,
         )
     if way == "mixed":
-        several = [draw(taken(kind, root, names)) for _ in range(draw(st.integers(0, 3)))]
+        several = [draw(take_value(kind, root, names)) for _ in range(draw(st.integers(0, 3)))]
         values, own = (
             [value for value, _, _ in several],
             set().union(*(one for _, one, _ in several)),
@@ -777,8 +784,8 @@ def test_nothing_that_a_spider_takes_is_missed(kind: str, data: st.DataObject) -
     if not covering or len(covering) < len(rules.elements):
         return
     for _ in range(5):
-        value, own, is_as_it_stands = data.draw(taken(kind, root, names))
-        reported = found(rules, value)
+        value, own, is_as_it_stands = data.draw(take_value(kind, root, names))
+        reported = elements_of(rules, value)
         assert own <= reported
         assert reported <= own or not is_as_it_stands or own
         assert {
@@ -856,8 +863,8 @@ def test_nothing_that_a_spider_takes_from_json_is_missed(
         if isinstance(value, str) and value not in common:
             start = data.draw(st.integers(0, max(len("".join(value.split())) - tracing.LEAST, 0)))
             if len("".join(value[start:].split())) >= tracing.LEAST:
-                assert own <= found(rules, value[start:])
-        reported = found(rules, value)
+                assert own <= elements_of(rules, value[start:])
+        reported = elements_of(rules, value)
         assert reported <= covering
         if isinstance(value, str) and value in common:
             continue
@@ -889,14 +896,14 @@ def test_nodes_of_another_tree_are_those_of_the_document(body: str, selector: st
     theirs = Selector(body, type="html")
     refused = theirs.css(selector)
     assert refused
-    assert [found(rules, node) for node in refused] == [{".q"}] * len(refused)
+    assert [elements_of(rules, node) for node in refused] == [{".q"}] * len(refused)
     outside = [
         one
         for one in theirs.css("p, b, i, td")
         if "q" not in {*one.xpath("ancestor-or-self::*/@class").getall()}
     ]
     if "section" not in selector:  # in Scrapy's tree it is inside the paragraph
-        assert [found(rules, node) for node in outside] == [set()] * len(outside)
+        assert [elements_of(rules, node) for node in outside] == [set()] * len(outside)
 
 
 @pytest.mark.requirement("MEET-5")
@@ -904,11 +911,11 @@ def test_nodes_of_another_tree_are_those_of_the_document(body: str, selector: st
 def test_markup_of_attributes_without_values(attribute: str) -> None:
     body = f"<!doctype html><body><div class=q>No</div><p {attribute}>Yes <i>indeed</i></p>"
     rules, theirs = rules_of(body, ".q"), Selector(body, type="html")
-    assert [found(rules, value) for value in (theirs.css("p").get(), theirs.css("p")[0])] == [
+    assert [elements_of(rules, value) for value in (theirs.css("p").get(), theirs.css("p")[0])] == [
         set(),
         set(),
     ]
-    assert found(rules, theirs.css("body").get()) == {".q"}
+    assert elements_of(rules, theirs.css("body").get()) == {".q"}
 
 
 @pytest.mark.requirement("MEET-5")
@@ -933,7 +940,7 @@ def test_what_stands_in_a_node_of_another_tree_may_have_no_text(
     body: str, nodes: list[set[str]]
 ) -> None:
     rules = rules_of(f"<!doctype html><body>{body}", ".q")
-    assert [found(rules, node) for node in Selector(body, type="html").css("p")] == nodes
+    assert [elements_of(rules, node) for node in Selector(body, type="html").css("p")] == nodes
 
 
 MOVED = [
@@ -950,15 +957,15 @@ MOVED = [
 @pytest.mark.parametrize("body", MOVED)
 def test_nodes_that_browsers_move(body: str) -> None:
     rules, theirs = rules_of(f"<!doctype html><body>{body}", "td p"), Selector(body, type="html")
-    assert [found(rules, node) for node in theirs.css("p")][:2] == [{"td p"}, set()]
-    assert found(rules, theirs.css("p:contains(Refused)").get()) == {"td p"}
+    assert [elements_of(rules, node) for node in theirs.css("p")][:2] == [{"td p"}, set()]
+    assert elements_of(rules, theirs.css("p:contains(Refused)").get()) == {"td p"}
 
 
 @pytest.mark.requirement("MEET-5")
 def test_a_node_that_may_be_one_that_was_moved() -> None:
     body = "<!doctype html><body><table><tr><td><p>Yes</p></td></tr><p>Yes</p></table>"
     assert [
-        found(rules_of(body, "td p"), node) for node in Selector(body, type="html").css("p")
+        elements_of(rules_of(body, "td p"), node) for node in Selector(body, type="html").css("p")
     ] == [{"td p"}, {"td p"}]
 
 
@@ -975,7 +982,7 @@ def test_many_nodes_of_another_tree(inner: str) -> None:
         paragraphs = "".join(f"<p>{inner.format(each)}</p>" for each in range(number))
         body = f"<!doctype html><body><table><tr><td><p>No</p></table>{paragraphs}</p>"
         rules, selection = rules_of(body, "td p"), Selector(body, type="html").css("p, b")
-        return calls(lambda: outcomes.append(found(rules, selection)))
+        return calls(lambda: outcomes.append(elements_of(rules, selection)))
 
     once, twice = effort(300), effort(600)
     assert outcomes == [{"td p"}, {"td p"}]
@@ -988,8 +995,8 @@ def test_nodes_of_a_tree_that_a_spider_has_changed() -> None:
     rules, theirs = rules_of(body, ".q"), Selector(body, type="html")
     theirs.css("p")[0].drop()
     # Each may be any of the elements with the same text.
-    assert [found(rules, node) for node in theirs.css("p")] == [{".q"}, {".q"}, {".q"}]
-    assert found(rules, etree.fromstring("<p>made up</p>")) == {".q"}
+    assert [elements_of(rules, node) for node in theirs.css("p")] == [{".q"}, {".q"}, {".q"}]
+    assert elements_of(rules, etree.fromstring("<p>made up</p>")) == {".q"}
 
 
 @pytest.mark.requirement("MEET-5")
@@ -1016,8 +1023,10 @@ def test_nodes_of_a_tree_that_has_the_head_of_a_page_in_its_body() -> None:
             node for node in page.css(css) if elements is not None or "free words" in node.get()
         ]
         assert nodes
-        assert [found(rules, node) for node in nodes] == [elements or set()] * len(nodes)
-    assert [found(rules, text) for text in ("scripts are off", "Secret title", "free words")] == [
+        assert [elements_of(rules, node) for node in nodes] == [elements or set()] * len(nodes)
+    assert [
+        elements_of(rules, text) for text in ("scripts are off", "Secret title", "free words")
+    ] == [
         {"noscript"},
         {"head > title"},
         set(),

@@ -47,14 +47,14 @@ def rules_of(page: Page) -> ElementRules:
     return page.element_rules
 
 
-def redacted(page: Page, item: dict[str, Any]) -> dict[str, Any]:
+def redact(page: Page, item: dict[str, Any]) -> dict[str, Any]:
     left = redacted_fields(rules_of(page), item, {}, ["train"], names=item)
     return {
         name: value for name, value in (item | left.changed).items() if name not in left.removed
     }
 
 
-def exported(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
+def export(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
     """Return the exported item. `later` are fields that pipelines write after the tag."""
     tag = page.tag_of(item, {}, names=item)
     SCHEMA.validate(tag)
@@ -89,8 +89,8 @@ NAMES: list[tuple[dict[str, Any], dict[str, Any] | None]] = [
 def test_names_are_cut_as_values_are(item: dict[str, Any], left: dict[str, Any] | None) -> None:
     page = page_of()
     expected = item if left is None else left
-    assert redacted(page, item) == expected
-    assert exported(page, item) == expected
+    assert redact(page, item) == expected
+    assert export(page, item) == expected
 
 
 @pytest.mark.requirement("MEET-5")
@@ -102,7 +102,7 @@ def test_names_that_a_class_declares_are_its_own() -> None:
 @pytest.mark.requirement("MEET-5")
 def test_a_document_stays_of_its_type() -> None:
     page, text = page_of(), BODY
-    item = redacted(page, {"html": text, "body": text.encode(), "other": text.encode() + b" "})
+    item = redact(page, {"html": text, "body": text.encode(), "other": text.encode() + b" "})
     assert isinstance(item["html"], str)
     assert isinstance(item["body"], bytes)
     assert item["body"].decode() == item["html"] == page.redacted(["train"]).decode()
@@ -170,7 +170,7 @@ def test_a_tag_is_as_long_as_its_item() -> None:
 def test_stored_files_of_refused_urls_go(item: dict[str, Any], files: list[str], left: int) -> None:
     page = page_of(LISTING)
     for field in ("files", "images"):
-        record = exported(page, item, **{field: [file(path) for path in files]})
+        record = export(page, item, **{field: [file(path) for path in files]})
         assert [one["url"].partition(".com/")[2].partition("/")[0] for one in record[field]] == (
             ["guided" if "guided" in files[0] else "free"] * left
         )
@@ -179,7 +179,7 @@ def test_stored_files_of_refused_urls_go(item: dict[str, Any], files: list[str],
 @pytest.mark.requirement("MEET-5")
 def test_files_of_a_page_with_few_urls_are_told_apart_wherever_they_come_from() -> None:
     page = page_of("<!doctype html><p class=q><img src=/q.jpg></p><img src=/free.jpg>")
-    record = exported(
+    record = export(
         page, {"n": 1}, files=[file("/q.jpg"), file("/free.jpg"), file("/elsewhere.jpg")]
     )
     assert [one["url"][19:] for one in record["files"]] == ["/free.jpg", "/elsewhere.jpg"]
@@ -214,7 +214,7 @@ def test_files_of_images_that_scripts_load(attributes: str) -> None:
         if "q ." in attributes
         else "/q.jpg"
     )
-    record = exported(page, {"n": 1}, images=[file(address), file("/free.jpg")])
+    record = export(page, {"n": 1}, images=[file(address), file("/free.jpg")])
     assert [one["url"][19:] for one in record["images"]] == ["/free.jpg"]
 
 
@@ -242,7 +242,7 @@ def test_files_of_json_and_xml(media_type: str, body: str) -> None:
         headers=[(b"Content-Type", media_type.encode())],
         body=body.encode(),
     )
-    record = exported(page, {"n": 1}, images=[file("/img/q.jpg"), file("/img/free.jpg")])
+    record = export(page, {"n": 1}, images=[file("/img/q.jpg"), file("/img/free.jpg")])
     assert [one["url"][19:] for one in record["images"]] == ["/img/free.jpg"]
 
 
@@ -255,7 +255,7 @@ def test_a_file_goes_with_the_text_that_names_it(urls: str | list[str]) -> None:
     """The spider changed the address, so it may come from the element."""
     page = page_of("<!doctype html><p class=q><img src=/q-small.jpg></p><img src=/free.jpg>")
     files = [file("/free.jpg"), {"url": "https://cdn.example/q.jpg", "path": "full/q.jpg"}]
-    record = exported(page, {"image_urls": urls}, images=files)
+    record = export(page, {"image_urls": urls}, images=files)
     assert record == {
         "image_urls": ["https://example.com/free.jpg"] if isinstance(urls, list) else "",
         "images": files[:1],

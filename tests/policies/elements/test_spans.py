@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from comity.policies.elements.spans import Cut, Span, removals
 
 
-def covered(record: dict[str, Any], span: Span) -> Any:
+def value_at(record: dict[str, Any], span: Span) -> Any:
     value = record[span[0]]
     return (
         value if len(span) == 1 else value[span[1]] if len(span) == 2 else value[span[1] : span[2]]
@@ -71,7 +71,7 @@ def test_texts_and_their_other_spans(going: list[list[int]], others: list[list[i
         wanted = "".join(text[place] for place in range(*span) if place not in gone)
         moved = cut.moved([["text", *span]])
         if wanted:
-            assert [covered(cut.fields, one) for one in moved] == [wanted]
+            assert [value_at(cut.fields, one) for one in moved] == [wanted]
         elif set(range(*span)) <= gone and gone:
             assert moved == []
         assert cut.shortens([["text", *span]]) == (0 < len(wanted) < span[1] - span[0])
@@ -83,7 +83,7 @@ def test_members_and_their_other_spans(going: set[int], other: int) -> None:
     record = {"links": [str(number) for number in range(10)]}
     cut = Cut(record, removals(record, [["links", member] for member in going]))
     assert cut.fields["links"] == [str(number) for number in range(10) if number not in going]
-    assert [covered(cut.fields, span) for span in cut.moved([["links", other]])] == (
+    assert [value_at(cut.fields, span) for span in cut.moved([["links", other]])] == (
         [] if other in going else [str(other)]
     )
 

@@ -227,10 +227,10 @@ def test_a_literal_costs_the_same_among_many() -> None:
             looked.append(block)
             return super().__getitem__(block)
 
-    def counted(index: PatternIndex) -> int:
+    def count_reads(index: PatternIndex) -> int:
         looked.clear()
         index._texts._blocks = Blocks(index._texts._blocks)
         assert index.best("/5/x") >= 0
         return len(looked)
 
-    assert counted(large) == counted(small) == 1
+    assert count_reads(large) == count_reads(small) == 1

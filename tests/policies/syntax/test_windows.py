@@ -37,7 +37,7 @@ def at(hour: int, minute: int = 0) -> float:
     return MIDNIGHT + hour * HOUR + minute * MINUTE
 
 
-def kept(window: Window, moments: Sequence[float]) -> bool:
+def keeps_to(window: Window, moments: Sequence[float]) -> bool:
     """Return True if no period of the window's length contains more than it permits."""
     ordered = sorted(moments)
     ahead = ordered[window.requests :]
@@ -79,7 +79,7 @@ def test_no_window_ever_holds_more_at_the_server(
             now = min(moment for moment in [due, *flights] if moment is not None)
         arrivals.append(now + takes * part)
         flights.append(now + takes)
-    assert all(kept(window, arrivals) for window in limits)
+    assert all(keeps_to(window, arrivals) for window in limits)
 
 
 @pytest.mark.requirement("RATE-2")
@@ -119,7 +119,7 @@ def test_the_moment_is_the_first_that_is_allowed(
     stamps = sorted(now + ago * MINUTE for ago in minutes)
     counted = [min(stamp, now) for stamp in stamps] + [now] * in_flight
 
-    def allowed(moment: float) -> bool:
+    def is_allowed(moment: float) -> bool:
         return all(
             sum(moment - stamp < window.seconds for stamp in counted) < window.requests
             for window in limits
@@ -130,7 +130,9 @@ def test_the_moment_is_the_first_that_is_allowed(
     if any(in_flight >= window.requests and in_force(window, now) for window in limits):
         assert due is None
     else:
-        first = (now + ahead * MINUTE for ahead in range(24 * 60) if allowed(now + ahead * MINUTE))
+        first = (
+            now + ahead * MINUTE for ahead in range(24 * 60) if is_allowed(now + ahead * MINUTE)
+        )
         assert due == next(first)
 
 
@@ -193,7 +195,7 @@ def test_large_windows_are_kept_by_an_even_part_of_them(requests: int, seconds: 
         assert due is not None
         now = due
         starts.append(now)
-    assert kept(window, starts)
+    assert keeps_to(window, starts)
 
 
 @pytest.mark.requirement("AUTX-3", "RATE-2")

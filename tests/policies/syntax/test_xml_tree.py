@@ -31,7 +31,7 @@ from tests.selection import one_in
 Seen = list[tuple[str, str, int, dict[str, str], str]]
 
 
-def seen(body: bytes) -> Seen:
+def facts_of(body: bytes) -> Seen:
     """Return the facts about each element that users of the tree need."""
     tree = read(body)
     return [
@@ -138,7 +138,7 @@ def test_the_tree_and_its_lines_are_those_of_another_parser(
     body = f'{prologue}<x:root{space}xmlns:x="urn:x">{"".join(content)}</x:root>{space}'.encode(
         codec
     )
-    assert seen(body) == by_python(body)
+    assert facts_of(body) == by_python(body)
 
 
 @pytest.mark.requirement("SEC-5")
@@ -170,7 +170,7 @@ def test_lines_have_no_limit(end: str) -> None:
 @pytest.mark.requirement("RSL-3")
 def test_a_page_of_one_octet_set_has_its_letters() -> None:
     body = '<?xml version="1.0" encoding="iso-8859-1"?>\n<a b="é">ü</a>'.encode("latin-1")
-    assert seen(body) == [("", "a", 2, {"b": "é"}, "ü")]
+    assert facts_of(body) == [("", "a", 2, {"b": "é"}, "ü")]
 
 
 LAUGHS = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
@@ -278,7 +278,9 @@ def test_what_is_not_well_formed_is_not_read(name: str) -> None:
 
 @pytest.mark.requirement("RSL-3")
 def test_a_namespace_need_be_no_uri() -> None:
-    assert [line[:2] for line in seen('<a xmlns="é ü" xmlns:b="&lt;"/>'.encode())] == [("é ü", "a")]
+    assert [line[:2] for line in facts_of('<a xmlns="é ü" xmlns:b="&lt;"/>'.encode())] == [
+        ("é ü", "a")
+    ]
 
 
 @pytest.mark.requirement("RSL-3", "SEC-1")

@@ -60,7 +60,7 @@ def sources(said: Iterable[Statement], vocabulary: Vocabulary = SHIPPED) -> list
     return [Preferences(vocabulary, name, about, because) for name, about in by_name.items()]
 
 
-def decided(
+def decide(
     said: Iterable[Statement], use: str, vocabulary: Vocabulary = SHIPPED
 ) -> UseDecision | None:
     decisions = [
@@ -70,7 +70,7 @@ def decided(
 
 
 def verdict(text: str, use: str, vocabulary: Vocabulary = SHIPPED) -> Verdict | None:
-    decision = decided(statements(text), use, vocabulary)
+    decision = decide(statements(text), use, vocabulary)
     return None if decision is None else decision.verdict
 
 
@@ -157,7 +157,7 @@ acap index=n                                                       | ... ... ...
 """
 
 
-def reviewed() -> list[tuple[str, str]]:
+def reviewed_rows() -> list[tuple[str, str]]:
     rows = [line.split("|") for line in REVIEWED.splitlines() if "|" in line]
     return [(said.strip(), "".join(cells.split())) for said, cells in rows]
 
@@ -165,7 +165,7 @@ def reviewed() -> list[tuple[str, str]]:
 @pytest.mark.requirement(
     "MEET-3", "MEET-4", "USE-3", "PREF-1", "PREF-4", "SIG-1", "META-2", "META-3", "TDM-2", "RSL-2"
 )
-@pytest.mark.parametrize(("said", "want"), one_in(3, reviewed()))
+@pytest.mark.parametrize(("said", "want"), one_in(3, reviewed_rows()))
 def test_reviewed(said: str, want: str) -> None:
     text = RSL.format(*said.split()[1:]) if said.startswith("RSL ") else said
     assert "".join(SIGNS[verdict(text, use)] for use in COLUMNS) == want
@@ -287,7 +287,7 @@ def test_what_is_unknown_is_filled_by_the_operator(
     uses = Uses(agent, URL, crawl, sources(statements(said)))
     for use, sign in zip(("tdm", "ai", "train", "search"), want.split(), strict=True):
         decision = uses[use]
-        is_told = decided(statements(said), use) is not None
+        is_told = decide(statements(said), use) is not None
         assert decision.stated is is_told
         assert decision.verdict is (Verdict.ALLOW if sign == "+" else Verdict.DENY)
         assert not (sign == "." and (is_told or use in default))
@@ -326,7 +326,7 @@ def test_one_reading_answers_for_every_use() -> None:
     said = statements("usage ai=n genai=y search=y")
     (source,) = sources(said)
     answers = {use: source.decide(use) for use in ALL_USES}
-    assert answers == {use: decided(said, use) for use in reversed(ALL_USES)}
+    assert answers == {use: decide(said, use) for use in reversed(ALL_USES)}
     assert answers == {use: source.decide(use) for use in ALL_USES}
 
 
@@ -545,9 +545,7 @@ some = st.lists(st.builds(statement, terms, st.sampled_from(list(VERDICTS.values
 def having(said: Iterable[Statement], verdict: Verdict) -> set[str]:
     """Return the uses with this verdict."""
     return {
-        use
-        for use in ALL_USES
-        if (one := decided(said, use)) is not None and one.verdict is verdict
+        use for use in ALL_USES if (one := decide(said, use)) is not None and one.verdict is verdict
     }
 
 
@@ -571,7 +569,7 @@ def test_an_unknown_word_changes_nothing(
             statement(f"{name}:{word}", VERDICTS[value]),
             statement(f"house:{word}", VERDICTS[value]),
         ]
-        assert [decided(more, use) for use in ALL_USES] == [decided(said, use) for use in ALL_USES]
+        assert [decide(more, use) for use in ALL_USES] == [decide(said, use) for use in ALL_USES]
 
 
 @pytest.mark.requirement("USE-2", "USE-7", "MEET-3")
@@ -580,7 +578,7 @@ def test_order_plays_no_part(data: st.DataObject, said: list[Statement]) -> None
     """Statements of one vocabulary and vocabularies may be in any order."""
     other = data.draw(st.permutations(said))
     for use in ALL_USES:
-        first, second = decided(said, use), decided(other, use)
+        first, second = decide(said, use), decide(other, use)
         if first is None or second is None:
             assert first is second
         else:
@@ -597,7 +595,7 @@ def test_order_plays_no_part(data: st.DataObject, said: list[Statement]) -> None
 def test_what_one_vocabulary_refuses_no_other_permits(said: list[Statement]) -> None:
     for source in sources(said):
         for use in ALL_USES:
-            one, together = source.decide(use), decided(said, use)
+            one, together = source.decide(use), decide(said, use)
             if one is not None:
                 assert together is not None
                 assert together.verdict is one.verdict or together.verdict is Verdict.DENY
