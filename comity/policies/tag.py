@@ -79,7 +79,8 @@ RESOURCE = _ResourceShape(
     {
         "role": Member(Text(values=("", "credit", "link"))),
         "extract": Member(
-            TEXT, "Element of the page: id:NAME, class:NAME or meta:NAME; empty where it has a URL."
+            TEXT,
+            "Element of the page: id:NAME, class:NAME or meta:NAME. Empty: the resource has a URL.",
         ),
         "url": Member(TEXT),
         "content": Member(TEXT, "Markup of the element, or text of the resource."),
@@ -90,7 +91,7 @@ USE = Object(
     {
         "verdict": Member(Text(values=("allow", "deny"))),
         "stated": Member(
-            Truth(), "false: no source speaks of this use, the operator's default decided."
+            Truth(), "false: no source mentions this use, so the operator's default decided."
         ),
         "because": Member(REASON_INDICES),
         # From here on, the fields of Qualifiers.
@@ -103,32 +104,31 @@ USE = Object(
         "prohibited_modifications": Member(NAMES, is_required=False),
         "prohibited_contexts": Member(NAMES, is_required=False),
         "required_contexts": Member(NAMES, is_required=False),
-        "must_use": Member(RESOURCES, "What is to be used instead of the page.", is_required=False),
-        "must_include": Member(RESOURCES, "What is to be shown with it.", is_required=False),
+        "must_use": Member(RESOURCES, "Resources to use instead of the page.", is_required=False),
+        "must_include": Member(RESOURCES, "Resources to show with the page.", is_required=False),
     },
     name="use",
 )
 GUIDELINE = Object(
-    {"lang": Member(TEXT, "Language tag; `und`: none is given."), "text": Member(TEXT)}
+    {"lang": Member(TEXT, "Language tag. `und`: none is given."), "text": Member(TEXT)}
 )
 ELEMENT = Object(
     {
         "selector": Member(
-            TEXT, "CSS selector or dotted name, as written; `*`: the whole document."
+            TEXT, "CSS selector or dotted name, as written. `*`: the whole document."
         ),
         "type": Member(
             Text(values=("", "html", "json", "xml")),
-            "The file type for which it is written; empty: any.",
+            "File type of the rules. Empty: any.",
         ),
         "whole": Member(
             Constant(True),
-            "It covers the whole page: `uses` says so too, and there are no spans.",
+            "The element is the whole page. `uses` has its refusals too, and there are no spans.",
             is_required=False,
         ),
         "deny": Member(
             ACTIONS,
-            "Actions of ai.txt, and other uses, that are prohibited on it, in lower case; `*`:"
-            " all.",
+            "Prohibited actions of ai.txt and other uses, in lower case. `*`: all.",
         ),
         "guide": Member(
             Several(Object({"actions": Member(NAMES), "guidelines": Member(Several(GUIDELINE))})),
@@ -136,24 +136,26 @@ ELEMENT = Object(
         ),
         "spans": Member(
             Several(Row(TEXT, COUNT, COUNT)),
-            "Where it is in the item: [field], [field, member of the list] or [field, first"
-            " character, first one after it].",
+            "Positions in the item: [field], [field, index in the list] or [field, first "
+            "character, first character after it].",
         ),
-        "urls": Member(NAMES, "Absolute URLs of images and links in it.", is_required=False),
+        "urls": Member(
+            NAMES, "Absolute URLs of images and links in the element.", is_required=False
+        ),
         "more_urls": Member(
             Constant(True),
-            "It has others than these, none of which stands in the item.",
+            "The element has other URLs, which are not in the item.",
             is_required=False,
         ),
         "names": Member(
             NAMES,
-            "The fields of the item whose names have something of it in them.",
+            "Fields of the item with text of the element in their names.",
             is_required=False,
         ),
         "because": Member(REASON_INDICES),
     },
     name="element",
-    description="What one selector of an ai.txt covers of the page.",
+    description="The part of the page that one selector of an ai.txt covers.",
 )
 REASON = Object(
     {
@@ -161,34 +163,36 @@ REASON = Object(
         "spec": Member(TEXT, "Specification and section."),
         "url": Member(
             TEXT,
-            "Where the statement was read; the name of a setting, or empty, where it was no file.",
+            "URL of the statement. The name of a setting, or empty, if it is not in a file.",
         ),
         "part": Member(
             TEXT,
-            "Part of it: a header field, an element of the page, the status, a setting. Absent:"
-            " the body of a file.",
+            "Part of the source: a header field, an element of the page, the status, a setting. "
+            "Absent: the body of a file.",
             is_required=False,
         ),
-        "line": Member(COUNT, "From 1; 0: no line, it follows from a status or from absence."),
+        "line": Member(
+            COUNT, "Line number from 1. 0: no line, because a status or an absence is the reason."
+        ),
         "text": Member(TEXT, "The statement as written, made printable."),
         "agent": Member(
             TEXT,
-            "The other crawler to whom it was said, where the page was tagged as captured by it or"
-            " for it too.",
+            "The other crawler that the statement addresses, if the page was tagged as captured "
+            "by it, or for it too.",
             is_required=False,
         ),
         "fetched_at": Member(
             Moment("+00:00", is_checked=False),
-            "Of the copy that states it, where `policies` has several of the file.",
+            "Fetch time of the copy with the statement, if `policies` has several of the file.",
             is_required=False,
         ),
     },
     name="reason",
 )
 COPY = {
-    "status": Member(COUNT, "HTTP status; 0: there was no answer."),
+    "status": Member(COUNT, "HTTP status. 0: there was no response."),
     "sha256": Member(
-        Nullable(Text("[0-9a-f]{64}")), "Of the body, hexadecimal; null where there is none."
+        Nullable(Text("[0-9a-f]{64}")), "Hash of the body, hexadecimal. null: there is no body."
     ),
     "fetched_at": Member(FETCHED_AT),
 }
@@ -197,7 +201,7 @@ POLICY = Object(
         **COPY,
         "earlier": Member(
             Several(Object(COPY), at_least=1),
-            "Copies of other dates by which it was decided too.",
+            "Copies of other dates that took part in the decisions.",
             is_required=False,
         ),
     },
@@ -208,21 +212,21 @@ REFUSAL = Object(
         "url": Member(TEXT),
         "kind": Member(
             TEXT,
-            "What it was asked for: document, image, script, xhr and others, see docs/browsers.md.",
+            "Kind of request: document, image, script, xhr and others, see docs/browsers.md.",
         ),
         "rule": Member(Text(r"[a-z-]+\.[a-z-]+"), "The rule that refused it, see docs/rules.md."),
-        "policy": Member(TEXT, "Where that was read."),
-        "line": Member(COUNT, "From 1; 0: no line."),
+        "policy": Member(TEXT, "URL of the statement that refused it."),
+        "line": Member(COUNT, "Line number from 1. 0: no line."),
     }
 )
 BROWSER = Object(
     {
-        "url": Member(TEXT, "Where the browser ended."),
+        "url": Member(TEXT, "Last URL of the browser."),
         "refused": Member(
             Several(REFUSAL),
-            "Requests of the page that were refused, the first ones: it was made without these.",
+            "The first refused requests of the page, which was made without them.",
         ),
-        "more_refused": Member(Constant(True), "There were more than these.", is_required=False),
+        "more_refused": Member(Constant(True), "More requests were refused.", is_required=False),
     }
 )
 TAG = Object(
@@ -238,29 +242,30 @@ TAG = Object(
         ),
         "embedded": Member(
             Keyed("use", USE, pattern=USE_NAME.pattern, at_least=1),
-            "The same for images and other files that are embedded in the page, where it differs."
-            " Absent: the same holds.",
+            "Decisions about images and other files embedded in the page, where they differ. "
+            "Absent: they are the same.",
             is_required=False,
         ),
-        "elements": Member(Several(ELEMENT), "Parts of the page for which something else holds."),
+        "elements": Member(Several(ELEMENT), "Parts of the page with rules of their own."),
         "browser": Member(
-            BROWSER, "How a browser got the page. Absent: it was no browser.", is_required=False
+            BROWSER, "How a browser got the page. Absent: no browser was used.", is_required=False
         ),
         "reasons": Member(
-            Several(REASON), "The statements that decided; `because` counts in this list, from 0."
+            Several(REASON),
+            "The statements that decided. `because` has indices into this list, from 0.",
         ),
         "policies": Member(
-            Keyed("url", POLICY), "URL of each policy file that was asked -> the copy that decided."
+            Keyed("url", POLICY), "URL of each requested policy file -> the copy that decided."
         ),
         "as_of": Member(
             Text(values=DATES),
-            "By the policies of which date a page was tagged that somebody else has fetched."
-            " Absent: it was tagged when it was fetched.",
+            "Date of the policies that decided about a page that somebody else fetched. Absent: "
+            "the page was tagged when it was fetched.",
             is_required=False,
         ),
         "is_unread": Member(
             Constant(True),
-            "The page itself was not at hand: header fields and markup were not heard.",
+            "The page itself was missing, so its header fields and markup did not count.",
             is_required=False,
         ),
     }
@@ -275,7 +280,8 @@ def schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:comity:permissions:1",
         "title": "permissions",
-        "description": "What may be done with an item, and why. Written into every item by comity.",
+        "description": "The permitted uses of an item, and the reasons. comity writes it into "
+        "every item.",
         **TAG.schema,
         "$defs": definitions(TAG),
     }
