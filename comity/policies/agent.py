@@ -65,6 +65,10 @@ class Arrangement:
 class Agent:
     """The agent that asks, and its uses.
 
+        agent = Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW})
+        page = Site.from_files("https://example.com", files).page(agent, url, body=body)
+        page.uses["train"].verdict
+
     Attributes:
         token: product token. Each format matches it by its own rule.
         user_agent: value of the User-Agent header field. "": the token alone.

@@ -62,6 +62,10 @@ BODY = "body"
 class Site:
     """The policies of one origin (scheme, host, port).
 
+        site = Site.from_files("https://example.com", {"/robots.txt": b"..."})
+        decision = site.access(Agent("examplebot"), "https://example.com/page")
+        decision.verdict is Verdict.ALLOW
+
     It is immutable. Compiled rules and decisions are cached.
 
     Attributes:
