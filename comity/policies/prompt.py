@@ -28,7 +28,7 @@ from comity.policies.document.selectors import MAX_CHARS
 from comity.policies.elements.coverage import refused_for, refuses
 from comity.policies.elements.rules import Element
 from comity.policies.page import Page
-from comity.policies.syntax.quoting import quoted
+from comity.policies.syntax.quoting import quote
 from comity.policies.tag import write_conditions
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -115,7 +115,7 @@ def instructions(page: Page, action: str, lang: str = "") -> str:
     rest = f"- The page as a whole: there is more than can be listed here. {_consequence(use)}"
     return _TEXT.format(
         action=_SPELLED_ACTIONS.get(use, action),
-        page=quoted(page.url),
+        page=quote(page.url),
         agent=page.agent.token,
         whole="\n".join(_whole(page, use)),
         prohibitions=_list_text([] if refused else _prohibitions(page, use), rest),
@@ -194,8 +194,8 @@ def _condition_text(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(_condition_text, value))
     if isinstance(value, dict):  # a resource, without its content
-        return quoted(f"{value['role']} {value['extract'] or value['url']}")
-    return quoted(str(value))
+        return quote(f"{value['role']} {value['extract'] or value['url']}")
+    return quote(str(value))
 
 
 def _reason_text(reasons: Sequence[Reason]) -> str:
@@ -203,8 +203,8 @@ def _reason_text(reasons: Sequence[Reason]) -> str:
     for reason in reasons[:MAX_REASONS]:
         source = reason.source
         line = f" line {source.line}" if source.line else ""
-        text = f": {quoted(source.text)}" if source.text else ""
-        citations.append(f"{quoted(source.url)}{line}{text}")
+        text = f": {quote(source.text)}" if source.text else ""
+        citations.append(f"{quote(source.url)}{line}{text}")
     return f" (By {'; '.join(citations)})"
 
 
@@ -233,7 +233,7 @@ def _guidelines(page: Page, use: str, lang: str) -> Iterator[str]:
             continue
         for rule in of_action(element.guides, use):
             texts = " ".join(
-                f"Guideline {quoted(guideline.text)}"
+                f"Guideline {quote(guideline.text)}"
                 for guideline in _in_language(rule.guidelines, lang)
             )
             yield f"- {_element_text(element)}: {texts or 'the website has no guideline in words'}"
@@ -280,7 +280,7 @@ def _consequence(
 def _element_text(element: Element) -> str:
     if element.is_whole:
         return "The page as a whole"
-    name = quoted(element.selector, MAX_SELECTOR)
+    name = quote(element.selector, MAX_SELECTOR)
     if element.type == "html":
         return f"What the CSS selector {name} selects"
     return (

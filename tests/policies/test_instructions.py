@@ -16,7 +16,7 @@ from comity.policies import Agent, Arrangement, Page, PolicyError, Site, Verdict
 from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.prompt import CONSEQUENCES, MAX_LISTED
 from comity.policies.syntax.printable import HIDDEN
-from comity.policies.syntax.quoting import CUT, MAX_QUOTED, quoted
+from comity.policies.syntax.quoting import CUT, MAX_QUOTED, quote
 from tests.selection import one_in
 
 ORIGIN = "https://example.com"
@@ -367,7 +367,7 @@ hostile = st.one_of(
 @pytest.mark.requirement("SEC-4", "AIT-11")
 @given(hostile)
 def test_a_quotation_is_one_json_string_with_nothing_hidden_in_it(text: str) -> None:
-    quotation = quoted(text)
+    quotation = quote(text)
     assert json.loads(quotation) == text
     assert (quotation[0], quotation[-1], quotation.count('"')) == ('"', '"', 2)
     inner = quotation[1:-1]
@@ -385,7 +385,7 @@ def test_a_quotation_is_one_json_string_with_nothing_hidden_in_it(text: str) -> 
 @pytest.mark.requirement("SEC-4")
 @given(st.text(min_size=20, max_size=60), st.integers(12, 40))
 def test_a_quotation_has_a_limit_and_no_half_escapes(text: str, limit: int) -> None:
-    quotation = quoted(text, limit)
+    quotation = quote(text, limit)
     read = json.loads(quotation.removesuffix(CUT))
     assert text.startswith(read)
     assert len(quotation.removesuffix(CUT)) <= limit + 2
@@ -395,7 +395,7 @@ def test_a_quotation_has_a_limit_and_no_half_escapes(text: str, limit: int) -> N
 @pytest.mark.requirement("SEC-4", "AIT-11")
 def test_common_letters_and_selectors_stay_as_they_are() -> None:
     text = "a[href^='x'] > b:not(.c) ~ d, e — l’été 日本語 Ünï"
-    assert quoted(text) == f'"{text}"'
+    assert quote(text) == f'"{text}"'
 
 
 def skeleton(text: str) -> list[str]:

@@ -462,7 +462,7 @@ _NTH = {
 }
 
 
-def _both(first: Test, second: Test) -> Test:
+def _pass_both(first: Test, second: Test) -> Test:
     return lambda outline, positions: second(outline, first(outline, positions))
 
 
@@ -483,10 +483,10 @@ _PSEUDO_CLASSES: dict[str, Test] = {
     "any-link": _link,
     "first-child": _FIRST,
     "last-child": _LAST,
-    "only-child": _both(_FIRST, _LAST),
+    "only-child": _pass_both(_FIRST, _LAST),
     "first-of-type": _FIRST_OF_TYPE,
     "last-of-type": _LAST_OF_TYPE,
-    "only-of-type": _both(_FIRST_OF_TYPE, _LAST_OF_TYPE),
+    "only-of-type": _pass_both(_FIRST_OF_TYPE, _LAST_OF_TYPE),
 }
 
 

@@ -1,6 +1,6 @@
 """Quote text from a site so that it cannot leave its quotation marks in a prompt (SEC-4).
 
-quoted(text)    a JSON string on one line, whose only escapes are \\uXXXX"""
+quote(text)    a JSON string on one line, whose only escapes are \\uXXXX"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IGNORABLE = re.compile(
 )
 
 
-def quoted(text: str, limit: int = MAX_QUOTED) -> str:
+def quote(text: str, limit: int = MAX_QUOTED) -> str:
     """Return the text as a JSON string, cut at `limit` characters (at least 12)."""
     pieces: list[str] = []
     length = 0
