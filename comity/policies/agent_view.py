@@ -1,17 +1,21 @@
-"""The files of one site as one agent has to read them, in all formats.
+"""The files of one site, read for one agent in all formats.
 
-1. A format takes part as far as it speaks: `SiteReading.for_agent` gives a reading or None, and of a reading only those methods
-   of `AgentReading` are asked that it overrides: pages are asked about by the thousand.
-2. A server may take a URL for several targets (`spellings`, docs/robots.md). Each of them is asked about, and all of them have
-   to permit.
-3. A request needs, for every target, the permission of every format that speaks of requests (`AgentView.access`).
-4. What is stated of a target stands in carriers: the files, the header fields, the document, other documents. All of it holds
-   together, unless its format has one carrier come before another (`Format.conclude`): see `concluded`.
-5. What is stated in one vocabulary is one source of decisions, whichever carriers and formats it comes from. Several targets
-   make a joint source, which permits what all of them permit (`AgentView.sources`).
-6. What statements cannot express are sources of their own: permissions that depend on the page or on the date
-   (`AgentView.page_sources`), and rules for parts of a page (`AgentView.element_rules`).
-7. Where sources disagree on a use, any refusal refuses; `page.Uses` asks them."""
+1. `SiteReading.for_agent` returns a reading for the agent, or None if the format has nothing for
+   it. Only the methods of `AgentReading` that a format overrides are called, because thousands of
+   pages are evaluated.
+2. A server may take a URL for several targets (`spellings`, docs/robots.md). Each target is
+   evaluated, and all of them have to permit.
+3. A request needs the permission of every format with rules for requests, for every target
+   (`AgentView.access`).
+4. Statements about a target are in carriers: the files, the header fields, the document, other
+   documents. All of them hold together, unless the format gives precedence to one carrier
+   (`Format.conclude`): see `combine_carriers`.
+5. All statements in one vocabulary are one source of decisions, from all carriers and formats.
+   Several targets make a joint source, which permits a use if all of them permit it
+   (`AgentView.sources`).
+6. Sources of their own are the permissions that depend on the page or on the date
+   (`AgentView.page_sources`), and the rules about elements of a page (`AgentView.element_rules`).
+7. If sources disagree on a use, any refusal refuses. `page.Uses` asks them."""
 
 from __future__ import annotations
 
@@ -61,19 +65,23 @@ from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.preferences import Preferences
 from comity.policies.vocabulary.statement import Statement
 
-MAX_PURPOSES = 64  # sets of purposes of which it is remembered whether anything is usable
+# Sets of purposes for which the refusal of the whole site is cached.
+MAX_PURPOSES = 64
 
-ByVocabulary = Mapping[str, Sequence[Statement]]  # name of a vocabulary -> all that is stated in it
-# All that is stated of one resource, with the names of the vocabularies; why every use is refused;
-# the files that could refuse more. Hashable.
+ByVocabulary = Mapping[str, Sequence[Statement]]  # name of a vocabulary -> its statements
 _Stated = tuple[tuple[str, tuple[Statement, ...]], ...]
+# All statements about one resource by vocabulary, the reasons for which every use is refused, and
+# the unreachable files that could refuse more. Hashable.
 Outcome = tuple[_Stated, tuple[Reason, ...], tuple[Unanswered, ...]]
 
 
 class Carrier(NamedTuple):
-    """The statements of one carrier in each format."""
+    """The statements of one carrier in all formats.
 
-    statements: Mapping[str, Statements] = {}  # name of a format -> what is said in it
+    Attributes:
+        statements: name of a format -> its statements."""
+
+    statements: Mapping[str, Statements] = {}
 
     @property
     def refused(self) -> tuple[Reason, ...]:
@@ -84,13 +92,14 @@ class Carrier(NamedTuple):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
+        """Hints for the author of the statements."""
         return tuple(
             finding for statements in self.statements.values() for finding in statements.findings
         )
 
     @property
     def documents(self) -> tuple[str, ...]:
-        """Absolute URLs."""
+        """Absolute URLs of the documents to which the statements refer."""
         return tuple(url for statements in self.statements.values() for url in statements.documents)
 
 
@@ -104,8 +113,13 @@ class AgentView:
         files: SiteFiles,
         unanswered: Mapping[str, tuple[Unanswered, ...]],
     ) -> None:
-        """`sites`: name of a format -> what the files say in it. `unanswered`: name of a format ->
-        its files that could not be fetched, and may refuse uses."""
+        """Read the site's files for the agent.
+
+        Args:
+            agent: the agent.
+            sites: name of a format -> its reading of the files.
+            files: the site's policy files.
+            unanswered: name of a format -> its unreachable files that may refuse uses."""
         self.agent = agent
         self._files = files
         self.unanswered = unanswered if agent.denies_unreachable else {}
@@ -122,9 +136,10 @@ class AgentView:
         self._stating = tuple(
             (name, reading) for name, reading in readings if _overrides(reading, "statements")
         )
+        # Names of the formats with rules for requests.
         self._deciding_access = frozenset(
             name for name, reading in readings if _overrides(reading, "access")
-        )  # names of formats
+        )
         self._ruling = tuple(
             reading for _, reading in readings if _overrides(reading, "element_rules")
         )
@@ -132,10 +147,10 @@ class AgentView:
         self._limiting = tuple(
             reading for _, reading in self._restricting if _overrides(reading, "limits")
         )
-        self.depends_on_time = any(
-            reading.depends_on_time for _, reading in self._restricting
-        )  # `access`, session ages apart
+        self.depends_on_time = any(reading.depends_on_time for _, reading in self._restricting)
+        """True if `access` may change with time, apart from the age of sessions."""
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
+        """True if a decision may depend on more than the URL of a request."""
 
     # Access
 
@@ -146,8 +161,13 @@ class AgentView:
         now: datetime | None,
         pages: Mapping[str, Any] | None = None,
     ) -> Decision:
-        """May the request be made? `targets`: path and query in all `spellings`; all of them have to permit it. `pages`: see
-        `access_rules`."""
+        """Return the decision about a request: may it be made?
+
+        Args:
+            targets: path and query in all `spellings`. All of them have to permit the request.
+            facts: facts about the request.
+            now: an aware datetime. None: the clock.
+            pages: result of `access_rules`. None: no page came back yet."""
         sent = targets[0]
         if self._only is not None and len(targets) == 1 and not pages:
             decision = self._only.access(sent, sent, facts, now)
@@ -168,7 +188,9 @@ class AgentView:
         return strictest([decision for decision in decisions if decision is not None])
 
     def access_rules(self, document: Carrier) -> Mapping[str, Any]:
-        """Return name of a format -> what the page that came back says in it of access, where that counts besides the files."""
+        """Return name of a format -> its rules for requests in the page that came back.
+
+        Only formats in which such rules count besides the files are included."""
         by_format = document.statements
         return {
             name: state
@@ -177,11 +199,13 @@ class AgentView:
         }
 
     def disallows(self, target: str, facts: Facts) -> bool:
-        """Return whether a Disallow line decides, in one of the files."""
+        """Return True if a Disallow line in one of the files decides."""
         return any(reading.disallows(target, facts) for _, reading in self._restricting)
 
     def considered(self, targets: Sequence[str], facts: Facts) -> tuple[Reason, ...]:
-        """Return every rule that matches, the deciding ones first. `targets`: as of `access`."""
+        """Return the reasons of all rules that match, the deciding ones first.
+
+        `targets` and `facts` are arguments of `access`."""
         reasons = [
             reason
             for target in targets
@@ -193,14 +217,14 @@ class AgentView:
 
     @cached_property
     def rates(self) -> Rates | None:
-        """The rates at which the site asks to be visited; None where it has no rules for anybody."""
+        """The rates at which the site asks to be visited. None: it has no rules for any agent."""
         rates = [
             rates for reading in self._readings.values() if (rates := reading.rates) is not None
         ]
         return reduce(Rates.strictest, rates) if rates else None
 
     def limits(self, targets: Iterable[str]) -> tuple[Limits, ...]:
-        """Return the limits of requests like that, besides `rates`: those of each of the targets."""
+        """Return the limits on requests to these targets, besides `rates`."""
         if not self._limiting:
             return ()
         limits = (reading.limits(target) for target in targets for reading in self._limiting)
@@ -208,7 +232,7 @@ class AgentView:
 
     @property
     def references(self) -> tuple[str, ...]:
-        """Absolute URLs of further files without which nobody knows what may be done."""
+        """Absolute URLs of further policy files that are needed to decide."""
         return tuple(
             dict.fromkeys(url for reading in self._readings.values() for url in reading.references)
         )
@@ -221,13 +245,13 @@ class AgentView:
         )
 
     def requests(self) -> tuple[ActionRequest, ...]:
-        """Return the actions that the agent is asked for."""
+        """Return the actions that the site asks the agent for."""
         return tuple(
             request for reading in self._readings.values() for request in reading.requests()
         )
 
     def conditions(self) -> Iterator[Condition]:
-        """Yield the conditions on requests, for people."""
+        """Yield the conditions on requests, to show them to people."""
         return (
             condition for reading in self._readings.values() for condition in reading.conditions()
         )
@@ -240,11 +264,11 @@ class AgentView:
 
     @property
     def is_same_for_pages(self) -> bool:
-        """True where `access` and `statements` tell all that the files say of a page."""
+        """True if `access` and `statements` return everything that the files state about a page."""
         return not self._differing
 
     def page_sources(self, targets: Sequence[str], capture: Capture) -> list[list[PageSource]]:
-        """Return the permissions of a page that statements cannot express: a list for each format that speaks so."""
+        """Return the permissions of a page that statements cannot express, one list a format."""
         return [
             list(sources)
             for reading in self._differing
@@ -253,16 +277,17 @@ class AgentView:
 
     @cached_property
     def _unusable(self) -> Bounded[tuple[frozenset[str] | None, bool], Decision | None]:
-        """The refusals by purposes, and whether the files that cannot be fetched count."""
+        """(purposes, whether unreachable files count) -> refusal of the whole site."""
         return Bounded(MAX_PURPOSES)
 
     def unusable(self, purposes: Iterable[str] | None) -> Decision | None:
-        """The refusal, where the site refuses every declared use of all its pages to requests for these purposes; None: those of
-        the agent."""
+        """Return the refusal of every declared use of all pages, or None.
+
+        `purposes` are those of the request. None: those of the agent."""
         return self._refusal_of_site(purposes)
 
     def awaits_files(self, purposes: Iterable[str] | None) -> bool:
-        """Return True if every declared use is refused, but only until missing policy files answer."""
+        """Return True if every declared use is refused only until missing policy files answer."""
         if not self.unanswered or self.unusable(purposes) is not None:
             return False
         return self._refusal_of_site(purposes, with_unanswered=True) is not None
@@ -273,7 +298,9 @@ class AgentView:
         *,
         with_unanswered: bool = False,
     ) -> Decision | None:
-        """`with_unanswered`: the files that cannot be fetched refuse what they could."""
+        """Return `unusable`, from the cache.
+
+        If `with_unanswered`, unreachable files refuse the uses that they could refuse."""
         key = None if purposes is None else frozenset(purposes), with_unanswered
         if key not in self._unusable:
             self._unusable[key] = self._unusable_for(*key)
@@ -301,7 +328,9 @@ class AgentView:
         return self.refusal_of_all(sources, self._files.origin)
 
     def refusal_of_all(self, sources: Sequence[UseSource], url: str) -> Decision | None:
-        """The refusal of every declared use, where that is what they say; None where one is left. `url`: of the page."""
+        """Return the refusal if the sources refuse every declared use, else None.
+
+        `url` is the URL of the page."""
         if "crawl" in self.agent.uses:  # USE-14: no preference refuses it
             return None
         reasons: dict[Reason, None] = {}
@@ -320,8 +349,13 @@ class AgentView:
     def sources(
         self, statements: Sequence[ByVocabulary], *, is_of_one_page: bool = True
     ) -> list[UseSource]:
-        """Return the statements in each vocabulary as sources of decisions, which name the page OF_PAGE. `statements`: of each
-        target. `is_of_one_page`: see `Preferences`."""
+        """Return the statements in each vocabulary as sources of decisions.
+
+        Their reasons contain OF_PAGE in place of the page's URL.
+
+        Args:
+            statements: one mapping for each target.
+            is_of_one_page: argument of `Preferences`."""
         source_of = partial(
             Preferences,
             self.agent.vocabulary,
@@ -348,8 +382,10 @@ class AgentView:
     def element_rules(
         self, target: str, content: Content, url: str, *, is_read: bool = True
     ) -> ElementRules | None:
-        """Return the element rules of the site and of the page itself; None: there are none. `target`: path and query of its URL.
-        `is_read`: see `elements.rules.ElementRules`."""
+        """Return the element rules of the site and of the page itself; None: there are none.
+
+        `target` is the path and query of the page's URL. `is_read` is an argument of
+        `elements.rules.ElementRules`."""
         rule_sets = [
             rules for reading in self._ruling if (rules := reading.element_rules(target, content))
         ]
@@ -366,7 +402,7 @@ class AgentView:
 
 
 def _overrides(reading: AgentReading, method: str) -> bool:
-    """Return whether the format speaks of this at all: most pages are asked about by the thousand."""
+    """Return True if the format implements this method itself."""
     return getattr(type(reading), method) is not getattr(AgentReading, method)
 
 
@@ -381,7 +417,9 @@ def _reason_of_rule(rules: ElementRuleSet, url: str, rule: ElementRule) -> Reaso
 
 
 def _reason_in_sets(rule_sets: Sequence[ElementRuleSet], url: str, rule: ElementRule) -> Reason:
-    """Return the reason for a rule. The last set has few, and tells them by identity; the first tells all others."""
+    """Return the reason for a rule.
+
+    The last set is short, so it is searched by identity. Other rules belong to the first set."""
     for rules in reversed(rule_sets[1:]):
         if any(candidate is rule for candidate in rules.rules):
             return rules.reason_of(rule, url)
@@ -392,12 +430,15 @@ _ByFormat = Mapping[str, tuple[Unanswered, ...]]
 _NONE: _ByFormat = MappingProxyType({})
 
 
-def concluded(carriers: Sequence[Carrier], unanswered: _ByFormat = _NONE) -> Outcome:
-    """Return all statements about one resource, by vocabulary, why every use is refused, and the
-    files that could refuse more.
+def combine_carriers(carriers: Sequence[Carrier], unanswered: _ByFormat = _NONE) -> Outcome:
+    """Return all statements about one resource, the refusals of every use, and the missing files.
 
-    Carriers come in the order files, header fields, document. `unanswered`: as of `AgentView`. A
-    format that concludes misses no file if its header fields or document state something."""
+    The missing files are those unreachable files that could refuse more. A format with its own
+    `conclude` misses no file if its header fields or its document state something.
+
+    Args:
+        carriers: in the order files, header fields, document.
+        unanswered: see `AgentView`."""
     statements = [
         statement
         for carrier in carriers
@@ -426,13 +467,13 @@ def _by_vocabulary(statements: Iterable[Statement]) -> ByVocabulary:
     return by_vocabulary
 
 
-# Term -> what it means for an image, by formats that speak of images.
+# Term -> the term that replaces it for an image, in the formats with rules for images.
 _OF_IMAGES = {term: meaning for format_ in FORMATS for term, meaning in format_.of_images.items()}
 _SPEAKING_OF_IMAGES = frozenset(term.partition(":")[0] for term in _OF_IMAGES)
 
 
 def of_images(statements: ByVocabulary) -> ByVocabulary:
-    """Return the statements about images: the same, where nothing else is stated of them (META-3)."""
+    """Return the statements about images: those about the page if there are no others (META-3)."""
     changed = {}
     for name in _SPEAKING_OF_IMAGES.intersection(statements):
         if any(statement.term in _OF_IMAGES for statement in statements[name]):

@@ -1,4 +1,4 @@
-"""The permissions of one page that was fetched."""
+"""The permissions of one fetched page."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ from comity.policies.syntax.printable import MAX_SHOWN
 from comity.policies.tag import BASIC_USES, USE_NAME, without_extracts, write_tag
 from comity.policies.vocabulary.table import Vocabulary
 
-MAX_STATED = 100  # uses that a tag lists for the sole reason that the site names them
+# Uses that a tag lists only because the site names them.
+MAX_STATED = 100
 
 
-MODIFICATION = "comity.modification"  # rule of the reason that refuses a use which is a prohibited modification
+# Rule of the reason that refuses a use because it is a prohibited modification.
+MODIFICATION = "comity.modification"
 
-Limit = tuple[Qualifiers, Reason]  # what restricts a use that is permitted elsewhere
+# A restriction on a use that another source permits.
+Limit = tuple[Qualifiers, Reason]
 
 
 class Refusal:
@@ -55,7 +58,7 @@ class Refusal:
 
 
 class Unreachable:
-    """A source that denies what a policy file could refuse while it cannot be fetched (MEET-8)."""
+    """A source that denies the uses that an unreachable policy file could refuse (MEET-8)."""
 
     named_uses = ()
 
@@ -78,9 +81,10 @@ class Unreachable:
 
 
 class Joint:
-    """One source that says several things, as nobody knows for which target a server takes a URL (docs/robots.md).
+    """One source made of the sources of all targets for which a server may take a URL.
 
-    Any refusal refuses, and a permission is one only where all of them have it. What restricts any of them restricts the use."""
+    Any refusal refuses. A permission counts only if all sources have it. The restrictions of all
+    sources hold (docs/robots.md)."""
 
     def __init__(self, sources: Sequence[UseSource]) -> None:
         self._sources = sources
@@ -103,10 +107,10 @@ class Joint:
 
 
 class Refusals:
-    """A source of another page, of which the refusals and restrictions count, and no permission."""
+    """The refusals and restrictions of another page's source, without its permissions."""
 
     def __init__(self, source: UseSource, url: str) -> None:
-        """`url`: of that page."""
+        """`url` is the URL of the other page."""
         self._source = source
         self._url = url
 
@@ -128,7 +132,7 @@ class Refusals:
 
 
 def _restrictions(source: UseSource, use: str) -> Iterator[Limit]:
-    """Yield the restrictions of the use, those of the source's own permission included."""
+    """Yield the restrictions on the use, including those of the source's own permission."""
     yield from source.limits(use)
     decision = source.decide(use)
     if decision is not None and decision.restrictions():
@@ -147,18 +151,18 @@ def jointly(sources: Sequence[UseSource]) -> UseSource:
 
 
 class Uses(Mapping[str, UseDecision]):
-    """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones.
+    """Use -> decision. Every use has one; iteration lists basic, declared and stated uses.
 
-    The reasons name the page as its sources do: OF_PAGE."""
+    The reasons contain OF_PAGE in place of the page's URL, as the sources do."""
 
     def __init__(
         self, agent: Agent, urls: Sequence[str], crawl: Decision, sources: Sequence[UseSource]
     ) -> None:
-        """`urls`: of the page; a licence is one for each of them."""
+        """`urls` are the URLs of the page. A licence holds only if each of them has it."""
         self._agent = agent
         self._urls = urls
         self._sources = sources
-        # DEFER speaks of the request, which was made: what came back may be kept by the crawl that fetched it.
+        # DEFER is about the request, which was made: the crawl that fetched the page may keep it.
         verdict = Verdict.DENY if crawl.verdict is Verdict.DENY else Verdict.ALLOW
         self._decided = {"crawl": UseDecision(verdict=verdict, stated=True, reasons=crawl.reasons)}
 
@@ -169,7 +173,7 @@ class Uses(Mapping[str, UseDecision]):
         return decision
 
     def _decide(self, use: str) -> UseDecision:
-        """Decide on a use: by what is arranged first, by the operator's default last (docs/uses.md)."""
+        """Decide about a use: arrangements first, the operator's default last (docs/uses.md)."""
         speaking = [
             answer for source in self._sources if (answer := source.decide(use)) is not None
         ]
@@ -196,7 +200,7 @@ class Uses(Mapping[str, UseDecision]):
                 stated=True,
                 reasons=tuple(dict.fromkeys((reason, *prohibiting, *decision.reasons))),
             )
-        # A refusal by default has limits too: whoever judges silence anew has to know them.
+        # A refusal by default keeps its limits: a different default may permit the use later.
         limits = [limit for source in self._sources for limit in source.limits(use)]
         if not limits:
             return decision
@@ -206,7 +210,7 @@ class Uses(Mapping[str, UseDecision]):
         )
 
     def _prohibiting(self, use: str) -> list[Reason]:
-        """Return the reasons that prohibit a modification, if the use is that modification (MEET-3)."""
+        """Return the reasons that prohibit the modification that the use is (MEET-3)."""
         modifications = self._agent.vocabulary.modifications(use)
         if not modifications:
             return []
@@ -220,7 +224,10 @@ class Uses(Mapping[str, UseDecision]):
         ]
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the uses. What a site calls an action may be no name of one: then nobody can ask for it, and it is left out."""
+        """Yield the uses.
+
+        A site's action is left out if its name cannot be the name of a use: it cannot be looked up.
+        """
         named_uses = (
             use
             for source in self._sources
@@ -238,7 +245,7 @@ class Uses(Mapping[str, UseDecision]):
 
 
 class UsesOfPage(Mapping[str, UseDecision]):
-    """The same uses, with the URL of one page in the reasons."""
+    """The decisions of `Uses`, with the URL of one page in the reasons."""
 
     def __init__(self, uses: Uses, url: str) -> None:
         self._uses = uses
@@ -255,18 +262,18 @@ class UsesOfPage(Mapping[str, UseDecision]):
 
 
 class Browsed(Protocol):
-    """The way a browser got a page."""
+    """How a browser got a page."""
 
     @property
     def document_fields(self) -> Iterable[tuple[tuple[bytes, bytes], ...]]:
-        """The header fields of each document that it showed on the way."""
+        """The header fields of each document that the browser showed on the way."""
 
     def tag(self, url: str) -> dict[str, Any]:
-        """`browser` of the tag of an item. `url`: where the browser ended."""
+        """Return `browser` of the tag of an item. `url` is the last URL of the browser."""
 
 
 class Page:
-    """The decisions for one response, and the tag that an item made from it carries."""
+    """The decisions for one response, and the tag of an item made from it."""
 
     def __init__(
         self,
@@ -284,9 +291,21 @@ class Page:
         body: bytes = b"",
         requested_urls: Sequence[str] = (),
     ) -> None:
-        """`embedded`: the sources of what holds for the files that are embedded in the page; None: the same as for the page.
-        `page_sources`: those of `sources` that take more than the page. `licenses`: absolute URLs of RSL documents that the page
-        refers to. `requested_urls`: other URLs for which the page came back."""
+        """Collect the decisions of the sources.
+
+        Args:
+            agent: the agent that asks.
+            url: absolute URL of the page.
+            access: decision on the request for the page.
+            sources: sources of decisions about the page.
+            embedded: sources of decisions about files embedded in the page. None: `sources`.
+            policies: URL -> status, SHA-256 and fetch time of each policy file.
+            page_sources: those of `sources` that need more than the page.
+            licenses: absolute URLs of RSL documents that the page refers to.
+            findings: hints for the author of the policies.
+            elements: rules about elements of the page. None: there are none.
+            body: the body as received.
+            requested_urls: other URLs that led to the page."""
         self.agent = agent
         self.url = url
         self._urls = (url, *requested_urls)
@@ -297,23 +316,23 @@ class Page:
         )
         self._name_uses()
         self._licenses = licenses
-        self.is_cut = (
-            False  # items get nothing of elements that are refused, and neither do their tags
-        )
-        self.browsed: Browsed | None = None  # how a browser got the page; None: it was no browser
-        self.element_rules = elements  # what ai.txt says of parts of the page; None: nothing
+        self.is_cut = False
+        """True if items and their tags contain nothing of refused elements."""
+        self.browsed: Browsed | None = None
+        """How a browser got the page. None: no browser was used."""
+        self.element_rules = elements
+        """Rules about elements of the page. None: there are none."""
         self.findings = tuple(findings)
         self._page_sources = page_sources
         self._policies = policies
         self._body = body
-        self._same: Page | None = None  # a page of which all the same holds
+        self._same: Page | None = None  # a page with the same decisions
 
     def _name_uses(self) -> None:
         self.uses = UsesOfPage(self._uses, self.url)
         is_same = self._embedded is self._uses
-        self.embedded = (
-            self.uses if is_same else UsesOfPage(self._embedded, self.url)
-        )  # of files embedded in it
+        self.embedded = self.uses if is_same else UsesOfPage(self._embedded, self.url)
+        """Use -> decision for files embedded in the page."""
 
     @property
     def follow(self) -> Decision:
@@ -323,8 +342,10 @@ class Page:
 
     @property
     def required_resources(self) -> tuple[str, ...]:
-        """Absolute URLs of what it takes to know what may be done: the resources that permissions ask to use or to include, as is
-        arranged with the site, and the licenses that the page refers to."""
+        """Absolute URLs of resources that are needed to decide.
+
+        These are the resources that permissions require to be used or included, if the operator
+        has arranged that with the site, and the licences that the page refers to."""
         return tuple(
             dict.fromkeys(
                 (
@@ -336,16 +357,18 @@ class Page:
 
     @property
     def dated(self) -> tuple[str, ...]:
-        """The uses for which it counts when the page was first taken: a permission may end some days after."""
+        """The uses whose permission may end some days after the page was first used for them."""
         return tuple(dict.fromkeys(use for uses in self._page_sources for use in uses.dated))
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """The parts of the page for which something else holds, the page as a whole among them where rules name that."""
+        """The elements of the page with rules. The whole page is one of them if a rule names it."""
         return self.element_rules.elements if self.element_rules else ()
 
     def redacted(self, uses: Iterable[str]) -> bytes:
-        """The body without what is refused for these uses; b"" where the page as a whole is refused for one of them."""
+        """Return the body without the parts that are refused for these uses.
+
+        It is b"" if the whole page is refused for one of the uses."""
         uses = tuple(uses)
         if any(self.uses[use].verdict is Verdict.DENY for use in uses):
             return b""
@@ -354,13 +377,16 @@ class Page:
         )
 
     def refusable(self, uses: Iterable[str]) -> tuple[str, ...]:
-        """Return the uses that are not licensed: no statement of the site refuses what is."""
+        """Return the uses without a licence. The site's statements can refuse only these."""
         return tuple(
             use for use in uses if any(self.agent.licence(url, use) is None for url in self._urls)
         )
 
     def of_url(self, url: str, body: bytes, findings: tuple[Finding, ...]) -> Page:
-        """Return a page of which all the same holds: none has elements, an arranged licence, or what only `now` tells."""
+        """Return a copy of this shared page for another URL with the same decisions.
+
+        A shared page has no elements, no arranged licence and no decision that depends on the
+        time."""
         page = copy(self)
         page.url, page._urls, page._body, page.findings, page._same = (
             url,
@@ -373,9 +399,9 @@ class Page:
         return page
 
     def asked_as(self, first: Page) -> Page:
-        """Return this page as it came back for another URL.
+        """Return this page as the response to another URL, that of `first`.
 
-        What is refused of that is refused, and what is permitted of it permits nothing here."""
+        The refusals for that URL hold for this page too. Its permissions permit nothing here."""
         rules = [page.element_rules for page in (self, first) if page.element_rules]
         is_same = self._embedded_sources is None and first._embedded_sources is None
         of_first = [Refusals(source, first.url) for source in first._sources]
@@ -401,24 +427,28 @@ class Page:
 
     @cached_property
     def permissions(self) -> dict[str, Any]:
-        """The tag, by permissions.schema.json, of an item that has nothing of any element. Made once; callers that hand it on
-        copy it, or ask `tag_of`."""
+        """The tag of an item that contains no element (permissions.schema.json).
+
+        It is made once. Copy it before you change it, or call `tag_of`."""
         return self.tag_of({}, {})
 
     def tag_of(
         self, fields: Mapping[str, Any], declared: Mapping[str, str], *, names: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """A new tag, of an item with these fields. `declared`, `names`: as `ElementRules.traced` has them."""
+        """Return a new tag for an item with these fields.
+
+        `declared` and `names` are arguments of `ElementRules.traced`."""
         return self.tag_with(
             self.element_rules.traced(fields, declared, names=names) if self.element_rules else ()
         )
 
     def tag_with(self, elements: Iterable[Traced]) -> dict[str, Any]:
-        """A new tag, of an item in which the elements are there."""
+        """Return a new tag for an item that contains these elements."""
         present = tuple(elements)
-        tag: dict[str, Any] = (
-            self._new_tag(present) if present else pickle.loads(self._without_elements)  # noqa: S301
-        )  # our own
+        if present:
+            tag: dict[str, Any] = self._new_tag(present)
+        else:
+            tag = pickle.loads(self._without_elements)  # noqa: S301  # made by comity itself
         for reason in tag["reasons"]:
             if reason["url"] == OF_PAGE:
                 reason["url"] = self.url
@@ -428,15 +458,14 @@ class Page:
 
     @cached_property
     def _without_elements(self) -> bytes:
-        """The tag of an item with none of the elements, pickled: nothing copies it faster."""
+        """The tag of an item that contains no element, pickled: that is the fastest way to copy."""
         return (
             pickle.dumps(self._new_tag(())) if self._same is None else self._same._without_elements
         )
 
     def _new_tag(self, elements: Sequence[Traced]) -> dict[str, Any]:
-        is_alone = (
-            len(self._urls) == 1
-        )  # else some reasons name a page by its URL, which may be this one's
+        # With several URLs some reasons contain the URL of a page, and it may be this page's URL.
+        is_alone = len(self._urls) == 1
         uses, embedded = (self._uses, self._embedded) if is_alone else (self.uses, self.embedded)
         tag = write_tag(self.agent, uses, self._policies, embedded=embedded, elements=elements)
         return without_extracts(tag) if self.is_cut else tag

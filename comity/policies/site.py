@@ -1,9 +1,9 @@
-"""The policies of one site: its policy files, and the questions that can be put to them.
+"""The policies of one site: its policy files, and the questions about them.
 
 site = Site.from_files("https://example.com", {"/robots.txt": b"..."})
 site.access(agent, url)      may this request be made?
-site.page(agent, url)        what may be done with what came back?
-site.requests(agent)         what does the site ask to be done?"""
+site.page(agent, url)        the permissions of the page that came back
+site.requests(agent)         the actions that the site asks for"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
-from comity.policies.agent_view import AgentView, Carrier, Outcome, concluded, of_images
+from comity.policies.agent_view import AgentView, Carrier, Outcome, combine_carriers, of_images
 from comity.policies.answers.decision import (
     OF_PAGE,
     ActionRequest,
@@ -53,19 +53,31 @@ from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.statement import Location
 
-MAX_AGENTS = 1000  # whose rules are kept compiled
-BODY = "body"  # part of a policy file, in the source of a reason
+# Agents whose rules are cached in compiled form.
+MAX_AGENTS = 1000
+# Part of a policy file, in the source of a reason.
+BODY = "body"
 
 
 class Site:
-    """The policies of one origin (scheme, host, port). Immutable; what it compiles, it keeps."""
+    """The policies of one origin (scheme, host, port).
+
+        site = Site.from_files("https://example.com", {"/robots.txt": b"..."})
+        decision = site.access(Agent("examplebot"), "https://example.com/page")
+        decision.verdict is Verdict.ALLOW
+
+    It is immutable. Compiled rules and decisions are cached.
+
+    Attributes:
+        origin: scheme, host and port, without a slash at the end.
+        files: requested absolute URL -> the outcome of its fetch."""
 
     def __init__(
         self, origin: str, files: Mapping[str, Fetched], *, formats: Iterable[Format] | None = None
     ) -> None:
-        """`formats`: in which the files are read; None: in all."""
+        """Read the files. `formats` are the formats to read them in. None: all formats."""
         self.origin = origin
-        self.files = dict(files)  # absolute URL that was asked for -> what came back
+        self.files = dict(files)
         self._site_files = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
         reading_formats = FORMATS if formats is None else tuple(formats)
         readings = (
@@ -74,16 +86,20 @@ class Site:
             if format_.read_site
         )
         self._readings = {name: reading for name, reading in readings if reading is not None}
-        self._unanswered = _unanswered(self._site_files, reading_formats)
+        self._unanswered = _find_unanswered_files(self._site_files, reading_formats)
         self._views: Bounded[Agent, AgentView] = Bounded(MAX_AGENTS)
-        self._agent: Agent | None = None  # who asked last
+        self._agent: Agent | None = None  # the last agent that asked, and its view
         self._view_of_agent: AgentView
 
     @classmethod
     def from_files(cls, origin: str, files: Mapping[str, bytes | Fetched]) -> Self:
-        """Return the site with these files. `files`: path or absolute URL -> the body, or all that was fetched.
+        """Return the site with these files.
 
-        A well-known path that is not given counts as not there (404). ValueError where `origin` is no http(s) URL."""
+        Well-known paths that are not given count as missing (404).
+
+        Args:
+            origin: an http or https URL. ValueError if it is not.
+            files: path or absolute URL -> the body, or the outcome of the fetch."""
         origin = origin_of(origin)
         fetched = {
             urljoin(origin, path): file
@@ -107,11 +123,20 @@ class Site:
         session: Session | None = None,
         now: datetime | None = None,
     ) -> Decision:
-        """May this request be made?
+        """Return the decision about a request: may it be made?
 
-        `kind`: "document", "api", "xhr", or several of them, ValueError for others; None: as the header fields say.
-        `automations`: mechanisms by which it is made, e.g. "cdp", "headless". `purposes`: None for those of the agent. `now`:
-        aware, None for the clock."""
+        Args:
+            agent: the agent that makes the request.
+            url: absolute URL of the request.
+            method: HTTP method.
+            kind: "document", "api", "xhr", or several of them. None: the header fields decide.
+                ValueError for other words.
+            automations: mechanisms that make the request, e.g. "cdp" and "headless".
+            purposes: purposes of the request. None: those of the agent.
+            headers: header fields of the request.
+            referer: absolute URL of the referring page. None: the Referer field decides.
+            session: session to which the request belongs.
+            now: an aware datetime. None: the clock."""
         view = self._view(agent)
         if not view.asks_facts:
             return view.access(spellings(url), PLAIN, now)
@@ -128,19 +153,19 @@ class Site:
         return view.access(spellings(url), facts, now)
 
     def judge(self, agent: Agent, url: str, facts: Facts, now: datetime | None = None) -> Decision:
-        """May a request of this kind be made?"""
+        """Return the decision about a request with these facts."""
         return self._view(agent).access(spellings(url), facts, now)
 
     def asks_facts(self, agent: Agent) -> bool:
-        """Return whether anything but its URL matters of a request."""
+        """Return True if a decision may depend on more than the URL of a request."""
         return self._view(agent).asks_facts
 
     def depends_on_time(self, agent: Agent) -> bool:
-        """Return whether a decision may be another one later, the age of sessions apart."""
+        """Return True if a decision may change with time, apart from the age of sessions."""
         return self._view(agent).depends_on_time
 
     def considered(self, agent: Agent, url: str, facts: Facts = PLAIN) -> tuple[Reason, ...]:
-        """Return every rule that matches the URL, the deciding one first and the losing ones after it."""
+        """Return the reasons of all rules that match the URL, the deciding one first."""
         return self._view(agent).considered(spellings(url), facts)
 
     def page(
@@ -158,16 +183,26 @@ class Site:
         access: Decision | None = None,
         facts: Facts = PLAIN,
     ) -> Page:
-        """Return the permissions of the content that came back for this URL.
+        """Return the permissions of the response to a request.
 
-        `body`: None where nothing was fetched. `is_read`: False where the body is only what is known of that of the page. In both
-        cases `elements` are all that rules name, whether the page has them or not.
-        `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
-        for it, see `Page.required_resources`. `access`: the decision on the request for it, `facts`: of that request."""
+        Args:
+            agent: the agent that asks.
+            url: absolute URL of the page.
+            status: HTTP status of the response. No rule depends on it.
+            headers: header fields of the response.
+            body: None if nothing was fetched.
+            is_read: False if the body is only the known part of the page. Then, and if `body` is
+                None, `Page.elements` contains every element that a rule names, even if the page
+                may not have it.
+            now: an aware datetime. None: the clock.
+            first_seen: use -> when the page was first used for it, see `Page.dated`.
+            resources: absolute URL -> its fetch, see `Page.required_resources`.
+            access: decision on the request for the page. None: it is made here.
+            facts: facts about that request."""
         view, targets, fields = self._view(agent), spellings(url), tuple(headers)
         content, response = Content(fields, body or b""), Response(agent, url, now)
 
-        # The response itself: what it states, and whether it takes back that the request for it may be made.
+        # The response: its statements, and any rules that withdraw the permission to request it.
         of_response = (
             _of_headers(fields, response),
             _of_equivalents(content, response),
@@ -178,13 +213,13 @@ class Site:
             access = view.access(targets, facts, now, access_rules)
         access_refusals = _refusals_by_page(url, access) if access_rules else []
 
-        # All that is stated of each target: by the files, by the response, by the documents that these refer to.
+        # All statements about each target: in the files, the response, and documents they refer to.
         requested = self._resources(view, targets, access, facts, is_fetched=body is not None)
         carriers, licenses = _all_carriers(view, requested, of_response, resources or {})
-        outcomes = tuple(concluded(of_target, view.unanswered) for of_target in carriers)
+        outcomes = tuple(combine_carriers(of_target, view.unanswered) for of_target in carriers)
         sources = _shared_sources(view, outcomes, content.is_image)
 
-        # The rules for parts of the page, and what its author should know.
+        # The rules about elements of the page, and the hints for its author.
         elements, element_sources = _elements(
             view, targets[0], content, url, is_read=is_read and body is not None
         )
@@ -193,7 +228,7 @@ class Site:
         )
         findings = (*self.findings, *of_carriers, *(elements.findings if elements else ()))
 
-        # Nothing but shared statements: as most pages of a site. Else what formats say of this one page alone.
+        # Most pages of a site have shared statements only. Others have sources of their own too.
         if view.is_same_for_pages and not (
             access_refusals or element_sources or licenses or agent.arrangements
         ):
@@ -218,9 +253,10 @@ class Site:
         )
 
     def statements_key(self, agent: Agent, url: str, now: datetime) -> Hashable | None:
-        """Return a key of what the files say of a page. None: only `page` tells.
+        """Return a key of the files' statements about a page. None: only `page` can tell.
 
-        Where it is equal for two pages of this site, `page` says the same of both, apart from what came back for them."""
+        `page` decides alike about two pages of this site with equal keys, apart from the
+        statements in their responses."""
         view = self._view(agent)
         if not view.is_same_for_pages:
             return None
@@ -237,9 +273,10 @@ class Site:
         headers: Iterable[tuple[bytes, bytes]],
         now: datetime | None = None,
     ) -> Decision | None:
-        """The refusal of every declared use, where the header fields of a response say so, whatever its body will say.
+        """Return the refusal of every declared use by the header fields of a response, or None.
 
-        What the body can take back does not count: TDMRep's `meta` comes after its fields."""
+        It does not depend on the body. Fields that the body can override do not count: TDMRep's
+        `meta` elements override its fields."""
         fields = tuple(headers)
         by_fields = (
             _final(_of_headers(fields, Response(agent, url, now))) if agent.uses else Carrier()
@@ -248,29 +285,32 @@ class Site:
             return None
         view = self._view(agent)
         of_targets = (_final(view.statements(self._resource(target))) for target in spellings(url))
-        outcomes = tuple(concluded([of_target, by_fields]) for of_target in of_targets)
+        outcomes = tuple(combine_carriers([of_target, by_fields]) for of_target in of_targets)
         sources = _shared_sources(view, outcomes, Content(fields, b"").is_image)
         return view.refusal_of_all(sources.of_page(), url)
 
     def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
-        """The refusal, where the site refuses every declared use of all its pages: none is worth a request.
+        """Return the refusal of every declared use of all pages, or None.
 
-        `purposes`: of the request; None for those of the agent."""
+        If there is one, no page is worth a request. `purposes` are those of the request. None:
+        those of the agent."""
         return self._view(agent).unusable(purposes)
 
     def awaits_files(self, agent: Agent, purposes: Iterable[str] | None = None) -> bool:
-        """Return True if every declared use is refused, but only until missing policy files answer.
+        """Return True if every declared use is refused only until missing policy files answer.
 
-        `purposes`: as of `unusable`."""
+        `purposes` are those of the request. None: those of the agent."""
         return self._view(agent).awaits_files(purposes)
 
     def licenses(self, agent: Agent) -> tuple[str, ...]:
-        """Return the absolute URLs of the RSL documents that robots.txt refers to for the agent (RSL 1.0 section-4.4)."""
+        """Return the absolute URLs of the RSL documents for the agent in robots.txt.
+
+        See RSL 1.0 section-4.4."""
         return self._view(agent).documents
 
     @cached_property
     def policies(self) -> dict[str, dict[str, Any]]:
-        """URL -> status, SHA-256 and fetch time of every policy file, as the tag of an item carries them."""
+        """URL -> status, SHA-256 and fetch time of every policy file, in the form of a tag."""
         return {
             url: {
                 "status": file.status,
@@ -282,53 +322,56 @@ class Site:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings for the authors of the policy files."""
+        """Hints for the authors of the policy files."""
         return tuple(finding for reading in self._readings.values() for finding in reading.findings)
 
     @property
     def referred_files(self) -> tuple[FileReference, ...]:
-        """The files that the site's files refer to, whoever asks."""
+        """The files to which the site's files refer, for any agent."""
         return tuple(
             reference for reading in self._readings.values() for reference in reading.referred_files
         )
 
     @property
     def element_rules(self) -> tuple[ElementRuleSet, ...]:
-        """The rules for parts of any page, whomever they bind."""
+        """The rules about elements of any page, for any agent."""
         return tuple(
             reading.element_rules for reading in self._readings.values() if reading.element_rules
         )
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The sitemaps that robots.txt names, as absolute URLs."""
+        """The sitemaps in robots.txt, as absolute URLs."""
         return tuple(url for reading in self._readings.values() for url in reading.sitemaps)
 
     def references(self, agent: Agent) -> tuple[str, ...]:
-        """Return the absolute URLs of further files that state what holds for the agent (ACAP 1.0 section-2.3.2)."""
+        """Return the absolute URLs of further policy files for the agent.
+
+        See ACAP 1.0 section-2.3.2."""
         return self._view(agent).references
 
     def requests(self, agent: Agent) -> tuple[ActionRequest, ...]:
-        """Return the actions that the site asks the agent for (ACAP 1.0 section-2.6)."""
+        """Return the site's requests to the agent to do something (ACAP 1.0 section-2.6)."""
         return self._view(agent).requests()
 
     def conditions(self, agent: Agent) -> Iterator[Condition]:
-        """Yield the conditions on requests: what the lines say for people. `access` decides about a request."""
+        """Yield the conditions on requests, to show them to people. `access` decides."""
         return self._view(agent).conditions()
 
     def rates(self, agent: Agent) -> Rates | None:
-        """Return the rates at which the site asks the agent to visit it; None where it has no rules."""
+        """Return the rates at which the site asks the agent to visit it; None: it has no rules."""
         return self._view(agent).rates
 
     def limits(self, agent: Agent, url: str) -> tuple[Limits, ...]:
-        """Return the limits of requests like this, in a time and at a time, besides `rates`: all of these hold."""
+        """Return the limits on requests to the URL, besides `rates`. All of them hold."""
         return self._view(agent).limits(spellings(url))
 
     @cached_property
     def crawler_names(self) -> frozenset[str]:
-        """The crawlers that the policy files name, with those that robots.txt refers to, in lower case.
+        """Names of crawlers in the policy files and in the files they refer to, in lower case.
 
-        They are product tokens, and names in ACAP, which may be several words or go on in any way (`*` at the end)."""
+        Most are product tokens. Names in ACAP may have several words, or `*` at the end for any
+        continuation."""
         return frozenset[str]().union(
             *(reading.crawler_names for reading in self._readings.values())
         )
@@ -357,7 +400,9 @@ class Site:
         *,
         is_fetched: bool,
     ) -> list[Resource]:
-        """Return the resource of each target, as the request for it turned out."""
+        """Return the resource of each target.
+
+        If the request is refused, a resource says whether a Disallow line refuses it."""
         resources = [self._resource(target) for target in targets]
         if access.verdict is not Verdict.DENY:
             return resources
@@ -369,8 +414,10 @@ class Site:
         ]
 
 
-def _unanswered(files: SiteFiles, formats: Iterable[Format]) -> dict[str, tuple[Unanswered, ...]]:
-    """Return name of a format -> its files that could not be fetched, and may refuse uses."""
+def _find_unanswered_files(
+    files: SiteFiles, formats: Iterable[Format]
+) -> dict[str, tuple[Unanswered, ...]]:
+    """Return name of a format -> its unreachable files that may refuse uses."""
     unanswered: dict[str, tuple[Unanswered, ...]] = {}
     for format_ in formats:
         for well_known in format_.files:
@@ -399,7 +446,7 @@ def _of_headers(fields: Sequence[tuple[bytes, bytes]], response: Response) -> Ca
     )
 
 
-# HTML has an element of its own for Link: `link`.
+# HTML has its own element for the Link field: `link`.
 _EQUIVALENTS = {name.decode("latin-1"): name for name in FIELDS if name != b"link"}
 _EQUIVALENT = re.compile(
     rb"http-equiv\s*+=[\"'\s]*+(?:%s)" % b"|".join(map(re.escape, _EQUIVALENTS.values()))
@@ -407,9 +454,10 @@ _EQUIVALENT = re.compile(
 
 
 def _of_equivalents(content: Content, response: Response) -> Carrier:
-    """Return what the `http-equiv` elements of a page refuse and limit, read as header fields of their names.
+    """Return the refusals and limits in a page's `http-equiv` elements.
 
-    They permit nothing (META-5). The page is parsed only if its octets show such an element."""
+    They are read as header fields with the same names, but permit nothing (META-5). The page is
+    parsed only if its octets show such an element."""
     if not content.is_markup or not (
         content.has_written_letters or _EQUIVALENT.search(content.octets)
     ):
@@ -426,7 +474,7 @@ def _of_equivalents(content: Content, response: Response) -> Carrier:
         for value, _ in of_name
     ]
     of_fields = _of_headers(fields, response)
-    by_vocabulary, refused, _ = concluded([of_fields])
+    by_vocabulary, refused, _ = combine_carriers([of_fields])
     restricting = (
         statement._replace(location=_location_in(elements, statement.location))
         for _, statements in by_vocabulary
@@ -439,7 +487,7 @@ def _of_equivalents(content: Content, response: Response) -> Carrier:
 
 
 def _location_in(elements: Mapping[str, Sequence[tuple[str, int]]], location: Location) -> Location:
-    """Return the location of a header field as that of the element that has its text, or of the first of its name."""
+    """Return the location of the element with a field's text, else of the first with its name."""
     name = location.part.removeprefix("header ")
     of_name = elements.get(name.lower(), [("", 0)])
     line = next((line for value, line in of_name if location.text in value), of_name[0][1])
@@ -457,8 +505,10 @@ def _of_document(content: Content, response: Response) -> Carrier:
 def _of_documents(
     carriers: Sequence[Carrier], resources: Mapping[str, Fetched], url: str
 ) -> Carrier:
-    """Return the statements of documents about a page, each in the format in which the carriers refer to it. `resources`:
-    absolute URL -> what came back."""
+    """Return the statements about a page in the documents to which the carriers refer.
+
+    Each document is read in the format that refers to it. `resources` is absolute URL -> its
+    fetch."""
     statements = {}
     for name, hook in _READ_DOCUMENTS:
         referring = (carrier.statements.get(name, NO_STATEMENTS) for carrier in carriers)
@@ -475,7 +525,7 @@ def _all_carriers(
     of_response: Sequence[Carrier],
     resources: Mapping[str, Fetched],
 ) -> tuple[list[list[Carrier]], tuple[str, ...]]:
-    """Return the carriers for each of the resources, and absolute URLs of the documents that any of them refers to."""
+    """Return the carriers for each resource, and the URLs of all documents they refer to."""
     carriers = [[view.statements(resource), *of_response] for resource in requested]
     urls = tuple(
         dict.fromkeys(
@@ -501,14 +551,14 @@ _FINAL = frozenset(format_.name for format_ in FORMATS if not format_.document_o
 
 
 def _final(carrier: Carrier) -> Carrier:
-    """Return the statements that no document can take back."""
+    """Return the statements that no document can override."""
     return Carrier(
         {name: statements for name, statements in carrier.statements.items() if name in _FINAL}
     )
 
 
 def _refusals_by_page(url: str, access: Decision) -> list[UseSource]:
-    """Return the refusal of every use, where the page itself is among the reasons of the decision on its request."""
+    """Return the refusal of every use if the page itself is a reason of the decision on access."""
     reasons = tuple(
         reason
         for reason in access.reasons
@@ -520,7 +570,9 @@ def _refusals_by_page(url: str, access: Decision) -> list[UseSource]:
 def _elements(
     view: AgentView, target: str, content: Content, url: str, *, is_read: bool
 ) -> tuple[ElementRules | None, list[UseSource]]:
-    """Return the rules for parts of a page, and what they say of its uses: where nobody knows them, every use is refused."""
+    """Return the rules about elements of a page, and their sources of decisions about uses.
+
+    If the rules of a format cannot be read, every use is refused."""
     try:
         elements = view.element_rules(target, content, url, is_read=is_read)
     except FormatError as error:
@@ -529,10 +581,10 @@ def _elements(
 
 
 class _Sources:
-    """The sources of decisions in all that carriers state together of a page."""
+    """The sources of decisions about a page, from all carriers together."""
 
     def __init__(self, view: AgentView, outcomes: Sequence[Outcome], is_image: bool) -> None:
-        """`outcomes`: of each of its targets."""
+        """`outcomes` has one outcome for each target of the page."""
         refused = dict.fromkeys(reasons for _, reasons, _ in outcomes)
         self._refusals = [Refusal(reasons) for reasons in refused if reasons]
         unanswered = dict.fromkeys(file for _, _, files in outcomes for file in files)
@@ -540,20 +592,19 @@ class _Sources:
         statements = [dict(by_vocabulary) for by_vocabulary, _, _ in outcomes]
         of_embedded = list(map(of_images, statements))
         self._statements = view.sources(of_embedded if is_image else statements)
-        self._embedded = (
-            None if of_embedded == statements else view.sources(of_embedded)
-        )  # None: as of the page
+        # None: as for the page.
+        self._embedded = None if of_embedded == statements else view.sources(of_embedded)
 
     def of_page(
         self, first: Sequence[UseSource] = (), last: Sequence[UseSource] = ()
     ) -> list[UseSource]:
-        """Return the sources for the page, among others that come before and after them."""
+        """Return the sources for the page, between `first` and `last`."""
         return [*first, *self._refusals, *self._statements, *last, *self._unreachable]
 
     def of_embedded(
         self, first: Sequence[UseSource] = (), last: Sequence[UseSource] = ()
     ) -> list[UseSource] | None:
-        """Return the sources for the files that are embedded in the page. None: they are those for the page."""
+        """Return the sources for files embedded in the page. None: the sources for the page."""
         if self._embedded is None:
             return None
         return [*first, *self._refusals, *last, *self._embedded, *self._unreachable]
@@ -561,13 +612,15 @@ class _Sources:
 
 @lru_cache(maxsize=1024)
 def _shared_sources(view: AgentView, outcomes: tuple[Outcome, ...], is_image: bool) -> _Sources:
-    """Return the same for all pages of which the same is stated: most pages of a site send the same fields and elements."""
+    """Return the sources shared by all pages with the same statements.
+
+    Most pages of a site send the same header fields and elements."""
     return _Sources(view, outcomes, is_image)
 
 
 @lru_cache(maxsize=1024)
 def _shared_page(site: Site, view: AgentView, access: Decision, sources: _Sources) -> Page:
-    """Return the page of which nothing else holds than what is stated: it says the same of all of them."""
+    """Return the cached Page shared by all URLs with the same statements."""
     return Page(
         view.agent,
         OF_PAGE,

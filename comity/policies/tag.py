@@ -1,12 +1,14 @@
-"""The tag that an item carries (schema 1): what may be done with it, and why.
+"""The tag that an item carries (schema 1): the permitted uses of the item, and the reasons.
 
-    TAG                                 its shape: of what is written and read, of the JSON Schema, of columns of Parquet
-    write_tag(agent, uses, policies)    decisions as a tag
-    join_tags(agent, first, second)     the tag of what came from two pages
-    read_tag(raw)                       TagError where anything in it is not understood
-    schema()                            permissions.schema.json
+    TAG                                 the shape of a tag, for reading and writing tags, for the
+                                        JSON Schema and for the columns of Parquet
+    write_tag(agent, uses, policies)    write decisions as a tag
+    join_tags(agent, first, second)     join the tags of two pages into one
+    read_tag(raw)                       read a tag; TagError if any part of it is not understood
+    schema()                            the content of permissions.schema.json
 
-What a later version may add is no permission here. Types are exact, as in JSON: `true` is no number."""
+Additions of later versions are not understood, so they permit nothing here. Types are exact, as in
+JSON: `true` is not a number."""
 
 from __future__ import annotations
 
@@ -38,21 +40,18 @@ from comity.policies.syntax.shapes import (
 )
 
 USE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-BASIC_USES = (
-    "crawl",
-    "follow",
-    "index",
-    "preserve",
-    "present",
-)  # ACAP 1.0 section 2.5; every tag lists them
-MAX_REMEMBERED = 4096  # values of a part of tags
-DATES = ("capture", "today", "both")  # of the policies by which pages of others are tagged
+# The uses that every tag lists (ACAP 1.0 section 2.5).
+BASIC_USES = ("crawl", "follow", "index", "preserve", "present")
+# Values of one part of tags that are cached.
+MAX_REMEMBERED = 4096
+# Which policies decided about a page that somebody else fetched, by their date.
+DATES = ("capture", "today", "both")
 
 # The shape
 
 
 class _ResourceShape(Object):
-    """A Resource."""
+    """The shape of a Resource."""
 
     def read(self, value: Mapping[str, str]) -> Any:
         kind, colon, name = value["extract"].partition(":")
@@ -80,7 +79,8 @@ RESOURCE = _ResourceShape(
     {
         "role": Member(Text(values=("", "credit", "link"))),
         "extract": Member(
-            TEXT, "Element of the page: id:NAME, class:NAME or meta:NAME; empty where it has a URL."
+            TEXT,
+            "Element of the page: id:NAME, class:NAME or meta:NAME. Empty: the resource has a URL.",
         ),
         "url": Member(TEXT),
         "content": Member(TEXT, "Markup of the element, or text of the resource."),
@@ -91,7 +91,7 @@ USE = Object(
     {
         "verdict": Member(Text(values=("allow", "deny"))),
         "stated": Member(
-            Truth(), "false: no source speaks of this use, the operator's default decided."
+            Truth(), "false: no source mentions this use, so the operator's default decided."
         ),
         "because": Member(REASON_INDICES),
         # From here on, the fields of Qualifiers.
@@ -104,31 +104,31 @@ USE = Object(
         "prohibited_modifications": Member(NAMES, is_required=False),
         "prohibited_contexts": Member(NAMES, is_required=False),
         "required_contexts": Member(NAMES, is_required=False),
-        "must_use": Member(RESOURCES, "What is to be used instead of the page.", is_required=False),
-        "must_include": Member(RESOURCES, "What is to be shown with it.", is_required=False),
+        "must_use": Member(RESOURCES, "Resources to use instead of the page.", is_required=False),
+        "must_include": Member(RESOURCES, "Resources to show with the page.", is_required=False),
     },
     name="use",
 )
 GUIDELINE = Object(
-    {"lang": Member(TEXT, "Language tag; `und`: none is given."), "text": Member(TEXT)}
+    {"lang": Member(TEXT, "Language tag. `und`: none is given."), "text": Member(TEXT)}
 )
 ELEMENT = Object(
     {
         "selector": Member(
-            TEXT, "CSS selector or dotted name, as written; `*`: the whole document."
+            TEXT, "CSS selector or dotted name, as written. `*`: the whole document."
         ),
         "type": Member(
             Text(values=("", "html", "json", "xml")),
-            "The file type for which it is written; empty: any.",
+            "File type of the rules. Empty: any.",
         ),
         "whole": Member(
             Constant(True),
-            "It covers the whole page: `uses` says so too, and there are no spans.",
+            "The element is the whole page. `uses` has its refusals too, and there are no spans.",
             is_required=False,
         ),
         "deny": Member(
             ACTIONS,
-            "Actions of ai.txt, and other uses, that are prohibited on it, in lower case; `*`: all.",
+            "Prohibited actions of ai.txt and other uses, in lower case. `*`: all.",
         ),
         "guide": Member(
             Several(Object({"actions": Member(NAMES), "guidelines": Member(Several(GUIDELINE))})),
@@ -136,23 +136,26 @@ ELEMENT = Object(
         ),
         "spans": Member(
             Several(Row(TEXT, COUNT, COUNT)),
-            "Where it is in the item: [field], [field, member of the list] or [field, first character, first one after it].",
+            "Positions in the item: [field], [field, index in the list] or [field, first "
+            "character, first character after it].",
         ),
-        "urls": Member(NAMES, "Absolute URLs of images and links in it.", is_required=False),
+        "urls": Member(
+            NAMES, "Absolute URLs of images and links in the element.", is_required=False
+        ),
         "more_urls": Member(
             Constant(True),
-            "It has others than these, none of which stands in the item.",
+            "The element has other URLs, which are not in the item.",
             is_required=False,
         ),
         "names": Member(
             NAMES,
-            "The fields of the item whose names have something of it in them.",
+            "Fields of the item with text of the element in their names.",
             is_required=False,
         ),
         "because": Member(REASON_INDICES),
     },
     name="element",
-    description="What one selector of an ai.txt covers of the page.",
+    description="The part of the page that one selector of an ai.txt covers.",
 )
 REASON = Object(
     {
@@ -160,32 +163,36 @@ REASON = Object(
         "spec": Member(TEXT, "Specification and section."),
         "url": Member(
             TEXT,
-            "Where the statement was read; the name of a setting, or empty, where it was no file.",
+            "URL of the statement. The name of a setting, or empty, if it is not in a file.",
         ),
         "part": Member(
             TEXT,
-            "Part of it: a header field, an element of the page, the status, a setting. Absent: the body of a file.",
+            "Part of the source: a header field, an element of the page, the status, a setting. "
+            "Absent: the body of a file.",
             is_required=False,
         ),
-        "line": Member(COUNT, "From 1; 0: no line, it follows from a status or from absence."),
+        "line": Member(
+            COUNT, "Line number from 1. 0: no line, because a status or an absence is the reason."
+        ),
         "text": Member(TEXT, "The statement as written, made printable."),
         "agent": Member(
             TEXT,
-            "The other crawler to whom it was said, where the page was tagged as captured by it or for it too.",
+            "The other crawler that the statement addresses, if the page was tagged as captured "
+            "by it, or for it too.",
             is_required=False,
         ),
         "fetched_at": Member(
             Moment("+00:00", is_checked=False),
-            "Of the copy that states it, where `policies` has several of the file.",
+            "Fetch time of the copy with the statement, if `policies` has several of the file.",
             is_required=False,
         ),
     },
     name="reason",
 )
 COPY = {
-    "status": Member(COUNT, "HTTP status; 0: there was no answer."),
+    "status": Member(COUNT, "HTTP status. 0: there was no response."),
     "sha256": Member(
-        Nullable(Text("[0-9a-f]{64}")), "Of the body, hexadecimal; null where there is none."
+        Nullable(Text("[0-9a-f]{64}")), "Hash of the body, hexadecimal. null: there is no body."
     ),
     "fetched_at": Member(FETCHED_AT),
 }
@@ -194,7 +201,7 @@ POLICY = Object(
         **COPY,
         "earlier": Member(
             Several(Object(COPY), at_least=1),
-            "Copies of other dates by which it was decided too.",
+            "Copies of other dates that took part in the decisions.",
             is_required=False,
         ),
     },
@@ -205,21 +212,21 @@ REFUSAL = Object(
         "url": Member(TEXT),
         "kind": Member(
             TEXT,
-            "What it was asked for: document, image, script, xhr and others, see docs/browsers.md.",
+            "Kind of request: document, image, script, xhr and others, see docs/browsers.md.",
         ),
         "rule": Member(Text(r"[a-z-]+\.[a-z-]+"), "The rule that refused it, see docs/rules.md."),
-        "policy": Member(TEXT, "Where that was read."),
-        "line": Member(COUNT, "From 1; 0: no line."),
+        "policy": Member(TEXT, "URL of the statement that refused it."),
+        "line": Member(COUNT, "Line number from 1. 0: no line."),
     }
 )
 BROWSER = Object(
     {
-        "url": Member(TEXT, "Where the browser ended."),
+        "url": Member(TEXT, "Last URL of the browser."),
         "refused": Member(
             Several(REFUSAL),
-            "Requests of the page that were refused, the first ones: it was made without these.",
+            "The first refused requests of the page, which was made without them.",
         ),
-        "more_refused": Member(Constant(True), "There were more than these.", is_required=False),
+        "more_refused": Member(Constant(True), "More requests were refused.", is_required=False),
     }
 )
 TAG = Object(
@@ -230,51 +237,51 @@ TAG = Object(
         ),
         "uses": Member(
             Keyed("use", USE, pattern=USE_NAME.pattern, required=BASIC_USES),
-            "Use -> decision: the five basic uses of ACAP, those that the operator declared and those that a source states.",
+            "Use -> decision: the five basic uses of ACAP, those that the operator declared and"
+            " those that a source states.",
         ),
         "embedded": Member(
             Keyed("use", USE, pattern=USE_NAME.pattern, at_least=1),
-            "The same for images and other files that are embedded in the page, where it differs. Absent: the same holds.",
+            "Decisions about images and other files embedded in the page, where they differ. "
+            "Absent: they are the same.",
             is_required=False,
         ),
-        "elements": Member(Several(ELEMENT), "Parts of the page for which something else holds."),
+        "elements": Member(Several(ELEMENT), "Parts of the page with rules of their own."),
         "browser": Member(
-            BROWSER, "How a browser got the page. Absent: it was no browser.", is_required=False
+            BROWSER, "How a browser got the page. Absent: no browser was used.", is_required=False
         ),
         "reasons": Member(
-            Several(REASON), "The statements that decided; `because` counts in this list, from 0."
+            Several(REASON),
+            "The statements that decided. `because` has indices into this list, from 0.",
         ),
         "policies": Member(
-            Keyed("url", POLICY), "URL of each policy file that was asked -> the copy that decided."
+            Keyed("url", POLICY), "URL of each requested policy file -> the copy that decided."
         ),
         "as_of": Member(
             Text(values=DATES),
-            "By the policies of which date a page was tagged that somebody else has fetched. Absent: it was tagged when it was"
-            " fetched.",
+            "Date of the policies that decided about a page that somebody else fetched. Absent: "
+            "the page was tagged when it was fetched.",
             is_required=False,
         ),
         "is_unread": Member(
             Constant(True),
-            "The page itself was not at hand: header fields and markup were not heard.",
+            "The page itself was missing, so its header fields and markup did not count.",
             is_required=False,
         ),
     }
 )
-IN_COMMON = (
-    "uses",
-    "embedded",
-    "reasons",
-    "policies",
-)  # what tags of one site have in common, most of the time
+# Parts of a tag that are usually equal for the pages of one site.
+IN_COMMON = ("uses", "embedded", "reasons", "policies")
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema that the package ships as permissions.schema.json."""
+    """Return the JSON Schema that the package ships as permissions.schema.json."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:comity:permissions:1",
         "title": "permissions",
-        "description": "What may be done with an item, and why. Written into every item by comity.",
+        "description": "The permitted uses of an item, and the reasons. comity writes it into "
+        "every item.",
         **TAG.schema,
         "$defs": definitions(TAG),
     }
@@ -284,50 +291,72 @@ def schema() -> dict[str, Any]:
 
 
 class TagError(ValueError):
-    """A tag that permits nothing: "no-tag", "several-tags", or "invalid-tag:" and the part of it that is not understood."""
+    """The error for a tag that permits nothing.
+
+    Its text is "no-tag", "several-tags", or "invalid-tag:" with the part that is not understood."""
 
 
-Span = list[
-    Any
-]  # [field], [field, member of the list] or [field, first character, first one after it]
+# [field], [field, member of the list] or [field, first character, first character after it].
+Span = list[Any]
+# The qualifiers of a permission without restrictions.
 FREE = Qualifiers()
 
 
 class Use(NamedTuple):
-    """The statement of a tag about one use."""
+    """The statement of a tag about one use.
+
+    Attributes:
+        is_allowed: True if the use is permitted.
+        reason_indices: indices into the reasons of the tag, the deciding one first.
+        qualifiers: restrictions. FREE: there are none."""
 
     is_allowed: bool
-    reason_indices: tuple[int, ...]  # in the tag's reasons
-    qualifiers: Qualifiers  # FREE where there are none
+    reason_indices: tuple[int, ...]
+    qualifiers: Qualifiers
 
 
 class Element(NamedTuple):
-    """The parts of the record that one element rule covers."""
+    """The parts of a record that one element rule covers.
+
+    Attributes:
+        deny: refused actions and uses, in lower case.
+        is_whole: True if the rule covers the whole page.
+        spans: where the element is in the record.
+        urls: absolute URLs of links and images in the element.
+        more_urls: True if the element has URLs that are not listed.
+        names: names of fields of the record whose names contain text of the element.
+        reason_indices: indices into the reasons of the tag."""
 
     deny: frozenset[str]
-    is_whole: bool  # the whole page
+    is_whole: bool
     spans: list[Span]
-    urls: list[str]  # absolute, of links and images in it
-    more_urls: bool  # it has others than these
-    names: list[str]  # of fields of the record that have something of it in them
+    urls: list[str]
+    more_urls: bool
+    names: list[str]
     reason_indices: tuple[int, ...]
 
 
 class Tag(NamedTuple):
-    """A tag that is understood as a whole."""
+    """A tag that is understood completely.
+
+    Attributes:
+        uses: use -> its statement.
+        embedded: use -> its statement for files that are embedded in the page, where it differs.
+        elements: the element rules.
+        raw: the tag as it is in the record."""
 
     uses: Mapping[str, Use]
-    embedded: Mapping[str, Use]  # of files that are embedded in the page, where it differs
+    embedded: Mapping[str, Use]
     elements: tuple[Element, ...]
-    raw: dict[str, Any]  # as it stands in the record
+    raw: dict[str, Any]
 
     def reasons_of(self, statement: Use | Element) -> tuple[dict[str, Any], ...]:
-        """The reasons, the deciding one first."""
+        """Return the reasons of a statement, the deciding one first."""
         return tuple(self.raw["reasons"][number] for number in statement.reason_indices)
 
 
 def read_tag(raw: Any) -> Tag:
-    """The tag as it stands in a record. TagError where it cannot be understood."""
+    """Read a tag from a record. TagError: a part of it is not understood."""
     if type(raw) is not dict or not TAG.members.keys() >= raw.keys() >= TAG.required:
         raise TagError("invalid-tag:keys")
     for name, is_valid in _CHECKS.items():
@@ -343,18 +372,18 @@ def read_tag(raw: Any) -> Tag:
     return Tag(uses, embedded, elements, raw)
 
 
-def _remembered(name: str) -> Callable[[Any], bool]:
+def _make_check(name: str) -> Callable[[Any], bool]:
+    """Return the check of one part of a tag, with a cache if the part is often the same."""
     is_valid = TAG.members[name].shape.is_valid
     return Remembered(is_valid, most=MAX_REMEMBERED) if name in IN_COMMON else is_valid
 
 
-_CHECKS = {
-    name: _remembered(name) for name in TAG.members if name not in ("uses", "embedded")
-}  # these are checked by _uses
+# `_USES` and `_EMBEDDED` check the other two parts.
+_CHECKS = {name: _make_check(name) for name in TAG.members if name not in ("uses", "embedded")}
 
 
 def _uses(name: str) -> Remembered[tuple[dict[str, Use], int]]:
-    """Return a reader of uses: use -> its statement, and the highest index into the reasons."""
+    """Return a reader of uses: use -> its statement, with the highest index into the reasons."""
     shape = TAG.members[name].shape
     assert isinstance(shape, Keyed)
     has_valid_keys = shape.has_valid_keys
@@ -372,13 +401,14 @@ def _uses(name: str) -> Remembered[tuple[dict[str, Use], int]]:
 
 
 def _use(raw: Any) -> Use | None:
-    """Return the statement about a use; None where it is not valid."""
+    """Return the statement about a use; None if it is not valid."""
     if not USE.is_valid(raw):
         return None
     return Use(raw["verdict"] == "allow", tuple(raw["because"]), read_conditions(raw))
 
 
-# Each by itself too: where a permission ends some time after the fetch, no two pages have the same uses.
+# Single uses are cached too: if permissions end some time after the fetch, no two pages have equal
+# uses, but most of their uses are equal.
 _USE = Remembered(_use, most=MAX_REMEMBERED)
 _USES, _EMBEDDED = _uses("uses"), _uses("embedded")
 
@@ -399,7 +429,7 @@ _CONDITIONS = {field.name: USE.members[field.name].shape for field in fields(Qua
 
 
 def read_conditions(use: Mapping[str, Any]) -> Qualifiers:
-    """The restrictions of a use of a tag that is valid; FREE where it has none."""
+    """Return the restrictions of a use in a valid tag; FREE if it has none."""
     if use.keys() == USE.required:
         return FREE
     return Qualifiers(
@@ -411,7 +441,7 @@ def read_conditions(use: Mapping[str, Any]) -> Qualifiers:
 
 
 def write_conditions(qualifiers: Qualifiers) -> dict[str, Any]:
-    """The restrictions of a permission, as a use of a tag has them."""
+    """Return the restrictions of a permission, in the form of a use in a tag."""
     return {
         name: _CONDITIONS[name].write(value) for name, value in qualifiers.restrictions().items()
     }
@@ -425,10 +455,15 @@ def write_tag(
     embedded: Mapping[str, UseDecision] | None = None,
     elements: Iterable[Traced] = (),
 ) -> dict[str, Any]:
-    """Return the tag on an item (schema 1), of decisions by use.
+    """Return the tag of an item (schema 1).
 
-    `embedded`: those for embedded files; None: the same. `elements`: with where they are in the item."""
-    reasons: dict[Reason, int] = {}  # their numbers
+    Args:
+        agent: the agent for which the decisions were made.
+        uses: use -> decision.
+        policies: URL -> status, SHA-256 and fetch time of each policy file.
+        embedded: use -> decision for embedded files. None: the same decisions.
+        elements: the element rules, with their positions in the item."""
+    reasons: dict[Reason, int] = {}  # reason -> its index
 
     def indices_of(deciding: Iterable[Reason]) -> list[int]:
         return [reasons.setdefault(reason, len(reasons)) for reason in deciding]
@@ -475,8 +510,10 @@ def _write_reason(reason: Reason) -> dict[str, Any]:
 
 
 def without_extracts(tag: dict[str, Any]) -> dict[str, Any]:
-    """The tag of what is not the whole page any more: elements of the page that a permission names may be, or hold, what was cut
-    from it. Such a permission cannot be used."""
+    """Return the tag without permissions that depend on elements of a page that was cut.
+
+    A permission may name an element of the page. If parts of the page are removed, this element may
+    be one of them or contain one. A permission with such an element is replaced by a refusal."""
     reasons = list(tag["reasons"])
     changed = {part: dict(tag[part]) for part in ("uses", "embedded") if part in tag}
     for uses in changed.values():
@@ -495,9 +532,10 @@ def without_extracts(tag: dict[str, Any]) -> dict[str, Any]:
 
 
 def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """The tag of what came from two pages: of each use the more restrictive decision, stated before not stated.
+    """Return the tag of an item that came from two pages.
 
-    Where both permit, what restricts either restricts the whole."""
+    The more restrictive decision about each use holds, and stated decisions come before others. If
+    both pages permit a use, the restrictions of both hold."""
     reasons: list[dict[str, Any]] = []
 
     def indices_of(tag: dict[str, Any], numbers: list[int]) -> list[int]:
@@ -505,7 +543,7 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
         reasons.extend(reason for reason in of_tag if reason not in reasons)
         return [reasons.index(reason) for reason in of_tag]
 
-    def joined(use: str, *, embedded: bool = False) -> dict[str, Any]:
+    def join_use(use: str, *, embedded: bool = False) -> dict[str, Any]:
         decided = []
         for tag in (first, second):
             decisions = tag["uses"] | tag.get("embedded", {}) if embedded else tag["uses"]
@@ -518,10 +556,8 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
             deciding, key=_is_refused_by_default
         )[:1]
         decision = {key: deciding[0][1][key] for key in ("verdict", "stated")}
-        is_refused = decision == {
-            "verdict": "deny",
-            "stated": True,
-        }  # else both may restrict it, a refusal by default too
+        # Unless the use is refused by a statement, both may restrict it, a default refusal too.
+        is_refused = decision == {"verdict": "deny", "stated": True}
         restricting = deciding if is_refused else [*deciding, *decided]
         numbers = [
             number
@@ -533,9 +569,9 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
         )
         return decision | {"because": list(dict.fromkeys(numbers))} | write_conditions(conditions)
 
-    uses = {use: joined(use) for use in {**first["uses"], **second["uses"]}}
+    uses = {use: join_use(use) for use in {**first["uses"], **second["uses"]}}
     embedded = {
-        use: joined(use, embedded=True)
+        use: join_use(use, embedded=True)
         for use in {**first.get("embedded", {}), **second.get("embedded", {})}
     }
     embedded = {use: decision for use, decision in embedded.items() if decision != uses.get(use)}
@@ -555,7 +591,9 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
 
 
 def _is_refused_by_default(decision: tuple[dict[str, Any], dict[str, Any]]) -> bool:
-    """Return whether silence alone refuses the use, which another default would permit. `decision`: the tag, and its use."""
+    """Return True if only the operator's default refuses the use.
+
+    `decision` is the tag and its use."""
     tag, use = decision
     reason = tag["reasons"][use["because"][0]]
     return (use["verdict"], reason["rule"], reason.get("part")) == (
@@ -566,19 +604,24 @@ def _is_refused_by_default(decision: tuple[dict[str, Any], dict[str, Any]]) -> b
 
 
 def no_page(agent: Agent, cause: str, uses: Iterable[str] = ()) -> dict[str, Any]:
-    """The tag of an item that came from no page: every basic and declared use is refused, and nobody said so. `uses`: others."""
+    """Return the tag of an item that came from no page.
+
+    It refuses all basic and declared uses and `uses`, without a statement."""
     return no_statements(
         agent, Reason(rule="comity.no-page", source=Source(url="", part="item", text=cause)), uses
     )
 
 
 def not_understood(agent: Agent, error: TagError, uses: Iterable[str]) -> dict[str, Any]:
-    """The tag of what had one before that is not understood: nobody knows what it refused. `uses`: those of the tag that it has
-    now."""
+    """Return the tag of an item whose earlier tag is not understood, so its refusals are unknown.
+
+    `uses` are the uses of the new tag."""
     return no_page(agent, f"it had a tag before: {error}", uses)
 
 
 def no_statements(agent: Agent, reason: Reason, uses: Iterable[str] = ()) -> dict[str, Any]:
-    """The tag of what no source can speak for: every basic and declared use is refused, and nobody said so. `uses`: others."""
+    """Return the tag of an item about which no source can state anything.
+
+    It refuses all basic and declared uses and `uses`, without a statement."""
     refused = UseDecision(verdict=Verdict.DENY, stated=False, reasons=(reason,))
     return write_tag(agent, dict.fromkeys((*BASIC_USES, *agent.uses, *uses), refused), {})

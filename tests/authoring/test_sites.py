@@ -115,7 +115,7 @@ def test_more_pages_than_are_read_are_told(tmp_path: Path) -> None:
         ("mailto:x@y.z", None, "`mailto:x@y.z` is no folder, and no URL: write `https://y.z`"),
         ("http//typo", None, "`http//typo` is no folder, and no URL: write `http://typo`"),
         ("https://mailto:x@y.z", None, "is not an http or https URL: write `https://y.z`"),
-        ("https://", None, "`https://` names no host"),
+        ("https://", None, "`https://` has no host"),
     ],
 )
 def test_what_cannot_be_read_is_told(

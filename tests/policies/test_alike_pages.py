@@ -1,4 +1,4 @@
-"""Pages of a site of which the same is said share what is decided, and nothing else."""
+"""Pages with the same statements share one decision, and nothing else."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ ANNOTATION = '{"@type": "AutomationPolicyAnnotation", "allowedMechanisms": [], "
 MARKUP = [
     b"<p>text",
     b'<meta name="robots" content="noindex, noimageindex">',
-    b'<meta name="Robots" content="nonsense, max-image-preview:none">\n<meta name="otherbot" content="noindex">',
+    b'<meta name="Robots" content="nonsense, max-image-preview:none">\n'
+    b'<meta name="otherbot" content="noindex">',
     b'<meta name="robots" content="unavailable_after: 2026-11-22T12:00:00Z">',
     b'<meta name="tdm-reservation" content="1"><meta name="tdm-policy" content="policy.json">',
     f'<script type="application/rsl+xml">{LICENSE}</script>'.encode(),
@@ -131,7 +132,7 @@ def test_a_page_says_what_it_says_alone_whatever_was_asked_before(
 
 
 def forget() -> None:
-    """Empty what is remembered of all sites."""
+    """Empty the caches of all sites."""
     for cache in (_shared_page, _shared_sources):
         cache.cache_clear()
     for remembered in REMEMBERED:
@@ -140,7 +141,7 @@ def forget() -> None:
 
 @pytest.mark.requirement("WHY-1")
 def test_pages_that_send_the_same_are_decided_once() -> None:
-    """Each of them is named in its own reasons."""
+    """The reasons of each page contain its own URL."""
     site = Site.from_files(ORIGIN, FILES[3])
     headers = ((b"Content-Type", b"text/html"), *FIELDS[:1], FIELDS[3])
     first, second = (

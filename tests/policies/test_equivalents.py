@@ -1,4 +1,6 @@
-"""`<meta http-equiv>` with the name of a header field, and `<meta property>` instead of `name`: they can only refuse."""
+"""`<meta http-equiv>` with the name of a header field, and `<meta property>` in place of `name`.
+
+They can only refuse."""
 
 from __future__ import annotations
 
@@ -135,7 +137,7 @@ def test_it_refuses(name: str, media_type: str) -> None:
         case.part,
         case.text,
     )
-    assert source.line == (0 if name == "property-tdm" else 2)  # by name too, TDMRep has no line
+    assert source.line == (0 if name == "property-tdm" else 2)  # TDMRep has no lines of `meta`
 
 
 @pytest.mark.requirement("META-5", "WHY-2")
@@ -169,7 +171,7 @@ def test_it_permits_nothing(attribute: str, name: str, value: str) -> None:
 @pytest.mark.requirement("META-5", "TDM-1")
 @pytest.mark.parametrize("attribute", ["http-equiv", "property"])
 def test_it_takes_no_refusal_back(attribute: str) -> None:
-    """A `meta` by name takes the place of the field (sec-processing-priority); these give nothing up."""
+    """A `meta` by name overrides the field (sec-processing-priority). These do not."""
     given_up = 'tdm-reservation" content="0">'
     field = (b"tdm-reservation", b"1")
     assert page_of(f'<meta name="{given_up}', HTML, field).uses["train"].verdict is ALLOW
@@ -200,7 +202,7 @@ def test_it_refuses_beside_what_permits(attribute: str) -> None:
             equivalent("refresh", "0; url=/x-robots-tag"),
             '<!-- <meta property="robots" content="noindex"> -->',
             '<meta http-equiv="X-Robots-Tag">',
-            # HTML has an element for it: `link`
+            # HTML has its own element for this field: `link`
             equivalent(
                 "Link", "&lt;/license.xml>; rel=license; type=&quot;application/rsl+xml&quot;"
             ),

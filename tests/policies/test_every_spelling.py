@@ -1,5 +1,6 @@
-"""Every question about a URL is answered for all that a server may take it for: any refusal refuses, and a permission counts
-only where each of them has it."""
+"""Every question about a URL is answered for all targets that a server may read from it.
+
+Any refusal refuses. A permission counts only if each target has it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ALLOW, DENY, DEFER = Verdict.ALLOW, Verdict.DENY, Verdict.DEFER
 AGENT = Agent("examplebot", purposes=("news",))
 
-# Of /closed/a; none is one of /open/a.
+# Spellings of /closed/a. None of them is one of /open/a.
 CLOSED = [
     "/open/../closed/a",
     "/open/%2e%2e/closed/a",
@@ -90,7 +91,7 @@ def test_what_is_sent_is_among_them(files: dict[str, str]) -> None:
 
 @pytest.mark.requirement("MEET-6", "RATE-1")
 def test_a_wait_for_one_is_a_wait() -> None:
-    """And a refusal of one comes before it."""
+    """A refusal of one target comes before a wait for another."""
     hours = "User-agent: *\nVisit-time: 0200-0400\nDisallow: /closed/\n"
     assert site({"/robots.txt": hours}).access(AGENT, f"{ORIGIN}/open/..", now=NOW).verdict is DEFER
     assert site({"/robots.txt": hours}).access(AGENT, ORIGIN + CLOSED[0], now=NOW).verdict is DENY
@@ -109,7 +110,7 @@ def test_a_wait_for_one_is_a_wait() -> None:
     ],
 )
 def test_robots_txt_itself(target: str, verdict: Verdict) -> None:
-    """Only where it is nothing else."""
+    """The exception for robots.txt needs targets that are all robots.txt."""
     for files in (
         {"/robots.txt": "User-agent: *\nDisallow: /\n"},
         {"/robots.txt": "ACAP-crawler: *\nACAP-disallow-crawl: /\n"},
@@ -120,7 +121,7 @@ def test_robots_txt_itself(target: str, verdict: Verdict) -> None:
 
 @pytest.mark.requirement("MEET-6")
 def test_a_permission_is_none_for_what_nobody_permits() -> None:
-    """Also where it stands for the URL as it is sent."""
+    """Even if the permission is for the URL as it is sent."""
     asked = site({"/robots.txt": "User-agent: *\nDisallow: /\nAllow: /open/\n"})
     assert asked.access(AGENT, f"{ORIGIN}/open/b/../a").verdict is ALLOW
     assert asked.access(AGENT, f"{ORIGIN}/open/../a").verdict is DENY
@@ -131,11 +132,11 @@ def test_a_permission_is_none_for_what_nobody_permits() -> None:
 @pytest.mark.parametrize(
     ("rules", "target", "verdict"),
     [
-        # A line that the URL as it is sent has overcome does not come back by merging slashes alone.
+        # A refusal of the sent URL that was overridden does not return if only slashes are merged.
         ("Allow: /this/*/exactly\nDisallow: /", "/this//exactly", ALLOW),
         ("Allow: /a//b\nDisallow: /a/", "/a//b/c", ALLOW),
         ("Allow: /é//b\nDisallow: /", "/é//b?//", ALLOW),
-        # Any other does.
+        # The refusal of any other spelling does.
         ("Allow: /a//b\nDisallow: /a/b", "/a//b/c", DENY),
         ("Allow: /a/\nDisallow: /a/closed/", "/a//closed/", DENY),
         ("Allow: /*/\nDisallow: /a/closed/", "/a//closed/", DENY),
@@ -153,10 +154,11 @@ def test_slashes_that_are_merged(rules: str, target: str, verdict: Verdict) -> N
 @pytest.mark.requirement("MEET-6", "RFC-11")
 @pytest.mark.parametrize(("hour", "verdict"), [(0, ALLOW), (1, DEFER), (23, DEFER)])
 def test_slashes_that_are_merged_wait_for_the_hours_of_visits(hour: int, verdict: Verdict) -> None:
-    """Those of the moment that is asked for."""
+    """The hours are those of the given time."""
     asked = site(
         {
-            "/robots.txt": "User-agent: *\nVisit-time: 0000-0001\nAllow: /this/*/exactly\nDisallow: /\n"
+            "/robots.txt": "User-agent: *\nVisit-time: 0000-0001\nAllow: /this/*/exactly\n"
+            "Disallow: /\n"
         }
     )
     now = datetime(2026, 11, 21, hour, tzinfo=UTC)
@@ -183,7 +185,8 @@ def test_limits(target: str) -> None:
 def test_pages_from_which_scripts_ask(target: str) -> None:
     asked = site(
         {
-            "/automation-preferences.txt": f"scope: /\n{GET}allow-xhr: open\ndisallow-fetch-from: /closed/\n"
+            "/automation-preferences.txt": f"scope: /\n{GET}allow-xhr: open\n"
+            f"disallow-fetch-from: /closed/\n"
         }
     )
     for referer, rule in ((target, "automation.fetch-from"), ("/open/../a", "automation.allow")):
@@ -191,10 +194,13 @@ def test_pages_from_which_scripts_ask(target: str) -> None:
         assert decision.reasons[0].rule == rule
 
 
-RSL = '<rsl xmlns="https://rslstandard.org/rsl"><content url="{}"><license>{}</license></content></rsl>'
+RSL = (
+    '<rsl xmlns="https://rslstandard.org/rsl"><content url="{}"><license>{}</license></content>'
+    "</rsl>"
+)
 LICENSE = "License: /license.xml\n"
 USES: Mapping[str, tuple[str, dict[str, str], dict[str, str]]] = {
-    # a use, files that refuse it of /closed/, files that permit it of /open/
+    # A use, files that refuse it for /closed/, and files that permit it for /open/.
     "acap": (
         "index",
         {"/robots.txt": "ACAP-crawler: *\nACAP-disallow-index: /closed/\n"},
@@ -230,7 +236,8 @@ USES: Mapping[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "ai.txt": (
         "train",
         {
-            "/ai.txt": "User-agent: *\n  Path: /closed/ html\n    Element: *\n      Disallow: Train\n"
+            "/ai.txt": "User-agent: *\n  Path: /closed/ html\n    Element: *\n"
+            "      Disallow: Train\n"
         },
         {},
     ),
@@ -322,7 +329,7 @@ def test_a_response_whose_fields_refuse_what_the_file_does_not() -> None:
 
 @pytest.mark.requirement("MEET-6")
 def test_what_the_files_say_of_a_page_says_so_of_all() -> None:
-    """Equal only where `page` says the same."""
+    """Keys are equal only if `page` decides the same."""
     asked = site(
         {"/robots.txt": "User-agent: *\nDisallow: /shut/\nContent-Usage: /closed/ train-ai=n\n"}
     )
@@ -346,7 +353,10 @@ def test_rules_of_elements_add_up() -> None:
 def test_annotations_come_before_the_group_of_each() -> None:
     text = f"scope: /\n{GET}allowed-purposes: news\n\nscope: /closed/\n{GET}allow-xhr: open\n"
     asked = site({"/automation-preferences.txt": text})
-    body = b'<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "allowedPurposes": ["ads"]}</script>'
+    body = (
+        b'<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", '
+        b'"allowedPurposes": ["ads"]}</script>'
+    )
     page = asked.page(
         AGENT, f"{ORIGIN}/closed/../a", headers=[(b"Content-Type", b"text/html")], body=body
     )

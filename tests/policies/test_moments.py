@@ -1,4 +1,4 @@
-"""What depends on the time is judged by the moment that is asked for, by whatever way the answer is found."""
+"""Rules that depend on the time are evaluated for the given time, in every way to ask."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ def test_visits_are_welcome_at_their_hours(files: Mapping[str, str], target: str
         assert asked.rates(AGENT)
 
 
-ANNOTATION = '<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "allowedPurposes": ["news"]}</script>'
+ANNOTATION = (
+    '<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", '
+    '"allowedPurposes": ["news"]}</script>'
+)
 
 
 @pytest.mark.requirement("RFC-11", "AUTX-11")
@@ -106,7 +109,10 @@ def test_a_session_is_as_old_as_it_is_then(files: Mapping[str, str], target: str
 @pytest.mark.parametrize("target", ["/a", "/x/../a"])
 def test_a_session_is_as_old_as_it_is_when_the_page_comes(target: str) -> None:
     facts = Facts(session=Session(human_initiated=True, started_at=MIDNIGHT))
-    body = b'<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "sessionTTL": "1h"}</script>'
+    body = (
+        b'<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", '
+        b'"sessionTTL": "1h"}</script>'
+    )
     for age, verdict in (
         (timedelta(hours=1), Verdict.ALLOW),
         (timedelta(hours=1, seconds=1), Verdict.DENY),

@@ -1,4 +1,4 @@
-"""Every tag that is made is valid by the JSON Schema that the package ships."""
+"""Every tag is valid by the JSON Schema that the package ships."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_item_without_a_page() -> None:
 
 
 def stating(origin: str, **uses: str) -> dict[str, Any]:
-    """The tag of a page of which a source states these uses."""
+    """Return the tag of a page with statements about these uses."""
     made = Site.from_files(origin, {"/robots.txt": b""}).page(AGENT, f"{origin}/a").permissions
     for use, verdict in uses.items():
         made["reasons"].append(
@@ -150,9 +150,8 @@ def test_two_pages_give_the_more_restrictive_of_each_use() -> None:
             use: (decision["verdict"], decision["stated"]) for use, decision in both["uses"].items()
         }
         assert found["index"] == found["train"] == found["ai"] == ("deny", True)
-        assert (
-            found["tdm"] == found["genai"] == ("deny", False)
-        )  # the other page leaves it to the default
+        # The other page leaves it to the default.
+        assert found["tdm"] == found["genai"] == ("deny", False)
         assert found["crawl"] == ("allow", True)
         assert both["reasons"][both["uses"]["index"]["because"][0]]["url"] == "https://two.example"
         assert {url for url in both["policies"] if url.endswith("/robots.txt")} == {
@@ -214,7 +213,7 @@ def test_the_schema_refuses_what_is_no_tag(change: dict[str, Any]) -> None:
     "name", ["a@b", "[red]x", "\u202eevil", "\x9bx", "a\u2028b", "É", "_a", "x" * 201]
 )
 def test_an_action_whose_name_is_none_of_a_use_is_in_no_list_of_uses(name: str) -> None:
-    """The tag would be understood by nobody. What the rule refuses it refuses all the same."""
+    """With such a name no reader would understand the tag. The rule refuses all the same."""
     lines = (
         "User-agent: *",
         "  Path: / html",
@@ -252,7 +251,7 @@ def robots_meta(value: bytes, agent: Agent, origin: str = "https://one.example")
 @pytest.mark.requirement("MEET-3")
 @pytest.mark.parametrize("default", [Verdict.ALLOW, Verdict.DENY])
 def test_what_limits_a_use_is_said_whatever_the_default(default: Verdict) -> None:
-    """Whoever judges silence anew has to know it."""
+    """A reader with another default needs the limit."""
     agent = Agent(
         "testbot",
         uses=("index", "present-snippet"),
@@ -266,7 +265,7 @@ def test_what_limits_a_use_is_said_whatever_the_default(default: Verdict) -> Non
         False,
         20,
     )
-    assert index["until"] == "2039-12-31T10:00:00Z"  # where the day begins first
+    assert index["until"] == "2039-12-31T10:00:00Z"  # the first time zone in which the day begins
     rules = [found["reasons"][place]["rule"] for place in snippet["because"]]
     assert rules == ["comity.default", "robots-meta.limit", "robots-meta.limit"]
 
@@ -296,7 +295,7 @@ def test_limits_of_either_page_limit_an_item_of_both(default: Verdict) -> None:
 
 
 def test_silence_that_nobody_has_asked_about_is_another() -> None:
-    """Of a use that one of the pages does not list, nobody knows what its site says in other words."""
+    """A page that does not list a use may still be about it, in other words."""
     one, other = stating("https://one.example", genai="allow"), stating("https://two.example")
     found = join_tags(AGENT, one, other)
     parts = {
@@ -308,7 +307,9 @@ def test_silence_that_nobody_has_asked_about_is_another() -> None:
 
 @pytest.mark.requirement("MEET-3")
 def test_a_refusal_that_is_no_silence_decides_before_one_by_default() -> None:
-    """Another default lifts what silence refuses, and nothing else (docs/datasets.md): it is to find what else refuses."""
+    """Another default permits a use that only silence refuses (docs/datasets.md).
+
+    So a refusal with another reason has to be the one that decides."""
     silent, unknown = stating("https://one.example"), no_page(AGENT, "the item came from no page")
     unasked = stating("https://two.example") | {"uses": {}}
     for other, rule, part in (
@@ -337,7 +338,7 @@ def reasons_of(tag: dict[str, Any], decision: dict[str, Any]) -> list[str]:
 
 @pytest.mark.requirement("META-3", "MEET-3")
 def test_of_what_is_embedded_in_two_pages_the_more_restrictive_holds_too() -> None:
-    """Where only one of them says something else of it, the other says of it what it says of itself."""
+    """If one page has no rule of its own for embedded files, its rule for the page counts."""
     agent = Agent(
         "testbot",
         uses=("train", "index"),
@@ -412,7 +413,7 @@ def test_the_tag_without_a_page_says_why() -> None:
 
 @pytest.mark.requirement("MEET-5", "ACAP-29")
 def test_a_permission_that_needs_an_element_of_the_page_cannot_be_used_of_what_was_cut() -> None:
-    """The element may be, or hold, what was cut. What stands elsewhere, or is not there, is not touched."""
+    """The element may be a removed one, or contain one. Other permissions stay as they are."""
 
     def resource(extract: str, content: str, url: str = "") -> dict[str, str]:
         return {"role": "", "extract": extract, "url": url, "content": content}

@@ -1,4 +1,4 @@
-"""Policy files as sites have them: what a careful reader makes of them, as docs/uses.md lists it.
+"""Policy files as sites have them, with the decisions of a careful reader in docs/uses.md.
 
 Each fixture has the quirks of a file that was found in public, and none of its text."""
 
@@ -19,11 +19,19 @@ TABLE = Path(__file__).parents[2] / "docs" / "uses.md"
 
 
 class Sample(NamedTuple):
-    """A file, and a row of the table."""
+    """A file, and a row of the table.
 
-    file: str  # the first cell
-    quirk: str  # the second
-    outcome: str  # of USES: "+" permitted, "-" refused, "?" nobody says
+    Attributes:
+        file: the first cell.
+        quirk: the second cell.
+        outcome: for each of USES: "+" permitted, "-" refused, "?" not stated.
+        files: path -> the file.
+        path: path of the page.
+        agent: token of the agent."""
+
+    file: str
+    quirk: str
+    outcome: str
     files: dict[str, str]
     path: str = "/page"
     agent: str = "examplebot"
@@ -85,12 +93,28 @@ Content-Signals: /signals.json
 
 SAMPLES = [
     # debats, itcop, nineplus, sourcelibrary; formosanbank and sigma have the policy on another host
-    Sample("tdmrep.json", "everything reserved, policy on its own host", "---?", tdmrep(rule("/", 1, tdm_policy="/terms"))),
-    Sample("", "everything reserved, policy on another host", "---?", tdmrep(rule("/", 1, tdm_policy="https://example.org/t/LICENSE"))),
+    Sample(
+        "tdmrep.json",
+        "everything reserved, policy on its own host",
+        "---?",
+        tdmrep(rule("/", 1, tdm_policy="/terms")),
+    ),
+    Sample(
+        "",
+        "everything reserved, policy on another host",
+        "---?",
+        tdmrep(rule("/", 1, tdm_policy="https://example.org/t/LICENSE")),
+    ),
     # healsdata, jack5079
     Sample("", "everything reserved, no policy", "---?", tdmrep(rule("/", 1))),
     # regenstudio-ordered
-    Sample("", "two patterns reserved before all else is not: a page of theirs", "---?", PAPERS, "/paper-7"),
+    Sample(
+        "",
+        "two patterns reserved before all else is not: a page of theirs",
+        "---?",
+        PAPERS,
+        "/paper-7",
+    ),
     Sample("", "the same: any other page", "+???", PAPERS),
     # xlr8harder.github.io
     Sample("", "nothing reserved, by `/*`", "+???", tdmrep(rule("/*", 0))),
@@ -99,30 +123,52 @@ SAMPLES = [
         "",
         "one object, not an array, that reserves nothing",
         "????",
-        {"/.well-known/tdmrep.json": '{"tdm-reservation": 0, "policy": "https://example.com/terms.txt"}'},
+        {
+            "/.well-known/tdmrep.json": '{"tdm-reservation": 0, "policy": '
+            '"https://example.com/terms.txt"}'
+        },
     ),
     # MALFORMED-invented-schema
     Sample(
         "",
         "a schema of its own",
         "????",
-        {"/.well-known/tdmrep.json": '{"@context": "http://www.w3.org/ns/tdmrep#", "type": "Reserved", "policy": "all"}'},
+        {
+            "/.well-known/tdmrep.json": '{"@context": "http://www.w3.org/ns/tdmrep#", "type": '
+            '"Reserved", "policy": "all"}'
+        },
     ),
     # w3c-context
     Sample(
         "",
         "the JSON-LD context of policies, served as the file",
         "????",
-        {"/.well-known/tdmrep.json": '{"@context": {"tdm": "http://www.w3.org/ns/tdmrep#", "mine": "tdm:mine"}}'},
+        {
+            "/.well-known/tdmrep.json": '{"@context": {"tdm": "http://www.w3.org/ns/tdmrep#", '
+            '"mine": "tdm:mine"}}'
+        },
     ),
     # serchen.com-cloudflare-managed-robots
-    Sample("Content Signals", "a managed block before the site's own groups", "--?+", {"/robots.txt": MANAGED}),
-    Sample("", "the same, for an agent with a group of its own", "--??", {"/robots.txt": MANAGED}, agent="ourbot"),
+    Sample(
+        "Content Signals",
+        "a managed block before the site's own groups",
+        "--?+",
+        {"/robots.txt": MANAGED},
+    ),
+    Sample(
+        "",
+        "the same, for an agent with a group of its own",
+        "--??",
+        {"/robots.txt": MANAGED},
+        agent="ourbot",
+    ),
     # crawler-commons-extensions-group-merging
-    Sample("", "one line before all groups, which stand in pieces", "?+++", {"/robots.txt": PIECES}),
+    Sample(
+        "", "one line before all groups, which stand in pieces", "?+++", {"/robots.txt": PIECES}
+    ),
     # crawler-commons-extension-robots
     Sample("", "the address of a file instead of signals", "????", {"/robots.txt": ADDRESS}),
-]  # fmt: skip
+]
 WORDS = {"+": "permitted", "-": "refused", "?": ""}
 
 

@@ -1,4 +1,4 @@
-"""A site and a page as a whole: what is there when a file is not, what a decision says of itself, whose uses are stated."""
+"""A site and a page as a whole: missing files, the texts of decisions, and the stated uses."""
 
 from __future__ import annotations
 
@@ -164,7 +164,8 @@ def test_a_reason_names_file_hash_and_time() -> None:
     assert source.fetched_at == at
     assert len(source.sha256) == 64
     assert str(decision) == (
-        "deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt:2: 'Disallow: /'"
+        "deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt:2: "
+        "'Disallow: /'"
     )
 
 
@@ -191,7 +192,10 @@ def test_a_tag_names_all_files_with_status_hash_and_time() -> None:
 
 
 def test_licenses_that_robots_txt_refers_to_for_the_agent() -> None:
-    lines = b"User-agent: *\nDisallow:\nLicense: /license.xml\n\nUser-agent: other\nLicense: https://example.org/other.xml\nDisallow:\n"
+    lines = (
+        b"User-agent: *\nDisallow:\nLicense: /license.xml\n\nUser-agent: other\n"
+        b"License: https://example.org/other.xml\nDisallow:\n"
+    )
     assert site(lines).licenses(AGENT) == ("https://example.com/license.xml",)
     assert site(lines).licenses(Agent("other")) == ("https://example.org/other.xml",)
     assert site(b"").licenses(AGENT) == ()
@@ -199,7 +203,7 @@ def test_licenses_that_robots_txt_refers_to_for_the_agent() -> None:
 
 @pytest.mark.requirement("WHY-1")
 def test_a_reason_of_a_use_names_the_place_of_its_statement() -> None:
-    """A line of a file with hash and time, or a part of the response."""
+    """It is a line of a file with hash and time, or a part of the response."""
     at = datetime(2026, 11, 21, tzinfo=UTC)
     files = {
         "/robots.txt": Fetched(
@@ -346,7 +350,7 @@ def test_a_page_keeps_the_decision_that_it_was_asked_for_by() -> None:
 
 @pytest.mark.parametrize("meta", ["tdm-reservation", "robots"])
 def test_what_a_page_says_of_its_uses_says_nothing_of_the_request(meta: str) -> None:
-    """However the page was asked for: only what speaks of requests (an annotation) is asked anew."""
+    """Only statements about requests (an annotation) make a page decide again about its request."""
     reason = Reason(rule="comity.no-site", source=Source(url=URL))
     asked_by = Decision(verdict=Verdict.ALLOW, reasons=(reason,))
     body = f'<meta name="{meta}" content="1">'.encode()

@@ -1,4 +1,4 @@
-"""permissions.schema.json, which the package ships: `make docs` writes it from the shape of the tag."""
+"""permissions.schema.json, which the package ships, and `make docs` writes from the tag's shape."""
 
 from __future__ import annotations
 

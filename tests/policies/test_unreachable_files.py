@@ -1,4 +1,4 @@
-"""While a policy file cannot be fetched, the uses that it could refuse are denied (docs/uses.md)."""
+"""While a policy file is unreachable, the uses that it could refuse are denied (docs/uses.md)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def page(
     return Site.from_files(ORIGIN, files).page(agent, url, headers=headers, body=body)
 
 
-def denied(found: Page) -> set[str]:
+def denied_uses(found: Page) -> set[str]:
     return {use for use in USES if found.uses[use].verdict is Verdict.DENY}
 
 
@@ -58,7 +58,7 @@ def test_what_could_be_refused_is_denied_while_a_file_cannot_be_fetched(
     path: str, fetched: Fetched, why: str
 ) -> None:
     found = page({path: fetched})
-    assert denied(found) == DENIED[path]
+    assert denied_uses(found) == DENIED[path]
     assert (found.uses["crawl"].verdict, found.uses["follow"].verdict) == (
         Verdict.ALLOW,
         Verdict.ALLOW,
@@ -115,7 +115,7 @@ def test_a_site_whose_uses_are_all_denied_for_now_is_waited_for() -> None:
         "train",
         "search",
     )
-    # Without the file nothing could be done either: there is nothing to wait for.
+    # With the file the uses would be refused too, so there is nothing to wait for.
     assert not awaits(
         failing | {"/robots.txt": b"User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n"}, "train"
     )
@@ -139,7 +139,7 @@ def test_a_page_that_speaks_for_itself_needs_no_file() -> None:
 @pytest.mark.requirement("MEET-8", "META-5")
 @pytest.mark.parametrize("attribute", ["property", "http-equiv"])
 def test_what_can_only_refuse_stands_for_no_file(attribute: str) -> None:
-    def found(value: str) -> Page:
+    def page_with(value: str) -> Page:
         meta = f'<meta {attribute}="tdm-reservation" content="{value}">'
         return page(
             {TDMREP: Fetched(status=503)},
@@ -147,9 +147,9 @@ def test_what_can_only_refuse_stands_for_no_file(attribute: str) -> None:
             body=meta.encode(),
         )
 
-    assert found("0").uses["tdm"].reasons[0].rule == "tdmrep.unreachable"
-    assert found("1").uses["tdm"].reasons[0].rule == "tdmrep.reserved"
-    assert found("1").uses["tdm"].stated
+    assert page_with("0").uses["tdm"].reasons[0].rule == "tdmrep.unreachable"
+    assert page_with("1").uses["tdm"].reasons[0].rule == "tdmrep.reserved"
+    assert page_with("1").uses["tdm"].stated
 
 
 @pytest.mark.requirement("MEET-8", "MEET-3")
@@ -169,7 +169,7 @@ def test_another_format_neither_takes_the_denial_back_nor_loses_its_own_word() -
     permitting = page(
         failing | {"/robots.txt": b"User-agent: *\nContent-Signal: ai-train=yes\nAllow: /\n"}
     )
-    assert denied(permitting) == set(USES)
+    assert denied_uses(permitting) == set(USES)
     assert not permitting.uses["train"].stated
     assert [reason.rule for reason in permitting.uses["train"].reasons] == [
         "ait.unreachable",
@@ -193,7 +193,7 @@ def test_what_the_operator_has_arranged_or_chosen_holds() -> None:
     )
     assert page(failing, licensed).uses["train"].verdict is Verdict.ALLOW
     choosing = Agent("examplebot", uses=USES, defaults=ALLOWING, denies_unreachable=False)
-    assert denied(page(failing, choosing)) == set()
+    assert denied_uses(page(failing, choosing)) == set()
 
 
 @pytest.mark.requirement("MEET-8")
@@ -207,13 +207,13 @@ def test_a_copy_that_stands_in_states_what_it_stated() -> None:
 @pytest.mark.requirement("MEET-8")
 def test_a_file_that_was_not_asked_for_states_nothing() -> None:
     found = page({TDMREP: Fetched(status=0, error="there is no copy of it", was_asked=False)})
-    assert denied(found) == set()
+    assert denied_uses(found) == set()
 
 
 @pytest.mark.requirement("MEET-8", "MEET-6")
 def test_every_spelling_of_a_path_is_denied() -> None:
     found = page({TDMREP: Fetched(status=503)}, url=f"{ORIGIN}/a/../page")
-    assert denied(found) == DENIED[TDMREP]
+    assert denied_uses(found) == DENIED[TDMREP]
     assert [reason.rule for reason in found.uses["tdm"].reasons] == ["tdmrep.unreachable"]
 
 
@@ -243,7 +243,10 @@ def test_a_tag_says_so_and_no_other_default_lifts_it() -> None:
 
 # Formats of other packages
 
-WORDS = '[vocabulary.odd]\ntitle = "Odd"\nspecification = "Odd 1.0"\nrevision = "1"\n[vocabulary.odd.terms]\nlearn = {}\n'
+WORDS = (
+    '[vocabulary.odd]\ntitle = "Odd"\nspecification = "Odd 1.0"\nrevision = "1"\n'
+    "[vocabulary.odd.terms]\nlearn = {}\n"
+)
 
 
 def odd(refuses: tuple[str, ...] | None = None) -> Format:
@@ -272,7 +275,7 @@ def test_any_format_says_what_its_file_could_refuse(
     files = {f"{ORIGIN}/odd.txt": Fetched(status=503)}
     site = Site(ORIGIN, files, formats=(*FORMATS, odd(refuses=refuses)))
     found = site.page(AGENT, URL)
-    assert denied(found) == want
+    assert denied_uses(found) == want
     assert {found.uses[use].reasons[0].rule for use in want} <= {"comity.unreachable"}
 
 

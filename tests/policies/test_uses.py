@@ -1,4 +1,4 @@
-"""What a site's files, the fields of a response and its markup say together of the uses of a page."""
+"""The statements of files, header fields and markup, combined into decisions about uses."""
 
 from __future__ import annotations
 
@@ -72,7 +72,10 @@ class Case(NamedTuple):
 
 
 def rsl(terms: str, url: str = "/") -> str:
-    return f'<rsl xmlns="https://rslstandard.org/rsl"><content url="{url}"><license>{terms}</license></content></rsl>'
+    return (
+        f'<rsl xmlns="https://rslstandard.org/rsl"><content url="{url}"><license>{terms}'
+        f"</license></content></rsl>"
+    )
 
 
 def permits(*words: str) -> str:
@@ -95,12 +98,14 @@ def acap(*fields: str) -> list[str]:
     return ["", "ACAP-crawler: *", *(f"ACAP-{field}" for field in fields)]
 
 
-def reserved(value: int, location: str = "/") -> dict[str, str]:
+def reservation(value: int, location: str = "/") -> dict[str, str]:
     return {TDMREP: json.dumps([{"location": location, "tdm-reservation": value}])}
 
 
-def told(decision: UseDecision) -> str:
-    """E.g. "deny usage.disallow usage.allow": the verdict and the rules of the reasons, "?" where nobody states it."""
+def describe(decision: UseDecision) -> str:
+    """Return e.g. "deny usage.disallow usage.allow": the verdict and the rules of the reasons.
+
+    A "?" after the verdict means that no source states it."""
     rules = " ".join(reason.rule for reason in decision.reasons)
     return f"{decision.verdict.value}{'' if decision.stated else '?'} {rules}"
 
@@ -114,25 +119,50 @@ JOINS = [
     ("silence", Case(), "train", "deny? comity.default"),
     ("permission", Case(["usage: ai=y"]), "train", "allow usage.allow"),
     ("refusal", Case(["usage: ai=n"]), "train", "deny usage.disallow"),
-    # PREF-4, USE-7: within a vocabulary any refusal refuses, wherever it stands, and else any permission permits
-    ("line-field", Case(["usage: ai=y"], fields=[("Usage-Pref", "ai=n")]), "train", "deny usage.disallow"),
-    ("field-line", Case(["usage: ai=n"], fields=[("Usage-Pref", "ai=y")]), "train", "deny usage.disallow"),
-    ("field-unknown", Case(["usage: ai=y"], fields=[("Usage-Pref", "search=n")]), "train", "allow usage.allow"),
-    ("permission-elsewhere", Case(["usage: tdm=y"], fields=[("Usage-Pref", "ai=y")]), "train", "allow usage.allow"),
+    # PREF-4, USE-7: within a vocabulary any refusal refuses, and otherwise any permission permits
+    (
+        "line-field",
+        Case(["usage: ai=y"], fields=[("Usage-Pref", "ai=n")]),
+        "train",
+        "deny usage.disallow",
+    ),
+    (
+        "field-line",
+        Case(["usage: ai=n"], fields=[("Usage-Pref", "ai=y")]),
+        "train",
+        "deny usage.disallow",
+    ),
+    (
+        "field-unknown",
+        Case(["usage: ai=y"], fields=[("Usage-Pref", "search=n")]),
+        "train",
+        "allow usage.allow",
+    ),
+    (
+        "permission-elsewhere",
+        Case(["usage: tdm=y"], fields=[("Usage-Pref", "ai=y")]),
+        "train",
+        "allow usage.allow",
+    ),
     (
         "each-statement",
         Case(["content-usage: bots=n"], fields=[("Content-Usage", "search=y")]),
         "search",
         "deny content-usage.disallow usage.allow",
     ),
-    ("one-string", Case(["usage: tdm=n"], fields=[("Usage-Pref", "search=y")]), "search", "allow usage.allow"),
+    (
+        "one-string",
+        Case(["usage: tdm=n"], fields=[("Usage-Pref", "search=y")]),
+        "search",
+        "allow usage.allow",
+    ),
     (
         "signal-field",
         Case(["content-signal: ai-train=yes"], fields=[("Content-Signal", "ai-train=no")]),
         "train",
         "deny content-signal.disallow",
     ),
-    # MEET-3: of several vocabularies, those that decide come first, and all that speak are there
+    # MEET-3: the vocabularies that decide come first, and the reasons of all are kept
     (
         "two-permit",
         Case(["usage: ai=y", "content-signal: ai-train=yes"]),
@@ -158,19 +188,29 @@ JOINS = [
         "deny robots-meta.disallow usage.allow",
     ),
     ("acap-refuses", NO_INDEX, "index", "deny acap.disallow usage.allow"),
-    # MEET-4: a related refusal of another vocabulary refuses like a direct one, a related permission permits nothing
-    ("related-refuses", Case(["usage: ai=y"], reserved(1)), "train", "deny tdmrep.reserved usage.allow"),
-    ("related-permits-nothing", Case(files=reserved(0)), "train", "deny? comity.default"),
+    # MEET-4: a related refusal of another vocabulary refuses, a related permission does not permit
+    (
+        "related-refuses",
+        Case(["usage: ai=y"], reservation(1)),
+        "train",
+        "deny tdmrep.reserved usage.allow",
+    ),
+    ("related-permits-nothing", Case(files=reservation(0)), "train", "deny? comity.default"),
     ("acap-index-is-search", NO_INDEX, "search", "deny acap.disallow usage.allow"),
     ("noindex-is-search", NOINDEX, "search", "deny robots-meta.disallow usage.allow"),
-    # Within a vocabulary the nearest word speaks
+    # Within a vocabulary the nearest word decides
     ("nearest-permits", Case(["usage: tdm=n, ai=y"]), "ai", "allow usage.allow"),
     ("nearest-refuses", Case(["usage: tdm=y, ai=n"]), "genai", "deny usage.disallow"),
     ("more-general", Case(["usage: tdm=n"]), "genai", "deny usage.disallow"),
     ("not-more-special", Case(["usage: search=n"]), "ai", "deny? comity.default"),
-    # A word of one vocabulary is none of another's
-    ("own-words", Case(["content-signal: train-ai=no", "usage: ai-train=n"]), "train", "deny? comity.default"),
-]  # fmt: skip
+    # A word of one vocabulary is not a word of another
+    (
+        "own-words",
+        Case(["content-signal: train-ai=no", "usage: ai-train=n"]),
+        "train",
+        "deny? comity.default",
+    ),
+]
 
 
 @pytest.mark.requirement("MEET-3", "MEET-4", "PREF-4", "USE-7", "WHY-1")
@@ -178,7 +218,7 @@ JOINS = [
     ("case", "use", "want"), one_in(2, [row[1:] for row in JOINS]), ids=[row[0] for row in JOINS]
 )
 def test_joins(case: Case, use: str, want: str) -> None:
-    assert told(case.page().uses[use]) == want
+    assert describe(case.page().uses[use]) == want
 
 
 @pytest.mark.requirement("MEET-3")
@@ -195,7 +235,7 @@ def test_restrictions_of_all_that_permit_hold_together() -> None:
         ],
     ).page()
     assert page.uses["index"].until == datetime(2028, 1, 1, tzinfo=UTC)
-    assert told(page.uses["index"]) == "allow acap.allow robots-meta.limit"
+    assert describe(page.uses["index"]) == "allow acap.allow robots-meta.limit"
     assert page.uses["present"].prohibited_modifications == {"format", "translation"}
     snippet = page.uses["present-snippet"]
     assert (snippet.max_words, snippet.max_chars) == (10, 50)
@@ -206,12 +246,12 @@ def test_restrictions_of_all_that_permit_hold_together() -> None:
         .until
     )
     assert later is not None
-    assert later.year in (2029, 2030)  # the end of the last day, by ACAP's reading
+    assert later.year in (2029, 2030)  # the end of the last day, as ACAP is read here
 
 
 ACAP_RECORD = ["", "ACAP-crawler: *"]
 MODIFYING: list[tuple[Case, str, str]] = [
-    # The page prohibits the modification that the use is.
+    # The page prohibits the modification that is the use.
     (
         Case(markup=[meta("robots", "notranslate")]),
         "translate",
@@ -289,7 +329,7 @@ def test_a_use_is_refused_that_is_a_modification_which_is_prohibited(
     decision = case.page(
         replace(AGENT, uses=uses, defaults=dict.fromkeys(uses, Verdict.ALLOW))
     ).uses[use]
-    assert told(decision) == want
+    assert describe(decision) == want
     if decision.verdict is Verdict.DENY and decision.stated:
         first, second = decision.reasons[:2]
         assert first.source == second.source
@@ -297,11 +337,9 @@ def test_a_use_is_refused_that_is_a_modification_which_is_prohibited(
 
 
 @pytest.mark.requirement("MEET-3")
-def test_a_modification_that_is_prohibited_is_refused_by_statement_where_the_default_refuses_it() -> (
-    None
-):
+def test_a_prohibited_modification_is_a_statement_even_if_the_default_refuses() -> None:
     decision = Case(markup=[meta("robots", "notranslate")]).page().uses["translate"]
-    assert told(decision) == "deny comity.modification robots-meta.limit comity.default"
+    assert describe(decision) == "deny comity.modification robots-meta.limit comity.default"
 
 
 @pytest.mark.requirement("MEET-3")
@@ -328,11 +366,11 @@ def test_a_modification_is_refused_that_is_prohibited_of_another_spelling_of_the
 def test_what_only_limits_permits_nothing() -> None:
     case = Case(markup=[meta("robots", "max-snippet:50")])
     refused = case.page().uses["present-snippet"]
-    assert told(refused) == "deny? comity.default robots-meta.limit"
-    assert refused.max_chars == 50  # for whoever judges silence by another default
+    assert describe(refused) == "deny? comity.default robots-meta.limit"
+    assert refused.max_chars == 50  # for readers with another default
     permitting = replace(AGENT, defaults={"present-snippet": Verdict.ALLOW})
     decision = case.page(permitting).uses["present-snippet"]
-    assert told(decision) == "allow? comity.default robots-meta.limit"
+    assert describe(decision) == "allow? comity.default robots-meta.limit"
     assert decision.max_chars == 50
 
 
@@ -340,37 +378,40 @@ def test_what_only_limits_permits_nothing() -> None:
 def test_operators_have_a_table_of_their_own() -> None:
     case = Case(["usage: ai=n"], markup=[meta("robots", "noarchive")])
     more = Vocabulary.from_toml(
-        '[[relation]]\nuses = ["train"]\nterms = ["robots-meta:noarchive"]\nkind = "touches"\nwhy = "ours"'
+        '[[relation]]\nuses = ["train"]\nterms = ["robots-meta:noarchive"]\nkind = "touches"\n'
+        'why = "ours"'
     )
     other = Vocabulary.from_toml(
-        'replaces = true\n[vocabulary.robots-meta.terms]\nnoarchive = {}\n[[relation]]\nuses = ["train"]\n'
+        "replaces = true\n[vocabulary.robots-meta.terms]\nnoarchive = {}\n[[relation]]\n"
+        'uses = ["train"]\n'
         'terms = ["robots-meta:noarchive"]\nkind = "touches"\nwhy = "ours alone"'
     )
-    assert told(case.page().uses["train"]) == "deny usage.disallow"
+    assert describe(case.page().uses["train"]) == "deny usage.disallow"
     assert (
-        told(case.page(replace(AGENT, vocabulary=more)).uses["train"])
+        describe(case.page(replace(AGENT, vocabulary=more)).uses["train"])
         == "deny usage.disallow robots-meta.disallow"
     )
     assert (
-        told(case.page(replace(AGENT, vocabulary=other)).uses["train"])
+        describe(case.page(replace(AGENT, vocabulary=other)).uses["train"])
         == "deny robots-meta.disallow"
     )
 
 
-# What it applies to
+# The content to which statements apply
 
 
 @pytest.mark.requirement("USE-13")
 @pytest.mark.parametrize("name", ["Content-Usage", "Usage-Pref"])
 def test_a_field_is_about_the_content_of_its_response(name: str) -> None:
-    """Of whatever status; the next response for the resource says for itself."""
+    """For any status. The next response for the resource has its own statements."""
     refusing, silent = Case(fields=[(name, "ai=n")]), Case()
     assert refusing.page(status=404).uses["train"].stated
     assert refusing.page(status=404).uses["train"].verdict is Verdict.DENY
     site = refusing.site
     site.page(AGENT, URL, headers=refusing.headers)
     assert (
-        told(site.page(AGENT, URL, headers=silent.headers).uses["train"]) == "deny? comity.default"
+        describe(site.page(AGENT, URL, headers=silent.headers).uses["train"])
+        == "deny? comity.default"
     )
 
 
@@ -381,7 +422,7 @@ REFUSING = Case(
         "content-signal: search=no, ai-input=no, ai-train=no, use=immediate",
         "license: /license.xml",
     ],
-    {**reserved(1), LICENSE: rsl(prohibits("all"))},
+    {**reservation(1), LICENSE: rsl(prohibits("all"))},
     [
         ("Content-Usage", "tdm=n"),
         ("X-Robots-Tag", "none, noai"),
@@ -396,7 +437,7 @@ REFUSING = Case(
 def test_no_preference_refuses_to_be_fetched() -> None:
     assert REFUSING.site.access(AGENT, URL).verdict is Verdict.ALLOW
     page = REFUSING.page()
-    assert told(page.uses["crawl"]) == "allow robots.no-match"
+    assert describe(page.uses["crawl"]) == "allow robots.no-match"
     refused = {
         reason.rule for use in page.uses if use != "crawl" for reason in page.uses[use].reasons
     }
@@ -407,11 +448,8 @@ def test_no_preference_refuses_to_be_fetched() -> None:
         "content-signal.disallow",
         "robots-meta.disallow",
     }
-    assert refused >= {
-        "tdmrep.reserved",
-        "rsl.prohibits",
-        "rsl.unlicensed",
-    }  # the document that Link names was not had
+    # rsl.unlicensed: the document in the Link field is missing.
+    assert refused >= {"tdmrep.reserved", "rsl.prohibits", "rsl.unlicensed"}
 
 
 @pytest.mark.requirement("USE-14")
@@ -431,7 +469,7 @@ def test_a_licence_comes_first_and_says_so(host: str) -> None:
     assert [reason.rule for reason in others] == [
         reason.rule for reason in REFUSING.page().uses["train"].reasons
     ]
-    assert page.uses["ai"].verdict is Verdict.DENY  # each use has to be named
+    assert page.uses["ai"].verdict is Verdict.DENY  # `ai` is not among the arranged uses
     assert site.unusable(agent) is None
     assert site.refused_by_headers(agent, URL, REFUSING.headers) is None
     VALIDATOR.validate(page.permissions)
@@ -443,7 +481,7 @@ def test_a_licence_of_another_host_is_none(host: str) -> None:
     agent = replace(
         AGENT, arrangements=(Arrangement(host, uses=frozenset(("train",)), reference="contract"),)
     )
-    assert told(REFUSING.page(agent).uses["train"]) == told(REFUSING.page().uses["train"])
+    assert describe(REFUSING.page(agent).uses["train"]) == describe(REFUSING.page().uses["train"])
 
 
 @pytest.mark.requirement("USE-14", "MEET-3")
@@ -451,11 +489,11 @@ def test_defaults_come_last() -> None:
     agent = replace(
         AGENT, defaults={"train": Verdict.ALLOW, "search": Verdict.DENY, "follow": Verdict.DENY}
     )
-    assert told(Case().page(agent).uses["train"]) == "allow? comity.default"
-    assert told(Case(["usage: genai=n"]).page(agent).uses["train"]) == "deny usage.disallow"
-    assert told(Case(["usage: search=y"]).page(agent).uses["search"]) == "allow usage.allow"
-    assert told(Case().page(agent).uses["follow"]) == "deny? comity.default"
-    assert told(Case().page().uses["follow"]) == "allow? comity.default"
+    assert describe(Case().page(agent).uses["train"]) == "allow? comity.default"
+    assert describe(Case(["usage: genai=n"]).page(agent).uses["train"]) == "deny usage.disallow"
+    assert describe(Case(["usage: search=y"]).page(agent).uses["search"]) == "allow usage.allow"
+    assert describe(Case().page(agent).uses["follow"]) == "deny? comity.default"
+    assert describe(Case().page().uses["follow"]) == "allow? comity.default"
 
 
 @pytest.mark.requirement("PREF-5")
@@ -489,8 +527,8 @@ EMBEDDED = [
 ]
 
 
-def stated(uses: Mapping[str, Any], *among: str) -> str:
-    """Those of some uses, all if none are named, of which a source speaks."""
+def stated_uses(uses: Mapping[str, Any], *among: str) -> str:
+    """Return the stated decisions about some uses; without names: about all uses."""
     marks = {"allow": "+", "deny": "-"}
     return " ".join(
         sorted(
@@ -510,13 +548,13 @@ def stated(uses: Mapping[str, Any], *among: str) -> str:
 def test_files_and_images_of_a_page_are_bound_by_it(
     case: Case, of_page: str, of_embedded: str
 ) -> None:
-    """The tag lists the uses that differ; an image that was fetched is bound as one."""
+    """The tag lists the uses that differ. For an image itself the rules for images hold."""
     page = case.page()
     tag = page.permissions
     VALIDATOR.validate(tag)
     among = ("train", "ai", "index", "present")
-    assert stated(tag["uses"], *among) == " ".join(sorted(of_page.split()))
-    assert stated(tag.get("embedded", {}), *among) == " ".join(sorted(of_embedded.split()))
+    assert stated_uses(tag["uses"], *among) == " ".join(sorted(of_page.split()))
+    assert stated_uses(tag.get("embedded", {}), *among) == " ".join(sorted(of_embedded.split()))
     assert ("embedded" in tag) == bool(of_embedded)
     for use in page.uses:
         expected = tag.get("embedded", {}).get(use, tag["uses"][use])["verdict"]
@@ -577,24 +615,24 @@ def test_what_acap_refuses_of_a_page_is_refused_of_the_images_in_it() -> None:
 FIELD0, FIELD1 = [("tdm-reservation", "0")], [("tdm-reservation", "1")]
 META0, META1 = [meta("tdm-reservation", "0")], [meta("tdm-reservation", "1")]
 TDM = [
-    ("file", Case(files=reserved(1)), "deny tdmrep.reserved"),
-    ("field-after-file", Case(files=reserved(1), fields=FIELD0), "allow tdmrep.not-reserved"),
-    ("field-reserves", Case(files=reserved(0), fields=FIELD1), "deny tdmrep.reserved"),
+    ("file", Case(files=reservation(1)), "deny tdmrep.reserved"),
+    ("field-after-file", Case(files=reservation(1), fields=FIELD0), "allow tdmrep.not-reserved"),
+    ("field-reserves", Case(files=reservation(0), fields=FIELD1), "deny tdmrep.reserved"),
     ("meta-after-field", Case(fields=FIELD1, markup=META0), "allow tdmrep.not-reserved"),
-    ("meta-after-file", Case(files=reserved(0), markup=META1), "deny tdmrep.reserved"),
+    ("meta-after-file", Case(files=reservation(0), markup=META1), "deny tdmrep.reserved"),
     (
         "meta-after-both",
-        Case(files=reserved(0), fields=FIELD0, markup=META1),
+        Case(files=reservation(0), fields=FIELD0, markup=META1),
         "deny tdmrep.reserved",
     ),
     (
         "absence-resets-nothing",
-        Case(files=reserved(1), fields=[("tdm-policy", "/p.json")]),
+        Case(files=reservation(1), fields=[("tdm-policy", "/p.json")]),
         "deny tdmrep.reserved",
     ),
     (
         "other-values-set-nothing",
-        Case(files=reserved(1), fields=[("tdm-reservation", "no")]),
+        Case(files=reservation(1), fields=[("tdm-reservation", "no")]),
         "deny tdmrep.reserved",
     ),
     (
@@ -602,9 +640,9 @@ TDM = [
         Case(fields=FIELD1, markup=[meta("tdm-reservation", "false")]),
         "deny tdmrep.reserved",
     ),
-    ("not-that-path", Case(files=reserved(1, "/shop/")), "deny? comity.default"),
-    # Another vocabulary has its own word
-    ("with-another", Case(["usage: tdm=y"], reserved(1)), "deny tdmrep.reserved usage.allow"),
+    ("not-that-path", Case(files=reservation(1, "/shop/")), "deny? comity.default"),
+    # Another vocabulary has its own term
+    ("with-another", Case(["usage: tdm=y"], reservation(1)), "deny tdmrep.reserved usage.allow"),
 ]
 
 
@@ -613,7 +651,7 @@ TDM = [
     ("case", "want"), one_in(2, [row[1:] for row in TDM]), ids=[row[0] for row in TDM]
 )
 def test_of_tdmrep_what_comes_later_supersedes(case: Case, want: str) -> None:
-    assert told(case.page().uses["tdm"]) == want
+    assert describe(case.page().uses["tdm"]) == want
 
 
 # RSL
@@ -628,12 +666,12 @@ WIDENING = [
 @pytest.mark.requirement("RSL-1")
 @pytest.mark.parametrize("case", WIDENING)
 def test_a_license_widens_nothing(case: Case) -> None:
-    """Neither what may be fetched, nor what other vocabularies permit."""
+    """It permits no fetch, and nothing in another vocabulary."""
     assert case.site.access(AGENT, URL).verdict is Verdict.DENY
-    assert told(case.page().uses["crawl"]) == "deny robots.disallow"
-    assert told(case.page().uses["train"]) == "allow rsl.permits"
+    assert describe(case.page().uses["crawl"]) == "deny robots.disallow"
+    assert describe(case.page().uses["train"]) == "allow rsl.permits"
     refusing = case._replace(robots=["usage: ai=n", *case.robots])
-    assert told(refusing.page().uses["train"]) == "deny usage.disallow rsl.permits"
+    assert describe(refusing.page().uses["train"]) == "deny usage.disallow rsl.permits"
 
 
 @pytest.mark.requirement("RSL-1")
@@ -647,41 +685,73 @@ def test_licenses_that_a_page_refers_to_are_wanted_and_refuse_until_they_are_had
     linked = '<link rel="license" type="application/rsl+xml" href="/license.xml">'
     for case in (Case(fields=[("Link", LINK)]), Case(markup=[linked])):
         assert case.page().required_resources == (ORIGIN + LICENSE,)
-        assert told(case.page().uses["train"]) == "deny rsl.unlicensed"
+        assert describe(case.page().uses["train"]) == "deny rsl.unlicensed"
         had = case._replace(resources={LICENSE: rsl(permits("ai-train"))}).page()
-        assert told(had.uses["train"]) == "allow rsl.permits"
+        assert describe(had.uses["train"]) == "allow rsl.permits"
 
 
-# Sites and responses that are worth nothing
+# Sites and responses that are not worth a request
 
 FREE = rsl(permits("ai-train"), "/free/").partition(">")[2]
 
 UNUSABLE = [
     ("silence", Case(), ""),
     ("usage", Case(["usage: ai=n"]), "usage.disallow"),
-    ("two", Case(["usage: ai=n", "content-signal: ai-train=no"]), "usage.disallow content-signal.disallow"),
+    (
+        "two",
+        Case(["usage: ai=n", "content-signal: ai-train=no"]),
+        "usage.disallow content-signal.disallow",
+    ),
     ("for-others", Case(["usage: search=n"]), ""),
     ("content-usage", Case(["content-usage: train-ai=n"]), "content-usage.disallow"),
     ("content-usage-path", Case(["content-usage: /a train-ai=n"]), ""),
-    ("content-usage-exception", Case(["content-usage: train-ai=n", "content-usage: /free train-ai=y"]), ""),
-    ("content-usage-silent-exception", Case(["content-usage: train-ai=n", "content-usage: /free search=y"]), ""),
-    ("tdmrep", Case(files=reserved(1)), "tdmrep.reserved"),
-    ("tdmrep-path", Case(files=reserved(1, "/a")), ""),
-    ("license", Case(["license: /license.xml"], {LICENSE: rsl(prohibits("ai-all"))}), "rsl.prohibits"),
+    (
+        "content-usage-exception",
+        Case(["content-usage: train-ai=n", "content-usage: /free train-ai=y"]),
+        "",
+    ),
+    (
+        "content-usage-silent-exception",
+        Case(["content-usage: train-ai=n", "content-usage: /free search=y"]),
+        "",
+    ),
+    ("tdmrep", Case(files=reservation(1)), "tdmrep.reserved"),
+    ("tdmrep-path", Case(files=reservation(1, "/a")), ""),
+    (
+        "license",
+        Case(["license: /license.xml"], {LICENSE: rsl(prohibits("ai-all"))}),
+        "rsl.prohibits",
+    ),
     ("license-not-had", Case(["license: /license.xml"]), "rsl.unlicensed"),
-    ("license-list", Case(["license: /license.xml"], {LICENSE: rsl(permits("search"))}), "rsl.unlicensed"),
-    # What it permits of the narrower word is not refused by what it refuses of the broader one
+    (
+        "license-list",
+        Case(["license: /license.xml"], {LICENSE: rsl(permits("search"))}),
+        "rsl.unlicensed",
+    ),
+    # A permission of a narrower word is not refused by a refusal of the broader one
     ("license-permits", Case(["license: /license.xml"], {LICENSE: rsl(permits("ai-train"))}), ""),
     (
         "license-permits-somewhere",
         Case(["license: /license.xml"], {LICENSE: rsl(permits("search")).replace("</rsl>", FREE)}),
         "",
     ),
-    ("acap-other", Case(["", "ACAP-crawler: *", "ACAP-allow-crawl: /", "ACAP-disallow-other: /"]), "acap.disallow"),
-    ("acap-other-path", Case(["", "ACAP-crawler: *", "ACAP-allow-crawl: /", "ACAP-disallow-other: /a/"]), ""),
-    ("acap-exception", Case(["", "ACAP-crawler: *", "ACAP-disallow-other: /", "ACAP-allow-other: /free/"]), ""),
+    (
+        "acap-other",
+        Case(["", "ACAP-crawler: *", "ACAP-allow-crawl: /", "ACAP-disallow-other: /"]),
+        "acap.disallow",
+    ),
+    (
+        "acap-other-path",
+        Case(["", "ACAP-crawler: *", "ACAP-allow-crawl: /", "ACAP-disallow-other: /a/"]),
+        "",
+    ),
+    (
+        "acap-exception",
+        Case(["", "ACAP-crawler: *", "ACAP-disallow-other: /", "ACAP-allow-other: /free/"]),
+        "",
+    ),
     ("acap-index", Case(["", "ACAP-crawler: *", "ACAP-disallow-index: /"]), ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.requirement("MEET-3", "USE-14")
@@ -695,7 +765,7 @@ def test_a_site_that_refuses_every_declared_use_of_all_its_pages(case: Case, wan
         assert " ".join(reason.rule for reason in found.reasons) == want
         assert found.verdict is Verdict.DENY
         assert case.page().uses["train"].verdict is Verdict.DENY
-    # One use that is left is enough, and so is none declared.
+    # One remaining use is enough, and so is no declared use.
     assert case.site.unusable(replace(AGENT, uses=("train", "crawl"))) is None
     assert case.site.unusable(replace(AGENT, uses=())) is None
 
@@ -704,7 +774,7 @@ def test_a_site_that_refuses_every_declared_use_of_all_its_pages(case: Case, wan
 def test_a_site_that_refuses_one_use_by_one_file_and_another_by_another() -> None:
     case = Case(
         ["usage: ai=n", "", "ACAP-crawler: *", "ACAP-disallow-index: /", "ACAP-allow-present: /a/"],
-        reserved(1),
+        reservation(1),
     )
     found = case.site.unusable(replace(AGENT, uses=("train", "index", "search")))
     assert found is not None
@@ -724,11 +794,11 @@ HEADERS = [
     ("noai", [("X-Robots-Tag", "noai")], "", "deny"),
     ("noai-others", [("X-Robots-Tag", "otherbot: noai")], "", ""),
     ("noindex", [("X-Robots-Tag", "noindex")], "", ""),
-    # Meta comes after the field, and may take it back
+    # The `meta` comes after the field, and may override it
     ("tdm", [("tdm-reservation", "1")], "", ""),
-    # A license that the field names is not known yet
+    # The licence in the field is not fetched yet
     ("link", [("Link", LINK)], "", ""),
-    # What the site says counts only beside fields: without any, the page was asked for all the same
+    # The site's statements count only besides fields: without fields, the page was worth a request
     ("site-alone", [("Server", "x")], "usage: ai=n", ""),
     ("permits", [("Content-Usage", "ai=y")], "", ""),
     ("site-refuses", [("Content-Signal", "search=yes")], "usage: ai=n", "deny"),
@@ -784,18 +854,27 @@ QUESTIONS = (
 Pair = tuple[str, str]
 
 
-class Site_(NamedTuple):  # noqa: N801  # `Site` is the one that answers
-    """A site as its authors wrote it: lines by group, rules, fields, elements."""
+class Site_(NamedTuple):  # noqa: N801  # `Site` is the class under test
+    """A site as its authors wrote it.
+
+    Attributes:
+        everybodys: lines of the group for all crawlers.
+        own: lines of the agent's own group. None: it has none.
+        acap: lines of ACAP.
+        tdm: path and reservation of each rule in tdmrep.json.
+        licenses: terms of the documents that robots.txt refers to.
+        fields: header fields.
+        markup: elements of the page."""
 
     everybodys: tuple[str, ...] = ()
-    own: tuple[str, ...] | None = None  # None: no group names the agent
+    own: tuple[str, ...] | None = None
     acap: tuple[str, ...] = ()
     tdm: tuple[tuple[str, int], ...] = ()
-    licenses: tuple[str, ...] = ()  # terms of documents that robots.txt refers to
+    licenses: tuple[str, ...] = ()
     fields: tuple[Pair, ...] = ()
     markup: tuple[str, ...] = ()
 
-    def built(self) -> Case:
+    def build(self) -> Case:
         numbered = {f"/{number}.xml": rsl(terms) for number, terms in enumerate(self.licenses)}
         lines = [
             *self.everybodys,
@@ -873,8 +952,8 @@ AGENTS = st.builds(
     st.lists(st.sampled_from(QUESTIONS[1:]), max_size=2, unique=True),
 )
 
-# What is added. Into a Content-Usage line no path goes, for there the longest path speaks alone (PREF-2), and none into a
-# license's own document, whose narrower word speaks (RSL-2).
+# Statements that are added. A Content-Usage line gets no path, because only the longest path counts
+# there (PREF-2). A license's own document gets nothing, because its narrower word decides (RSL-2).
 REFUSALS: dict[str, st.SearchStrategy[Any]] = {
     "everybodys": st.one_of(
         st.sampled_from(USAGE).map("usage: {}=n".format),
@@ -901,7 +980,8 @@ REFUSALS: dict[str, st.SearchStrategy[Any]] = {
         st.just(META1[0]),
         st.sampled_from(WORDS).map(lambda word: script(prohibits(word))),
         st.just(
-            '<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "allowedPurposes": ["x"]}</script>'
+            '<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", '
+            '"allowedPurposes": ["x"]}</script>'
         ),
     ),
 }
@@ -961,8 +1041,8 @@ def with_one_more(
 
 
 def answers(site: Site_, agent: Agent) -> dict[str, tuple[Any, ...]]:
-    """Of each use, of the page and what is embedded in it: everything but the order of the reasons and their places."""
-    page = site.built().page(agent)
+    """Return the decisions about the page and its embedded files, with reasons in any order."""
+    page = site.build().page(agent)
     return {
         f"{name} {use}": (
             one.verdict,
@@ -989,7 +1069,7 @@ def test_one_more_refusal_never_permits(data: st.DataObject, site: Site_, agent:
 @MANY
 @given(st.data(), SITES, AGENTS)
 def test_what_means_nothing_changes_nothing(data: st.DataObject, site: Site_, agent: Agent) -> None:
-    """An unknown label, a malformed member, a line of another vocabulary."""
+    """Unknown labels, malformed members, and lines of another vocabulary."""
     before, after = answers(site, agent), answers(with_one_more(data, site, NOTHING), agent)
     assert {use: after[use] for use in before} == before
 
@@ -998,14 +1078,8 @@ def test_what_means_nothing_changes_nothing(data: st.DataObject, site: Site_, ag
 @MANY
 @given(st.data(), SITES, AGENTS)
 def test_the_order_of_sources_never_matters(data: st.DataObject, site: Site_, agent: Agent) -> None:
-    names = (
-        "everybodys",
-        "own",
-        "acap",
-        "licenses",
-        "fields",
-        "markup",
-    )  # the first rule of tdmrep.json decides
+    # Without the rules of tdmrep.json, because the first of them decides.
+    names = ("everybodys", "own", "acap", "licenses", "fields", "markup")
     shuffled = {
         name: tuple(data.draw(st.permutations(getattr(site, name))))
         for name in names
@@ -1018,11 +1092,13 @@ def test_the_order_of_sources_never_matters(data: st.DataObject, site: Site_, ag
 @MANY
 @given(SITES, AGENTS)
 def test_what_is_refused_before_the_page_is_refused_of_the_page(site: Site_, agent: Agent) -> None:
-    """What a site refuses everywhere is refused of a page that says nothing itself; what fields refuse, whatever it says."""
-    silent = site._replace(fields=(), markup=()).built()
+    """A refusal for the whole site, or by header fields, holds for every page without statements.
+
+    A refusal by header fields holds for every body."""
+    silent = site._replace(fields=(), markup=()).build()
     if silent.site.unusable(agent) is not None:
         assert {silent.page(agent).uses[use].verdict for use in agent.uses} == {Verdict.DENY}
-    case = site.built()
+    case = site.build()
     if case.site.refused_by_headers(agent, URL, case.headers, NOW) is not None:
         assert {case.page(agent).uses[use].verdict for use in agent.uses} == {Verdict.DENY}
 
@@ -1031,12 +1107,15 @@ def test_what_is_refused_before_the_page_is_refused_of_the_page(site: Site_, age
 @settings(max_examples=examples(50))
 @given(SITES, AGENTS)
 def test_every_tag_is_valid(site: Site_, agent: Agent) -> None:
-    VALIDATOR.validate(site.built().page(agent).permissions)
+    VALIDATOR.validate(site.build().page(agent).permissions)
 
 
 @pytest.mark.requirement("TDM-3", "RSL-3", "USE-9", "SIG-1", "WHY-1")
 def test_findings_of_every_file_are_told_by_the_site() -> None:
-    lines = b"Usage: ai\nContent-Usage: train-ai=maybe\nContent-Signal: search=perhaps\nLicense: /rsl.xml\n"
+    lines = (
+        b"Usage: ai\nContent-Usage: train-ai=maybe\nContent-Signal: search=perhaps\n"
+        b"License: /rsl.xml\n"
+    )
     site = Site.from_files(
         "https://example.com",
         {
@@ -1058,9 +1137,7 @@ def test_findings_of_every_file_are_told_by_the_site() -> None:
 
 
 @pytest.mark.requirement("MEET-3")
-def test_a_page_that_came_back_for_another_url_has_the_permissions_of_its_own_and_the_refusals_of_both() -> (
-    None
-):
+def test_a_page_that_came_back_for_another_url_has_the_refusals_of_both() -> None:
     lines = {"index": "Content-Usage: search=y", "train": "Content-Usage: train-ai=n"}
     agent = Agent("examplebot", uses=("search", "train-ai"))
 
@@ -1080,7 +1157,7 @@ def test_a_page_that_came_back_for_another_url_has_the_permissions_of_its_own_an
 
 
 def came_back(first: Case, last: Case, agent: Agent = AGENT, **more: Any) -> Page:
-    """The page of `last` at /b, where it came back for /a of `first`."""
+    """Return the page of `last` at /b, which came back for /a of `first`."""
     return last.page(agent, f"{ORIGIN}/b", **more).asked_as(first.page(agent, f"{ORIGIN}/a"))
 
 
@@ -1089,7 +1166,7 @@ PERMITTING = replace(AGENT, defaults={"present-snippet": Verdict.ALLOW, "train":
 
 @pytest.mark.requirement("MEET-3")
 def test_what_restricts_a_permission_of_another_url_restricts_the_page_that_came_back() -> None:
-    """By a limit of that page, by a condition of a permission that is none here, and whoever permits it."""
+    """It is a limit of that page, or a condition of its permission, which permits nothing here."""
     limited, qualified = (
         Case(markup=[meta("robots", "max-snippet:50")]),
         Case(acap("allow-present-snippet: / max-length=5-words")),
@@ -1144,7 +1221,7 @@ def test_a_licence_is_one_for_all_urls_of_a_page() -> None:
 
 @pytest.mark.requirement("MEET-1", "MEET-3")
 def test_a_page_that_came_back_has_what_is_known_of_both() -> None:
-    """Its findings, its files, its licenses, and the decisions by which both were asked for."""
+    """Findings, files, licences, and the decisions on both requests."""
     first = Site.from_files(
         "https://first.example", {"/robots.txt": b"User-agent: *\nDisallow: /\nusage: ai\n"}
     )
@@ -1182,7 +1259,7 @@ def test_what_another_url_refuses_of_images_is_refused_of_those_in_the_page() ->
 
 @pytest.mark.requirement("AIT-7", "MEET-3", "MEET-5")
 def test_elements_that_either_url_refuses_are_refused() -> None:
-    """In the page that came back, whichever of the two has rules of elements."""
+    """They are refused in the page that came back. Either URL may have the rules."""
 
     def page(host: str, *elements: str) -> Page:
         rules = "".join(f"    Element: {element}\n      Disallow: Train\n" for element in elements)
@@ -1247,7 +1324,7 @@ def test_links_are_followed_as_the_use_says() -> None:
 
 @pytest.mark.requirement("MEET-4")
 def test_words_that_are_no_uses_are_not_listed_among_the_uses() -> None:
-    """They refuse and limit uses, whatever these are called."""
+    """Such words still refuse and limit uses."""
     basic = ["crawl", "follow", "index", "preserve", "present", "train"]
     assert list(Case().page().uses) == basic
     assert (
@@ -1258,11 +1335,9 @@ def test_words_that_are_no_uses_are_not_listed_among_the_uses() -> None:
 
 
 @pytest.mark.requirement("MEET-3")
-def test_permissions_of_one_vocabulary_hold_under_the_conditions_of_all_and_refusals_have_none() -> (
-    None
-):
-    def decided(*verdicts: Verdict) -> tuple[Verdict, dict[str, Any], list[int]]:
-        """Verdict, conditions, and the lines that decided."""
+def test_permissions_of_one_vocabulary_have_the_conditions_of_all() -> None:
+    def decide_all(*verdicts: Verdict) -> tuple[Verdict, dict[str, Any], list[int]]:
+        """Return verdict, conditions, and the lines that decided."""
         statements = [
             Statement(
                 "usage:ai",
@@ -1284,6 +1359,6 @@ def test_permissions_of_one_vocabulary_hold_under_the_conditions_of_all_and_refu
             [reason.source.line for reason in decision.reasons],
         )
 
-    assert decided(Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 9}, [1])
-    assert decided(Verdict.ALLOW, Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 8}, [1, 2])
-    assert decided(Verdict.ALLOW, Verdict.DENY) == (Verdict.DENY, {}, [2])
+    assert decide_all(Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 9}, [1])
+    assert decide_all(Verdict.ALLOW, Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 8}, [1, 2])
+    assert decide_all(Verdict.ALLOW, Verdict.DENY) == (Verdict.DENY, {}, [2])

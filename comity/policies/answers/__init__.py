@@ -1,1 +1,1 @@
-"""Values that answers are made of: decisions, reasons, rules, restrictions. Nothing here knows a format."""
+"""The values of an answer: decisions, reasons, rules and restrictions, independent of formats."""

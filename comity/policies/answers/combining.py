@@ -1,13 +1,14 @@
-"""The combination of several answers to one question: any refusal refuses (docs/rules.md).
+"""Combine the answers of several sources to one question: any refusal refuses (docs/rules.md).
 
-    strictest(decisions)           of a request
-    most_restrictive(decisions)    of a use
+    strictest(decisions)           about a request
+    most_restrictive(decisions)    about a use
 
-1. Any refusal refuses. What cannot be evaluated comes here as a refusal; nothing is skipped.
-2. Else any "not now" defers a request, until the last of the moments that it has to wait for.
-3. Else all is permitted: a use with the restrictions of all permissions together.
-4. The reasons of a request are those of the answers that have its verdict, of a use those of all, the deciding ones first.
-5. That nothing is stated is a reason for a request only where there is no other, and then once."""
+1. Any refusal refuses. Callers pass a refusal for everything that they cannot evaluate.
+2. Otherwise any "not now" defers a request, until the last of the given times.
+3. Otherwise all answers permit. A use gets the restrictions of all permissions together.
+4. A request gets the reasons of the answers with its verdict. A use gets the reasons of all
+   answers, the deciding ones first.
+5. "Nothing is stated" is a reason for a request only if there is no other reason, and only once."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from comity.policies.answers.rule import is_silent
 
 
 def strictest(decisions: Sequence[Decision]) -> Decision:
-    """Return whether the request may be made, when all of these have to permit it (MEET-1). At least one is given."""
+    """Return the combined decision about a request (MEET-1). At least one decision is given."""
     if len(decisions) == 1 and len(decisions[0].reasons) == 1:
         return decisions[0]
     for verdict in (Verdict.DENY, Verdict.DEFER, Verdict.ALLOW):
@@ -33,9 +34,9 @@ def strictest(decisions: Sequence[Decision]) -> Decision:
 
 
 def most_restrictive(decisions: Sequence[UseDecision]) -> UseDecision:
-    """Return whether the content may be used, when all of these have to permit it (MEET-3). At least one is given.
+    """Return the combined decision about a use (MEET-3). At least one decision is given.
 
-    Those that decide come first among the reasons; all that speak are among them."""
+    The reasons of all decisions are kept, the deciding ones first."""
     if len(decisions) == 1:
         return decisions[0]
     refusing = [decision for decision in decisions if decision.verdict is Verdict.DENY]

@@ -1,6 +1,7 @@
-"""Verdicts, reasons, decisions and findings, as values.
+"""Verdicts, reasons, decisions and findings.
 
-Nothing here reads a file, a clock or a socket. A decision always carries its reasons, the deciding one first."""
+They are plain values: no function here reads a file, a clock or a socket. A decision always
+carries its reasons, the deciding one first."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ from datetime import datetime
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.answers.rule import RULES
 
-OF_PAGE = "\0"  # as the URL of a source: that of the page, whichever it is. Decisions are handed out with it in its place.
+# Stands for the URL of the page in a shared source. `with_page_url` replaces it.
+OF_PAGE = "\0"
 
 
 class Verdict(enum.Enum):
-    """The answer to "may this be done?". DEFER: not now, see `Decision.not_before`."""
+    """The answer to "may this be done?". DEFER means "not now", see `Decision.not_before`."""
 
     ALLOW = "allow"
     DEFER = "defer"
@@ -24,15 +26,22 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The source of a statement: the file, field or element that it was read from."""
+    """The source of a statement: a file, a header field, an element or a setting.
+
+    Attributes:
+        url: URL of the file or page, or the name of a setting.
+        part: "body", "status", "header X-Robots-Tag" and others. "setting": the operator's own.
+        line: 1-based line number in the received bytes. 0: the statement follows from a status or
+            from absence.
+        text: the statement as written, printable.
+        sha256: hash of the file's body in hexadecimal. "": there is no body.
+        fetched_at: when the file was fetched, an aware datetime. None: unknown."""
 
     url: str
-    part: str = "body"  # "body", "status", "header X-Robots-Tag", ...; "setting" for the operator's own word
-    line: int = (
-        0  # 1-based, in the bytes as received; 0: no line, it follows from a status or from absence
-    )
-    text: str = ""  # the statement as written, printable
-    sha256: str = ""  # of the file's body, hexadecimal; "" where there is none
+    part: str = "body"
+    line: int = 0
+    text: str = ""
+    sha256: str = ""
     fetched_at: datetime | None = None
 
     def __str__(self) -> str:
@@ -42,11 +51,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One rule that took part in a decision."""
+    """A rule that took part in a decision.
 
-    rule: str  # a key of `comity.policies.answers.rule.RULES`
+    Attributes:
+        rule: a key of `comity.policies.answers.rule.RULES`.
+        source: where the statement is.
+        citation: specification and section, if the rule has several. "": those of the rule."""
+
+    rule: str
     source: Source
-    citation: str = ""  # specification and section of the cause, where the rule has several; "": those of the rule
+    citation: str = ""
 
     @property
     def spec(self) -> str:
@@ -54,7 +68,7 @@ class Reason:
         return self.citation or RULES[self.rule].spec
 
     def __hash__(self) -> int:
-        """Hash what tells most reasons apart: they are put into sets by the dozen for every page."""
+        """Hash the three fields that differ most: every page puts dozens of reasons into sets."""
         return hash((self.rule, self.source.line, self.source.text))
 
     def __str__(self) -> str:
@@ -76,9 +90,13 @@ def with_page_url(reasons: tuple[Reason, ...], url: str) -> tuple[Reason, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """May this request be made? `reasons[0]` decided.
+    """The answer to "may this request be made?".
 
-    `not_before` is set where the verdict is DEFER, or DENY as it would have to wait for too long."""
+    Attributes:
+        verdict: ALLOW, DEFER or DENY.
+        reasons: the rules that took part, the deciding one first.
+        not_before: earliest time of the request, an aware datetime. It is set for DEFER, and for
+            DENY if the wait would be too long."""
 
     verdict: Verdict
     reasons: tuple[Reason, ...]
@@ -94,10 +112,15 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseDecision(Qualifiers):
-    """May the content be used in this way, and with which restrictions? The verdict is ALLOW or DENY."""
+    """The answer to "may the content be used in this way?", with the restrictions.
+
+    Attributes:
+        verdict: ALLOW or DENY.
+        stated: False if no source mentions this use, so that the operator's default decided.
+        reasons: the rules that took part, the deciding one first."""
 
     verdict: Verdict
-    stated: bool  # False: no source speaks of this use, the operator's default decided
+    stated: bool
     reasons: tuple[Reason, ...]
 
     def __bool__(self) -> bool:
@@ -109,14 +132,22 @@ class UseDecision(Qualifiers):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something in a policy file that its author should know. It never changes a verdict."""
+    """A hint for the author of a policy file. It never changes a verdict.
 
-    rule: str  # a key of `comity.policies.answers.rule.RULES`
+    Attributes:
+        rule: a key of `comity.policies.answers.rule.RULES`.
+        message: what is wrong and what to write instead.
+        url: URL of the file. "": unknown.
+        line: 1-based line number. 0: the whole file.
+        column: 1-based column in octets. 0: the whole line.
+        length: octets from `column`. 0: to the end of the word."""
+
+    rule: str
     message: str
     url: str = ""
-    line: int = 0  # 1-based; 0: the file as a whole
-    column: int = 0  # 1-based, in octets; 0: the line as a whole
-    length: int = 0  # octets from there; 0: to the end of the word
+    line: int = 0
+    column: int = 0
+    length: int = 0
 
     def __str__(self) -> str:
         position = ":".join(str(part) for part in (self.url, self.line, self.column) if part)
@@ -129,21 +160,31 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionRequest:
-    """A site asks for an action (ACAP 1.0 section-2.6)."""
+    """A site's request to do something (ACAP 1.0 section-2.6).
 
-    action: str  # "take-down" or "re-crawl"
-    url: str  # of the resource
-    arranged: bool  # False: nothing is done, it is only reported
+    Attributes:
+        action: "take-down" or "re-crawl".
+        url: URL of the resource.
+        arranged: False if the operator has no arrangement: comity reports the request only.
+        reason: the line that makes the request."""
+
+    action: str
+    url: str
+    arranged: bool
     reason: Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A line permits some requests and no others: "only requests for research" under /api/.
+    """A line that permits only some requests, e.g. "only requests for research" under /api/.
 
-    `reason` is the one of a decision that refuses the others."""
+    Attributes:
+        scopes: path patterns for which the condition holds. (): everywhere.
+        words: the requests that are permitted, or that are refused.
+        reason: the reason of a decision that refuses the other requests.
+        can_be_met: False if no request is permitted."""
 
-    scopes: tuple[str, ...]  # patterns of paths for which it holds; (): everywhere
-    words: str  # the requests that are permitted, or are not
+    scopes: tuple[str, ...]
+    words: str
     reason: Reason
-    can_be_met: bool = True  # False: no request is permitted
+    can_be_met: bool = True

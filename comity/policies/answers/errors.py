@@ -1,5 +1,5 @@
-"""The error for mistakes of the operator."""
+"""The error for mistakes in the operator's settings and files."""
 
 
 class PolicyError(ValueError):
-    """A mistake in something that the operator wrote: a setting or a file of ours, never in what a site published."""
+    """A mistake in one of the operator's settings or files, never in a file of a site."""

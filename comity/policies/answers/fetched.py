@@ -1,4 +1,4 @@
-"""The outcome of fetching a policy file, and whether it means that there is one (RFC 9309 section-2.3.1)."""
+"""The outcome of fetching a policy file, and its meaning (RFC 9309 section-2.3.1)."""
 
 from __future__ import annotations
 
@@ -11,53 +11,71 @@ from comity.policies.answers.markup import begins_as_page, is_marked_up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """One policy file as it was fetched, or why it was not."""
+    """One policy file as it was fetched, or the error.
 
-    status: int  # HTTP status of the last hop; 0: no HTTP answer, see `error`
+    Attributes:
+        status: HTTP status of the last hop. 0: there was no HTTP response, see `error`.
+        headers: header fields of the last hop.
+        body: the whole file, with its content coding decoded.
+        url: URL of the last hop. "": the URL that was requested.
+        fetched_at: when the server last confirmed this copy, an aware datetime. None: unknown.
+        error: why the fetch failed. "": it did not fail.
+        was_asked: False if the file was not requested, so that there is no response.
+        oversized: True if the fetcher cut the body at its limit.
+        unreachable_since: when the server began to fail, an aware datetime. It is set only on a
+            last good copy that replaces the file of the failing server."""
+
+    status: int
     headers: tuple[tuple[bytes, bytes], ...] = ()
-    body: bytes = b""  # content decoded, transfer complete
-    url: str = ""  # of the last hop; "": where it was asked for
-    fetched_at: datetime | None = None  # aware; when the copy was last confirmed by the server
-    error: str = ""  # why it could not be had; "" where it was
-    was_asked: bool = True  # False: there is no answer, as the server was not asked for the file
-    oversized: bool = False  # the body was cut at the fetcher's limit
-    unreachable_since: datetime | None = (
-        None  # set on a last good copy that stands in for a failing server
-    )
+    body: bytes = b""
+    url: str = ""
+    fetched_at: datetime | None = None
+    error: str = ""
+    was_asked: bool = True
+    oversized: bool = False
+    unreachable_since: datetime | None = None
 
     def failed(self, error: str) -> Fetched:
-        """Return it as a file that could not be fetched."""
+        """Return a copy of this outcome that says that the fetch failed with `error`."""
         return replace(self, error=error)
 
     def header(self, name: bytes) -> bytes:
-        """The first field of that name, or b""."""
+        """Return the value of the first field with this name (in any case), or b""."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), b"")
 
 
-MAX_LOOKED = 512 * 1024  # octets of a body in which records are looked for
-STAND_IN = (
-    30 * 86_400.0
-)  # seconds since it was last confirmed that a copy stands in for an unreachable file; section-2.3.1.4
+# Octets at the beginning of a body in which `is_page` looks for records.
+MAX_LOOKED = 512 * 1024
+# Seconds for which a copy replaces an unreachable file, counted from its last confirmation
+# (RFC 9309 section-2.3.1.4).
+STAND_IN = 30 * 86_400.0
 
 
 class Availability(enum.Enum):
-    PRESENT = "present"  # there is a body to read
-    ABSENT = "absent"  # the server says that there is none: nothing is stated
-    UNREACHABLE = "unreachable"  # nobody knows what it says: complete disallow
+    """The meaning of a fetch: is there a policy file?"""
+
+    PRESENT = "present"
+    """There is a body to read."""
+    ABSENT = "absent"
+    """The server says that there is no file: nothing is stated."""
+    UNREACHABLE = "unreachable"
+    """The content of the file is unknown: complete disallow."""
 
 
 def is_page(fetched: Fetched) -> bool:
-    """Return True if a page was served in place of a policy file, as for an unknown path (RFC-10).
+    """Return True if the server sent a page in place of a policy file, as for an unknown path.
 
-    The content decides, not the label: a page is markup without the records of a robots.txt."""
+    The content decides, not the media type: a page is markup without robots.txt records (RFC-10).
+    """
     return begins_as_page(fetched.body) and not is_marked_up(fetched.body[:MAX_LOOKED])
 
 
 def availability(fetched: Fetched) -> Availability:
-    """Return what the outcome of a fetch means, by RFC 9309 section-2.3.1.1 to 2.3.1.4.
+    """Return the meaning of a fetch, by RFC 9309 section-2.3.1.1 to 2.3.1.4.
 
-    A redirect status is what is left after the hops that are followed: too many, so unavailable. 429 asks for less, so it
-    counts as unreachable. A part of a file (206) is not the file."""
+    A redirect status is what remains after too many hops, so it counts as unavailable. 429 asks
+    for fewer requests, so it counts as unreachable. 206 is a part of a file, so it counts as
+    unreachable too."""
     if fetched.error or fetched.status == 206:
         return Availability.UNREACHABLE
     match fetched.status // 100:
@@ -72,9 +90,11 @@ def availability(fetched: Fetched) -> Availability:
 
 
 def stands_in_until(copy: Fetched | None) -> float:
-    """Seconds since the epoch until which the last answer stands in for a file that cannot be had; 0 where it never does.
+    """Return the time until which the last copy may replace an unreachable file.
 
-    Only a file that was there stands in: that there was none is no permission for a server that now fails."""
+    The time is in seconds since the epoch. It is 0 if the copy may not replace the file: only a
+    file that existed can, because an earlier absence does not permit anything on a server that
+    fails now."""
     if copy is None or copy.fetched_at is None or availability(copy) is not Availability.PRESENT:
         return 0.0
     return copy.fetched_at.timestamp() + STAND_IN

@@ -1,6 +1,7 @@
-"""The facts of a request that policies ask for: more than its URL.
+"""The facts about a request that policies ask for, besides its URL.
 
-A crawler infers the facts from the request that it is about to send, a server from the one that came (docs/automation.md)."""
+A crawler infers them from the request that it is about to send, a server from the request that it
+received (docs/automation.md)."""
 
 from __future__ import annotations
 
@@ -10,49 +11,65 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-DOCUMENT, API, XHR = "document", "api", "xhr"  # kinds of request
+# Kinds of request.
+DOCUMENT, API, XHR = "document", "api", "xhr"
 KINDS = (DOCUMENT, API, XHR)
-CREDENTIALS = ("cookie", "token", "bearer")  # what a session can carry
+# Kinds of credentials that a session can carry.
+CREDENTIALS = ("cookie", "token", "bearer")
 
-PURPOSE_HEADER = "Automation-Purpose"  # draft-liao-aipref-autoctl-core-01 names none
+# draft-liao-aipref-autoctl-core-01 defines no field for the purpose.
+PURPOSE_HEADER = "Automation-Purpose"
 
-# Applications and frameworks that obey such fields do what these say, not what the request line says.
+# Applications and frameworks that know these fields obey them instead of the request line.
 _METHOD_FIELDS = ("x-http-method-override", "x-http-method", "x-method-override")
-MAX_METHODS = 4  # in one of these; what comes after them is read as one
+# Methods that are read from one of these fields. The rest of the value counts as one method.
+MAX_METHODS = 4
 
-_XHR_DESTINATION = (
-    "empty"  # of Sec-Fetch-Dest, Fetch Metadata section-2.1: fetch() and XMLHttpRequest
-)
+# Value of Sec-Fetch-Dest for fetch() and XMLHttpRequest (Fetch Metadata section-2.1).
+_XHR_DESTINATION = "empty"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A session with a site, as far as policies ask for it: what kinds of credentials it carries, never the credentials."""
+    """A session with a site, as far as policies ask for it. It holds no credentials.
 
-    human_initiated: bool = False  # begun by a person, says the operator
-    carries: frozenset[str] = frozenset()  # of CREDENTIALS
-    started_at: datetime | None = None  # aware; None: nobody knows
+    Attributes:
+        human_initiated: True if the operator declares that a person began the session.
+        carries: kinds of credentials, of CREDENTIALS.
+        started_at: when it began, an aware datetime. None: unknown."""
+
+    human_initiated: bool = False
+    carries: frozenset[str] = frozenset()
+    started_at: datetime | None = None
 
 
 class Facts(NamedTuple):
-    """One request. What nobody says of it is what a plain GET of a page is."""
+    """One request. Facts that are not given are those of a plain GET of a page.
+
+    Attributes:
+        method: HTTP method in upper case.
+        kinds: all kinds that apply, of KINDS.
+        automations: mechanisms that make the request, e.g. "cdp" and "headless". (): a plain HTTP
+            client.
+        purposes: purposes of the request. None: those of the agent.
+        has_key: True for credentials in Authorization, or a key in the field for keys.
+        referer: absolute URL of the referring page. None: unknown.
+        session: session to which the request belongs. None: none is declared.
+        overriding: methods that header fields set in place of `method`. Each of them needs
+            permission too."""
 
     method: str = "GET"
-    kinds: tuple[str, ...] = (DOCUMENT,)  # of KINDS; all that it is
-    automations: tuple[
-        str, ...
-    ] = ()  # mechanisms by which it is made, e.g. "cdp" and "headless"; (): a plain HTTP client
-    purposes: tuple[str, ...] | None = None  # None: those of the agent
-    has_key: bool = False  # credentials in Authorization, or a key in the field for keys
-    referer: str | None = None  # absolute URL of the page from which it is made; None: nobody knows
+    kinds: tuple[str, ...] = (DOCUMENT,)
+    automations: tuple[str, ...] = ()
+    purposes: tuple[str, ...] | None = None
+    has_key: bool = False
+    referer: str | None = None
     session: Session | None = None
-    overriding: tuple[
-        str, ...
-    ] = ()  # methods that fields put in the place of the first one; they are wanted too
+    overriding: tuple[str, ...] = ()
 
     @property
     def is_plain(self) -> bool:
-        """True where it does no more than any crawler that knows of robots.txt alone."""
+        """True if any crawler that knows robots.txt alone makes such requests."""
         is_read = all(method in ("GET", "HEAD") for method in (self.method, *self.overriding))
         return is_read and self.kinds == (DOCUMENT,) and not self.automations
 
@@ -71,12 +88,17 @@ def facts_of(
     referer: str | None,
     session: Session | None,
 ) -> Facts:
-    """`kind`: one or several of KINDS, ValueError for others; None: as the header fields say. `fields`: by lower-case name, those
-    of one name joined with commas."""
+    """Return the facts about a request.
+
+    Args:
+        kind: one or several of KINDS. None: `fields` decide. ValueError for other words.
+        fields: header fields by lower-case name, several of one name joined with commas.
+        key_header: name of the header field that carries a key.
+        referer: absolute URL of the referring page. None: the Referer field decides."""
     kinds = kinds_of(fields) if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
     for name in kinds:
         if name not in KINDS:
-            raise ValueError(f"`{name}` is no kind of request: write {', '.join(KINDS)}")
+            raise ValueError(f"`{name}` is not a kind of request: write {', '.join(KINDS)}")
     carries = credentials(fields, key_header)
     if session:
         carries |= session.carries
@@ -95,7 +117,9 @@ def facts_of(
 
 
 def overriding_methods(fields: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the methods that header fields put in the place of that of the request line. `fields`: as of `facts_of`."""
+    """Return the methods that header fields set in place of that of the request line.
+
+    `fields` is the argument of `facts_of`."""
     words = (
         word.strip()
         for name in _METHOD_FIELDS
@@ -106,16 +130,16 @@ def overriding_methods(fields: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _page(referer: str) -> str | None:
-    """Return the URL of the page; None for none, and for several."""
+    """Return the URL in a Referer field; None if there is none, or several."""
     words = referer.split()
     return words[0] if len(words) == 1 else None
 
 
 def credentials(fields: Mapping[str, str], key_header: str) -> frozenset[str]:
-    """The kinds of credentials that a request carries, of CREDENTIALS. `fields`: as of `facts_of`.
+    """Return the kinds of credentials that a request carries, of CREDENTIALS.
 
-    What is empty is none: a field without a value, an authentication scheme with nothing behind it (RFC 9110 section-11.4), and a
-    cookie without a value."""
+    `fields` is the argument of `facts_of`. Empty values do not count: a field without a value, an
+    authentication scheme without credentials (RFC 9110 section-11.4), a cookie without a value."""
     kinds = set()
     if authorization := fields.get("authorization"):
         members = (member.split() for member in authorization.split(","))
@@ -132,9 +156,10 @@ def credentials(fields: Mapping[str, str], key_header: str) -> frozenset[str]:
 
 
 def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the kinds of a request with these header fields. `fields`: by lower-case name.
+    """Return the kinds of a request with these header fields, by lower-case name.
 
-    JSON that is sent or asked for is an API's; `X-Requested-With` and `Sec-Fetch-Dest: empty` are those of a script."""
+    A request that sends or asks for JSON is of kind `api`. One with `X-Requested-With` or
+    `Sec-Fetch-Dest: empty` comes from a script and is of kind `xhr`."""
     kinds = []
     if any(map(_is_json, _members(fields.get("content-type")))) or any(
         map(_is_json, _members(fields.get("accept"))[:1])
@@ -146,7 +171,7 @@ def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _members(field: str | None) -> list[str]:
-    """Return the members of a list field without their parameters, in lower case."""
+    """Return the members of a list field in lower case, without their parameters."""
     return (
         [member.partition(";")[0].strip().lower() for member in field.split(",")] if field else []
     )

@@ -1,7 +1,7 @@
-"""Rules: what a decision or a finding may name as its reason, with its specification.
+"""Rules: the possible reasons of a decision or a finding, each with its specification.
 
-Formats bring their rules (`Format.rules`); those of comity's own stand here. The tests hold that every rule is documented in
-docs/rules.md and proved by a test."""
+Formats declare their own rules (`Format.rules`). The rules of comity itself are declared here.
+Tests check that every rule is documented in docs/rules.md and proved by a test."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from typing import Final
 
 
 class Effect(enum.Enum):
-    """The effect on a request, or a use, of having the rule among its reasons."""
+    """The effect on a request or a use if the rule is one of its reasons."""
 
     ALLOWS = "allows"
     REFUSES = "refuses"
-    LIMITS = "limits"  # it may be done, but not now, or not without restrictions
-    SILENT = "silent"  # nothing is stated
-    FINDING = "finding"  # the author of a policy should know; no verdict changes
+    LIMITS = "limits"
+    """Permitted, but only later or with restrictions."""
+    SILENT = "silent"
+    """Nothing is stated."""
+    FINDING = "finding"
+    """A hint for the author of the policy. It changes no verdict."""
 
 
 ALLOWS: Final = Effect.ALLOWS
@@ -29,11 +32,14 @@ FINDING: Final = Effect.FINDING
 
 
 class Severity(enum.Enum):
-    """The weight of a finding for who writes the file."""
+    """The weight of a finding for the author of the file."""
 
-    ERROR = "error"  # it is outside the grammar, or states something else than is plainly meant
-    WARNING = "warning"  # it states what it says, but is probably not what is meant, or not to every reader
-    INFO = "info"  # nothing changes without it
+    ERROR = "error"
+    """Outside the grammar, or certainly not what the author meant."""
+    WARNING = "warning"
+    """Valid, but probably not what the author meant, or read differently by some crawlers."""
+    INFO = "info"
+    """Harmless; the author can delete it."""
 
 
 ERROR: Final = Severity.ERROR
@@ -43,45 +49,68 @@ INFO: Final = Severity.INFO
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """A rule, with its effect and its specification.
+
+    Attributes:
+        effect: the effect if this rule is a reason.
+        spec: specification and section, e.g. "RFC 9309 section-2.2.2".
+        summary: one sentence for docs/rules.md.
+        status: HTTP status of a server's refusal by this rule.
+        depends_on_request: True if the verdict depends on the request or on the response. A tag
+            cannot say whether such a rule still applies today.
+        names_licence: True if the source of the reason is a licence.
+        is_unreachable: True if the reason is a policy file that cannot be fetched.
+        is_missing_resource: True if a resource is missing that a permission requires to be used
+            or included.
+        is_of_purpose: True if the purpose that the operator declares decides.
+        severity: weight of a finding."""
+
     effect: Effect
-    spec: str  # "RFC 9309 section-2.2.2"
+    spec: str
     summary: str
-    status: int = 403  # HTTP status with which a server refuses by it
-    depends_on_request: bool = False  # how a request is made, or what comes back, decides: no tag can say whether it holds today
-    names_licence: bool = False  # its source is a licence
-    is_unreachable: bool = False  # a policy file cannot be had: nobody knows what it states
-    is_missing_resource: bool = False  # what a permission asks to use, or to include, is not there
-    is_of_purpose: bool = False  # what the request is made for decides, as the operator declares it
-    severity: Severity = Severity.WARNING  # of a finding
+    status: int = 403
+    depends_on_request: bool = False
+    names_licence: bool = False
+    is_unreachable: bool = False
+    is_missing_resource: bool = False
+    is_of_purpose: bool = False
+    severity: Severity = Severity.WARNING
 
 
-RULES: dict[str, Rule] = {}  # those of all formats, and our own; filled by `declare`
+# The rules of comity and of all formats, by id. `declare` fills it.
+RULES: dict[str, Rule] = {}
 
 
 def declare(rules: Mapping[str, Rule]) -> None:
-    """Add rules to RULES. ValueError where an id is there already."""
+    """Add rules to RULES. ValueError if an id is already there."""
     if duplicates := RULES.keys() & rules:
         raise ValueError(f"rule `{min(duplicates)}` is declared twice")
     RULES.update(rules)
 
 
 def is_silent(rule: str) -> bool:
-    """Return whether nothing is stated where this is the reason."""
+    """Return True if this rule says that nothing is stated."""
     return rule in RULES and RULES[rule].effect is SILENT
 
 
 def refuses(rule: str) -> bool:
-    """Return whether a reason by this rule refuses. Of a rule that nobody knows nothing better is known."""
+    """Return True if this rule refuses. Unknown rules count as refusals."""
     return rule not in RULES or RULES[rule].effect in (REFUSES, FINDING)
 
 
 def depends_on_request(rule: str) -> bool:
-    """Return whether a refusal by this rule may have been none for the request that was made: no tag tells how that was."""
+    """Return True if another request might not have been refused by this rule.
+
+    A tag does not record the request, so it cannot tell."""
     return rule in RULES and RULES[rule].depends_on_request
 
 
 def of_missing_resource(rule: str) -> str:
-    """Return the rule that refuses where what a permission by `rule` asks for is not there: that of its format, if it has one."""
+    """Return the rule that refuses if a resource required by a permission is missing.
+
+    Args:
+        rule: the rule of the permission. If its format has no rule for missing resources, the
+            first such rule of any format is returned."""
     rules = [name for name, candidate in RULES.items() if candidate.is_missing_resource]
     return next(
         (name for name in rules if name.partition(".")[0] == rule.partition(".")[0]), rules[0]
@@ -103,7 +132,7 @@ declare(
         "comity.default": Rule(
             SILENT,
             "comity, docs/uses.md",
-            "no source speaks of this use: the operator's default decides",
+            "no source mentions this use, so the operator's default decides",
         ),
         "comity.modification": Rule(
             REFUSES,
@@ -113,51 +142,53 @@ declare(
         "comity.unreachable": Rule(
             REFUSES,
             "comity, docs/uses.md",
-            "a policy file that could refuse the use cannot be fetched, and may be there",
+            "a policy file may exist that refuses the use, but it cannot be fetched",
             is_unreachable=True,
         ),
         "comity.no-page": Rule(
             REFUSES,
             "comity, docs/uses.md",
-            "the item came from no page: no source can speak for it",
+            "the item has no source page, so no policy can permit its use",
         ),
         "comity.no-policies": Rule(
             REFUSES,
             "comity, docs/existing-data.md",
-            "no copy of the site's policies is at hand: nobody knows what they state",
+            "there is no copy of the site's policies, so their content is unknown",
         ),
         "comity.no-date": Rule(
             REFUSES,
             "comity, docs/existing-data.md",
-            "nobody knows when the page was captured, so not by which policies",
+            "the capture date of the page is unknown, so it is unknown which policies apply",
         ),
         "comity.no-url": Rule(
             REFUSES,
             "comity, docs/existing-data.md",
-            "the record has no http or https URL: no site can speak for it",
+            "the record has no http or https URL, so no site's policies apply",
         ),
         "comity.unread": Rule(
             REFUSES,
             "comity, docs/existing-data.md",
-            "the capture of the page is cut off, or cannot be read: nobody knows what it states",
+            "the capture of the page is cut off or unreadable, so its statements are unknown",
         ),
         "comity.scheme": Rule(
-            REFUSES, "comity, docs/rules.md", "only http and https have policies that can be asked"
+            REFUSES, "comity, docs/rules.md", "only http and https URLs have policies"
         ),
         "comity.no-site": Rule(
             ALLOWS,
             "comity, docs/rules.md",
-            "data:, file: and s3: name data of the operator's own: no site to ask",
+            "data:, file: and s3: URLs are the operator's own data, so there is no site to ask",
         ),
         "comity.declaration": Rule(
             REFUSES,
             "comity, docs/automation.md",
-            "what is declared of the request cannot be understood, or another request would go out than was judged",
+            "the declaration about the request is not understood, or the request differs"
+            " from the one that was judged",
         ),
         "comity.changed": Rule(
             REFUSES,
             "comity, docs/scheduler.md",
-            "a downloader middleware has changed the URL of a request in its place, to another site's: nobody has judged it",
+            "a downloader middleware changed the URL of a request in place to another"
+            " site's, without a decision",
         ),
         "comity.session": Rule(
             ALLOWS,
@@ -172,7 +203,8 @@ declare(
         "comity.part": Rule(
             ALLOWS,
             "comity, docs/browsers.md",
-            "a page needs it to be shown, and the page's own decision holds for it: COMITY_BROWSER",
+            "a page needs it to be shown, so the page's own decision applies to it"
+            " (COMITY_BROWSER)",
         ),
         "comity.rate": Rule(
             REFUSES,
@@ -189,55 +221,56 @@ declare(
         "comity.uncounted": Rule(
             REFUSES,
             "comity, docs/guard.md",
-            "the requests of the client cannot be counted: nobody knows how often it asked",
+            "the requests of the client cannot be counted, so its rate is unknown",
             status=503,
         ),
         "comity.long-target": Rule(
             REFUSES,
             "comity, docs/guard.md",
-            "the target is longer than the guard looks at",
+            "the request target is longer than the guard reads",
             status=414,
         ),
         "comity.long-fields": Rule(
             REFUSES,
             "comity, docs/guard.md",
-            "header fields that decide are longer, or have more values, than the guard looks at",
+            "header fields that decide are longer, or have more values, than the guard reads",
             status=431,
         ),
         "comity.inner-address": Rule(
             REFUSES,
             "comity, docs/fetching.md",
-            "a site leads to a server at an inner address, which the operator has not asked for",
+            "a site leads to a server at an inner address that the operator did not ask for",
         ),
         "comity.format": Rule(
             REFUSES,
             "comity, docs/formats.md",
-            "a format of another package fails: nobody knows what the policy states",
+            "a format of another package fails, so the content of the policy is unknown",
         ),
         "comity.file-status": Rule(
             FINDING,
             "RFC 9309 section-2.3.1",
-            "a policy file is answered with a status by which all is refused, or nothing stated",
+            "the status of a policy file means that everything is refused, or that nothing"
+            " is stated",
             severity=ERROR,
         ),
         "comity.file-type": Rule(
             FINDING,
             "RFC 9309 section-2.3",
-            "a policy file is served with another media type than it has",
+            "a policy file is served with the wrong media type",
         ),
         "comity.file-encoding": Rule(
-            FINDING, "RFC 9309 section-2.3", "a policy file is not in UTF-8, or not served as such"
+            FINDING, "RFC 9309 section-2.3", "a policy file is not in UTF-8, or not served as UTF-8"
         ),
         "comity.file-place": Rule(
             FINDING,
             "comity, docs/authoring.md",
-            "a policy file is where no crawler asks for it",
+            "a policy file is at a path where no crawler looks for it",
             severity=ERROR,
         ),
         "comity.file-moved": Rule(
             FINDING,
             "RFC 9309 section-2.3.1.2",
-            "a policy file is redirected: not every crawler follows, and none everywhere",
+            "a policy file is redirected; some crawlers do not follow, and none follows everywhere",
         ),
         "comity.file-size": Rule(
             FINDING, "RFC 9309 section-2.5", "a policy file is longer than crawlers have to read"
@@ -245,35 +278,35 @@ declare(
         "comity.agent-misspelled": Rule(
             FINDING,
             "comity, docs/authoring.md",
-            "no crawler is known by this name, and one by nearly the same",
+            "no known crawler has this name, but one has a similar name",
         ),
         "comity.agent-retired": Rule(
             FINDING,
             "comity, docs/authoring.md",
-            "a crawler that is not in use any more",
+            "the crawler is no longer in use",
             severity=INFO,
         ),
         "comity.agent-unknown": Rule(
             FINDING,
             "comity, docs/authoring.md",
-            "a crawler that is not in the list of known ones",
+            "the crawler is not in the list of known crawlers",
             severity=INFO,
         ),
         "comity.contradiction": Rule(
             FINDING,
             "comity, docs/uses.md",
-            "one file or page permits what another one refuses: it is refused",
+            "one file or page permits a use that another one refuses, so it is refused",
         ),
         "comity.other-readers": Rule(
             FINDING,
             "comity, docs/policy-command.md",
-            "by this line another reader of robots.txt decides otherwise",
+            "because of this line another reader of robots.txt decides differently",
             severity=INFO,
         ),
         "comity.unmatched-element": Rule(
             FINDING,
             "ai.txt paper section-3.2",
-            "an element stands in none of the sample pages",
+            "an element is in none of the sample pages",
             severity=INFO,
         ),
         "comity.max-delay": Rule(

@@ -1,1 +1,1 @@
-"""One representation of a resource, and what is asked of it."""
+"""One representation of a resource: its text, its tree and its selectors."""

@@ -1,4 +1,4 @@
-"""The content that came back for a page or for a resource that goes with it: its text, and what of it states something."""
+"""The content of a response: its type, text and trees, and elements that may state a policy."""
 
 from __future__ import annotations
 
@@ -17,45 +17,50 @@ from comity.policies.document.json_documents import Json
 from comity.policies.document.markup import Html, Markup, Tag, Xhtml, Xml, with_end_tags
 from comity.policies.syntax.urls import resolved
 
-# The encodings of browsers (Encoding Standard section-4.2), as Python names the codecs. Of all others that Python has some raise,
-# take minutes (punycode), or make other characters of ASCII.
+# The encodings of browsers (Encoding Standard section-4.2), by the names of Python's codecs. Some
+# other codecs of Python raise, take minutes (punycode), or decode ASCII to other characters.
 _CODECS = (
-    "utf-8|cp866|iso8859-2|iso8859-3|iso8859-4|iso8859-5|iso8859-6|iso8859-7|iso8859-8|iso8859-10|iso8859-13|iso8859-14|iso8859-15"
-    "|iso8859-16|koi8-r|koi8-u|mac-roman|mac-cyrillic|cp874|cp1250|cp1251|cp1252|cp1253|cp1254|cp1255|cp1256|cp1257|cp1258"
-    "|gb18030|big5hkscs|euc_jp|iso2022_jp|cp932|cp949"
+    "utf-8|cp866|iso8859-2|iso8859-3|iso8859-4|iso8859-5|iso8859-6|iso8859-7|iso8859-8|iso8859-10"
+    "|iso8859-13|iso8859-14|iso8859-15|iso8859-16|koi8-r|koi8-u|mac-roman|mac-cyrillic|cp874|cp1250"
+    "|cp1251|cp1252|cp1253|cp1254|cp1255|cp1256|cp1257|cp1258|gb18030|big5hkscs|euc_jp|iso2022_jp"
+    "|cp932|cp949"
 )
 CHARSETS = frozenset(_CODECS.split("|"))
-_UTF_16 = ("utf-16-le", "utf-16-be")  # these count in the header alone
+_UTF_16 = ("utf-16-le", "utf-16-be")  # valid in the header field only
 
 _WORD = re.compile(r"[a-z0-9]+")  # of a media type
-_MEDIA_TYPES = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*+"?)++')  # of a list of them
-_SPACE = b"\xef\xbb\xbf\xff\xfe \t\r\n\x1e"  # and byte order marks
-_SNIFFED = 65_536  # octets in which a document shows what it is
-_PROLOGUE = rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s++|(?P<declared><\?xml[^>]*+>)|<!--(?:[^-]++|-(?!->))*+-->)*+"
+_MEDIA_TYPES = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*+"?)++')  # members of a list of media types
+_SPACE = b"\xef\xbb\xbf\xff\xfe \t\r\n\x1e"  # white space and byte order marks
+_SNIFFED = 65_536  # octets at the beginning that show the type of a document
+_PROLOGUE = (
+    rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?"
+    rb"(?:\s++|(?P<declared><\?xml[^>]*+>)|<!--(?:[^-]++|-(?!->))*+-->)*+"
+)
+# HTML that is certainly HTML, not any markup.
 _HTML_START = re.compile(
     rb"%s<(?:!doctype\s++html|html|head|body|title)[\s/>]" % _PROLOGUE, re.IGNORECASE
-)  # not of any markup
+)
 _XML_START = re.compile(
     rb"%s(?:(?(declared)|(?!))|<(?:rss|feed|rdf:rdf|svg)[\s>])" % _PROLOGUE, re.IGNORECASE
 )
 _IMAGE_START = re.compile(  # mimesniff section-6.1
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}WEBPVP|BM.{4}\0{4}|\0\0[\1\2]\0", re.DOTALL
 )
-_JSON_START = re.compile(
-    rb'[\[%s]*+\{\s*+"(?:[^"\\]|\\.)*+"\s*+:' % re.escape(_SPACE), re.DOTALL
-)  # an object that has a name
+# An object with at least one name.
+_JSON_START = re.compile(rb'[\[%s]*+\{\s*+"(?:[^"\\]|\\.)*+"\s*+:' % re.escape(_SPACE), re.DOTALL)
 
-# What is served without a type that says what it is: browsers (mimesniff section-7.1) and Scrapy look at its octets.
+# For these media types browsers (mimesniff section-7.1) and Scrapy look at the octets.
 _NAMELESS = re.compile(r"[^/]++|\*/\*|[^/]+/octet-stream|.*unknown.*")
 _TAG_START = re.compile(
     rb"%s<(?:%s)[\s/>]" % (_PROLOGUE, "|".join(sorted(HTML_TAGS)).encode()), re.IGNORECASE
 )
 _PAGE_WITHIN = re.compile(rb"<(?:!doctype\s++html|html)[\s/>]", re.IGNORECASE)
-_WITHIN = 5000  # octets, of which Scrapy takes what has an <html> for a page
+_WITHIN = 5000  # octets at the beginning in which Scrapy looks for <html>
 
-# Letters and hyphens that are written as references: a word may be there that its octets don't show.
+# A letter or hyphen that is written as a reference: the octets may hide a word.
 _LETTER = re.compile(
-    rb"&#(?:0*(?:45|6[5-9]|[78]\d|90|9[7-9]|1[01]\d|12[0-2])(?!\d)|x0*(?:2d|[46][1-9a-f]|[57][\da])(?![\da-f]))"
+    rb"&#(?:0*(?:45|6[5-9]|[78]\d|90|9[7-9]|1[01]\d|12[0-2])(?!\d)"
+    rb"|x0*(?:2d|[46][1-9a-f]|[57][\da])(?![\da-f]))"
 )
 
 
@@ -68,9 +73,9 @@ _TYPE_WORDS = {
 
 
 def file_types(media_type: str) -> frozenset[str]:
-    """The file types as which a resource is served, by the words of the media type: `application/rss+xml` is XML.
+    """Return the file types of a media type, by its words: `application/rss+xml` is XML.
 
-    XHTML is of two; all are meant where the server names none."""
+    XHTML is HTML and XML. An empty media type is every file type."""
     name = _media_type(media_type)
     words = frozenset(_WORD.findall(name))
     return frozenset(
@@ -79,7 +84,9 @@ def file_types(media_type: str) -> frozenset[str]:
 
 
 def _content_types(values: Sequence[bytes]) -> list[str]:
-    """Return the media types of the fields, with their parameters; at least one, which may be empty."""
+    """Return the media types in the fields, with their parameters.
+
+    There is at least one, which may be empty."""
     if len(values) == 1 and b"," not in values[0]:
         return [values[0].decode("latin-1")]
     parts = [
@@ -93,8 +100,9 @@ def _content_types(values: Sequence[bytes]) -> list[str]:
 
 
 def _deciding(content_types: Sequence[str]) -> str:
-    """Return the one of several that browsers and Scrapy take: the last one, with the charset of another one of the same name
-    where it has none (Fetch section 3.5)."""
+    """Return the media type that browsers and Scrapy use if there are several (Fetch section 3.5).
+
+    It is the last one. If it has no charset, that of another one with the same name counts."""
     last = content_types[-1]
     same = [
         part
@@ -109,7 +117,14 @@ def _media_type(text: str) -> str:
 
 
 class Content:
-    """A body with its media type."""
+    """A body with its media type.
+
+    Attributes:
+        headers: header fields of the response.
+        media_type: in lower case without parameters. "": none is given.
+        served_as: all media types in the fields, separated by commas. Readers differ in the one
+            that they use.
+        body: the octets."""
 
     def __init__(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
         self.headers = tuple(headers)
@@ -120,23 +135,22 @@ class Content:
             _deciding(content_types) if len(content_types) > 1 else content_types[0]
         )
         self.media_type = _media_type(self._content_type)
-        self.served_as = ",".join(map(_media_type, content_types))  # by one reader or another
+        self.served_as = ",".join(map(_media_type, content_types))
         self.body = body
 
     @property
     def is_image(self) -> bool:
-        """True where it is served as an image, or its octets say that it is."""
+        """True if the media type or the octets are those of an image."""
         return self.media_type.startswith("image/") or _IMAGE_START.match(self.body) is not None
 
     @cached_property
     def _start(self) -> bytes:
-        return self.body[:_SNIFFED].replace(
-            b"\0", b""
-        )  # of UTF-16 and UTF-32 the NULs are left out
+        # Without NULs, to recognise UTF-16 and UTF-32.
+        return self.body[:_SNIFFED].replace(b"\0", b"")
 
     @cached_property
     def is_html(self) -> bool:
-        """True where it is served as HTML or XHTML, or as nothing, or its octets say that it is."""
+        """True if it is served as HTML or XHTML or without a type, or if its octets are HTML."""
         if "text/html" in self.served_as.split(",") or "xhtml" in self.served_as:
             return True
         if (not self.media_type and not self.starts_as_xml) or _HTML_START.match(self._start):
@@ -147,7 +161,7 @@ class Content:
 
     @cached_property
     def is_xml(self) -> bool:
-        """True where it is served as XML, XHTML among it, or its octets say that it is."""
+        """True if it is served as XML (XHTML included), or if its octets are XML."""
         return self._is_served_as_xml or self.starts_as_xml
 
     @property
@@ -156,43 +170,43 @@ class Content:
 
     @cached_property
     def starts_as_xml(self) -> bool:
-        """True where its octets are those of XML that is no XHTML."""
+        """True if its octets are XML, but not XHTML."""
         return bool(_XML_START.match(self._start)) and not _HTML_START.match(self._start)
 
     @property
     def is_markup(self) -> bool:
-        """True where something may be stated in it."""
+        """True if it may contain statements."""
         return self.is_html or self.is_xml
 
     @cached_property
     def text(self) -> str:
-        """The body, decoded as the header or the markup says; "" where it is no text."""
-        return self._decoded[1]
+        """The body, decoded as the header field or the markup says; "" if it is not text."""
+        return self._encoding_and_text[1]
 
     @cached_property
     def encoding(self) -> str:
-        """The encoding by which the text is decoded, as Python names it."""
-        return self._decoded[0]
+        """The encoding of the text, by the name of Python's codec."""
+        return self._encoding_and_text[0]
 
     @cached_property
-    def _decoded(self) -> tuple[str, str]:
+    def _encoding_and_text(self) -> tuple[str, str]:
         if not self.is_html and not self.media_type.startswith("text/"):
             return "utf-8", ""
         charset = http_content_type_encoding(self._content_type)
-        if (
-            charset == "utf-16"
-        ):  # little-endian; LENIENT: big-endian by its octets, which browsers do not look at
+        if charset == "utf-16":
+            # Little-endian. LENIENT: big-endian if the octets show it, which browsers do not check.
             charset = "utf-16-be" if self.body.startswith(b"\0") else "utf-16-le"
         elif charset not in CHARSETS and charset not in _UTF_16:
             charset = html_body_declared_encoding(self.body)
-            charset = (
-                charset if charset in CHARSETS else "utf-8"
-            )  # UTF-16 too: HTML Standard section-13.2.3.2
+            # A declaration of UTF-16 means UTF-8 too: HTML Standard section-13.2.3.2.
+            charset = charset if charset in CHARSETS else "utf-8"
         return html_to_unicode(f"; charset={charset}", self.body)
 
     @cached_property
     def markup(self) -> Markup:
-        """The document as a browser reads it. Of XML that is not well-formed browsers show nothing: it is read as HTML."""
+        """The document as a browser reads it.
+
+        Browsers show nothing for XML that is not well-formed. Here it is read as HTML."""
         try:
             if not self.is_html:
                 return self.xml if self.is_xml else self.html
@@ -204,7 +218,7 @@ class Content:
 
     @cached_property
     def html(self) -> Html:
-        """The body as HTML, whatever it is."""
+        """The body as HTML, for any type."""
         return Html(self._any_text)
 
     @property
@@ -213,24 +227,25 @@ class Content:
 
     @cached_property
     def selector(self) -> Selector:
-        """The tree of a page."""
+        """The tree of a page, as parsel's selector."""
         return Selector(root=self.markup.root, type="html")
 
     @cached_property
     def json(self) -> Json:
-        """The body as JSON, parsed once. ValueError where it is none."""
+        """The body as JSON, parsed once. ValueError: it is not JSON."""
         return Json(self.body)
 
     @cached_property
     def xml(self) -> Xml:
-        """The body as XML, parsed once. XMLSyntaxError (lxml), ValueError where it is none."""
+        """The body as XML, parsed once. XMLSyntaxError (lxml) or ValueError: it is not XML."""
         return Xml(self.body)
 
     @cached_property
     def kind(self) -> str:
-        """The kind of document by its octets, else as it is served: "html", "json" or "xml"; "": none of them.
+        """The kind of document by its octets, else by its media type: "html", "json" or "xml".
 
-        What only begins as JSON does is JSON as well: others may read what `json` does not."""
+        "": none of them. Octets that only begin like JSON are JSON too, because other readers may
+        accept JSON that `json` refuses."""
         start = self._start.lstrip(_SPACE)
         if start.startswith((b"{", b"[")) and (_JSON_START.match(start) or self._is_read("json")):
             return "json"
@@ -253,37 +268,41 @@ class Content:
 
     @cached_property
     def octets(self) -> bytes:
-        """The body in lower case, to search for ASCII: what is not found there need not be parsed for."""
-        return self.body.replace(b"\0", b"").lower()  # of UTF-16 and UTF-32 the NULs are left out
+        """The body in lower case, to search for ASCII words before the document is parsed."""
+        # Without NULs, for UTF-16 and UTF-32.
+        return self.body.replace(b"\0", b"").lower()
 
     @property
     def declares(self) -> bool:
-        """True where it has a DTD that declares what may stand in the document twice."""
+        """True if a DTD declares entities or attributes, i.e. content that is not in the markup."""
         return any(declaration in self.octets for declaration in (b"<!entity", b"<!attlist"))
 
     def mentions(self, *words: bytes) -> bool:
-        """Return whether this is markup that has one of the words, lower-case ASCII: without them it need not be parsed."""
+        """Return True if this is markup that may contain one of the words (ASCII in lower case).
+
+        If it returns False, the document need not be parsed for them."""
         return self.is_markup and (
             any(word in self.octets for word in words) or self.has_written_letters
         )
 
     @cached_property
     def has_written_letters(self) -> bool:
-        """True where letters are written as references: a word may be there that the octets don't show."""
+        """True if letters are written as references, so that the octets may hide a word."""
         octets = self.octets
-        return (
-            b"&" in octets and b"&#" in octets and _LETTER.search(octets) is not None
-        )  # one octet is found soonest
+        # The search for one octet is the fastest, so it comes first.
+        return b"&" in octets and b"&#" in octets and _LETTER.search(octets) is not None
 
     def metas(self, attribute: str = "name") -> Iterator[tuple[str, str]]:
-        """Yield an attribute, lower case, and content of each `meta` that has both. See `metas_by_line`."""
+        """Yield an attribute in lower case and the content of each `meta` that has both.
+
+        `attribute` is an argument of `metas_by_line`."""
         return ((name, content) for name, content, _ in self.metas_by_line(attribute))
 
     def metas_by_line(self, attribute: str = "name") -> Iterator[tuple[str, str, int]]:
-        """Yield an attribute, lower case, content and line of each `meta` that has both.
+        """Yield an attribute in lower case, the content and the line of each `meta` with both.
 
-        `attribute`: "name", "http-equiv", or "property", which counts where there is no name.
-        Lines are 1-based; 0: the line is not known."""
+        `attribute` is "name", "http-equiv" or "property". "property" counts only if there is no
+        name. Lines are 1-based. 0: the line is unknown."""
         for tag in self._tags:
             if tag.name == "meta" and (attribute != "property" or "name" not in tag.attributes):
                 name, content = tag.attributes.get(attribute), tag.attributes.get("content")
@@ -291,7 +310,9 @@ class Content:
                     yield name.strip().lower(), content, tag.line
 
     def links(self, relation: str) -> Iterator[tuple[str, str]]:
-        """Yield media type, lower case and without parameters, and address of each `link` with that relation."""
+        """Yield the media type and the URL of each `link` with this relation.
+
+        The media type is in lower case, without parameters."""
         for link in self._tags:
             address = link.attributes.get("href") if link.name == "link" else None
             if address is not None and relation in link.attributes.get("rel", "").lower().split():
@@ -301,8 +322,10 @@ class Content:
                 )
 
     def base(self, url: str) -> str:
-        """The URL by which relative ones in the page are resolved: that of the first `base` with one (HTML Standard
-        section-2.4.3); the page's own, where that means none. `url`: of the page."""
+        """Return the URL that relative URLs in the page are resolved against.
+
+        It is the URL of the first `base` that has one (HTML Standard section-2.4.3), else `url`,
+        the URL of the page."""
         addresses = (tag.attributes.get("href") for tag in self.markup.tags("base"))
         address = next((address for address in addresses if address is not None), None)
         try:
@@ -311,15 +334,15 @@ class Content:
             return url
 
     def hyperlinks(self) -> Iterator[tuple[str, str]]:
-        """Yield `rel`, "" where there is none, and address of each `a` and `area` that has one."""
+        """Yield `rel` ("" if there is none) and URL of each `a` and `area` that has a URL."""
         for link in self.markup.tags("a", "area"):
             if (address := link.attributes.get("href")) is not None:
                 yield link.attributes.get("rel", ""), address.strip()
 
     def scripts(self, media_type: str) -> Iterator[tuple[str, int]]:
-        """The text of each `script` element of a type, its line ends as LF, and the line where it starts.
+        """Yield the text of each `script` element of a type, and the line where the text starts.
 
-        Lines are 1-based; 0: nobody knows."""
+        Line ends are LF. Lines are 1-based. 0: the line is unknown."""
         for script in self._tags:
             if (
                 script.name == "script"
@@ -330,11 +353,11 @@ class Content:
 
     @cached_property
     def _tags(self) -> tuple[Tag, ...]:
-        """The tags that may state something, but for links in the text."""
+        """The elements that may contain statements, except links in the text."""
         return tuple(self.markup.tags("meta", "link", "script"))
 
     def extracted(self, extract: Extract) -> str | None:
-        """The element's markup, or the content of the `meta`; None where the page has none such."""
+        """Return the markup of the element, or the content of the `meta`; None: there is none."""
         if not extract.name.isprintable() or "html" not in file_types(self.served_as):
             return None
         if extract.kind == "meta":

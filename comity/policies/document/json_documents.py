@@ -1,9 +1,11 @@
-"""JSON as it came: its value, and its text without some members, everything else as it is written.
+"""Read JSON, and remove members from its text without a change to the rest.
 
-    Json(octets)           one document, or several, one after the other, as in NDJSON
-    Json.value             of several: a list of their values
-    Json.without(paths)    numbers, escapes and white space stay as they are
-RFC 8259. A name that stands twice in an object is not read: readers differ in which of the two counts (section-4)."""
+    Json(octets)           one document, or several in sequence, as in NDJSON
+    Json.value             the value; for several documents a list of their values
+    Json.without(paths)    the octets without some members
+
+The rest of the text keeps its numbers, escapes and white space. RFC 8259. An object with the same
+name twice is refused, because readers differ in which of the two counts (section-4)."""
 
 from __future__ import annotations
 
@@ -12,23 +14,25 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-MAX_DEPTH = 300  # objects and arrays within each other
+MAX_DEPTH = 300  # of nested objects and arrays
 
 _CONTAINERS = (dict, list)
-JsonPath = tuple[
-    str | int, ...
-]  # names of members, and places in arrays and among documents, from the top
+# Names of members, and indices in arrays and among documents, from the top.
+JsonPath = tuple[str | int, ...]
 
-_SPACE = re.compile(
-    r"[ \t\r\n\x1e]*+"
-)  # and what stands before each document of a JSON text sequence (RFC 7464)
-_GAP = re.compile(
-    r"[ \t\r\n]*+[,:]?+[ \t\r\n]*+"
-)  # between a name and its value, and between members
+# White space, and the mark before each document of a JSON text sequence (RFC 7464).
+_SPACE = re.compile(r"[ \t\r\n\x1e]*+")
+# The characters between a name and its value, and between members.
+_GAP = re.compile(r"[ \t\r\n]*+[,:]?+[ \t\r\n]*+")
 
 
 class Json:
-    """A document of JSON. ValueError where it is none that is read, or deeper than is read."""
+    """A JSON document, or several in sequence.
+
+    ValueError: it is not valid, has a name twice in an object, or is nested more than MAX_DEPTH.
+
+    Attributes:
+        value: the value; for several documents a list of their values."""
 
     def __init__(self, octets: bytes) -> None:
         self._encoding = json.detect_encoding(octets)
@@ -37,9 +41,9 @@ class Json:
         try:
             values = self._values()
         except RecursionError:
-            raise ValueError("it is too deep") from None
+            raise ValueError("it is nested too deeply") from None
         if not values or _is_deep(values):
-            raise ValueError("it is empty, or too deep")
+            raise ValueError("it is empty, or nested too deeply")
         self._is_several = len(values) > 1
         self.value = values if self._is_several else values[0]
 
@@ -53,13 +57,13 @@ class Json:
         return values
 
     def without(self, paths: Iterable[JsonPath]) -> bytes:
-        """The octets without these members. Linear in the text."""
+        """Return the octets without these members. Linear in the text."""
         removed: dict[Any, Any] = {}
         for path in paths:
             ways = removed
             for step in path[:-1]:
                 ways = ways.setdefault(step, {})
-                if ways is _ALL:  # what holds it goes already
+                if ways is _ALL:  # a container of the member is removed already
                     break
             else:
                 ways[path[-1]] = _ALL
@@ -72,13 +76,14 @@ class Json:
         return "".join((*pieces, self._text[position:])).encode(self._encoding)
 
 
-_ALL: dict[Any, Any] = {"": None}  # of a tree of what goes: all of it
+# In the tree of removals: the whole value.
+_ALL: dict[Any, Any] = {"": None}
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a name stands twice in an object")
+        raise ValueError("an object has a name twice")
     return members
 
 
@@ -102,22 +107,30 @@ def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 class _Container:
-    """An object or an array that something goes from, at one of its members."""
+    """An object or an array from which something is removed, with its current member.
+
+    Attributes:
+        ways: the tree of removals for this container.
+        is_object: True for an object.
+        index: index of the member.
+        start, end: the range of the member in the text, with its name.
+        is_gone: True if the member is removed.
+        is_kept: True if a member before it is kept.
+        from_start: start of the removed range, as long as no member before it is kept. None: there
+            is no such range."""
 
     def __init__(self, ways: dict[Any, Any], *, is_object: bool) -> None:
         self.ways = ways
         self.is_object = is_object
-        self.index = -1  # of the member
-        self.start = self.end = 0  # of the member, with its name
-        self.is_gone = False  # the member goes
-        self.is_kept = False  # one before it stays
-        self.from_start: int | None = (
-            None  # where what goes begins, as long as nothing stays before it
-        )
+        self.index = -1
+        self.start = self.end = 0
+        self.is_gone = False
+        self.is_kept = False
+        self.from_start: int | None = None
 
 
 class _Cuts:
-    """The ranges of members in a text, each with one of the commas beside it."""
+    """The ranges of members in a text, each with one of the commas next to it."""
 
     def __init__(self, text: str, decoder: json.JSONDecoder) -> None:
         self._text = text
@@ -133,11 +146,11 @@ class _Cuts:
         return self._cuts
 
     def _value(self, position: int, ways: dict[Any, Any] | None) -> int:
-        """Return the end of the value that begins here. No recursion: a value is as deep as it likes."""
+        """Return the end of the value that begins here, without recursion: it may be deep."""
         text = self._text
         if not self._is_entered(position, ways):
             return int(self._decode(text, position)[1])
-        stack = [self._entered(position, ways)]
+        stack = [self._enter(position, ways)]
         position = _end(_SPACE, text, position + 1)
         while stack:
             top = stack[-1]
@@ -151,7 +164,7 @@ class _Cuts:
                 continue
             position, inner = self._member_begins(top, position)
             if not top.is_gone and self._is_entered(position, inner):
-                stack.append(self._entered(position, inner))
+                stack.append(self._enter(position, inner))
                 position = _end(_SPACE, text, position + 1)
             else:
                 position = self._member_ends(top, int(self._decode(text, position)[1]))
@@ -160,11 +173,11 @@ class _Cuts:
     def _is_entered(self, position: int, ways: dict[Any, Any] | None) -> bool:
         return bool(ways) and self._text[position] in "[{"
 
-    def _entered(self, position: int, ways: dict[Any, Any] | None) -> _Container:
+    def _enter(self, position: int, ways: dict[Any, Any] | None) -> _Container:
         return _Container(ways or {}, is_object=self._text[position] == "{")
 
     def _member_begins(self, top: _Container, position: int) -> tuple[int, dict[Any, Any] | None]:
-        """Return where the value of the member begins, and what goes of that."""
+        """Return the start of the member's value, and the tree of removals for it."""
         top.start = position
         top.index += 1
         step: str | int = top.index
@@ -179,7 +192,7 @@ class _Cuts:
         return position, ways
 
     def _member_ends(self, top: _Container, position: int) -> int:
-        """Return where the next member begins, or the container ends."""
+        """Return the start of the next member, or the end of the container."""
         if not top.is_gone:
             top.is_kept = True
         elif top.is_kept:

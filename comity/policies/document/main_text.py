@@ -1,4 +1,4 @@
-"""The main text of a page as the ready spiders take it, and where the text of single elements stands in it."""
+"""The main text of a page as the ready spiders take it, and the position of elements in it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import Any
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from parsel import Selector
 
-Span = tuple[int, int]  # characters of a text: from the first to past the last
+Span = tuple[int, int]  # the first character of a text, and the character after the last
 
 _ROOTS = ("//main | //*[@role='main']", "//article", "//body")
-# What a reader would not call the text of the page.
-_LEFT_OUT = set("script style noscript template head iframe object svg canvas".split())  # noqa: SIM905  # a list of words
+# Elements that a reader would not call part of the page's text.
+_LEFT_OUT = set(
+    "script style noscript template head iframe object svg canvas".split()  # noqa: SIM905
+)
 _LEFT_OUT.update("nav header footer aside form button select dialog".split())  # noqa: SIM905
 _ROLES_LEFT_OUT = ("navigation", "banner", "contentinfo", "complementary", "search")
-# Elements that begin no line of their own.
+# Elements that do not begin a line of their own.
 _INLINE = {
     "a",
     "abbr",
@@ -44,38 +46,41 @@ _INLINE.update("ruby s samp small span strike strong sub sup time tt u var wbr".
 
 
 def main_text(selector: Selector) -> str:
-    """The text of <main>, else of the articles, else of the body; a line a block, white space folded."""
+    """Return the text of <main>, else of the articles, else of the body.
+
+    Each block is a line. White space is folded."""
     return main_text_with_spans(selector, ())[0]
 
 
 def main_text_with_spans(
     selector: Selector, elements: Collection[Any]
 ) -> tuple[str, Mapping[Any, Span]]:
-    """The same, and where each of the elements stands in it, from its first to its last word; those without text are left out.
+    """Return the main text, and the span of each element in it, from its first to its last word.
 
-    `elements`: of the selector's tree. Linear in the page."""
+    Elements without text in it are left out. `elements` are elements of the selector's tree. The
+    time is linear in the page."""
     for query in _ROOTS:
         roots = {root.root for root in selector.xpath(query)}
         if roots:
             raw = _Raw(selector.root, roots, frozenset(elements))
             if any(not part.isspace() for part in raw.parts):
-                return raw.folded()
+                return raw.fold()
     return "", {}
 
 
 class _Raw:
-    """Texts in the order of the page, with "\\n" around blocks, and where marked elements begin and end among them."""
+    """Texts in the order of the page, with "\\n" around blocks, and positions of marked elements.
+
+    Attributes:
+        parts: the texts."""
 
     def __init__(self, top: Any, roots: Collection[Any], marked: Collection[Any]) -> None:
-        """`top`: of the tree; `roots`: the elements whose text is taken."""
+        """Collect the texts inside `roots`, below `top`."""
         self.parts: list[str] = []
-        self._begins: dict[Any, int] = {}  # parts before it
-        self._ends: dict[Any, int] = {}
-        add, inside, skipped = (
-            self.parts.append,
-            0,
-            None,
-        )  # roots that it is in; what is left out just now
+        self._begins: dict[Any, int] = {}  # marked element -> number of parts before it
+        self._ends: dict[Any, int] = {}  # marked element -> number of parts before its end
+        add = self.parts.append
+        inside, skipped = 0, None  # number of roots around the element; the element to leave out
         walk = etree.iterwalk(top, events=("start", "end", "comment", "pi"))
         for event, element in walk:
             tag = element.tag
@@ -104,22 +109,22 @@ class _Raw:
             if inside and (text := element.tail):
                 add(_one_line(text))
 
-    def folded(self) -> tuple[str, dict[Any, Span]]:
+    def fold(self) -> tuple[str, dict[Any, Span]]:
+        """Return the text with folded white space, and the spans of the marked elements."""
         raw = "".join(self.parts)
         text = "\n".join(
             line for line in (" ".join(line.split()) for line in raw.split("\n")) if line
         )
         if not self._begins:
             return text, {}
-        # Folding leaves the characters as they are, white space aside: these are counted, in the parts and in the words.
+        # Folding changes only white space, so other characters are counted in parts and in words.
         counts = self._counts(sorted({*self._begins.values(), *self._ends.values()}))
         words = [*accumulate(map(len, text.split()))]
         spans = {}
         for element, part in self._begins.items():
             first, last = counts[part], counts[self._ends[element]] - 1
-            if (
-                first <= last
-            ):  # before a character there is one more for each word that ends before it
+            # The text has a space before a character for each word that ends before it.
+            if first <= last:
                 spans[element] = (
                     first + bisect_right(words, first),
                     last + bisect_right(words, last) + 1,
@@ -127,7 +132,7 @@ class _Raw:
         return text, spans
 
     def _counts(self, positions: Iterable[int]) -> dict[int, int]:
-        """Return position between the parts, ascending -> characters before it, white space aside."""
+        """Return ascending number of parts -> characters in these parts, without white space."""
         counts, start, count = {}, 0, 0
         for end in positions:
             count += len("".join("".join(self.parts[start:end]).split()))

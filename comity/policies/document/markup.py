@@ -1,14 +1,17 @@
-"""HTML and XML documents as trees of lxml: HTML as the standard's algorithm builds it, which is what its author saw in a browser.
+"""HTML and XML documents as trees of lxml.
 
-    Html(text)      HTML Standard, section-13.2: implied, misnested and unclosed tags, and what stands behind `</html>`
-    Xhtml(text)     XHTML that is well-formed; its elements are named as those of HTML
+    Html(text)      HTML as browsers build it (HTML Standard, section-13.2), with implied, misnested
+                    and unclosed tags, and with content behind `</html>`
+    Xhtml(text)     well-formed XHTML, with the element names of HTML
     Xml(octets)     other XML
-Each has a `root`, the `tags` of some names with their lines, and its octets `without` some elements.
 
-turbohtml has the algorithm; lxml reads the tree from the XML that it writes of it, which takes a fifth of the time of making the
-elements one by one. Scripting is on, as in browsers, for what stands around a `noscript`, and off for what stands in it: that is
-markup, and stays there. What stands in `template` stands in the tree.
-Nothing raises but for XML that is none (XMLSyntaxError of lxml, ValueError)."""
+Each has a `root`, the `tags` with some names and their lines, and its octets `without` some
+elements.
+
+turbohtml implements the algorithm. It writes the tree as XML, and lxml reads this XML, which takes
+a fifth of the time of creating the elements one by one. Scripting is on around a `noscript`, as in
+browsers, and off inside it, so its content is in the tree. The content of `template` is in the tree
+too. Only invalid XML raises an error (XMLSyntaxError of lxml, ValueError)."""
 
 from __future__ import annotations
 
@@ -28,19 +31,20 @@ from comity.policies.syntax.xml_tree import local_name, plain_attributes
 
 SPEC = "https://html.spec.whatwg.org/multipage/parsing.html"
 
-MAX_MERGED = 20_000  # characters of the `html` and `body` tags of a page, where there are several of one kind
+# Characters of the `html` and `body` tags of a page, if there are several of one kind.
+MAX_MERGED = 20_000
 
-# section-13.2.6.4.7: further `html` and `body` tags add attributes to the first, which takes a time that grows with the square
-# of their number.
+# section-13.2.6.4.7: further `html` and `body` tags add attributes to the first, which takes a time
+# that grows with the square of their number.
 _MERGED = re.compile(r"<(?=(?:html|body)[\s/>])", re.IGNORECASE)
 _START_TAG = re.compile(  # section-13.2.5.32 and those after it
-    r"<[a-z]++(?:[\s/]++|=?[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>\"'][^\s>]*+)?)?)*+",
+    r"<[a-z]++(?:[\s/]++|=?[^\s/>=]++(?:\s*+=\s*+"
+    r"(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>\"'][^\s>]*+)?)?)*+",
     re.IGNORECASE,
 )
 _NOSCRIPT = re.compile(r"<noscript[\s/>]", re.IGNORECASE)
-_FORM_FEED = re.compile(
-    r"\f|&#(?:0*+12(?!\d)|[xX]0*+[cC](?![0-9a-fA-F]));?"
-)  # white space in HTML, and no character of XML
+# A form feed is white space in HTML, and not allowed in XML.
+_FORM_FEED = re.compile(r"\f|&#(?:0*+12(?!\d)|[xX]0*+[cC](?![0-9a-fA-F]));?")
 _AS_XML = turbohtml.Html(xml=True)
 
 _XHTML, _SVG, _MATHML = (
@@ -72,56 +76,66 @@ _VOID = frozenset(
         "wbr",
     )
 )
-_REMOVED = "{https://comity.invalid/}gone"  # an element that is to be cut out; no document has elements of that kind
+# The name of an element that will be removed. No document has elements with this namespace.
+_REMOVED = "{https://comity.invalid/}gone"
 
 
 class Tag(NamedTuple):
-    """An element, as far as those who read what a document states need it."""
+    """An element that may contain a statement.
+
+    Attributes:
+        name: its name.
+        attributes: name in lower case -> value.
+        text: its own text and that of the elements in it.
+        line: 1-based line where its start tag begins. 0: unknown.
+        text_line: 1-based line where its text begins. 0: unknown."""
 
     name: str
-    attributes: Mapping[str, str]  # by names in lower case
-    text: str  # its own, and that of what is in it
-    line: int  # where it begins, 1-based; 0: nobody knows
-    text_line: int  # where its text begins
+    attributes: Mapping[str, str]
+    text: str
+    line: int
+    text_line: int
 
 
-# Identity of an element -> where its start tag begins and ends, and itself, which keeps the identity its own. Most elements of a
-# page have the same hash.
+# Id of an element -> the lines where its start tag begins and ends, and the element itself, which
+# keeps the id valid. The key is not the element, because most elements have equal hashes.
 Lines = dict[int, tuple[int, int, turbohtml.Element]]
 
 
 class Markup(Protocol):
-    """A document."""
+    """A document as a tree of lxml."""
 
     @property
     def root(self) -> Any:
-        """The tree (lxml)."""
+        """The root of the tree (lxml)."""
 
     @property
     def is_quirky(self) -> bool:
-        """True where the case of classes and identifiers is of no account."""
+        """True if classes and identifiers are compared without regard to case."""
 
     def tags(self, *names: str) -> Iterator[Tag]:
-        """The elements of these names, in the order of the document."""
+        """Yield the elements with these names, in the order of the document."""
 
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
-        """The document without these elements of the tree."""
+        """Return the document without these elements of the tree."""
 
 
 class Html:
-    """HTML; whatever text it is, it is some HTML."""
+    """HTML. Any text is valid HTML."""
 
     def __init__(self, text: str) -> None:
         self._lines: Lines = {}  # of the elements in `noscript`
-        self._text = _bounded(_FORM_FEED.sub(" ", text) if "\f" in text or "&#" in text else text)
+        self._text = _limit_merged_tags(
+            _FORM_FEED.sub(" ", text) if "\f" in text or "&#" in text else text
+        )
 
     @cached_property
     def _document(self) -> turbohtml.Document:
-        return _parsed(self._text, self._lines)
+        return _parse(self._text, self._lines)
 
     def tags(self, *names: str) -> Iterator[Tag]:
         for element in self._document.find_all([*names]):
-            # What is a list of words is there as that, and only `attr` has it as it is written, by a search.
+            # turbohtml splits lists of words; only `attr` returns them as written, but is slow.
             values = {
                 name: value if isinstance(value, str) else element.attr(name) or ""
                 for name, value in element.attrs.items()
@@ -135,8 +149,8 @@ class Html:
 
     @cached_property
     def is_quirky(self) -> bool:
-        """True where the doctype asks for quirks (section-13.2.6.4.1)."""
-        return _parsed(f"{_doctype(self._document)}<p><table>").select_one("p > table") is not None
+        """True if the doctype asks for quirks mode (section-13.2.6.4.1)."""
+        return _parse(f"{_doctype(self._document)}<p><table>").select_one("p > table") is not None
 
     @cached_property
     def root(self) -> Any:
@@ -161,7 +175,7 @@ class Html:
         return _as_in_html(etree.fromstring("".join(parts).encode("utf-8", "replace"), parser))
 
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
-        document = _parsed(self._text)
+        document = _parse(self._text)
         positions = {node: position for position, node in enumerate(self.root.iter("*"))}
         elements = [*document.iter_elements()]
         for node in nodes:
@@ -174,8 +188,10 @@ class Html:
         return "".join(parts).encode(encoding, "xmlcharrefreplace")
 
 
-def _parsed(text: str, lines: Lines | None = None) -> turbohtml.Document:
-    """Return the document. `lines`: those of the elements in `noscript` are added; None: nobody asks for lines."""
+def _parse(text: str, lines: Lines | None = None) -> turbohtml.Document:
+    """Return the document, and add the lines of the elements in `noscript` to `lines`.
+
+    None: lines are not needed."""
     has_lines = lines is not None
     document = turbohtml.parse(
         text, source_locations=has_lines, scripting=True, allow_declarative_shadow_roots=False
@@ -184,7 +200,8 @@ def _parsed(text: str, lines: Lines | None = None) -> turbohtml.Document:
         if element.namespace is not turbohtml.Namespace.HTML:
             continue
         content = turbohtml.parse_fragment(element.text, "noscript", source_locations=has_lines)
-        for inner in [*content.find_all(["noscript"])]:  # none is in another where scripts are run
+        # A `noscript` cannot contain another one, because scripting is on around it.
+        for inner in [*content.find_all(["noscript"])]:
             inner.unwrap()
         lines_within = [_lines(inner) for inner in content.iter_elements()] if has_lines else ()
         element.clear()
@@ -198,13 +215,15 @@ def _parsed(text: str, lines: Lines | None = None) -> turbohtml.Document:
 
 
 def _lines(element: turbohtml.Element) -> tuple[int, int] | None:
-    """Return the lines where the start tag of an element begins and ends; None: nobody knows."""
+    """Return the lines where the start tag of an element begins and ends; None: unknown."""
     start = element.source_location.start_tag if element.source_location else None
     return (start.start_line, start.end_line) if start else None
 
 
 def _doctype(document: turbohtml.Document) -> str:
-    """Return the doctype with its identifiers: they decide of quirks, and the serialization of HTML leaves them out. "": none."""
+    """Return the doctype with its identifiers; "": there is none.
+
+    The identifiers decide about quirks mode, but turbohtml does not write them."""
     doctype = next(
         (node for node in document.children if isinstance(node, turbohtml.Doctype)), None
     )
@@ -219,8 +238,10 @@ def _doctype(document: turbohtml.Document) -> str:
     return f"<!DOCTYPE {' '.join((doctype.name or '', *keyword, *literals))}>"
 
 
-def _bounded(text: str) -> str:
-    """The text, with no more `html` and `body` tags than can be merged soon: those after the first end what is not open."""
+def _limit_merged_tags(text: str) -> str:
+    """Return the text with few `html` and `body` tags, so that the parser merges them fast.
+
+    If there are too many, those after the first become end tags without an open element."""
     starts = [match.end() for match in islice(_MERGED.finditer(text), MAX_MERGED)]
     if len({text[start].lower() for start in starts}) == len(starts):  # at most one of each
         return text
@@ -234,7 +255,7 @@ def _bounded(text: str) -> str:
 
 
 def _as_in_html(root: Any) -> Any:
-    """The tree with the local names of HTML, SVG and MathML."""
+    """Return the tree with the local names of HTML, SVG and MathML."""
     if elements := [*root.iter(*_OF_HTML)]:
         for element in elements:
             element.tag = element.tag.rpartition("}")[2]
@@ -243,16 +264,19 @@ def _as_in_html(root: Any) -> Any:
 
 
 class Xml:
-    """XML that is well-formed. As strict as XML is: where a reader has to guess, text of an element may end up outside of it."""
+    """Well-formed XML.
+
+    It is as strict as XML is: if a reader had to guess, text of an element could end up outside of
+    it."""
 
     is_quirky = False
 
     def __init__(self, octets: bytes) -> None:
         self._octets = octets
-        self.root = self._parsed()
+        self.root = self._parse()
         self.encoding = self.root.getroottree().docinfo.encoding or "utf-8"
 
-    def _parsed(self) -> Any:
+    def _parse(self) -> Any:
         return etree.fromstring(
             self._octets,
             etree.XMLParser(
@@ -278,7 +302,7 @@ class Xml:
         return octets
 
     def _without(self, nodes: Collection[Any]) -> Any:
-        root, removed = self._parsed(), frozenset(nodes)
+        root, removed = self._parse(), frozenset(nodes)
         for element, twin in zip(self.root.iter("*"), root.iter("*"), strict=True):
             if element in removed:
                 twin.tag = _REMOVED
@@ -287,17 +311,17 @@ class Xml:
 
 
 class Xhtml(Xml):
-    """XHTML that is well-formed, by the rules of XML: in it `<script src="a.js"/>` is an element without content."""
+    """Well-formed XHTML by the rules of XML: `<script src="a.js"/>` has no content."""
 
     def __init__(self, text: str) -> None:
-        """ValueError where the root is no `html`."""
+        """Parse the text. XMLSyntaxError: it is not well-formed. ValueError: no root `html`."""
         declaration = _DECLARATION.match(text)
         self._declaration = declaration[0].strip() + "\n" if declaration else ""
         text = _REFERENCE.sub(_character, text[declaration.end() :] if declaration else text)
         super().__init__(text.encode("utf-8", "replace"))
         _as_in_html(self.root)
         if self.root.tag != "html":
-            raise ValueError("the root is no `html`")
+            raise ValueError("the root is not `html`")
 
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
         text: str = etree.tostring(self._without(nodes).getroottree(), encoding="unicode")
@@ -305,7 +329,9 @@ class Xhtml(Xml):
 
 
 def with_end_tags(text: str) -> str:
-    """Return XML to be read as HTML: there `<script/>` begins a script that goes to the end of the page."""
+    """Return XML with end tags for empty elements, so that it can be read as HTML.
+
+    In HTML `<script/>` begins a script that goes on to the end of the page."""
     return _EMPTY_TAG.sub(
         lambda match: (
             match[0] if match[1].lower() in _VOID else f"<{match[1]}{match[2]}></{match[1]}>"
@@ -315,7 +341,8 @@ def with_end_tags(text: str) -> str:
 
 
 def _character(reference: re.Match[str]) -> str:
-    """Return the character that a name of HTML means: readers know them without the DTD that declares them. `&LT;` begins no
-    tag."""
+    """Return the character for a reference by an HTML name, escaped so that `&LT;` begins no tag.
+
+    Browsers know these names without the DTD that declares them."""
     name = reference[1]
     return escape(html5[name]) if name in html5 and name not in _OF_XML else reference[0]

@@ -1,4 +1,4 @@
-"""Links that a page marks with rel=nofollow (HTML Standard, link type "nofollow")."""
+"""Links with rel=nofollow (HTML Standard, link type "nofollow")."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from w3lib.url import canonicalize_url, safe_url_string
 from comity.policies.document.document import Content
 from comity.policies.syntax.urls import base_url
 
-_BETWEEN = re.compile(
-    r"[\s,]+"
-)  # LENIENT: by the standard white space alone, but pages write commas
-_BASE_WITHIN = 4096  # characters of a page in which Scrapy looks for its `base`
+# LENIENT: by the standard only white space separates, but pages write commas.
+_BETWEEN = re.compile(r"[\s,]+")
+# Characters of a page in which Scrapy looks for its `base`.
+_BASE_WITHIN = 4096
 
 
 def rel_nofollow(content: Content, url: str) -> frozenset[str]:
-    """The URLs that the page links with rel=nofollow only, as `canonical` has them. `url`: of the page.
+    """Return the URLs, in the form of `canonical`, that the page links only with rel=nofollow.
 
-    The page is parsed only where it has that word."""
+    `url` is the URL of the page. The page is parsed only if it contains that word."""
     if not content.mentions(b"nofollow"):
         return frozenset()
     base = base_url(content.text[:_BASE_WITHIN], url, content.encoding)
@@ -33,14 +33,16 @@ def rel_nofollow(content: Content, url: str) -> frozenset[str]:
 
 
 def canonical(url: str) -> str:
-    """Return one of many spellings of a URL, without its fragment."""
+    """Return the canonical form of a URL, without its fragment."""
     return str(canonicalize_url(url))
 
 
 def _urls(base: str, address: str, encoding: str) -> set[str]:
-    """Return what a spider may ask for by the address: its query in the encoding of the page, or in UTF-8."""
+    """Return the URLs that a spider may request for a link.
+
+    Their queries are in the encoding of the page, or in UTF-8."""
     urls = set()
     for codec in {encoding, "utf-8"}:
-        with suppress(ValueError):  # it is no URL, or it cannot be written so
+        with suppress(ValueError):  # not a URL, or not writable in this encoding
             urls.add(canonical(safe_url_string(urljoin(base, address), codec)))
     return urls

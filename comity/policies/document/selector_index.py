@@ -1,6 +1,7 @@
-"""The elements of a page, numbered, and what selectors ask about each of them.
+"""The elements of a page, numbered in order, with indexes for the questions of selectors.
 
-All of it is linear in the page. What takes time is paid for out of a budget, for nobody has a clock here (SEC-5)."""
+Every index is linear in the page. Expensive steps are paid from a budget, because this package has
+no clock (SEC-5)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from typing import Any, NoReturn
 
 MAX_ELEMENTS = 200_000  # of a page
 
-# Attributes of SVG and MathML that have a namespace (HTML Standard section-13.2.6.1, adjust foreign attributes).
+# Attributes of SVG and MathML that have a namespace (HTML Standard section-13.2.6.1, adjust foreign
+# attributes).
 _XML, _XLINK = "{http://www.w3.org/XML/1998/namespace}", "{http://www.w3.org/1999/xlink}"
 XLINK_HREF = f"{_XLINK}href"
 _FOREIGN = {
@@ -24,7 +26,7 @@ _FOREIGN = {
     "xlink:title": f"{_XLINK}title",
 }
 
-# DOM section-4.9, attach a shadow root: elements that may be hosts, besides custom ones.
+# Elements that may be shadow hosts besides custom elements (DOM section-4.9, attach a shadow root).
 _HOSTS = frozenset(
     [
         "article",
@@ -50,25 +52,25 @@ _HOSTS = frozenset(
 
 _TO_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
-words = re.compile(
-    r"[^ \t\n\f\r]+"
-).findall  # of an attribute that is a list of them: white space is that of ASCII
+# Return the words of an attribute that is a list, separated by ASCII white space.
+words = re.compile(r"[^ \t\n\f\r]+").findall
 
-PLAIN_NAME = re.compile(
-    r"[A-Za-z_][A-Za-z0-9_.-]*(?::[A-Za-z_][A-Za-z0-9_.-]*)?"
-)  # of an element, that is one in any tree
+# A name of an element that is valid in any tree.
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?::[A-Za-z_][A-Za-z0-9_.-]*)?")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]")
 
 Positions = list[int]  # of elements in the order of the page, ascending
 
 
 def lower(text: str) -> str:
-    """Return the text with its letters of ASCII in lower case: no others are the same to HTML and CSS."""
+    """Return the text with ASCII letters in lower case: HTML and CSS equate no other letters."""
     return text.lower() if text.isascii() else text.translate(_TO_LOWER)
 
 
 def tree_name(name: str) -> str:
-    """Return the name of an element as trees of XML can have it. No two names of HTML become the same."""
+    """Return the name of an element in a form that is valid in XML trees.
+
+    Different names of HTML stay different."""
     if PLAIN_NAME.fullmatch(name):
         return name
     return "_" + _NOT_IN_NAMES.sub(lambda match: f"-{ord(match[0]):x}-", name)
@@ -79,30 +81,43 @@ class CostError(Exception):
 
 
 class Budget:
-    """The steps that are left; one takes well under a microsecond."""
+    """The remaining steps. A step takes well under a microsecond.
+
+    Attributes:
+        remaining: steps that are left; negative: the budget is spent."""
 
     def __init__(self, steps: int) -> None:
         self.remaining = steps
 
     def spend(self, steps: int) -> None:
+        """Spend some steps. CostError: too few are left."""
         self.remaining -= steps
         if self.remaining < 0:
             raise CostError
 
     def exhaust(self) -> NoReturn:
-        """Spend all of it, for what is too large to begin with. CostError."""
+        """Spend all steps and raise CostError, for a page that is too large to begin with."""
         self.remaining = -1
         raise CostError
 
 
 class Outline:
-    """The elements of a page, numbered in its order."""
+    """The elements of a page, numbered in the order of the page.
+
+    Attributes:
+        budget: the steps that selectors may take.
+        elements: number -> the element (lxml).
+        parents: number -> number of the parent. -1: there is none.
+        ends: number -> the number after that of the last element inside."""
 
     def __init__(self, root: Any, budget: Budget, *, any_case: bool = False) -> None:
-        """`any_case`: of identifiers and classes, as browsers read a page without a doctype. CostError for too large a page."""
+        """Number the elements. CostError: the page is too large.
+
+        `any_case` is True to compare identifiers and classes without regard to case, as browsers do
+        on a page without a doctype."""
         self.budget = budget
         self.elements: list[Any] = []
-        self.parents: list[int] = []  # -1: none
+        self.parents: list[int] = []
         self._any_case = any_case
         self._attributes: dict[str, dict[int, str]] = {}
         elements = [*islice(root.iter("*"), MAX_ELEMENTS + 1)]
@@ -114,23 +129,23 @@ class Outline:
             elements,
             [positions.get(element.getparent(), -1) for element in elements],
         )
-        self.ends = [*range(1, len(self.elements) + 1)]  # past the last element within each
+        self.ends = [*range(1, len(self.elements) + 1)]
         for position in range(len(self.ends) - 1, 0, -1):
             parent, end = self.parents[position], self.ends[position]
             if end > self.ends[parent]:
                 self.ends[parent] = end
 
     def elements_at(self, positions: Collection[int]) -> list[Any]:
-        """Return the elements at some positions, in the order of the page."""
+        """Return the elements with these numbers, in the order of the page."""
         return [self.elements[position] for position in sorted(positions)]
 
-    def joined(
+    def match_combinator(
         self, combinator: str, selected: Positions, positions: Positions, *, more: bool = True
     ) -> Positions:
-        """Return those of the positions that stand to a selected one as the combinator says.
+        """Return those of `positions` that follow a selected element by the combinator.
 
-        `more`: or as it may be said of them by somebody. False: by a browser that runs scripts, which has nothing in a `noscript`
-        or `template`, and a `tbody` around rows."""
+        `more` is True to accept the tree of any reader. False: only the tree of a browser that runs
+        scripts, with nothing in a `noscript` or `template`, and a `tbody` around rows."""
         parents = self.parents
         if combinator == " ":
             return [*self._within(selected, positions, self.trees if not more else None)]
@@ -154,7 +169,7 @@ class Outline:
                 for position in positions
                 if parents[position] in among and trees[position] == trees[parents[position]]
             ]
-        # Rows are children of the table too, for who reads the page without a browser, which puts a tbody around them.
+        # Browsers put a tbody around rows. For other readers rows are children of the table too.
         bodies = self._bodies
         return [
             position
@@ -164,9 +179,9 @@ class Outline:
         ]
 
     def leading(self, combinator: str, selected: Positions, *, more: bool = True) -> Positions:
-        """Return the positions to which a selected one stands as the combinator says; some of them may stand there twice.
+        """Return the positions that a selected element follows by the combinator.
 
-        `more`: as of `joined`."""
+        Some positions may be in the result twice. `more` is an argument of `match_combinator`."""
         self.budget.spend(len(selected) + len(self.elements) // 8)
         parents, trees = self.parents, self.trees
         if combinator == " ":
@@ -212,9 +227,12 @@ class Outline:
     def _within(
         self, selected: Positions, positions: Positions, trees: Sequence[int] | None
     ) -> Iterator[int]:
-        """`trees`: in which both have to stand; None: no matter."""
+        """Yield the positions inside a selected element.
+
+        `trees` gives the tree of each element: both have to be in the same one. None: it does not
+        matter."""
         ancestors = iter(selected)
-        ancestor, reach = next(ancestors, None), dict[int, int]()  # of each tree
+        ancestor, reach = next(ancestors, None), dict[int, int]()  # tree -> end of the ancestors
         for position in positions:
             while ancestor is not None and ancestor < position:
                 tree = trees[ancestor] if trees else 0
@@ -225,8 +243,9 @@ class Outline:
 
     @cached_property
     def trees(self) -> Sequence[int]:
-        """Return for each element the next `noscript` or `template` around it, whose content is no part of the tree that browsers
-        have around that; -1: there is none."""
+        """For each element the next `noscript` or `template` around it; -1: there is none.
+
+        For browsers the content of these elements is not part of the tree around them."""
         tops = {*self.by_tag.get("noscript", ()), *self.by_tag.get("template", ())}
         trees = array("i", [-1]) * len(self.parents)
         for position, parent in enumerate(self.parents if tops else ()):
@@ -235,7 +254,7 @@ class Outline:
 
     @cached_property
     def _bodies(self) -> frozenset[int]:
-        """The rows that stand in a tbody of a table."""
+        """The rows in a tbody of a table."""
         tags = [element.tag for element in self.elements] if "tbody" in self.by_tag else []
         bodies = {
             position
@@ -248,15 +267,15 @@ class Outline:
             if tag == "tr" and self.parents[position] in bodies
         )
 
-    def cased(self, name: str) -> str:
+    def fold_case(self, name: str) -> str:
+        """Return an identifier or class in lower case if the page compares them in any case."""
         return lower(name) if self._any_case else name
 
     def attribute(self, name: str) -> dict[int, str]:
-        """Return the values of an attribute, by position. Attributes of SVG may have capitals in their names."""
+        """Return position -> value of an attribute. Attributes of SVG may have capital letters."""
         if name not in self._attributes:
-            self.budget.spend(
-                len(self.elements) // 8 + self._attribute_count // 16
-            )  # each element looks through its own
+            # Each element searches its own attributes.
+            self.budget.spend(len(self.elements) // 8 + self._attribute_count // 16)
             lower_name = lower(name)
             foreign = _FOREIGN.get(lower_name, name)
             values = {
@@ -280,8 +299,9 @@ class Outline:
 
     @cached_property
     def languages(self) -> dict[int, str]:
-        """The language tag of each element, lower case, as it or the next one around it says; those of which none says so are
-        left out."""
+        """Position -> language tag in lower case, of the element or the next one around it.
+
+        Elements without a language are left out."""
         declared = self.attribute("xml:lang") | self.attribute("lang")
         languages: dict[int, str] = {}
         for position, parent in enumerate(self.parents):
@@ -296,7 +316,10 @@ class Outline:
 
     @cached_property
     def by_tag(self) -> dict[str, Positions]:
-        """The positions of each name: without its prefix, in lower case, for those of SVG have capitals, and as in any tree."""
+        """Name -> positions.
+
+        Names are without prefix, in lower case (those of SVG have capitals), as `tree_name` writes
+        them."""
         tags = [element.tag for element in self.elements]
         names = {tag: tree_name(lower(tag.rpartition("}")[2])) for tag in {*tags}}
         positions: dict[str, Positions] = {}
@@ -306,30 +329,34 @@ class Outline:
 
     @cached_property
     def by_id(self) -> dict[str, Positions]:
+        """Identifier -> positions."""
         positions: dict[str, Positions] = {}
         for position, name in self.attribute("id").items():
-            positions.setdefault(self.cased(name), []).append(position)
+            positions.setdefault(self.fold_case(name), []).append(position)
         positions.pop("", None)
         return positions
 
     @cached_property
     def by_class(self) -> dict[str, Positions]:
+        """Class -> positions."""
         positions: dict[str, Positions] = {}
-        names: dict[str, tuple[str, ...]] = {}  # of each value of the attribute
+        names: dict[str, tuple[str, ...]] = {}  # value of the attribute -> its classes
         for position, value in self.attribute("class").items():
             if value not in names:
-                names[value] = tuple(dict.fromkeys(words(self.cased(value))))
+                names[value] = tuple(dict.fromkeys(words(self.fold_case(value))))
             for name in names[value]:
                 positions.setdefault(name, []).append(position)
         return positions
 
     @cached_property
     def shadow_roots(self) -> frozenset[int]:
-        """The templates that browsers make the shadow roots of their parents (HTML Standard section-13.2.6.4.4, "template"): what
-        is in them stands in the tree, but they are no siblings of what else is in the parent."""
+        """The templates that browsers turn into shadow roots of their parents.
+
+        Their content is in the tree, but they are not siblings of the parent's other children (HTML
+        Standard section-13.2.6.4.4, "template")."""
         templates = self.by_tag.get("template", ())
         modes = self.attribute("shadowrootmode") if templates else {}
-        roots: dict[int, int] = {}  # host -> the first of them
+        roots: dict[int, int] = {}  # host -> its first shadow root
         for position in templates:
             host = self.parents[position]
             if (
@@ -342,7 +369,7 @@ class Outline:
 
     @cached_property
     def _previous(self) -> list[int]:
-        """The sibling before each element; -1: none."""
+        """For each element the sibling before it; -1: there is none."""
         last: dict[int, int] = {}
         previous = []
         for position, parent in enumerate(self.parents):
@@ -353,7 +380,7 @@ class Outline:
 
     @cached_property
     def empty(self) -> frozenset[int]:
-        """Return the elements without elements and text in them. All templates are."""
+        """The elements that contain no elements and no text. Every template is one."""
         hosts = (
             root - 1
             for root in self.shadow_roots
@@ -370,13 +397,15 @@ class Outline:
         ).union(self.by_tag.get("template", ()))
 
     @cached_property
-    def _numbered(self) -> dict[tuple[bool, bool], list[int]]:
+    def _numbers(self) -> dict[tuple[bool, bool], list[int]]:
         return {}
 
     def numbers(self, of_type: bool, from_end: bool) -> list[int]:
-        """Return the number of each element among its siblings, or among those of its name, from 1."""
+        """Return for each element its number among its siblings, or among those with its name.
+
+        Numbers begin with 1."""
         key = of_type, from_end
-        if key not in self._numbered:
+        if key not in self._numbers:
             kinds = (
                 [*zip(self.parents, (element.tag for element in self.elements), strict=True)]
                 if of_type
@@ -389,11 +418,10 @@ class Outline:
                 numbers[position] = seen.get(kind, 0) + 1
                 if position not in self.shadow_roots:
                     seen[kind] = numbers[position]
-            self._numbered[key] = numbers
-        return self._numbered[key]
+            self._numbers[key] = numbers
+        return self._numbers[key]
 
 
 def _may_be_host(tag: str) -> bool:
-    return tag in _HOSTS or (
-        "-2d-" in tag if tag.startswith("_") else "-" in tag
-    )  # as `tree_name` writes a hyphen
+    # `tree_name` writes a hyphen as "-2d-".
+    return tag in _HOSTS or ("-2d-" in tag if tag.startswith("_") else "-" in tag)

@@ -1,13 +1,17 @@
-"""CSS selectors that a site wrote: which elements of a page they select, in bounded time (SEC-5).
+"""Apply CSS selectors written by a site to a page, in bounded time (SEC-5).
 
-    compiled(css)           SelectorError where it cannot be
-    select(css, outline)    the elements; SelectorError, or CostError past the budget of the outline
-cssselect2 parses them. They are not run by a library, which nobody can stop, and which for `a ~ b`, `:nth-child()` or nested
-elements takes a time that grows with the square of the page: here each part of a selector looks at an element once.
+    compiled(css)           the compiled selector; SelectorError: it cannot be read
+    select(css, outline)    the selected elements; SelectorError, or CostError past the budget of
+                            the outline
 
-What is CSS and not read, such as states (`:hover`) and namespaces, is left out where more is selected without it. In `:not()`
-less would be, so there nothing matches what has such a part: the negation holds of every element. What CSS does not know
-(`:foo`, `:nth-child(foo)`) makes it no selector (Selectors Level 4 section-3.9)."""
+cssselect2 parses selectors. No library runs them, because a library cannot be stopped, and takes a
+time that grows with the square of the page for `a ~ b`, `:nth-child()` or nested elements. Here
+each part of a selector looks at an element once.
+
+Some CSS is not supported, e.g. states (`:hover`) and namespaces. These parts are left out if the
+selector selects more without them. Inside `:not()` it would select less. There such a part matches
+nothing, so the negation is true for every element. Names that CSS does not know (`:foo`,
+`:nth-child(foo)`) make the whole selector invalid (Selectors Level 4 section-3.9)."""
 
 from __future__ import annotations
 
@@ -31,12 +35,12 @@ from comity.policies.document.selector_index import (
 )
 
 MAX_CHARS = 2000  # of a selector
-MAX_FUNCTIONS = 20  # of a selector, "(" that is
+MAX_FUNCTIONS = 20  # of a selector, counted as "("
 
-_COMPARED = 64  # characters of attributes that count as one step
-_TO_COMPILE = 16  # steps for a character of a selector
+_COMPARED = 64  # characters of attributes for each step
+_TO_COMPILE = 16  # steps for each character of a selector
 
-# Whether the value of an attribute matches; "": nothing does (Selectors Level 4, section 6.2).
+# Compare the value of an attribute. "" matches nothing (Selectors Level 4, section 6.2).
 _OPERATORS: dict[str | None, Callable[[str, str], bool]] = {
     None: lambda actual, value: True,
     "=": eq,
@@ -46,75 +50,94 @@ _OPERATORS: dict[str | None, Callable[[str, str], bool]] = {
     "$=": lambda actual, value: bool(value) and actual.endswith(value),
     "*=": lambda actual, value: bool(value) and value in actual,
 }
-# HTML Standard section-4.16.2: attributes whose values are compared without regard to case.
+# Attributes whose values are compared without regard to case (HTML Standard section-4.16.2).
 _ATTRIBUTES = """
-accept accept-charset align alink axis bgcolor charset checked clear codetype color compact declare defer dir direction
-disabled enctype face frame hreflang http-equiv lang language link media method multiple nohref noresize noshade nowrap
-readonly rel rev rules scope scrolling selected shape target text type valign valuetype vlink
+accept accept-charset align alink axis bgcolor charset checked clear codetype color compact declare
+defer dir direction disabled enctype face frame hreflang http-equiv lang language link media method
+multiple nohref noresize noshade nowrap readonly rel rev rules scope scrolling selected shape target
+text type valign valuetype vlink
 """
 _ANY_CASE = frozenset(_ATTRIBUTES.split())
-# Names of attributes, as the tree can have them: NameStartChar and NameChar of XML section-2.3, and one colon at most. Those of
-# namespaces are not in the tree.
-_START = "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
+# Names of attributes in the tree: NameStartChar and NameChar of XML section-2.3, and at most one
+# colon. Namespace declarations are not in the tree.
+_START = (
+    "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f"
+    "\u2c00-\u2fef"
+)
 _START += "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 _LOCAL_NAME = rf"[{_START}][{_START}0-9.\xb7\u0300-\u036f\u203f\u2040-]*+"
 _XML_NAME = re.compile(rf"(?!(?i:xmlns)){_LOCAL_NAME}(?::{_LOCAL_NAME})?")
-# Pseudo-classes and pseudo-elements of CSS that are not read; what begins with `-` is a browser's own. Those that are functions
-# have "()". Selectors Level 4, HTML Standard section-4.16.3, CSS Pseudo-Elements Level 4, CSS View Transitions, WebVTT, CSS
-# Overflow Level 5, CSS Forms, CSS Shadow; `::text` and `::attr()` are parsel's.
+# Pseudo-classes and pseudo-elements of CSS that are not supported. Functions have "()". Names with
+# `-` at the beginning are a browser's own, and not supported either. Sources: Selectors Level 4,
+# HTML Standard section-4.16.3, CSS Pseudo-Elements Level 4, CSS View Transitions, WebVTT, CSS
+# Overflow Level 5, CSS Forms, CSS Shadow. `::text` and `::attr()` are parsel's.
 _NAMES = """
-active active-view-transition active-view-transition-type() after attr() autofill backdrop before blank buffering
-checked checkmark column cue cue() cue-region cue-region() current current() default defined details-content dir()
-disabled enabled file-selector-button first-letter first-line focus focus-visible focus-within fullscreen future
-grammar-error has-slotted heading heading() highlight() host host() host-context() hover in-range indeterminate
-interest-source interest-target invalid local-link marker modal muted nth-col() nth-last-col() open optional
-out-of-range part() past paused picker() picker-icon picture-in-picture placeholder placeholder-shown playing
-popover-open read-only read-write required scroll-button() scroll-marker scroll-marker-group search-text seeking
-selection slotted() spelling-error stalled state() target target-after target-before target-current target-text
-target-within text user-invalid user-valid valid view-transition view-transition-group() view-transition-image-pair()
-view-transition-new() view-transition-old() visited volume-locked
+active active-view-transition active-view-transition-type() after attr() autofill backdrop before
+blank buffering checked checkmark column cue cue() cue-region cue-region() current current() default
+defined details-content dir() disabled enabled file-selector-button first-letter first-line focus
+focus-visible focus-within fullscreen future grammar-error has-slotted heading heading() highlight()
+host host() host-context() hover in-range indeterminate interest-source interest-target invalid
+local-link marker modal muted nth-col() nth-last-col() open optional out-of-range part() past paused
+picker() picker-icon picture-in-picture placeholder placeholder-shown playing popover-open read-only
+read-write required scroll-button() scroll-marker scroll-marker-group search-text seeking selection
+slotted() spelling-error stalled state() target target-after target-before target-current
+target-text target-within text user-invalid user-valid valid view-transition view-transition-group()
+view-transition-image-pair() view-transition-new() view-transition-old() visited volume-locked
 """
 _UNREAD = frozenset(_NAMES.split())
 _LOGICAL = frozenset(("is", "where", "matches", "any", "-webkit-any", "-moz-any", "not", "has"))
 
 
 class SelectorError(ValueError):
-    """A selector that is not read."""
+    """A selector that cannot be read."""
 
 
-Test = Callable[[Outline, Positions], Positions]  # those that pass
+Test = Callable[[Outline, Positions], Positions]  # returns the positions that pass
 
 
 class Compound(NamedTuple):
-    """A compound selector: the conditions on one element."""
+    """A compound selector: the conditions on one element.
 
-    combinator: str  # to the compound before it; "": it is the first
-    tag: str  # lower case, as trees have it; "": any
+    Attributes:
+        combinator: to the compound before it. "": it is the first.
+        tag: name in lower case, as trees contain it. "": any name.
+        ids: identifiers that the element needs.
+        classes: classes that the element needs.
+        tests: further conditions.
+        more: True to accept the tree of any reader, see `Outline.match_combinator`."""
+
+    combinator: str
+    tag: str
     ids: tuple[str, ...]
     classes: tuple[str, ...]
     tests: tuple[Test, ...]
-    more: bool  # what only some readers have within each other counts, too
+    more: bool
 
 
 Chain = tuple[Compound, ...]
 
 
 class Selector(NamedTuple):
-    """A list of selectors."""
+    """A list of selectors.
 
-    chains: tuple[Chain, ...]  # one for each
-    unread: tuple[str, ...]  # its parts that are left out, so that it selects more
+    Attributes:
+        chains: one chain of compounds for each selector.
+        unread: parts that are left out, so that the list selects more."""
+
+    chains: tuple[Chain, ...]
+    unread: tuple[str, ...]
 
 
-@lru_cache(maxsize=4096)  # the rules of a site are asked of each of its pages
+@lru_cache(maxsize=4096)  # the rules of a site are applied to each of its pages
 def compiled(css: str) -> Selector:
-    """Return the selector, compiled. SelectorError where it cannot be read. Linear in the characters."""
+    """Return the compiled selector. SelectorError: it cannot be read. Linear in the characters."""
     if len(css) > MAX_CHARS or css.count("(") > MAX_FUNCTIONS:
         raise SelectorError(
             f"it has more than {MAX_CHARS} characters, or more than {MAX_FUNCTIONS} functions"
         )
     tokens = tinycss2.parse_component_value_list(f"{css})", skip_comments=True)
-    # The bracket closes something: to CSS what is open at the end is no mistake, but the rest is missing.
+    # The additional bracket has to be unmatched. CSS closes open brackets at the end, but here an
+    # open bracket means that a part of the selector is missing.
     if not tokens or tokens.pop().type != "error":
         raise SelectorError("a bracket or a string is not closed")
     compiler = _Compiler()
@@ -123,24 +146,30 @@ def compiled(css: str) -> Selector:
 
 
 class _AnyNamespace(dict[str | None, str]):
-    """The namespaces of a selector: no prefix is declared, so each may be any. None, the default, is none."""
+    """The namespaces of a selector. No prefix is declared, so each prefix is its own namespace."""
 
     def get(self, prefix: str | None, default: Any = None) -> Any:
         return default if prefix is None else prefix
 
 
-_NAMESPACES = _AnyNamespace({"": ""})  # not empty, or it would not be asked
+_NAMESPACES = _AnyNamespace({"": ""})  # cssselect2 ignores an empty mapping
 
 
 class _Compiler:
+    """Compiles one list of selectors.
+
+    Attributes:
+        unread: parts that are left out."""
+
     def __init__(self) -> None:
         self.unread: list[str] = []
 
     def chains(self, tokens: Iterable[Any], *, more: bool) -> list[Chain]:
         """Return the chains of a list of selectors.
 
-        `more`: what is left out has to select more; False within `:not()`, where it has to select less."""
-        return [self._chain(selector.parsed_tree, more) for selector in _parsed(tokens)]
+        `more` is True if parts may be left out so that more is selected. False inside `:not()`,
+        where less has to be selected."""
+        return [self._chain(selector.parsed_tree, more) for selector in _parse(tokens)]
 
     def _chain(self, node: Any, more: bool) -> Chain:
         compounds = []
@@ -176,7 +205,7 @@ class _Compiler:
 
     def _left_out_pseudo(self, name: str, more: bool) -> Test:
         if not (name in _UNREAD or name.startswith("-")):
-            raise SelectorError(f"CSS knows no `:{name}`")
+            raise SelectorError(f"CSS does not know `:{name}`")
         return self._left_out(f":{name}", more)
 
     def _left_out(self, part: str, more: bool) -> Test:
@@ -187,7 +216,7 @@ class _Compiler:
         if name == "not":
             return _among(self.chains(arguments, more=not more), negated=True)
         if name == "has":
-            relatives = _parsed(arguments, relative=True)
+            relatives = _parse(arguments, relative=True)
             chains = [
                 (part.combinator, self._chain(part.selector.parsed_tree, more))
                 for part in relatives
@@ -214,39 +243,40 @@ class _Compiler:
         )
         try:
             series = parse_nth(list(arguments[:of]))
-        except StopIteration:  # tinycss2 looks past a `+` at the end
+        except StopIteration:  # tinycss2 reads past a `+` at the end
             series = None
         kind = _NTH[name]
         if series is None or (of is not None and "type" in kind):
-            raise SelectorError(f"`:{name}()` has arguments that make no sense")
+            raise SelectorError(f"`:{name}()` has invalid arguments")
         step, offset = series
         if of is None:
             return _series(step, offset, of_type="type" in kind, from_end="end" in kind)
         before = len(self.unread)
         chains = self.chains(arguments[of + 1 :], more=True)
-        if len(self.unread) > before:  # numbers would be others
+        if len(self.unread) > before:  # without these parts the numbers would be wrong
             del self.unread[before:]
             return self._left_out(f":{name}()", more)
         return _series_among(chains, step, offset, from_end="end" in kind)
 
 
-_MARK = "comity-"  # before the names of functions that cssselect2 would read itself, and of them what it cannot read not at all
+# Prefix for functions that cssselect2 reads itself, and rejects if it cannot read an argument.
+_MARK = "comity-"
 
 
-def _parsed(tokens: Iterable[Any], *, relative: bool = False) -> list[Any]:
-    """The selectors of a list. SelectorError where one of them is none."""
+def _parse(tokens: Iterable[Any], *, relative: bool = False) -> list[Any]:
+    """Return the selectors of a list. SelectorError: one of them is not a selector."""
     prepared: list[Any] = []
     for value in tokens:
         if value.type == "function" and value.lower_name in _LOGICAL:
             value.lower_name = _MARK + value.lower_name
-        # A pseudo-element is a part of its element: what has one colon less is left out.
+        # A pseudo-element is a part of its element. With one colon it is left out like a state.
         if not (value == ":" and prepared and prepared[-1] == ":"):
             prepared.append(value)
     try:
         return list(parser.parse(prepared, _NAMESPACES, relative=relative))
-    except (parser.SelectorError, AttributeError) as error:  # the second where it ends too early
+    except (parser.SelectorError, AttributeError) as error:  # AttributeError: it ends too early
         raise SelectorError(
-            f"it is no selector: {error.args[-1] if error.args else 'it ends too early'}"
+            f"it is not a selector: {error.args[-1] if error.args else 'it ends too early'}"
         ) from None
 
 
@@ -283,7 +313,7 @@ def _attribute(node: Any) -> Test:
 
 def _among(chains: Sequence[Chain], *, negated: bool = False) -> Test:
     def test(outline: Outline, positions: Positions) -> Positions:
-        selected = {position for chain in chains for position in _selected(chain, outline)}
+        selected = {position for chain in chains for position in _positions(chain, outline)}
         outline.budget.spend(len(positions))
         return [position for position in positions if (position in selected) is not negated]
 
@@ -291,7 +321,7 @@ def _among(chains: Sequence[Chain], *, negated: bool = False) -> Test:
 
 
 def _having(relatives: Sequence[tuple[str, Chain]], more: bool) -> Test:
-    """Return the test of `:has()`: from the last compound back to the element that has it."""
+    """Return the test of `:has()`. It goes from the last compound back to the element."""
 
     def test(outline: Outline, positions: Positions) -> Positions:
         selected: set[int] = set()
@@ -320,8 +350,8 @@ def _link(outline: Outline, positions: Positions) -> Positions:
         if elements[position].tag in ("a", "area")
         and (
             elements[position].get("href") is not None
-            or elements[position].get(XLINK_HREF) is not None
-        )  # the second in SVG
+            or elements[position].get(XLINK_HREF) is not None  # in SVG
+        )
     ]
 
 
@@ -333,7 +363,8 @@ def _empty(outline: Outline, positions: Positions) -> Positions:
 def _lang(arguments: Sequence[Any], more: bool) -> Test:
     """Return the test of `:lang()`: extended filtering (RFC 4647 section-3.3.2).
 
-    Where no element says it, the language may be any: of the page, or of its header fields."""
+    An element without a declared language may have any, because the page or its header fields may
+    declare one."""
     ranges = [
         str(argument.value).lower()
         for argument in arguments
@@ -343,7 +374,7 @@ def _lang(arguments: Sequence[Any], more: bool) -> Test:
         argument.type not in ("ident", "string", "whitespace") and argument != ","
         for argument in arguments
     ):
-        raise SelectorError("`:lang()` has arguments that are no languages")
+        raise SelectorError("`:lang()` has arguments that are not languages")
 
     def test(outline: Outline, positions: Positions) -> Positions:
         outline.budget.spend(len(outline.elements) // 4 + len(positions))
@@ -378,7 +409,7 @@ def _is_in_range(tag: str, language_range: str) -> bool:
 
 
 def _series(step: int, offset: int, *, of_type: bool = False, from_end: bool = False) -> Test:
-    """Return the test of An+B among the siblings, or those of the same name."""
+    """Return the test of An+B among the siblings, or among those with the same name."""
 
     def test(outline: Outline, positions: Positions) -> Positions:
         numbers = outline.numbers(of_type, from_end)
@@ -391,11 +422,11 @@ def _series(step: int, offset: int, *, of_type: bool = False, from_end: bool = F
 
 
 def _series_among(chains: Sequence[Chain], step: int, offset: int, *, from_end: bool) -> Test:
-    """Return the test of An+B among the siblings that are selected."""
+    """Return the test of An+B among the selected siblings."""
 
     def test(outline: Outline, positions: Positions) -> Positions:
         selected = sorted(
-            {position for chain in chains for position in _selected(chain, outline)},
+            {position for chain in chains for position in _positions(chain, outline)},
             reverse=from_end,
         )
         outline.budget.spend(2 * len(selected) + len(positions))
@@ -431,7 +462,7 @@ _NTH = {
 }
 
 
-def _conjoined(first: Test, second: Test) -> Test:
+def _pass_both(first: Test, second: Test) -> Test:
     return lambda outline, positions: second(outline, first(outline, positions))
 
 
@@ -452,10 +483,10 @@ _PSEUDO_CLASSES: dict[str, Test] = {
     "any-link": _link,
     "first-child": _FIRST,
     "last-child": _LAST,
-    "only-child": _conjoined(_FIRST, _LAST),
+    "only-child": _pass_both(_FIRST, _LAST),
     "first-of-type": _FIRST_OF_TYPE,
     "last-of-type": _LAST_OF_TYPE,
-    "only-of-type": _conjoined(_FIRST_OF_TYPE, _LAST_OF_TYPE),
+    "only-of-type": _pass_both(_FIRST_OF_TYPE, _LAST_OF_TYPE),
 }
 
 
@@ -463,21 +494,26 @@ _PSEUDO_CLASSES: dict[str, Test] = {
 
 
 def select(css: str, outline: Outline) -> list[Any]:
-    """The elements that any selector of the list selects, in the order of the page. SelectorError, CostError."""
+    """Return the elements that any selector of the list selects, in the order of the page.
+
+    SelectorError: the list cannot be read. CostError: the budget is spent."""
     outline.budget.spend(_TO_COMPILE * len(css))
     selected: set[int] = set()
     for chain in compiled(css).chains:
-        selected.update(_selected(chain, outline))
+        selected.update(_positions(chain, outline))
     return outline.elements_at(selected)
 
 
-def _selected(chain: Chain, outline: Outline) -> Positions:
+def _positions(chain: Chain, outline: Outline) -> Positions:
+    """Return the positions that a chain selects."""
     selected: Positions = []
     for compound in chain:
         positions = _candidates(compound, outline)
         if compound.combinator:
             outline.budget.spend(len(selected) + len(positions))
-            positions = outline.joined(compound.combinator, selected, positions, more=compound.more)
+            positions = outline.match_combinator(
+                compound.combinator, selected, positions, more=compound.more
+            )
         for test in compound.tests:
             positions = test(outline, positions)
         if not positions:
@@ -487,15 +523,15 @@ def _selected(chain: Chain, outline: Outline) -> Positions:
 
 
 def _passing(compound: Compound, outline: Outline) -> Positions:
-    """Return the elements that a compound selects, whatever stands before them."""
-    return _selected((compound._replace(combinator=""),), outline)
+    """Return the positions that a compound selects without the compounds before it."""
+    return _positions((compound._replace(combinator=""),), outline)
 
 
 def _candidates(compound: Compound, outline: Outline) -> Positions:
-    """Return the elements that a compound selects by name, identifiers and classes."""
+    """Return the positions that a compound selects by name, identifiers and classes."""
     lists = [outline.by_tag.get(compound.tag, [])] if compound.tag else []
-    lists += [outline.by_id.get(outline.cased(name), []) for name in compound.ids]
-    lists += [outline.by_class.get(outline.cased(name), []) for name in compound.classes]
+    lists += [outline.by_id.get(outline.fold_case(name), []) for name in compound.ids]
+    lists += [outline.by_class.get(outline.fold_case(name), []) for name in compound.classes]
     if not lists:
         outline.budget.spend(len(outline.elements))
         return [*range(len(outline.elements))]

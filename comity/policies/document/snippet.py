@@ -1,4 +1,4 @@
-"""Text cut to the length that a permission allows."""
+"""Shorten a text to the length that a permission allows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ _WORD = re.compile(r"\S+")
 
 
 def snippet(text: str, use: UseDecision) -> str:
-    """Return the start of the text, as long as `max_chars` (characters) and `max_words` permit (ACAP 1.0 section-2.5.5.2.3).
+    """Return the start of the text, within `max_chars` and `max_words` of the permission.
 
-    It ends with a whole word, or within the first one where that alone is too long. "" where the use is refused."""
+    It ends after a whole word, or inside the first word if that alone is too long. "" if the use is
+    refused. See ACAP 1.0 section-2.5.5.2.3."""
     if use.verdict is Verdict.DENY:
         return ""
     end = len(text)

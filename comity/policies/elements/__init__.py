@@ -1,1 +1,1 @@
-"""Parts of a page for which something else holds than for the page."""
+"""Rules about elements of a page, where they differ from those about the page."""

@@ -1,9 +1,12 @@
-"""The parts of a document that element rules cover, where their text stands, and the document without them.
+"""Find the parts of a document that element rules cover, and remove them.
 
-    covered(content, rules)                           by CSS selectors in HTML, by dotted names in JSON and XML (AIT-5)
-    text_with_spans(content, covered)                 the main text, and the parts of it that are covered (MEET-5)
-    redacted(content, covered, uses, vocabulary)      the body without what is refused
-Where it cannot be told what a rule covers, it covers the whole document (AIT-13). Nothing raises, and the time is bounded."""
+    covered(content, rules)                        parts by CSS selectors in HTML, by dotted names
+                                                   in JSON and XML (AIT-5)
+    text_with_spans(content, covered)              the main text, with the covered parts (MEET-5)
+    redacted(content, covered, uses, vocabulary)   the body without the refused parts
+
+If the parts of a rule cannot be found, the rule covers the whole document (AIT-13). No function
+raises an error for a document, and the time is bounded."""
 
 from __future__ import annotations
 
@@ -25,40 +28,51 @@ from comity.policies.document.selectors import MAX_CHARS, SelectorError, compile
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.table import Vocabulary
 
-MAX_STEPS = 2_000_000  # for all rules of a document: about half a second
-MAX_PARTS = 50  # of a dotted name
-VOCABULARY = "ai-txt"  # in the table of vocabularies
+# Steps for all rules of a document: about half a second.
+MAX_STEPS = 2_000_000
+# Parts of a dotted name.
+MAX_PARTS = 50
+# Name of the ai.txt actions in the table of vocabularies.
+VOCABULARY = "ai-txt"
 
 # Kind of document -> file types by whose dotted names it can be read.
 _TREES = {"html": ("xml",), "json": ("json",), "xml": ("xml",)}
 _WHOLE = "covers the whole document:"
-_STEPS_OF_MEMBER = 8  # of an object
-_FETCHING = ("crawl", "follow")  # no action, so that `*` is none of these
+_STEPS_OF_MEMBER = 8  # for a member of an object
+_FETCHING = ("crawl", "follow")  # these are not actions, so `*` does not include them
 
 
-JsonPlace = tuple[
-    int, str | int
-]  # the identity of what holds a value, which is there as long as the document, and the last step
+# The id of the object or array that contains a value, and the key of the value in it. The id is
+# valid as long as the document exists.
+JsonPlace = tuple[int, str | int]
 
 
 class Covered(NamedTuple):
-    """The coverage of one rule."""
+    """The coverage of one rule.
+
+    Attributes:
+        rule: the rule.
+        nodes: elements (lxml) of HTML or XML, or JsonPaths, each once. A node may be inside
+            another one.
+        is_whole: True if the rule covers the whole document. It has no nodes then.
+        cause: why it covers more than it says. "": it does not.
+        places: places of the nodes in JSON, in the order of the nodes."""
 
     rule: ElementRule
-    nodes: tuple[
-        Any, ...
-    ] = ()  # elements (lxml) of HTML or XML, or a JsonPath each; each once, some may be within others
-    is_whole: bool = False  # the whole document; there are no nodes then
-    cause: str = ""  # it covers more than it says
-    places: tuple[JsonPlace, ...] = ()  # of the nodes in JSON, in their order
+    nodes: tuple[Any, ...] = ()
+    is_whole: bool = False
+    cause: str = ""
+    places: tuple[JsonPlace, ...] = ()
 
 
 class _WholeError(Exception):
-    """The whole document is covered, for the reason given; "": because the rule says so."""
+    """The whole document is covered. The text is the cause; "": the rule says so."""
 
 
 def covered(content: Content, rules: Iterable[ElementRule]) -> tuple[Covered, ...]:
-    """Return what each of the rules covers, which apply to the document: one for each, in their order. It may be nothing."""
+    """Return the coverage of each rule, in their order. A rule may cover nothing.
+
+    All rules apply to the document."""
     rules = tuple(rules)
     document = _Document(content, rules)
     by_selector: dict[tuple[str, str], Covered] = {}
@@ -72,7 +86,9 @@ def covered(content: Content, rules: Iterable[ElementRule]) -> tuple[Covered, ..
 
 
 def findings(coverage: Iterable[Covered], *, url: str = "") -> tuple[Finding, ...]:
-    """The rules that cover more than they say, each line once. `url`: of the file that has them."""
+    """Return hints about the rules that cover more than they say, each line once.
+
+    `url` is the URL of the file with the rules."""
     parts = {
         (part.rule.line, part.rule.element): part
         for part in coverage
@@ -90,6 +106,8 @@ def findings(coverage: Iterable[Covered], *, url: str = "") -> tuple[Finding, ..
 
 
 class _Document:
+    """A document in which the parts of rules are looked up."""
+
     def __init__(self, content: Content, rules: Iterable[ElementRule]) -> None:
         self._content = content
         self._kind = content.kind
@@ -98,14 +116,14 @@ class _Document:
             rule.element for rule in rules if rule.file_type in types and rule.element != ALL
         )
         self._budget = Budget(MAX_STEPS)
-        self._unread = ""  # why nothing can be told of any part of it
+        self._unread = ""  # why the document cannot be read. "": it can
 
     def covered_by(self, rule: ElementRule) -> Covered:
         try:
             return self._covered_by(rule)
         except CostError:
             return Covered(
-                rule, is_whole=True, cause=f"{_WHOLE} it takes too long to tell what it selects"
+                rule, is_whole=True, cause=f"{_WHOLE} it takes too long to find its elements"
             )
         except SelectorError as error:
             return Covered(
@@ -126,7 +144,7 @@ class _Document:
         if file_type == "html" and "html" in (self._kind, *file_types(self._content.served_as)):
             return self._by_selector(rule)
         if file_type not in _TREES.get(self._kind, ()):
-            raise _WholeError(f"the document is no {file_type.upper() or 'HTML, JSON or XML'}")
+            raise _WholeError(f"the document is not {file_type.upper() or 'HTML, JSON or XML'}")
         meaning = self._by_dotted_name(rule.element)
         return Covered(rule, tuple(meaning.nodes), places=tuple(meaning.places))
 
@@ -145,21 +163,21 @@ class _Document:
         return Covered(rule, tuple(self._proper(nodes, root)), cause=cause)
 
     def _by_dotted_name(self, name: str) -> Meaning:
-        """Return what the dotted name means."""
+        """Return the meaning of a dotted name. _WholeError: its meaning cannot be known."""
         parts = name.split(".")
         if len(name) > MAX_CHARS or len(parts) > MAX_PARTS:
             raise _WholeError(
                 f"the name has more than {MAX_CHARS} characters, or more than {MAX_PARTS} parts"
             )
         if not all(parts):
-            raise _WholeError("it is no dotted name")
+            raise _WholeError("it is not a dotted name")
         root, meanings = self._by_name
         self._proper(meanings[name].nodes, root, name)
         return meanings[name]
 
     @cached_property
     def _by_name(self) -> tuple[Any, Mapping[str, Meaning]]:
-        """The root, and what all names mean."""
+        """The root, and the meanings of all names."""
         names, meanings = _Names(), {name: Meaning() for name in self._dotted}
         for name, meaning in meanings.items():
             parts = name.split(".")
@@ -170,7 +188,7 @@ class _Document:
             document, root = self._json, ()
             if isinstance(document, dict | list):
                 _in_json(document, names, self._budget)
-        elif self._kind == "html":  # XHTML is XML too
+        elif self._kind == "html":  # an HTML document may be XHTML, which is XML too
             root = self._content.markup.root
             _in_xml(root, names, self._budget, _as_in_html)
         else:
@@ -180,11 +198,13 @@ class _Document:
 
     @staticmethod
     def _proper(nodes: Collection[Any], root: Any, name: str = "") -> Collection[Any]:
-        """Return the nodes, if they are less than the document, and if a name that means none of them can mean any."""
+        """Return the nodes.
+
+        _WholeError: the root is one of them, or there are none and `name` cannot be a name."""
         if root in nodes:
             raise _WholeError
         if not nodes and name and not is_dotted_name(name):
-            raise _WholeError("it is no dotted name")
+            raise _WholeError("it is not a dotted name")
         return nodes
 
     @cached_property
@@ -197,14 +217,14 @@ class _Document:
         try:
             return self._content.json.value
         except ValueError as error:
-            self._refuse(f"the document is no JSON that is read: {type(error).__name__}")
+            self._refuse(f"the document is not readable JSON: {type(error).__name__}")
 
     @cached_property
     def _xml(self) -> Any:
         try:
             root = self._content.xml.root
         except (etree.XMLSyntaxError, ValueError) as error:
-            self._refuse(f"the document is no XML that is read: {type(error).__name__}")
+            self._refuse(f"the document is not readable XML: {type(error).__name__}")
         if self._content.declares:
             self._refuse("the document declares entities or attributes")
         return root
@@ -218,22 +238,25 @@ class _Document:
 
 
 class Meaning:
-    """The meaning of a name in a document."""
+    """The meaning of a name in a document.
+
+    Attributes:
+        nodes: see `Covered`, each once.
+        places: see `Covered`."""
 
     def __init__(self) -> None:
-        self.nodes: list[Any] = []  # as in `Covered`, each once
+        self.nodes: list[Any] = []
         self.places: list[JsonPlace] = []
 
 
 class _Names:
-    """Dotted names, by their parts: all of them are looked for at once."""
+    """A tree of dotted names by their parts, to look up all names at once."""
 
     def __init__(self) -> None:
-        self.ends: list[Meaning] = []  # of the names that end here
-        self.has_numbers = False  # parts are numbers, which may be places in arrays
-        self._ways: dict[
-            str | int, NameNodes
-        ] = {}  # part of a name, or place in an array -> what follows it, alone in a list
+        self.ends: list[Meaning] = []  # meanings of the names that end here
+        self.has_numbers = False  # some parts are numbers, which may be indices of arrays
+        # Part of a name, or index of an array -> the only member is the tree of the next parts.
+        self._ways: dict[str | int, NameNodes] = {}
 
     def add(self, parts: Iterable[str], meaning: Meaning) -> None:
         node = self
@@ -245,8 +268,10 @@ class _Names:
             node = behind[0]
         node.ends.append(meaning)
 
-    def at(self, key: str | int) -> NameNodes:
-        """Return what follows a name, or a place in an array: one, or none. A dot may be one within a name, too."""
+    def next_nodes(self, key: str | int) -> NameNodes:
+        """Return the tree behind a key or an array index, alone in a list; [] if there is none.
+
+        A dot may also be a character of a key."""
         behind = self._ways.get(key, _NOTHING)
         if behind or isinstance(key, int) or "." not in key:
             return behind
@@ -259,16 +284,19 @@ class _Names:
         return behind
 
 
-_PLACE = re.compile(r"0|[1-9][0-9]{0,8}")  # in an array, as it is written
+_PLACE = re.compile(r"0|[1-9][0-9]{0,8}")  # the index of an array, as written
 _CONTAINERS = (dict, list)  # of JSON
-NameNodes = list[_Names]  # in the names, of what stands at one place of a document
+NameNodes = list[_Names]  # all nodes of the name tree for one place of a document
 _NOTHING: NameNodes = []
 
 
 def _in_json(document: Any, names: _Names, budget: Budget) -> None:
-    """Find what names mean in an object, and in every object in an array. A number is a place in an array, too."""
-    # What may have members, the path to it without its last step, that step, and where in the names it is. Without a step the
-    # path is whole: paths are long, and most values of an array need none.
+    """Find the meanings of names in an object, and in every object in an array.
+
+    A number may also be the index of an array."""
+    # Each entry: a container, the path to it without its last step, that step, and its nodes in the
+    # name tree. If the step is None, the path is complete: paths are long, and most values of an
+    # array need none.
     pending: deque[tuple[Any, JsonPath, str | int | None, NameNodes]] = deque(
         [(document, (), None, [names])]
     )
@@ -288,9 +316,9 @@ def _in_json(document: Any, names: _Names, budget: Budget) -> None:
         budget.spend(steps + _STEPS_OF_MEMBER * len(value))
         for key, member in enumerate(value) if is_array else value.items():
             behind = (
-                name_nodes[0].at(key)
+                name_nodes[0].next_nodes(key)
                 if len(name_nodes) == 1
-                else [inner for node in name_nodes for inner in node.at(key)]
+                else [inner for node in name_nodes for inner in node.next_nodes(key)]
             )
             is_inner = (behind or is_array) and type(member) in _CONTAINERS
             if behind or is_inner:
@@ -301,7 +329,7 @@ def _in_json(document: Any, names: _Names, budget: Budget) -> None:
                         meaning.places.append((id(value), key))
                 if is_inner:
                     inner_nodes = behind
-                    if is_array:  # a name may begin in an array in an array, too: the same one is followed once
+                    if is_array:  # names may begin in inner arrays too; equal nodes count once
                         inner_nodes = (
                             [*dict.fromkeys((*name_nodes, *behind))] if behind else name_nodes
                         )
@@ -309,8 +337,9 @@ def _in_json(document: Any, names: _Names, budget: Budget) -> None:
 
 
 def _in_xml(root: Any, names: _Names, budget: Budget, as_named: Callable[[str], str]) -> None:
-    """Find what names mean from below the root; those that begin with its own are accepted. `as_named`: makes the same names
-    equal."""
+    """Find the meanings of names below the root. Names may begin with that of the root.
+
+    `as_named` returns the form in which names are compared."""
     pending: deque[tuple[Any, NameNodes]] = deque(
         [(root, [names, *_behind([names], root, as_named)])]
     )
@@ -323,20 +352,23 @@ def _in_xml(root: Any, names: _Names, budget: Budget, as_named: Callable[[str], 
 
 
 def _behind(name_nodes: NameNodes, node: Any, as_named: Callable[[str], str]) -> NameNodes:
+    """Return the nodes of the name tree for an element, and add it to the names that end there."""
     keys = [*map(as_named, _names(node))]
-    behind = [inner for name_node in name_nodes for key in keys for inner in name_node.at(key)]
+    behind = [
+        inner for name_node in name_nodes for key in keys for inner in name_node.next_nodes(key)
+    ]
     for meaning in dict.fromkeys(meaning for inner in behind for meaning in inner.ends):
         meaning.nodes.append(node)
     return behind
 
 
 def _as_in_html(name: str) -> str:
-    """Return a name as that of an element of HTML, whatever its case, as its tree has it."""
+    """Return a name as an HTML tree has it: names of HTML elements have no case."""
     return tree_name(lower(name))
 
 
 def _names(element: Any) -> tuple[str, ...]:
-    """Return the name of an element, with its prefix and without it."""
+    """Return the name of an element with its prefix, and without it."""
     if not isinstance(element.tag, str):  # a comment, an instruction, an entity
         return ()
     local = element.tag.rpartition("}")[2]
@@ -349,9 +381,9 @@ def _names(element: Any) -> tuple[str, ...]:
 def text_with_spans(
     content: Content, coverage: Sequence[Covered]
 ) -> tuple[str, tuple[tuple[Span, ...], ...]]:
-    """The main text of HTML, "" of anything else; and for each of the covered parts where its text stands in that, ascending.
+    """Return the main text of HTML, and the spans of each covered part in it, ascending.
 
-    Spans of one covered part neither touch nor overlap."""
+    Spans of one part do not touch or overlap. Other documents have the text ""."""
     if content.kind != "html":
         return "", tuple(() for _ in coverage)
     text, spans = main_text_with_spans(
@@ -359,12 +391,12 @@ def text_with_spans(
     )
     whole = ((0, len(text)),) if text else ()
     return text, tuple(
-        whole if part.is_whole else _merged(spans[node] for node in part.nodes if node in spans)
+        whole if part.is_whole else _merge(spans[node] for node in part.nodes if node in spans)
         for part in coverage
     )
 
 
-def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
+def _merge(spans: Iterable[Span]) -> tuple[Span, ...]:
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -378,16 +410,19 @@ def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def refuses(actions: Collection[str], use: str, vocabulary: Vocabulary) -> bool:
-    """Return whether prohibiting these actions refuses the use: one of them is the use, covers it, or touches it.
+    """Return True if a prohibition of these actions refuses the use.
 
-    `actions`: lower case; "*": all."""
+    It does if one of the actions is the use, covers it or touches it. `actions` are in lower case;
+    "*" is every action."""
     if ALL in actions:
         return use not in _FETCHING
     return not refusing_actions(use, vocabulary).isdisjoint(actions)
 
 
 def refusing_actions(use: str, vocabulary: Vocabulary) -> frozenset[str]:
-    """The actions that refuse the use where they are prohibited, lower case; "*" among them where all do."""
+    """Return the actions whose prohibition refuses the use, in lower case.
+
+    "*" is one of them unless the use is in _FETCHING."""
     return vocabulary.related(VOCABULARY, use).words | {
         use.lower(),
         *(() if use in _FETCHING else (ALL,)),
@@ -395,7 +430,7 @@ def refusing_actions(use: str, vocabulary: Vocabulary) -> frozenset[str]:
 
 
 def refused_for(rule: ElementRule, uses: Iterable[str], vocabulary: Vocabulary) -> bool:
-    """Return whether the rule refuses one of the uses."""
+    """Return True if the rule refuses one of the uses."""
     return rule.verdict is Verdict.DENY and any(
         refuses(rule.actions, use, vocabulary) for use in uses
     )
@@ -404,9 +439,10 @@ def refused_for(rule: ElementRule, uses: Iterable[str], vocabulary: Vocabulary) 
 def redacted(
     content: Content, coverage: Iterable[Covered], uses: Iterable[str], vocabulary: Vocabulary
 ) -> bytes:
-    """The body without the parts that are refused for one of the uses; b"" where all of it is. Else it stays as it came.
+    """Return the body without the parts that are refused for one of the uses.
 
-    Attributes, comments and scripts within an element go with it."""
+    It is b"" if the whole body is refused. Attributes, comments and scripts inside a refused
+    element are removed with it. The rest stays unchanged."""
     uses = tuple(uses)
     refused = [part for part in coverage if refused_for(part.rule, uses, vocabulary)]
     nodes = dict.fromkeys(node for part in refused for node in part.nodes)

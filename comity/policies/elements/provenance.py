@@ -1,7 +1,8 @@
-"""The parts of a document that the values of an item were taken from.
+"""The elements from which the values of an item were taken.
 
-A spider may take anything in any way, so a value counts as free of an element only where it is found in the document outside of
-all that is refused. What is found nowhere, since it was changed or made up, may come from any element."""
+A spider can take anything in any way. So a value counts as free of an element only if it is in the
+document outside of all refused elements. A value that is not in the document may have been changed
+or invented, so it may come from any element."""
 
 from __future__ import annotations
 
@@ -26,17 +27,19 @@ from comity.policies.elements.coverage import covered
 from comity.policies.elements.text_runs import OUTSIDE, UNKNOWN, Pieces
 from comity.policies.syntax.xml_tree import attributes
 
-LEAST = 4  # characters, white space aside, of a text whose being found within another says where it was taken from
-MAX_SPANS = 10_000  # of one field; where there are more they are not told apart
-MAX_SCOPES = (
-    1000  # in which a text, or an element, is looked for one by one; beyond it may come from any
-)
-MAX_STEPS_OF_SELECTOR = 500_000  # for a declared one
-MAX_STEPS = 200_000_000  # characters that are looked through for one field: less than half a second
+# Fewest characters, without white space, of a text that is searched inside other texts.
+LEAST = 4
+# Spans of one field. If there are more, they are not distinguished.
+MAX_SPANS = 10_000
+# Scopes of one text or element that are considered. If there are more, it may come from any scope.
+MAX_SCOPES = 1000
+# Steps of a declared selector.
+MAX_STEPS_OF_SELECTOR = 500_000
+# Characters that are searched for one field: less than half a second.
+MAX_STEPS = 200_000_000
 
-FieldSpan = (
-    tuple[str] | tuple[str, int] | tuple[str, int, int]
-)  # a value; a member of a list; characters of a text
+# A value; a member of a list; characters of a text.
+FieldSpan = tuple[str] | tuple[str, int] | tuple[str, int, int]
 Scopes = Collection[int]
 
 _NESTING = (Mapping, list, tuple, set, frozenset)
@@ -48,11 +51,11 @@ _ATTRIBUTE = re.compile(r"::attr\(([^()]*)\)(?=\s*(?:,|$))")  # of parsel
 _TAG = re.compile(r"<([A-Za-z][\w.-]*(?::[\w.-]+)?)")
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _EMPTY_VALUE = '=""'
-_BREAK = "\0"  # what no text goes across
-_IMPLIED = frozenset(
-    ("html", "head", "body", "tbody", "thead", "tfoot", "tr", "colgroup")
-)  # readers add them, or leave them out
-# HTML Standard section-13.2.4.3: where they are misnested, some readers have more of them. `a` holds an address.
+_BREAK = "\0"  # between texts: no searched text contains it
+# Parsers add these elements, or leave them out.
+_IMPLIED = frozenset(("html", "head", "body", "tbody", "thead", "tfoot", "tr", "colgroup"))
+# If these elements are misnested, some parsers add more of them (HTML Standard section-13.2.4.3).
+# `a` is not in the list, because it contains a URL.
 _FORMATTING = frozenset(
     ("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
 )
@@ -62,7 +65,7 @@ StartTag = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def _start_tag(node: Any) -> StartTag:
-    """The local name of an element (lxml) and its attributes."""
+    """Return the local name of an element (lxml) and its attributes."""
     pairs = (
         (name.rpartition("}")[2].rpartition(":")[2].lower(), value)
         for name, value in attributes(node)
@@ -71,20 +74,19 @@ def _start_tag(node: Any) -> StartTag:
 
 
 def _name(node: Any) -> str:
-    return (
-        str(node.tag).rpartition("}")[2].lower()
-    )  # str: a comment may be asked for too, whose tag is a function
+    # str(), because the tag of a comment is a function.
+    return str(node.tag).rpartition("}")[2].lower()
 
 
 def _parts(selector: str) -> tuple[str, list[str]]:
-    """Return a selector of parsel without the attributes that it asks for, and these."""
+    """Return a parsel selector without its `::attr`, and the names of these attributes."""
     return _ATTRIBUTE.sub("", selector).strip(), [
         name.strip() for name in _ATTRIBUTE.findall(selector)
     ]
 
 
 def _texts_in(node: Any) -> Iterator[str]:
-    """Yield the texts and the values of attributes in an element (lxml)."""
+    """Yield the texts and the attribute values in an element (lxml)."""
     for inner in node.iter():
         texts = (
             inner.text,
@@ -95,10 +97,13 @@ def _texts_in(node: Any) -> Iterator[str]:
 
 
 class _Tree:
-    """The elements of a tree: the number of each among those of the same start tag, where it stands, and what is in it."""
+    """The elements of a tree, with their positions, texts and numbers among equal start tags.
+
+    Attributes:
+        alike: start tag -> its elements in the order of the document."""
 
     def __init__(self, root: Any) -> None:
-        self._text, self._extents = _squeezed_text(root)
+        self._text, self._extents = _squeeze_tree(root)
         self.alike: dict[StartTag, list[Any]] = defaultdict(list)
         self._number_of: dict[Any, int] = {}
         self._surroundings_of: dict[Any, int] = {}
@@ -120,30 +125,34 @@ class _Tree:
             self._elements[position] = node
 
     def counterpart(self, node: Any, other: _Tree) -> Any:
-        """Return the element at the same place as one of another tree; None: there is none."""
+        """Return the element at the position of `node` in another tree; None: there is none."""
         return self._elements.get(other._positions.get(node, -1))
 
     def number(self, node: Any) -> int:
+        """Return the number of an element among those with the same start tag, from 0."""
         return self._number_of[node]
 
     def surroundings(self, node: Any) -> int:
-        """Return a key of the start tags around it and its own, those aside that not every reader puts there."""
+        """Return a key of the start tags of and around an element, without implied ones."""
         return self._surroundings_of[node]
 
     def text(self, node: Any) -> int:
-        """Return a key of its text, white space aside, and of the elements in it that have attributes: these may be all that it
-        has. Of elements in each other the texts would take a lot of memory."""
+        """Return a key of an element's text, without white space, and of its inner start tags.
+
+        Only inner elements with attributes are included: their attributes may be all content that
+        the element has. A key is used because the texts of nested elements need much memory."""
         start, end = self._extents[node]
         return hash(self._text[start:end])
 
     def count(self, node: Any) -> int:
-        """Return how many of its start tag there are; 0: the tree had no such element."""
+        """Return the number of elements with the same start tag; 0: `node` is not in the tree."""
         return len(self.alike.get(_start_tag(node), ())) if node in self._number_of else 0
 
 
-def _squeezed_text(root: Any) -> tuple[str, dict[Any, tuple[int, int]]]:
-    """The text of a tree without its white space, with the names of the elements with attributes that every reader has; and where
-    what is in each element begins and ends."""
+def _squeeze_tree(root: Any) -> tuple[str, dict[Any, tuple[int, int]]]:
+    """Return the text of a tree without white space, and the range of each element in it.
+
+    The text includes the names of elements that have attributes and that every parser keeps."""
     texts, starts, extents, length = [], list[int](), dict[Any, tuple[int, int]](), 0
     for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
         if event == "end":
@@ -154,7 +163,7 @@ def _squeezed_text(root: Any) -> tuple[str, dict[Any, tuple[int, int]]]:
                 texts.append(f"<{name}>")
                 length += len(name) + 2
             starts.append(length)
-        text = _squeezed((node.text if event == "start" else node.tail) or "")
+        text = _squeeze((node.text if event == "start" else node.tail) or "")
         texts.append(text)
         length += len(text)
     return "".join(texts), extents
@@ -164,31 +173,29 @@ class Origins:
     """The origins of values in one document."""
 
     def __init__(self, content: Content, pieces: Pieces) -> None:
-        """`pieces`: the texts of the document."""
+        """`pieces` are the texts of the document."""
         self._content = content
         self._kind = content.kind
         self._pieces = pieces
-        self._trees: dict[Any, _Tree] = {}  # root of a reading -> its elements
-        self._by_text: dict[
-            StartTag, dict[int, list[Any]]
-        ] = {}  # start tag -> text -> elements of the document
-        self._scopes_of_twins: dict[int, set[int]] = {}  # id of one of these lists -> their scopes
-        self._nodes: dict[
-            str, Sequence[Any] | None
-        ] = {}  # selector -> what it finds; None: nobody can tell
+        self._trees: dict[Any, _Tree] = {}  # root of a tree by any parser -> its elements
+        # Start tag -> key of a text -> elements of the document.
+        self._by_text: dict[StartTag, dict[int, list[Any]]] = {}
+        self._scopes_of_twins: dict[int, set[int]] = {}  # id of one of these lists -> its scopes
+        # Selector -> the nodes that it selects. None: unknown.
+        self._nodes: dict[str, Sequence[Any] | None] = {}
 
     def elements(self, value: Any) -> frozenset[int]:
-        """The elements that a value has to do with."""
+        """Return the elements from which a value may come."""
         self._refill()
         return self._pieces.elements(self._scopes_of(value))
 
     def spans(self, name: str, value: Any, selector: str | None) -> Iterator[tuple[int, FieldSpan]]:
-        """Yield the elements that the value of a field has to do with, and which part of the value each of them.
+        """Yield the elements from which the value of a field may come, with the part of the value.
 
-        `selector`: by which it was taken, None: nobody knows."""
+        `selector` is the selector of the value. None: it is unknown."""
         self._refill()
         is_list = isinstance(value, list | tuple)
-        touched = self._touched(value if is_list else [value], selector)
+        touched = self._scopes_of_members(value if is_list else [value], selector)
         room = MAX_SPANS if is_list else 0
         for scopes in touched:
             room -= sum(map(self._pieces.sizes.__getitem__, scopes)) if room >= 0 else 0
@@ -202,18 +209,18 @@ class Origins:
             elements = self._pieces.elements(chain.from_iterable(different.values()))
             yield from ((number, (name,)) for number in sorted(elements))
 
-    def _touched(self, members: Sequence[Any], selector: str | None) -> list[Scopes]:
-        """The scopes that each of the values has to do with; or all of them, where it cannot be told which value is which."""
-        nodes = self._selected(selector) if selector is not None else ()
+    def _scopes_of_members(self, members: Sequence[Any], selector: str | None) -> list[Scopes]:
+        """Return the scopes of each value, or all scopes as one if the values cannot be matched."""
+        nodes = self._select(selector) if selector is not None else ()
         if nodes is None:
             return [_ANY]
         if not nodes:
             return [*map(self._scopes_of, members)]
         if len(nodes) == len(members):
-            by_node: list[Scopes] = [frozenset(self._pieces.touched(node)) for node in nodes]
+            by_node: list[Scopes] = [frozenset(self._pieces.scopes_of_node(node)) for node in nodes]
             if all(map(self._is_of, members, by_node)):
                 return by_node
-        touched = {scope for node in nodes for scope in self._pieces.touched(node)}
+        touched = {scope for node in nodes for scope in self._pieces.scopes_of_node(node)}
         if (
             self._kind == "html"
             and selector
@@ -228,14 +235,14 @@ class Origins:
         return [touched]
 
     def _refill(self) -> None:
+        """Restore the budget of steps for one field."""
         self._budget = MAX_STEPS
         self._scopes_of_text: dict[str, Scopes] = {}
 
     def _scopes_of(self, value: Any) -> Scopes:
-        """The scopes that it has to do with. Values nest as deep as they like, and in themselves."""
-        if isinstance(value, str) or not isinstance(
-            value, _NESTING
-        ):  # most are texts, and asking for a Mapping takes time
+        """Return the scopes of a value. Values may be nested deeply, and contain themselves."""
+        # Most values are texts, and a check for Mapping is slow.
+        if isinstance(value, str) or not isinstance(value, _NESTING):
             return self._of_single(value)
         scopes: set[int] = set()
         stack, seen = [value], set()
@@ -263,7 +270,7 @@ class Origins:
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             try:
                 value = str(value)
-            except ValueError:  # Python writes no number that is as long
+            except ValueError:  # Python refuses to write very long numbers
                 return _ANY
         if isinstance(value, str):
             if value not in self._scopes_of_text:
@@ -277,7 +284,8 @@ class Origins:
 
     # Nodes
 
-    def _selected(self, selector: str) -> Sequence[Any] | None:
+    def _select(self, selector: str) -> Sequence[Any] | None:
+        """Return the nodes that a declared selector selects; None: unknown."""
         if selector not in self._nodes:
             element, names = _parts(selector)
             rule = ElementRule(
@@ -296,15 +304,17 @@ class Origins:
         return self._nodes[selector]
 
     def _is_of(self, value: Any, scopes_of_node: Scopes) -> bool:
-        """Return whether a value may be of a node: a list may have been sorted, and of some nodes several values may be taken."""
+        """Return True if a value may come from a node.
+
+        Lists may have been sorted, and several values may come from one node."""
         scopes = self._scopes_of(value)
         if all(scope in scopes_of_node for scope in scopes):
             return True
         is_whole = isinstance(value, str) and (
-            value.strip() in self._urls or _folded(value) in self._exact
+            value.strip() in self._urls or _fold(value) in self._exact
         )
         if is_whole and any(scope in scopes_of_node for scope in scopes):
-            return True  # it stands elsewhere, too
+            return True  # the value is also in another scope
         self._budget -= _STEPS_OF_A_PLACE * sum(
             self._pieces.sizes[scope] for scope in chain(scopes, scopes_of_node)
         )
@@ -313,11 +323,11 @@ class Origins:
         )
 
     def _may_be_of(self, value: Any, scopes: set[int]) -> bool:
-        """Return whether a value stands in these scopes, wherever else it does."""
+        """Return True if a value is in these scopes, even if it is in others too."""
         if self._is_of(value, scopes):
             return True
         if isinstance(value, str):
-            letters = _squeezed(value)
+            letters = _squeeze(value)
             return not letters or (
                 len(letters) >= LEAST and any(scopes.issuperset(hit) for hit in self._hits(letters))
             )
@@ -325,12 +335,13 @@ class Origins:
 
     def _of_node(self, node: Any) -> Scopes:
         if twins := self._twins(node):
-            return self._touched_by_any(twins)
+            return self._scopes_of_any(twins)
         return {scope for text in _texts_in(node) for scope in self._of_single(text)}
 
     def _texts_in_scrapy(self, selector: str) -> Iterator[str]:
-        """Yield the texts in what a selector finds in the tree that Scrapy has of the document, each once: what is found may be
-        within one another. SelectorError, CostError."""
+        """Yield the texts of the elements that a selector selects in Scrapy's tree, each once.
+
+        Selected elements may be nested. SelectorError or CostError: the selector cannot be used."""
         element, names = _parts(selector)
         is_own_text = element.endswith("::text") and "," not in element
         seen = set[Any]()
@@ -339,7 +350,7 @@ class Origins:
                 yield from filter(None, map(node.get, names))
             elif is_own_text:
                 yield from filter(None, (node.text, *(inner.tail for inner in node)))
-            elif node not in seen:  # those around come first
+            elif node not in seen:  # outer elements come first
                 seen.update(node.iter())
                 yield from _texts_in(node)
 
@@ -347,25 +358,27 @@ class Origins:
     def _scrapy_root(self) -> Any:
         return Selector(self._content.text, type="html").root
 
-    def _touched_by_any(self, twins: Sequence[Any]) -> Scopes:
-        """The scopes of nodes, each of which a node may be. Many may be the same ones."""
+    def _scopes_of_any(self, twins: Sequence[Any]) -> Scopes:
+        """Return the scopes of all nodes that a node may be. Many may have the same scopes."""
         if len(twins) == 1:
-            return set(self._pieces.touched(twins[0]))
+            return set(self._pieces.scopes_of_node(twins[0]))
         if len(twins) > MAX_SCOPES:
             return _ANY
         scopes = self._scopes_of_twins.get(id(twins))
         if scopes is None:
             scopes = self._scopes_of_twins[id(twins)] = {
-                scope for twin in twins for scope in self._pieces.touched(twin)
+                scope for twin in twins for scope in self._pieces.scopes_of_node(twin)
             }
         return scopes if len(scopes) <= MAX_SCOPES else _ANY
 
     def _twins(self, node: Any) -> Sequence[Any]:
-        """The node in the document, of another reading of the same document: all that it may be, none where there is none.
+        """Return the nodes of the document that a node of another parser's tree may be.
 
-        Readers put the same start tags into other places. So it is the one at the same place, if that has the same markup, else
-        the one of the same number among those of the same tag, if that has the same text between the same tags: what browsers
-        move out of a table comes before what stands in it. Else it is any with the same tag and text."""
+        Parsers put the same start tags at different positions. So the result is the node at the
+        same position, if its markup is the same. Otherwise it is the node with the same number
+        among equal start tags, if its text and the tags around it are the same: browsers move
+        elements out of a table, and these come before the elements that stay in it. Otherwise it
+        is every node with the same start tag and text, or none."""
         if self._kind == "json":
             return ()
         root = node.getroottree().getroot()
@@ -399,8 +412,9 @@ class Origins:
         return self._trees[root]
 
     def _markup(self, node: Any) -> str:
-        """Return the markup of a node as parsel writes it, but for empty values of attributes: where no value is written, as in
-        `<p hidden>`, some readers have none and others an empty one."""
+        """Return the markup of a node as parsel writes it, without empty attribute values.
+
+        For an attribute without a value, as in `<p hidden>`, some parsers have an empty value."""
         method = "html" if self._kind == "html" else "xml"
         markup: str = etree.tostring(node, method=method, encoding="unicode", with_tail=False)
         self._budget -= _STEPS_OF_MARKUP * len(markup)
@@ -416,7 +430,7 @@ class Origins:
             if self._budget < 0:
                 return _ANY
             if self._markup(node) == text:
-                scopes.update(self._pieces.touched(node))
+                scopes.update(self._pieces.scopes_of_node(node))
         return scopes or _ANY
 
     # Texts
@@ -424,24 +438,26 @@ class Origins:
     def _of_text(self, text: str) -> Scopes:
         scopes_of_url = self._urls.get(text.strip(), _FREE)
         if free := [scope for scope in scopes_of_url if not self._pieces.is_denied[scope]]:
-            return free  # it may be named in what is refused, too
-        folded = _folded(text)
+            return free  # it may also be the URL of a refused element
+        folded = _fold(text)
         if not folded:
             return _FREE
         whole = {*scopes_of_url, *self._exact.get(folded, _FREE)}
         if whole:
             return whole
-        letters = _squeezed(text)
+        letters = _squeeze(text)
         if len(letters) < LEAST:
             return _ANY
         return self._search(letters) or self._of_markup(text.strip())
 
     def _of_key(self, key: Any) -> Scopes:
-        """Names are the spider's own, or stand all over a document: a name has to do with nothing where it stands outside, too,
-        or nowhere."""
+        """Return the scopes of a key.
+
+        Keys are usually the spider's own words, or occur all over a document. So a key has no scope
+        if it is also outside of the refused elements, or is nowhere in the document."""
         if not isinstance(key, str):
             return self._scopes_of(key)
-        folded, letters = _folded(key), _squeezed(key)
+        folded, letters = _fold(key), _squeeze(key)
         whole = self._exact.get(folded, _FREE)
         if (
             not letters
@@ -453,7 +469,9 @@ class Origins:
         return scopes or (_ANY if any(map(str.isspace, key)) else _FREE)
 
     def elements_of_name(self, name: str) -> frozenset[int]:
-        """The elements that the name of a field has to do with. Plain identifiers are the spider's own."""
+        """Return the elements from which the name of a field may come.
+
+        Plain identifiers are the spider's own names."""
         self._refill()
         return (
             frozenset()
@@ -462,7 +480,7 @@ class Origins:
         )
 
     def urls_in(self, fields: Mapping[str, Any]) -> frozenset[str]:
-        """The URLs of the document that an item has, absolute."""
+        """Return the absolute URLs of the document that occur in an item."""
         urls: set[str] = set()
         stack, seen = [*fields.values()], set[int]()
         while stack:
@@ -476,7 +494,7 @@ class Origins:
         return frozenset(urls)
 
     def _search(self, letters: str) -> Scopes:
-        """The scopes of the texts that have it, together or each by itself."""
+        """Return the scopes of all texts that contain the letters, alone or together."""
         found_scopes: set[int] = set()
         for number, hit in enumerate(self._hits(letters)):
             found_scopes.update(hit)
@@ -485,7 +503,7 @@ class Origins:
         return found_scopes if self._budget >= 0 else _ANY
 
     def _hits(self, letters: str) -> Iterator[Sequence[int]]:
-        """Yield the scopes of each place where it stands, as long as the budget lasts."""
+        """Yield the scopes of each occurrence of the letters, until the budget is spent."""
         starts, scopes, text = self._texts
         start, size = 0, len(letters)
         while self._budget >= 0:
@@ -496,26 +514,25 @@ class Origins:
             first = bisect_right(starts, hit) - 1
             last = bisect_right(starts, hit + size - 1, first) - 1
             yield scopes[first : last + 1]
-            start = (
-                max(hit, starts[last + 1] - size) + 1
-            )  # whatever comes before that is in the same texts
+            # An occurrence that begins before this is in the same texts.
+            start = max(hit, starts[last + 1] - size) + 1
 
     @cached_property
     def _exact(self) -> Mapping[str, set[int]]:
-        """Text that stands for itself, white space folded -> the scopes that it is in, wherever else it stands."""
+        """Text that stands alone, with folded white space -> all scopes in which it occurs."""
         exact: dict[str, set[int]] = defaultdict(set)
-        scopes_by_text: dict[str, set[int]] = {}  # many texts stand in a page again and again
+        scopes_by_text: dict[str, set[int]] = {}  # many texts occur again and again in a page
         for scope, text, kind in self._pieces:
             if kind != "url":
                 scopes = scopes_by_text.get(text)
                 if scopes is None:
-                    scopes = scopes_by_text[text] = exact[_folded(text)]
+                    scopes = scopes_by_text[text] = exact[_fold(text)]
                 scopes.add(scope)
         return exact
 
     @cached_property
     def _urls(self) -> Mapping[str, set[int]]:
-        """URL, absolute and as written, the page's own among them -> the scopes that it is in."""
+        """URL, absolute or as written -> its scopes. The page's own URLs are included."""
         pieces = self._pieces
         urls: dict[str, set[int]] = defaultdict(
             set, {pieces.url: {OUTSIDE}, pieces.base: {OUTSIDE}}
@@ -528,12 +545,13 @@ class Origins:
 
     @cached_property
     def _texts(self) -> tuple[list[int], list[int], str]:
-        """The starts of texts in all that can be searched, without its white space; their scopes; and all that.
+        """The starts of texts in the searchable text, their scopes, and the searchable text.
 
-        Running text is there as it stands; without scripts; and without all elements that are refused: as spiders take it."""
+        It has no white space. Running text is in it several times: complete, without scripts, and
+        without refused elements, because spiders take text in these ways."""
         starts, scopes, texts, end = [0], [OUTSIDE], [_BREAK], 1
-        for scope, text in self._searched():
-            if squeezed := _squeezed(text):
+        for scope, text in self._searchable_texts():
+            if squeezed := _squeeze(text):
                 if scope != scopes[-1]:
                     starts.append(end)
                     scopes.append(scope)
@@ -541,7 +559,7 @@ class Origins:
                 end += len(squeezed)
         return [*starts, end], scopes, "".join(texts)
 
-    def _searched(self) -> Iterator[tuple[int, str]]:
+    def _searchable_texts(self) -> Iterator[tuple[int, str]]:
         is_denied = self._pieces.is_denied
         flow = [piece for piece in self._pieces if piece[2] in ("flow", "script")]
         visible = [piece for piece in flow if piece[2] == "flow"]
@@ -565,15 +583,15 @@ class Origins:
 
     @cached_property
     def _free_text(self) -> str:
-        """The text that can be searched and is outside of all elements that are refused."""
+        """The searchable text outside of all refused elements."""
         starts, scopes, text = self._texts
         free = (index for index, scope in enumerate(scopes) if not self._pieces.is_denied[scope])
         return _BREAK.join(text[starts[index] : starts[index + 1]] for index in free)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(text.split())
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     return "".join(text.split())

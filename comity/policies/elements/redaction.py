@@ -1,4 +1,4 @@
-"""An item without what its page refuses for some uses."""
+"""Remove from an item the parts that its page refuses for some uses."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from comity.policies.elements.spans import Cut, removals
 
 
 class Redacted(NamedTuple):
-    """The fields of an item, redacted."""
+    """The fields of an item after redaction.
 
-    changed: dict[str, Any]  # those with other values
-    removed: frozenset[str]  # those whose names are refused
-    traced: list[Traced]  # where elements are in the item then
+    Attributes:
+        changed: name -> new value, of the fields with new values.
+        removed: names of the fields that are removed, because their names are refused.
+        traced: positions of the elements in the item after redaction."""
+
+    changed: dict[str, Any]
+    removed: frozenset[str]
+    traced: list[Traced]
 
 
 def redacted_fields(
@@ -25,10 +30,12 @@ def redacted_fields(
     *,
     names: Iterable[str] = (),
 ) -> Redacted:
-    """Return the fields without what is refused for the uses. `declared`, `names`: as `ElementRules.traced` has them.
+    """Return the fields without the parts that are refused for the uses.
 
-    A field that holds the whole document gets the document without the elements. Of any other what is covered goes: characters
-    of the main text, members of lists, else the whole value; and with its name the field. The URLs in it are not told either."""
+    A field with the whole document gets the document without the refused elements. In other fields
+    the covered parts are removed: characters of the main text, members of lists, else the whole
+    value. If its name is refused, the field is removed. Refused URLs are not listed either.
+    `declared` and `names` are arguments of `ElementRules.traced`."""
     uses = tuple(uses)
     traced = rules.traced(fields, declared, names=names, without=uses)
     refused = {id(element) for element in rules.refused(uses)}

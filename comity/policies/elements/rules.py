@@ -1,9 +1,9 @@
-"""The element rules about one page, and about what was taken from it.
+"""The element rules about one page, and about the item that was made from it.
 
-ElementRules(content, rules, ...)      the rules about one page, resolved on its document
-ElementRules.elements                  what each of its elements may not be used for, or how
-ElementRules.source                    what they say of the page as a whole
-ElementRules.traced(fields, declared)  where the elements are in an item"""
+ElementRules(content, rules, ...)      the rules about one page, applied to its document
+ElementRules.elements                  its elements, with the refused uses and the advice
+ElementRules.source                    the decisions that they make about the whole page
+ElementRules.traced(fields, declared)  the positions of the elements in an item"""
 
 from __future__ import annotations
 
@@ -31,16 +31,20 @@ from comity.policies.elements.text_runs import Pieces, Urls, may_have_addresses
 from comity.policies.elements.unread import unread
 from comity.policies.vocabulary.table import Vocabulary
 
-MAX_REASONS = 100  # of a use that rules about whole documents refuse
+# Reasons of one use that rules about whole documents refuse.
+MAX_REASONS = 100
 
 ReasonOf = Callable[[ElementRule], Reason]
 
-MAX_TAG_URLS = 50  # of elements, in the tag of an item that does not have them itself
+# URLs of elements in a tag, if the item itself does not contain them.
+MAX_TAG_URLS = 50
 
 
 class ElementUses:
-    """Element rules as a source: those about whole documents. What a Guide names is "permitted but require additional
-    instructions" (ai.txt paper, section-3.2); it permits no other use that has to do with it."""
+    """The rules about whole documents, as a source of decisions.
+
+    A use in a Guide is "permitted but require additional instructions" (ai.txt paper, section-3.2).
+    A Guide does not permit any related use."""
 
     def __init__(
         self, rules: Iterable[ElementRule], vocabulary: Vocabulary, reason_of: ReasonOf
@@ -53,6 +57,7 @@ class ElementUses:
 
     @property
     def named_uses(self) -> Iterable[str]:
+        """The uses that the rules name, each action of section-3.3 for `*`."""
         for action in {**self._refusing, **self._guiding}:
             yield from _ACTION_NAMES if action == ALL else (action,)
 
@@ -75,9 +80,8 @@ class ElementUses:
 _ACTION_NAMES = tuple(map(str.lower, ACTIONS))
 
 
-_ByAction = dict[
-    str, list[tuple[int, ElementRule]]
-]  # the rules that name an action, the first MAX_REASONS, with their order
+# Action -> the first MAX_REASONS rules that name it, with their positions.
+_ByAction = dict[str, list[tuple[int, ElementRule]]]
 
 
 def _by_action(rules: Iterable[ElementRule]) -> _ByAction:
@@ -91,39 +95,49 @@ def _by_action(rules: Iterable[ElementRule]) -> _ByAction:
 
 
 def _rules_of(by_action: _ByAction, actions: Iterable[str]) -> list[ElementRule]:
-    """The first MAX_REASONS rules that name one of the actions, in their order."""
+    """Return the first MAX_REASONS rules that name one of the actions, in their order."""
     numbered = {number: rule for action in actions for number, rule in by_action.get(action, ())}
     return [numbered[number] for number in sorted(numbered)[:MAX_REASONS]]
 
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """An element: what one selector covers of a page, and every rule about it."""
+    """An element: the part of a page that one selector covers, with all rules about it.
 
-    selector: str  # CSS selector or dotted name, as written; "*": the whole document
-    type: str  # the file type for which it is written, "html", "json" or "xml"; "": any
-    rules: tuple[ElementRule, ...]  # in the order of the file
-    reasons: tuple[Reason, ...]  # of the rules, each once
-    nodes: tuple[Any, ...] = ()  # elements (lxml), or paths into JSON; some may be within others
-    is_whole: bool = False  # it covers the whole document; there are no nodes then
-    spans: tuple[Span, ...] = ()  # where it stands in the main text of an HTML page
-    urls: tuple[str, ...] = ()  # absolute, of the links and images in it
+    Attributes:
+        selector: CSS selector or dotted name, as written. "*": the whole document.
+        type: file type of the rules, "html", "json" or "xml". "": any type.
+        rules: the rules about the element, in the order of the file.
+        reasons: reasons of the rules, each once.
+        nodes: elements (lxml), or paths into JSON. A node may be inside another one.
+        is_whole: True if it covers the whole document. It has no nodes then.
+        spans: its positions in the main text of an HTML page.
+        urls: absolute URLs of the links and images in it."""
+
+    selector: str
+    type: str
+    rules: tuple[ElementRule, ...]
+    reasons: tuple[Reason, ...]
+    nodes: tuple[Any, ...] = ()
+    is_whole: bool = False
+    spans: tuple[Span, ...] = ()
+    urls: tuple[str, ...] = ()
 
     @cached_property
     def deny(self) -> frozenset[str]:
-        """Actions that are prohibited on it, lower case; "*": all (AIT-7)."""
+        """Prohibited actions in lower case. "*": every action (AIT-7)."""
         return frozenset(
             action for rule in self.rules if rule.verdict is Verdict.DENY for action in rule.actions
         )
 
     @cached_property
     def guides(self) -> tuple[ElementRule, ...]:
-        """The rules that have instructions for actions (AIT-8)."""
+        """The rules with advice for actions (AIT-8)."""
         return tuple(rule for rule in self.rules if rule.verdict is not Verdict.DENY)
 
     @property
     def tag(self) -> dict[str, Any]:
-        """The element in an item's tag, besides the reasons and the spans in the item."""
+        """The element in the form of an item's tag, without reasons and positions in the item."""
         guide = [
             {
                 "actions": sorted(rule.actions),
@@ -144,17 +158,24 @@ class Element:
 
 
 class Traced(NamedTuple):
-    """The trace of an element in an item."""
+    """An element, with its positions in an item.
+
+    Attributes:
+        element: the element.
+        spans: its positions in the values of fields.
+        names: the fields whose names contain text of the element.
+        urls: URLs of the element, all of them or those that the item contains.
+        more_urls: True if the element has URLs that are not listed."""
 
     element: Element
-    spans: tuple[FieldSpan, ...]  # in the values of its fields
-    names: tuple[str, ...] = ()  # of its fields, that have something of the element in them
-    urls: tuple[str, ...] = ()  # of the element: all of them, or those that the item has
-    more_urls: bool = False  # the element has others
+    spans: tuple[FieldSpan, ...]
+    names: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    more_urls: bool = False
 
     @property
     def tag(self) -> dict[str, Any]:
-        """The element in an item's tag, besides the reasons."""
+        """The element in the form of an item's tag, without the reasons."""
         return {
             **self.element.tag,
             **({"urls": list(self.urls)} if self.urls else {}),
@@ -165,7 +186,9 @@ class Traced(NamedTuple):
 
 
 class ElementRules:
-    """The rules about one page, whose tree is that of a browser (markup.py): a spider has another one."""
+    """The element rules about one page.
+
+    They are applied to a browser's tree of the page (markup.py), which differs from a spider's."""
 
     def __init__(
         self,
@@ -177,11 +200,18 @@ class ElementRules:
         *,
         is_read: bool = True,
     ) -> None:
-        """`rules`: all that apply to the document. `url`: of the page. `is_read`: False where nobody has the page: every element
-        is among `elements` then."""
+        """Apply the rules to the document.
+
+        Args:
+            content: the page.
+            rules: all rules that apply to the document.
+            url: absolute URL of the page.
+            vocabulary: the table that relates actions to uses.
+            reason_of: returns the reason for a rule.
+            is_read: False if the page was not fetched. `elements` contains every element then."""
         is_partial = is_read and any(rule.element != ALL for rule in rules)
         self._content = content
-        # lxml makes its elements anew each time unless somebody has them.
+        # lxml creates an element object anew at each access, unless the object is referenced.
         self._alive = (
             [*content.markup.root.iter("*")] if is_partial and content.kind == "html" else []
         )
@@ -190,15 +220,14 @@ class ElementRules:
         self._vocabulary = vocabulary
         self._reason_of = reason_of
         self._coverage = covered(self._content, rules) if is_read else unread(rules)
-        self._without: dict[
-            str, frozenset[int]
-        ] = {}  # text made of the page -> numbers of the elements that it was made without
+        # Text made from the page -> numbers of the elements without which it was made.
+        self._without: dict[str, frozenset[int]] = {}
         grouped: dict[tuple[str, str], list[Covered]] = {}
         for part in self._coverage:
             if part.nodes or part.is_whole or not is_read:
                 grouped.setdefault((part.rule.file_type, part.rule.element), []).append(part)
         self._grouped = list(grouped.values())
-        # What covers the whole document because it is not understood permits nothing.
+        # A rule that is not understood covers the whole document, and permits nothing.
         whole = (
             part.rule
             for part in self._coverage
@@ -207,7 +236,7 @@ class ElementRules:
         self.source = ElementUses(whole, vocabulary, reason_of)
 
     def beside(self, other: ElementRules) -> ElementRules:
-        """Return these rules and others about the same page, of another file or of another path."""
+        """Return these rules with others about the same page, from another file or path."""
         reason_of = {id(rule): rules._reason_of for rules in (other, self) for rule in rules._rules}
         rules = {id(rule): rule for rule in (*self._rules, *other._rules)}
 
@@ -218,6 +247,7 @@ class ElementRules:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
+        """Hints about rules that cover more than they say."""
         by_url: dict[str, list[Covered]] = {}
         for part in self._coverage:
             by_url.setdefault(self._reason_of(part.rule).source.url, []).append(part)
@@ -236,7 +266,7 @@ class ElementRules:
 
     @cached_property
     def elements(self) -> tuple[Element, ...]:
-        """The elements that cover something, in the order of the file."""
+        """The elements that cover a part of the page, in the order of the file."""
         return tuple(
             Element(
                 selector=group[0].rule.element,
@@ -252,7 +282,7 @@ class ElementRules:
         )
 
     def refused(self, uses: Iterable[str]) -> list[Element]:
-        """The elements, smaller than the document, that are refused for one of the uses."""
+        """Return the elements, except the whole document, that are refused for one of the uses."""
         uses = tuple(uses)
         parts = (element for element in self.elements if not element.is_whole)
         return [
@@ -262,7 +292,7 @@ class ElementRules:
         ]
 
     def redacted(self, uses: Iterable[str]) -> bytes:
-        """The body without these elements."""
+        """Return the body without the elements that are refused for one of the uses."""
         refusing = {id(rule) for element in self.refused(uses) for rule in element.rules}
         return redacted(
             self._content,
@@ -272,9 +302,10 @@ class ElementRules:
         )
 
     def made_without(self, uses: Iterable[str], make: Callable[[str], str]) -> str:
-        """Return what `make` makes of the document, given as text, without what is refused for one of the uses.
+        """Return the result of `make` for the document's text without the refused elements.
 
-        Values that are equal to it have to do with other elements only."""
+        `make` gets the document without the elements that are refused for one of the uses. In
+        `traced`, a value equal to its result can only contain the other elements."""
         uses = tuple(uses)
         refused = {id(element) for element in self.refused(uses)}
         text = make(_text_of(self._content, self.redacted(uses)))
@@ -284,7 +315,7 @@ class ElementRules:
         return text
 
     def without(self, uses: Iterable[str]) -> ElementRules:
-        """The rules about what is left of the page."""
+        """Return the rules about the page without the elements refused for one of the uses."""
         uses = tuple(uses)
         refusing = {id(rule) for element in self.refused(uses) for rule in element.rules}
         content = Content(self._content.headers, self.redacted(uses))
@@ -299,10 +330,13 @@ class ElementRules:
         names: Iterable[str] = (),
         without: Iterable[str] = (),
     ) -> list[Traced]:
-        """Return where each of the elements is in an item, whole documents included, which are nowhere.
+        """Return the positions of each element in an item. Whole documents have no positions.
 
-        `declared`: field -> the selector that it was taken with, "" where it was taken from no element. `names`: of fields, those
-        that may come from the page. `without`: uses for which what is refused is going to be cut out of the item."""
+        Args:
+            fields: the item.
+            declared: field -> the selector of its value. "": it comes from no element.
+            names: names of the fields that may come from the page.
+            without: uses whose refused parts will be removed from the item."""
         spans_of: list[list[FieldSpan]] = [[] for _ in self._grouped]
         names_of: list[list[str]] = [[] for _ in self._grouped]
         for name, value in fields.items() if self._parts else ():
@@ -324,7 +358,7 @@ class ElementRules:
     def _urls_in(
         self, fields: Mapping[str, Any], without: Iterable[str]
     ) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """Yield the URLs of each element that a tag has, and whether there are more."""
+        """Yield the URLs of each element for a tag, and whether the element has others."""
         refused = {id(element) for element in self.refused(without)}
         refused_numbers = frozenset(
             number for number, element in enumerate(self.elements) if id(element) in refused
@@ -345,7 +379,7 @@ class ElementRules:
             )
 
     def _urls_without(self, removed: frozenset[int] = frozenset()) -> Urls:
-        """Return the URLs of the elements in what is left without some of them, by their numbers."""
+        """Return the URLs of each element by its number, outside of the removed elements."""
         if not self._parts or not may_have_addresses(self._content):
             return Urls({}, True)
         return self._pieces.urls_outside(removed) if removed else self._pieces.urls
@@ -372,13 +406,15 @@ class ElementRules:
             )
 
     def is_document(self, value: Any) -> bool:
-        """Return whether a value is the whole document, as text or as octets."""
+        """Return True if a value is the whole document, as text or as octets."""
         if isinstance(value, str):
             return bool(value) and value == self._document
         return isinstance(value, bytes) and bool(value) and value == self._content.body
 
     def document_without(self, uses: Iterable[str], value: str | bytes) -> str | bytes:
-        """Return the document without what is refused for the uses, as text or as octets, as a value has the whole."""
+        """Return the document without the elements refused for one of the uses.
+
+        It is text or octets, like `value`, which is the whole document."""
         octets = self.redacted(uses)
         return octets if isinstance(value, bytes) else _text_of(self._content, octets)
 
@@ -387,8 +423,10 @@ class ElementRules:
         return _text_of(self._content, self._content.body)
 
     def covering(self, value: Any) -> list[Element]:
-        """The elements that what was taken from the page is a part of, or has parts of: a text, an element (lxml), or a value of
-        JSON. Those that are the whole document are always among them."""
+        """Return the elements that contain a value, or have parts in it.
+
+        The value is a text, an element (lxml) or a JSON value that was taken from the page.
+        Elements that cover the whole document are always included."""
         numbers = self._origins.elements(value) if self._parts else ()
         return [
             element
@@ -397,7 +435,7 @@ class ElementRules:
         ]
 
     def permits(self, use: str, elements: Iterable[Element]) -> bool:
-        """Return whether none of the elements refuses the use."""
+        """Return True if none of the elements refuses the use."""
         return not any(
             refused_for(rule, (use,), self._vocabulary)
             for element in elements
@@ -406,7 +444,7 @@ class ElementRules:
 
     @cached_property
     def _parts(self) -> Mapping[int, Sequence[Any]]:
-        """Number of an element -> its nodes, of those that are smaller than the document. Of JSON their places."""
+        """Number of an element -> its nodes (places in JSON). Whole documents are not included."""
         return {
             number: group[0].places or group[0].nodes
             for number, group in enumerate(self._grouped)
@@ -428,7 +466,7 @@ class ElementRules:
 
 
 def _text_of(content: Content, body: bytes) -> str:
-    """A body of the same kind, decoded."""
+    """Decode a body of the same kind as `content`."""
     if content.is_html:
         return Content(content.headers, body).text
     try:

@@ -1,7 +1,7 @@
-"""Items without the parts that may not be used.
+"""Remove from an item the parts that may not be used.
 
-removals(fields, spans) -> Removals       what the spans of elements cover
-Cut(fields, removals)                     .fields without it, .moved(spans) for what else is said of them"""
+removals(fields, spans) -> Removals       the parts that the spans of elements cover
+Cut(fields, removals)                     .fields are the other parts, .moved(spans) their spans"""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-Span = Sequence[
-    Any
-]  # [field], [field, member of the list] or [field, first character, first one after it]
-Ranges = list[
-    tuple[int, int]
-]  # members of a list, or characters of a text; ascending, neither touching nor overlapping
-Removals = dict[str, Ranges | None]  # field -> what of its value goes; None: all of it
+# [field], [field, member of the list] or [field, first character, first character after it].
+Span = Sequence[Any]
+# Members of a list or characters of a text, ascending, without contact or overlap.
+Ranges = list[tuple[int, int]]
+# Field -> the parts of its value to remove. None: the whole value.
+Removals = dict[str, Ranges | None]
 
 _SEQUENCES = (str, list, tuple)
 
 
 def removals(fields: Mapping[str, Any], spans: Iterable[Span]) -> Removals:
-    """Return what the spans cover. One that does not fit its value covers all of it: somebody has altered it since."""
+    """Return the parts that the spans cover.
+
+    A span that does not fit its value covers the whole value, because the value was changed after
+    the span was recorded."""
     ranges_of: dict[str, Ranges] = {}
     whole: Removals = {}
     for span in spans:
@@ -34,7 +36,7 @@ def removals(fields: Mapping[str, Any], spans: Iterable[Span]) -> Removals:
                 whole[field] = None
             else:
                 ranges_of.setdefault(field, []).append(covered)
-    return {field: _merged(ranges) for field, ranges in ranges_of.items()} | whole
+    return {field: _merge(ranges) for field, ranges in ranges_of.items()} | whole
 
 
 def _range(value: Any, span: Span) -> tuple[int, int] | None:
@@ -46,7 +48,7 @@ def _range(value: Any, span: Span) -> tuple[int, int] | None:
     return None
 
 
-def _merged(ranges: Ranges) -> Ranges:
+def _merge(ranges: Ranges) -> Ranges:
     merged: Ranges = []
     for start, end in sorted(ranges):
         if merged and start <= merged[-1][1]:
@@ -57,12 +59,12 @@ def _merged(ranges: Ranges) -> Ranges:
 
 
 class Cut:
-    """Fields without what is removed, as a copy."""
+    """A copy of the fields, without the removed parts."""
 
     def __init__(
         self, fields: Mapping[str, Any], removed: Removals, dropped: Collection[str] = ()
     ) -> None:
-        """`dropped`: fields that are removed with their names."""
+        """`dropped` are the fields to remove completely, with their names."""
         removed = removed | dict.fromkeys(dropped)
         self._before = fields
         self._removed = removed
@@ -74,13 +76,13 @@ class Cut:
 
     def _rest(self, field: str) -> Any:
         value = self._before[field]
-        return self._shifts[field].rest(value) if field in self._shifts else emptied(value)
+        return self._shifts[field].rest(value) if field in self._shifts else empty_value(value)
 
     def moved(self, spans: Iterable[Span]) -> list[Span]:
-        """Return the spans of what is left of what these cover; what is gone is nowhere."""
-        return [moved for span in spans if (moved := self._moved(span)) is not None]
+        """Return the spans, moved to their places after the removal, without the removed parts."""
+        return [moved for span in spans if (moved := self._move(span)) is not None]
 
-    def _moved(self, span: Span) -> Span | None:
+    def _move(self, span: Span) -> Span | None:
         field = span[0]
         if field not in self._removed:
             return span
@@ -95,7 +97,7 @@ class Cut:
         return [field, start] if len(span) == 2 else [field, start, end]
 
     def shortens(self, spans: Iterable[Span]) -> bool:
-        """Return whether a part of what the spans cover is gone, and a part is left."""
+        """Return True if a part of the spans is removed, and another part remains."""
         lost = remains = False
         for span in spans:
             value = self._before.get(span[0])
@@ -116,7 +118,7 @@ class Cut:
 
 
 class _Shifts:
-    """The places of a text or a list, once ranges of it are removed."""
+    """Positions in a text or a list after ranges of it are removed."""
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
@@ -124,6 +126,7 @@ class _Shifts:
         self._lost = [0, *accumulate(end - start for start, end in ranges)]  # before each range
 
     def after(self, boundary: int) -> int:
+        """Return the position of a boundary after the removal."""
         before = bisect_right(self._starts, boundary)  # ranges that begin here or before it
         if not before:
             return boundary
@@ -131,6 +134,7 @@ class _Shifts:
         return boundary - self._lost[before - 1] - (min(boundary, end) - start)
 
     def rest(self, value: Any) -> Any:
+        """Return the value without the ranges."""
         pieces = [value[start:end] for start, end in self._kept_ranges(len(value))]
         return (
             "".join(pieces)
@@ -146,10 +150,11 @@ class _Shifts:
         yield position, length
 
 
-def emptied(value: Any) -> Any:
-    """Return an empty value, of the same type where that has one; else None."""
+def empty_value(value: Any) -> Any:
+    """Return an empty value of the same type; None for types that have no empty value."""
     return type(value)() if isinstance(value, str | bytes | list | tuple | dict) else None
 
 
 def is_empty(value: Any) -> bool:
+    """Return True for None and for a text or collection without members."""
     return value is None or (isinstance(value, str | bytes | list | tuple | dict) and not value)

@@ -1,8 +1,9 @@
-"""The texts of a document, one after the other, and in which elements each of them stands.
+"""The texts of a document in their order, each with the covered elements around it.
 
     Pieces(content, parts, denied, url)
-An element that is covered begins a scope, and so the scopes are within each other as their elements are. Linear in the document,
-however deep its elements stand within each other, and however many cover the same text."""
+
+A covered element begins a scope, so scopes are nested like their elements. The time is linear in
+the document, for any depth of elements and any number of elements that cover the same text."""
 
 from __future__ import annotations
 
@@ -21,54 +22,66 @@ from comity.policies.document.json_documents import JsonPath
 from comity.policies.syntax.urls import base_url
 from comity.policies.syntax.xml_tree import attributes
 
-MAX_URLS = 50_000  # that are named, of all elements of a page
+# URLs that are listed for all elements of a page together.
+MAX_URLS = 50_000
 
-OUTSIDE = 0  # scope: in no element
-UNKNOWN = 1  # scope: nobody can tell; it counts as in every element for which something is refused
+# Scope of text outside of all covered elements.
+OUTSIDE = 0
+# Scope of text of unknown origin. It counts as inside every element with a refusal.
+UNKNOWN = 1
 
-_UNSEEN = frozenset(("script", "style"))  # elements that many leave out when they take text
-_ADDRESSES = frozenset(
-    ("href", "src", "poster", "data", "action", "cite", "longdesc")
-)  # attributes that hold a URL
-_PLAIN_NAMES = frozenset(("class", "id", "title", "alt", "rel"))  # that need no look
-# In other attributes, as of images that scripts load, and in texts of JSON and XML: a path, or the name of a file.
+# Elements without visible text.
+_UNSEEN = frozenset(("script", "style"))
+# Attributes that contain a URL.
+_ADDRESSES = frozenset(("href", "src", "poster", "data", "action", "cite", "longdesc"))
+# Attributes that never contain a URL.
+_PLAIN_NAMES = frozenset(("class", "id", "title", "alt", "rel"))
+# Other attributes (e.g. of images that scripts load) and texts of JSON and XML are URLs if they are
+# paths or names of files.
 _FILE_TYPES = "jpe?g|png|gif|webp|avif|svg|bmp|ico|tiff?|mp[34]|m4[av]|webm|og[agv]|wav|mov|pdf"
 _LIKE_ADDRESS = re.compile(
     rf"\s*+(?=\S++\s*+\Z)(?:(?:https?:)?/|\.{{1,2}}/|\S+\.(?:{_FILE_TYPES})(?=\s|[?#]|\Z))",
     re.IGNORECASE,
 )
-# Within a value, as of JSON and CSS.
+# URLs inside a value, e.g. of JSON and CSS.
 _WITHIN = re.compile(r"https?://[^\s\"'<>()\\]+|(?<=url\()\s*[\"']?[^\"')]+", re.IGNORECASE)
-_WEB = (
-    "http://",
-    "https://",
-    "/",
-)  # what a text that has spaces begins with where it is taken for a URL
+# Beginnings of a text with spaces that counts as a URL.
+_WEB = ("http://", "https://", "/")
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?::[0-9]+)?(?=/)")
-_PLAIN = re.compile(
-    r"(?:/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)+"
-)  # to be joined with an origin, without a look at its parts
+# Paths that can be appended to an origin without parsing.
+_PLAIN = re.compile(r"(?:/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)+")
 
 
-# The scope of a text, itself, and what it is. "flow": running text, "script": such of scripts and styles, "apart": it stands for
-# itself, "url": as written. Plain, for there are thousands of a page.
+# The scope of a text, the text, and its kind: "flow" for running text, "script" for the running
+# text of scripts and styles, "apart" for a text that stands alone, "url" for a URL as written.
+# Plain tuples, because a page has thousands of them.
 Piece = tuple[int, str, str]
 
 
 class Urls(NamedTuple):
-    """The URLs in elements."""
+    """The URLs in elements.
 
-    by_element: Mapping[int, tuple[str, ...]]  # http and https, each once
-    is_complete: bool  # there are not more than MAX_URLS in all
+    Attributes:
+        by_element: number of an element -> its http and https URLs, each once.
+        is_complete: False if there are more than MAX_URLS in all."""
+
+    by_element: Mapping[int, tuple[str, ...]]
+    is_complete: bool
 
 
 def may_have_addresses(content: Content) -> bool:
-    """Return False for JSON in which no text is like a URL: it is not looked through for them."""
+    """Return False for a JSON document without URLs, which need not be searched."""
     return content.kind != "json" or any(mark in content.octets for mark in (b"/", b".", b"\\"))
 
 
 class Pieces:
-    """Every text of one document."""
+    """Every text of one document.
+
+    Attributes:
+        url: absolute URL of the page.
+        base: absolute URL that relative URLs are resolved against.
+        is_denied: for each scope, whether an element around its texts has a refusal.
+        sizes: for each scope, the number of elements around its texts."""
 
     def __init__(
         self,
@@ -77,17 +90,22 @@ class Pieces:
         denied: Collection[int],
         url: str,
     ) -> None:
-        """`parts`: number of an element -> its nodes in the document, of JSON its places (`Covered.places`). `denied`: those for
-        which something is refused. `url`: of the page."""
+        """Collect the texts.
+
+        Args:
+            content: the document.
+            parts: number of an element -> its nodes in the document. In JSON: its places
+                (`Covered.places`).
+            denied: numbers of the elements with a refusal.
+            url: absolute URL of the page."""
         self._content = content
         self._kind = content.kind
         self.url = url
         self._denied = frozenset(denied)
-        self._numbers: dict[
-            Any, tuple[int] | list[int]
-        ] = {}  # node of a tree, or place in JSON -> elements
+        # Node of a tree, or place in JSON -> numbers of elements.
+        self._numbers: dict[Any, tuple[int] | list[int]] = {}
         for number, nodes in parts.items():
-            alone = (number,)  # as most are: one for all of them
+            alone = (number,)  # shared by all nodes with this element alone, the usual case
             for node in nodes:
                 known = self._numbers.setdefault(node, alone)
                 if isinstance(known, list):
@@ -95,10 +113,10 @@ class Pieces:
                 elif known is not alone:
                     self._numbers[node] = [*known, number]
         self._scopes: dict[Any, int] = {}  # node, as in _numbers -> the scope that it begins
-        self._within: dict[
-            int, tuple[int, int]
-        ] = {}  # identity of an object or array of JSON -> the scopes that begin in it
-        # Of each scope: the one around it, the elements that begin it, whether something is refused, how many elements in all.
+        # Id of an object or array of JSON -> the range of scopes that begin in it.
+        self._within: dict[int, tuple[int, int]] = {}
+        # By scope: the scope around it, the elements that begin it, whether one of the elements
+        # around it has a refusal, and the number of elements around it.
         self._around = [OUTSIDE, OUTSIDE]
         self._beginning: list[Collection[int]] = [(), self._denied]
         self.is_denied = [False, True]
@@ -118,7 +136,7 @@ class Pieces:
         return self._content.markup.root if self._kind == "html" else self._content.xml.root
 
     def elements(self, scopes: Iterable[int]) -> frozenset[int]:
-        """The elements whose scopes these are, or are within."""
+        """Return the elements whose scopes are these scopes, or around them."""
         elements: set[int] = set()
         seen = {OUTSIDE}
         for scope in scopes:
@@ -128,16 +146,16 @@ class Pieces:
                 scope = self._around[scope]  # outwards
         return frozenset(elements)
 
-    def touched(self, node: Any) -> Iterator[int]:
-        """The scopes that a node of the document is in, or that are in it."""
+    def scopes_of_node(self, node: Any) -> Iterator[int]:
+        """Yield the scope around a node of the document, and the scopes that begin in it."""
         if isinstance(node, tuple):
-            yield from self._touched_by_path(node)
+            yield from self._scopes_of_path(node)
         else:
             scope, first, end = self._extents.get(node, (UNKNOWN, 0, 0))
             yield scope
             yield from range(first, end)
 
-    def _touched_by_path(self, path: JsonPath) -> Iterator[int]:
+    def _scopes_of_path(self, path: JsonPath) -> Iterator[int]:
         value: Any = self._content.json.value
         scope = OUTSIDE
         for step in path:
@@ -148,7 +166,7 @@ class Pieces:
 
     @cached_property
     def _extents(self) -> Mapping[Any, tuple[int, int, int]]:
-        """The scope that each node of a tree is in, the first one that begins in it, and the first one past it."""
+        """Node of a tree -> the scope around it, and the range of scopes that begin in it."""
         extents: dict[Any, tuple[int, int, int]] = {}
         waiting: list[tuple[int, int]] = [(OUTSIDE, 0)]
         end = UNKNOWN + 1
@@ -163,7 +181,7 @@ class Pieces:
         return extents
 
     def absolute(self, address: str) -> tuple[str, ...]:
-        """A URL as written, made absolute: with its fragment, and without it where it has one."""
+        """Return the absolute URL of a URL as written, and the one without its fragment."""
         urls = self._absolute.get(address)
         if urls is None:
             try:
@@ -178,10 +196,11 @@ class Pieces:
 
     @cached_property
     def urls(self) -> Urls:
+        """The URLs of all elements."""
         return self.urls_outside(frozenset())
 
     def urls_outside(self, removed: frozenset[int]) -> Urls:
-        """Return the URLs of what is left without some elements."""
+        """Return the URLs of the elements that are outside of the removed elements."""
         by_element: dict[int, dict[str, None]] = {}
         budget = MAX_URLS
         for scope, text, kind in self._all:
@@ -209,9 +228,8 @@ class Pieces:
         """Return the pieces, in the order of the document."""
         pieces: list[Piece] = []
         add, numbers, scopes = pieces.append, self._numbers, self._scopes
-        stack: list[
-            tuple[int, Iterator[tuple[Any, Any]], int, bool, int]
-        ] = []  # of what is open around the members
+        # The surrounding containers: holder, members, scope, whether it is an object, first scope.
+        stack: list[tuple[int, Iterator[tuple[Any, Any]], int, bool, int]] = []
         members: Iterator[tuple[Any, Any]] = iter([("", self._content.json.value)])
         holder, outer, is_named, first = 0, OUTSIDE, False, len(self._around)
         while True:
@@ -236,8 +254,8 @@ class Pieces:
                         len(self._around),
                     )
                     break
-                else:  # a number or a constant is no address
-                    add((scope, _written(value), "apart"))
+                else:  # numbers and constants are not URLs
+                    add((scope, _number_text(value), "apart"))
             else:
                 if len(self._around) > first:
                     self._within[holder] = first, len(self._around)
@@ -246,10 +264,11 @@ class Pieces:
                 holder, members, outer, is_named, first = stack.pop()
 
     def _of_tree(self) -> Iterator[Piece]:
+        """Yield the pieces, in the order of the document."""
         root, numbers, is_xml = self.root, self._numbers, self._kind == "xml"
         around = [*root.itersiblings(preceding=True)], [*root.itersiblings()]
         yield from ((OUTSIDE, node.text or "", "apart") for node in reversed(around[0]))
-        scopes, kinds = [OUTSIDE], [""]  # of the elements that are open
+        scopes, kinds = [OUTSIDE], [""]  # of the open elements
         for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
             if event == "start":
                 scope = scopes[-1]
@@ -278,8 +297,8 @@ class Pieces:
         yield from ((OUTSIDE, node.text or "", "apart") for node in around[1])
 
 
-def _written(value: Any) -> str:
-    """Return a number or a constant as JSON writes it. `json.dumps` takes ten times as long."""
+def _number_text(value: Any) -> str:
+    """Return a number or a constant as JSON writes it. `json.dumps` is ten times slower."""
     if value is True or value is False or value is None:
         return "null" if value is None else "true" if value else "false"
     if type(value) is int:
@@ -294,7 +313,7 @@ def _is_like_address(text: str) -> bool:
 
 
 def _addresses(name: str, value: str) -> Iterable[str]:
-    """The URLs that an attribute holds, as they are written."""
+    """Return the URLs in an attribute, as written."""
     name = name.rpartition("}")[2].rpartition(":")[2].lower()
     if name.endswith("srcset"):
         return [candidate.split()[0] for candidate in value.split(",") if candidate.strip()]

@@ -1,4 +1,4 @@
-"""The coverage of element rules on a page that was not fetched, as far as it can be told without it."""
+"""The elements that rules cover on a page that was not fetched, as far as that is known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from comity.policies.answers.element_rule import ElementRule
 from comity.policies.document.document import Content
 from comity.policies.elements.coverage import Covered, covered
 
-# File type -> a document in which there is nothing that a name could mean.
+# File type -> a document without anything that a name could select.
 _EMPTY = {
     "html": Content([(b"Content-Type", b"text/html")], b""),
     "json": Content([(b"Content-Type", b"application/json")], b"{}"),
@@ -17,7 +17,9 @@ _EMPTY = {
 
 
 def unread(rules: Sequence[ElementRule]) -> tuple[Covered, ...]:
-    """Return the coverage of each rule, in their order, without nodes: those that cover the whole of any document are known."""
+    """Return the coverage of each rule, in their order, without nodes.
+
+    Only rules that cover every document as a whole are known to cover something."""
     types = [rule.file_type or "html" for rule in rules]
     coverage = {
         file_type: iter(

@@ -1,1 +1,1 @@
-"""Syntax that several text formats have in common: lines, patterns of paths, URLs, windows of time, XML."""
+"""Syntax shared by several text formats: lines, path patterns, URLs, windows of time, XML."""

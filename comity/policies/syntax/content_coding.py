@@ -1,4 +1,4 @@
-"""Content codings of policy files, taken off within the limit of what is read (RFC 9110 section-8.4)."""
+"""Remove content codings from policy files, up to a limit (RFC 9110 section-8.4)."""
 
 from __future__ import annotations
 
@@ -7,29 +7,35 @@ import zlib
 from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
 
-MAX_MEMBERS = 100  # of a gzip file: each leaves a copy of what stands behind it
+# Members of a gzip file. For each member the octets behind it are copied.
+MAX_MEMBERS = 100
 
-_GZIP = b"\x1f\x8b\x08"  # a member begins so (RFC 1952 section-2.3.1), and no text does
+# The beginning of a gzip member (RFC 1952 section-2.3.1). No text begins with it.
+_GZIP = b"\x1f\x8b\x08"
 
 
 def decoded(body: bytes, content_encoding: bytes, *, is_cut: bool) -> tuple[bytes, bool]:
-    """The content, and whether there is more than MAX_BYTES of it. ValueError, with what is wrong, where it cannot be had.
+    """Return the content, and whether it was cut at MAX_BYTES.
 
-    `content_encoding`: in lower case; `is_cut`: the body goes on after these octets."""
+    ValueError: it cannot be decoded; the text says what is wrong.
+
+    Args:
+        body: the octets as received.
+        content_encoding: value of the field, in lower case.
+        is_cut: True if octets are missing at the end of the body."""
     codings = [
         coding
         for coding in map(bytes.strip, content_encoding.split(b","))
         if coding not in (b"", b"identity")
     ]
-    if not codings and not body.startswith(
-        _GZIP
-    ):  # LENIENT: gzip without its field, as a file is stored
+    # LENIENT: gzip without its field, for a file that is stored compressed.
+    if not codings and not body.startswith(_GZIP):
         return body, is_cut
     if codings not in ([], [b"gzip"], [b"x-gzip"], [b"deflate"]):
         raise ValueError(f"Content-Encoding {printable(content_encoding)}, which was not asked for")
     content, rest = b"", body
     for _ in range(MAX_MEMBERS):
-        decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, as its first octets say
+        decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, by its first octets
         try:
             content += decoder.decompress(rest, MAX_BYTES + 1 - len(content))
         except zlib.error as error:

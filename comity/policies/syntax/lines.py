@@ -1,9 +1,9 @@
-"""Line-oriented policy files as octets: what robots.txt and the formats that stand in it have in common.
+"""Read policy files as lines of octets, for robots.txt and the formats that robots.txt contains.
 
-text_of(body)      the octets that are read: UTF-8, no BOM, cut at the limit
-Lines(text)        a cursor over the lines, which end at CR, LF and CRLF and at nothing else
-line_ends(text)    how many of these there are
-Findings(url)      what is said about the file, bounded in number"""
+text_of(body)      the octets to read: UTF-8, without BOM, cut at the limit
+Lines(text)        a cursor over the lines. Only CR, LF and CRLF end a line
+line_ends(text)    the number of line ends
+Findings(url)      hints about the file, limited in number"""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from typing import AnyStr
 from comity.policies.answers.decision import Finding
 from comity.policies.syntax.printable import printable
 
-MAX_BYTES = (
-    512 * 1024
-)  # octets of a file, as received; RFC 9309 section-2.5 asks for 500 KiB at least
-MAX_LINE = (
-    32 * 1024
-)  # octets of a line without its comment; longer than any URL that servers answer
-MAX_FINDINGS = 100  # of one file
+# Octets of a file, as received. RFC 9309 section-2.5 asks for 500 KiB at least.
+MAX_BYTES = 512 * 1024
+# Octets of a line without its comment: longer than any URL that servers accept.
+MAX_LINE = 32 * 1024
+# Findings of one file.
+MAX_FINDINGS = 100
 
-# RFC 9309 section-2.2, EOL without its comment. Not str.splitlines(), which knows eight more line ends.
+# RFC 9309 section-2.2, EOL without its comment. str.splitlines() knows eight more line ends.
 EOL = rb"(?:\r\n?|\n)"
 _LINE = re.compile(rb"[^\r\n]*+%s?" % EOL)
 
 
 def text_of(body: bytes, *, cut: bool = False, limit: int = MAX_BYTES) -> tuple[bytes, bool]:
-    """The octets to read, and whether some were left out. `cut`: the body ends where its reader stopped.
+    """Return the octets to read, and whether some are missing at the end.
 
-    What is cut is left out from the start of its line, so that no statement is read by half. Only a last line longer than
-    MAX_LINE stays: who reads it knows by its length not to trust its end."""
+    `cut` is True if the reader of the body stopped before its end. The last line is then removed,
+    so that no statement is read in part. Only a line longer than MAX_LINE stays. Its length tells
+    its reader that its end is missing."""
     cut = cut or len(body) > limit
     body = body[:limit]
     # ASCII in UTF-16 is half NULs: without one, the two octets are no BOM.
@@ -46,27 +46,32 @@ def text_of(body: bytes, *, cut: bool = False, limit: int = MAX_BYTES) -> tuple[
 
 
 def line_ends(text: AnyStr, start: int = 0, end: int | None = None) -> int:
-    """Return how many lines end between two places. CRLF is one end: neither place stands within it."""
+    """Return the number of lines that end in a range. The range may not split a CRLF."""
     lf, cr, crlf = ("\n", "\r", "\r\n") if isinstance(text, str) else (b"\n", b"\r", b"\r\n")
     return text.count(lf, start, end) + text.count(cr, start, end) - text.count(crlf, start, end)
 
 
 class Lines:
-    """A cursor over the lines of a text, which can step over many at once. Linear in the octets."""
+    """A cursor over the lines of a text, which can skip many lines at once. Linear in the octets.
+
+    Attributes:
+        text: the text.
+        line_start: offset of the last line that was read.
+        number: 1-based number of the last line that was read or skipped."""
 
     def __init__(
         self, text: bytes, start: int = 0, end: int | None = None, number: int = 0
     ) -> None:
-        """`start`, `end`: the part of the text to read; `number`: of the line before it."""
+        """Read the part of the text from `start` to `end`.
+
+        `number` is the number of the line before `start`."""
         self.text = text
-        self.line_start = self._next = (
-            start  # where the last line read starts, and the one after it
-        )
-        self.number = number  # of the last line read or skipped, 1-based
+        self.line_start = self._next = start
+        self.number = number
         self._end = len(text) if end is None else end
 
     def skip(self, run: re.Pattern[bytes]) -> bytes:
-        """Step over what matches here, and return it; the pattern matches whole lines with their ends."""
+        """Skip the lines that match here, and return them. `run` matches whole lines with ends."""
         match = run.match(self.text, self._next, self._end)
         if not match:
             return b""
@@ -78,7 +83,7 @@ class Lines:
         return skipped
 
     def match(self, line: re.Pattern[bytes]) -> re.Match[bytes] | None:
-        """The next line, if it matches; the pattern matches one line with its end."""
+        """Return the next line if it matches, else None. `line` matches one line with its end."""
         match = line.match(self.text, self._next, self._end)
         if match:
             self.line_start, self._next = match.span()
@@ -86,13 +91,13 @@ class Lines:
         return match
 
     def read(self) -> bytes:
-        """The next line with its end; b"" at the end of the text."""
+        """Return the next line with its end; b"" at the end of the text."""
         match = self.match(_LINE) if self._next < self._end else None
         return match[0] if match else b""
 
 
 class Findings(list[Finding]):
-    """The findings for the author of a file: the first MAX_FINDINGS."""
+    """Hints for the author of a file: the first MAX_FINDINGS."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -107,7 +112,7 @@ class Findings(list[Finding]):
         column: int = 0,
         length: int = 0,
     ) -> None:
-        """Add a finding. `message`: with a `{}` for each text from the file that it quotes."""
+        """Add a finding. `message` has a `{}` for each text in `quoted`, which is from the file."""
         if len(self) < MAX_FINDINGS:
             text = message.format(*(printable(octets) for octets in quoted))
             self.append(

@@ -1,16 +1,19 @@
-"""Path patterns: `*` for any octets, `$` at the end for the end, else a prefix (RFC 9309 section-2.2.2, section-2.2.3).
+"""Path patterns of robots.txt (RFC 9309 section-2.2.2, section-2.2.3).
 
-    normal_target(target)      path and query as they are compared
-    normal_pattern(octets)     a pattern as it is compared
-    escaped_text(octets)       text in which patterns stand, whatever octets they have
-    foldings(normal)           either of them, as it is compared without regard to case
-    covers(pattern, target)    whether one pattern matches
-    sample(pattern)            a target by which it is told which patterns cover others
-    PatternIndex(patterns)     which of many patterns match, and which of them decides
+`*` matches any octets, `$` at the end matches the end. A pattern without `$` matches prefixes.
 
-Patterns and targets are compared as ASCII text in one normal form, made on octets: escapes of unreserved characters are
-decoded, other escapes get upper-case digits, and octets that no URL holds unescaped are escaped. A `*` or `$` that is
-meant literally is `%2A` or `%24` on both sides. A `%` that begins no escape stays as it is."""
+    normal_target(target)      path and query in the form that is compared
+    normal_pattern(octets)     a pattern in the form that is compared
+    escaped_text(octets)       text that contains patterns, for any octets
+    foldings(normal)           a target or pattern in the form that is compared in any case
+    covers(pattern, target)    does the pattern match?
+    sample(pattern)            a target that shows which patterns cover others
+    PatternIndex(patterns)     the matching ones of many patterns, and the one that decides
+
+Patterns and targets are compared as ASCII text in one normal form, made from octets. Escapes of
+unreserved characters are decoded, other escapes get upper-case digits, and octets that are not
+allowed unescaped in a URL are escaped. A literal `*` or `$` is `%2A` or `%24` on both sides. A `%`
+that begins no escape stays as it is."""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from itertools import compress, count, islice
 from sys import intern
 
 _SPECIAL = re.compile(r"\*|\$$")
-_WILDCARD = "\0"  # in a sample: any characters; in no pattern in normal form
+_WILDCARD = "\0"  # any characters, in a sample; never in a pattern in normal form
 
 # RFC 3986 section-2.2, section-2.3
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -31,7 +34,8 @@ _RAW = _UNRESERVED | frozenset(b"/?:@!&'()+,;=*%#[]")
 
 _ODD = re.compile(rb"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~/?:@!&'()+,;=*%#\[\]]")
 _PLAIN_TARGET = re.compile(r"[A-Za-z0-9\-._~/?:@!&'()+,;=#\[\]]*").fullmatch
-NORMAL_IN_PATTERNS = rb"A-Za-z0-9\-._~/?:@!&'()+,;=\[\]*"  # octets that are normal where they stand; `#` begins comments too
+# Octets that are in normal form. `#` is missing, because it also begins comments.
+NORMAL_IN_PATTERNS = rb"A-Za-z0-9\-._~/?:@!&'()+,;=\[\]*"
 _PLAIN_PATTERN = re.compile(rb"[%s#]*" % NORMAL_IN_PATTERNS).fullmatch
 
 # Every octet and every spelling of its escape -> the normal form.
@@ -50,71 +54,72 @@ def _normal(octets: bytes) -> str:
 
 
 def normal_target(target: str) -> str:
-    """Return path and query of a URL in normal form. Never raises."""
+    """Return path and query of a URL in normal form. It never raises."""
     return target if _PLAIN_TARGET(target) else _normal_target(target)
 
 
-@lru_cache(maxsize=64)  # one target is asked for by each format
+@lru_cache(maxsize=64)  # each format asks for the same target
 def _normal_target(target: str) -> str:
     return _normal(target.encode("utf-8", "surrogatepass")).replace("*", "%2A")
 
 
 def normal_pattern(octets: bytes) -> str:
-    """A pattern in normal form: `*` are the wildcards, and a `$` can only be the last character and stands for the end."""
+    """Return a pattern in normal form: each `*` is a wildcard, and `$` is at most at the end."""
     if _PLAIN_PATTERN(octets):
         return octets.decode("ascii")
     return _normal(octets[:-1]) + "$" if octets.endswith(b"$") else _normal(octets)
 
 
-_NOT_UTF_8 = re.compile("[\udc80-\udcff]")  # as "surrogateescape" has it
+_NOT_UTF_8 = re.compile("[\udc80-\udcff]")  # in the form of "surrogateescape"
 
 
 def escaped_text(octets: bytes, length: int | None = None) -> str:
-    """Return the text, with octets that are not UTF-8 as escapes: in the patterns that stand in it they are equal to these, and
-    stay distinct (RFC-13). `length`: characters that are read."""
+    """Return the text, with escapes for octets that are not UTF-8 (RFC-13).
+
+    In a pattern in the text, these escapes equal the octets, and different octets stay different.
+    `length` is the number of characters to read. None: all."""
     text = octets.decode("utf-8", "surrogateescape")[:length]
     return _NOT_UTF_8.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", text)
 
 
-_OTHER_CHARACTERS = re.compile(r"(?:%[89A-F][0-9A-F])+")  # in escapes: none of ASCII
+_OTHER_CHARACTERS = re.compile(r"(?:%[89A-F][0-9A-F])+")  # escapes of octets outside of ASCII
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def foldings(normal: str) -> tuple[str, str]:
-    """A pattern or target in normal form, with letters of all scripts in one case: by the full case folding of Unicode, which
-    makes "ss" of "\u00df", and by one that makes one letter of one. Mostly they are equal.
+    """Return a pattern or target in normal form, with the letters of all scripts in one case.
 
-    Escapes get lower-case digits, and octets that are no UTF-8 stay what they are."""
+    The first result uses Unicode's full case folding, which turns "\u00df" into "ss". The second
+    folds each letter to one letter. They are usually equal. Escapes get lower-case digits, and
+    octets that are not UTF-8 stay unchanged."""
     if "%" not in normal:
         lower = normal.lower()
         return lower, lower
-    text = _OTHER_CHARACTERS.sub(_unescaped, normal)
+    text = _OTHER_CHARACTERS.sub(_unescape, normal)
     full = text.casefold()
-    folded = _escaped(full)
-    return folded, folded if len(full) == len(text) else _escaped(
-        "".join(map(_folded_letter, text))
-    )
+    folded = _escape(full)
+    return folded, folded if len(full) == len(text) else _escape("".join(map(_fold_letter, text)))
 
 
-def _folded_letter(char: str) -> str:
+def _fold_letter(char: str) -> str:
     letter = char.casefold()
     if len(letter) != 1:
         letter = char.lower()
     return letter if len(letter) == 1 else char
 
 
-def _unescaped(escapes: re.Match[str]) -> str:
+def _unescape(escapes: re.Match[str]) -> str:
     return bytes.fromhex(escapes[0].replace("%", "")).decode("utf-8", "surrogateescape")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return _NOT_ASCII.sub(
         lambda other: f"%{other[0].encode('utf-8', 'surrogateescape').hex('%')}", text
     )
 
 
 def covers(pattern: str, target: str) -> bool:
-    """Return whether a pattern in normal form matches."""
+    """Return True if a pattern in normal form matches."""
     special = _SPECIAL.search(pattern)
     start = special.start() if special else len(pattern)
     return target.startswith(pattern[:start]) and (
@@ -123,16 +128,19 @@ def covers(pattern: str, target: str) -> bool:
 
 
 def sample(pattern: str) -> str:
-    """Return a target that is covered by those patterns alone that cover all that the pattern does. `pattern`: normal form."""
+    """Return a target that exactly those patterns match that cover the whole pattern.
+
+    `pattern` is in normal form."""
     exact = pattern.endswith("$")
     return pattern.removesuffix("$").replace("*", _WILDCARD) + ("" if exact else _WILDCARD)
 
 
 def matches(rest: str, target: str, start: int) -> bool:
-    """Return whether a pattern matches the target from `start` on; `rest` begins with its first `*` or is its final "$".
+    """Return True if a pattern matches the target from `start` on.
 
-    Each piece takes the first place where it fits, which leaves the most to the pieces after it: no place is tried twice,
-    and the cost is at most len(target) + len(rest)."""
+    `rest` is the part of the pattern from its first `*`, or its final "$". Each piece takes the
+    first place where it fits, which leaves most room for the pieces after it. So no place is tried
+    twice, and the cost is at most len(target) + len(rest)."""
     if rest == "$":
         return start == len(target)
     pieces = rest[1:].split("*")
@@ -146,31 +154,25 @@ def matches(rest: str, target: str, start: int) -> bool:
 
 
 _STARS = re.compile(r"\*+")
-_BLOCK = 8  # prefixes that are kept as one text
+_BLOCK = 8  # prefixes that are stored in one text
 _GRAM = 3  # characters
-_MANY = (
-    128  # wildcard patterns of one prefix, from which on they are filed by a gram of their needle
-)
+# With this many wildcard patterns of one prefix, they are filed by a gram of their needle.
+_MANY = 128
 
 
 class _Prefixes:
-    """Texts in sorted order, packed, and which of them a target begins with.
+    """Texts in sorted order, packed, to find those that are a prefix of a target.
 
-    Those that the next one begins with are the inner ones, mostly a few; each knows the last one before it that it begins with
-    itself (its parent). The texts that a target begins with stand before it in the order, and all that stands between begins
-    with them as well: they are the last one before it, or inner ones on the way up from the last inner one."""
+    An inner text is a prefix of the next text. There are usually few. The parent of a text is the
+    last text before it that is a prefix of it. All prefixes of a target are before it in the order,
+    and they are prefixes of everything between them and the target too. So they are the last text
+    before the target, or inner texts on the way up from the last inner text."""
 
-    __slots__ = (
-        "_blocks",
-        "_firsts",
-        "_inner",
-        "_inner_texts",
-        "_parent",
-        "_shorter",
-    )  # a site has several
+    # Slots, because a site has several of these.
+    __slots__ = ("_blocks", "_firsts", "_inner", "_inner_texts", "_parent", "_shorter")
 
     def __init__(self, texts: list[str]) -> None:
-        """`texts`: sorted, in normal form, which has no line ends."""
+        """`texts` are sorted and in normal form, which has no line ends."""
         self._firsts = texts[::_BLOCK]
         self._blocks = [
             "\n".join(texts[start : start + _BLOCK]) for start in range(0, len(texts), _BLOCK)
@@ -179,8 +181,8 @@ class _Prefixes:
             "I", compress(count(), map(str.startswith, islice(texts, 1, None), texts))
         )
         self._inner_texts = [intern(texts[entry]) for entry in self._inner]
-        self._parent = array("i")  # inner one -> the inner one that is its parent, or -1
-        self._shorter = array("i")  # the same, but for parents that are its equals
+        self._parent = array("i")  # inner text -> the inner text that is its parent, or -1
+        self._shorter = array("i")  # inner text -> its next parent that is not equal, or -1
         chain: list[int] = []
         for inner, text in enumerate(self._inner_texts):
             while chain and not text.startswith(self._inner_texts[chain[-1]]):
@@ -193,14 +195,16 @@ class _Prefixes:
             chain.append(inner)
 
     def longest(self, target: str) -> tuple[int, int] | None:
-        """Return the first of `matching`; None: there is none. Of most targets nothing else is asked."""
+        """Return the first of `matching`; None: there is none. Most targets need no more."""
         entry, text = self._before(target)
         if entry >= 0 and target.startswith(text):
             return entry, len(text)
         return next(self._inner_before(entry, target), None) if self._inner else None
 
     def matching(self, target: str) -> Iterator[tuple[int, int]]:
-        """Return those that the target begins with, and their lengths: the longest first, and of equals the last."""
+        """Yield the prefixes of the target with their lengths, the longest first.
+
+        The last of equal texts comes first."""
         entry, text = self._before(target)
         if entry >= 0 and target.startswith(text):
             yield entry, len(text)
@@ -208,7 +212,7 @@ class _Prefixes:
             yield from self._inner_before(entry, target)
 
     def _before(self, target: str) -> tuple[int, str]:
-        """Return the last one that the target is, or stands behind; -1: there is none."""
+        """Return the last text that equals the target or is before it; -1: there is none."""
         block = bisect_right(self._firsts, target) - 1
         if block < 0:
             return -1, ""
@@ -217,7 +221,7 @@ class _Prefixes:
         return block * _BLOCK + position, texts[position]
 
     def _inner_before(self, entry: int, target: str) -> Iterator[tuple[int, int]]:
-        """Return the inner ones before an entry that the target begins with."""
+        """Yield the inner texts before an entry that are prefixes of the target."""
         inner = bisect_left(self._inner, entry) - 1
         while inner >= 0:
             text = self._inner_texts[inner]
@@ -228,17 +232,24 @@ class _Prefixes:
                 inner = self._shorter[inner]
 
     def text(self, entry: int) -> str:
+        """Return the text with this number."""
         return self._blocks[entry // _BLOCK].split("\n")[entry % _BLOCK]
 
 
 class _Wildcards:
-    """The wildcard patterns of one prefix, the longest first: tried by one substring test each, and equal ones once."""
+    """The wildcard patterns of one prefix, the longest first.
+
+    Each is tried with one substring test, and equal ones once.
+
+    Attributes:
+        rank: index -> rank of the first of equal patterns.
+        number: index -> number of the first of equal patterns.
+        others: index -> rank and number of the other equal patterns."""
 
     def __init__(self, ranked: list[tuple[int, int, str]]) -> None:
-        """`ranked`: -rank, number, and what follows the prefix, in order."""
-        equals: dict[
-            str, list[tuple[int, int]]
-        ] = {}  # what follows the prefix -> rank and number of those with it
+        """`ranked` has -rank, number, and the text behind the prefix, in order."""
+        # Text behind the prefix -> rank and number of the patterns with this text.
+        equals: dict[str, list[tuple[int, int]]] = {}
         for negative_rank, number, rest in ranked:
             equals.setdefault(_STARS.sub("*", rest) if "**" in rest else rest, []).append(
                 (-negative_rank, number)
@@ -249,16 +260,14 @@ class _Wildcards:
             index: ranks[1:] for index, ranks in enumerate(equals.values()) if len(ranks) > 1
         }
         self._needles: list[str] = []  # the longest literal piece after the prefix
-        self._rests: list[
-            str
-        ] = []  # what a needle alone doesn't tell: several pieces, or the end; "" where it tells all
+        # The pattern behind the prefix, if the needle alone does not decide. "": it decides.
+        self._rests: list[str] = []
         for rest in equals:
             needle = max(rest.removesuffix("$").split("*"), key=len)
             self._needles.append(intern(needle))
             self._rests.append("" if rest == "*" + needle else intern(rest))
-        self._grams = (
-            self._by_gram() if len(equals) > _MANY else None
-        )  # gram -> its patterns; "" for short needles
+        # Gram -> its patterns. "": those with short needles.
+        self._grams = self._by_gram() if len(equals) > _MANY else None
 
     def _by_gram(self) -> dict[str, list[int]]:
         grams: dict[str, list[int]] = {}
@@ -272,7 +281,7 @@ class _Wildcards:
         return grams
 
     def hits(self, target: str, start: int) -> Iterator[int]:
-        """Return those that match, by rank, and of equal ones the first. `start`: where the prefix ends."""
+        """Yield the matching patterns by rank, the first of equals. The prefix ends at `start`."""
         if self._grams is None:
             indices = [index for index, needle in enumerate(self._needles) if needle in target]
         else:
@@ -292,18 +301,19 @@ class _Wildcards:
                 yield index
 
 
-_NO_PREFIXES, _NO_NUMBERS = _Prefixes([]), array("I")  # nobody adds to them
+_NO_PREFIXES, _NO_NUMBERS = _Prefixes([]), array("I")  # shared, never changed
 
 
 class PatternIndex:
-    """The patterns of one rule set, numbered in the order given, packed.
+    """The patterns of one rule set, numbered in the given order, packed.
 
-    A pattern is filed under its literal prefix: all of it, or what stands before its first `*` or its final `$`. Those that a
-    target begins with are one binary search and a walk up. Of the literal patterns, which are all prefix, the first that is
-    met decides. Of the wildcards only those are tried, and compiled, that are filed under such a prefix; where they are many,
-    only those that share a rare gram with the target.
+    A pattern is filed under its literal prefix, i.e. the part before its first `*` or its final
+    `$`. One binary search and a walk up find the prefixes of a target. Among literal patterns,
+    which are equal to their prefix, the first one found decides. Only the wildcard patterns under
+    these prefixes are compiled and tried. If there are many, only those are tried that share a rare
+    gram with the target.
 
-    What is done for every pattern is done for all at once: files have thousands."""
+    Work for every pattern is done for all at once, because files have thousands of patterns."""
 
     __slots__ = (
         "_compiled",
@@ -316,10 +326,15 @@ class PatternIndex:
     )
 
     def __init__(self, patterns: Sequence[str], preferred: Sequence[int] = ()) -> None:
-        """`patterns`: normal form. `preferred`: numbers, in order, of those that win against others of the same length.
+        """Index the patterns.
 
-        Of equals the first decides."""
-        self._preferred = bytearray(len(patterns))  # 1 for the numbers that are
+        Among equal patterns the first decides.
+
+        Args:
+            patterns: in normal form.
+            preferred: numbers, in order, of the patterns that win against others of equal length.
+        """
+        self._preferred = bytearray(len(patterns))  # 1 for preferred patterns
         for number in preferred:
             self._preferred[number] = 1
         numbers: Sequence[int] = range(len(patterns) - 1, -1, -1)
@@ -328,8 +343,8 @@ class PatternIndex:
                 *(number for number in numbers if not self._preferred[number]),
                 *reversed(preferred),
             ]
-        # The sort keeps the order of equals: the one that decides is the last. Wildcards among literals are met by no target, as
-        # the normal form of targets has neither `*` nor `$`.
+        # The sort is stable: among equal texts the deciding one is the last. No target equals a
+        # wildcard pattern, because the normal form of targets has neither `*` nor `$`.
         numbers = sorted(numbers, key=patterns.__getitem__)
         texts = [patterns[number] for number in numbers]
         self._number = array("I", numbers)
@@ -341,19 +356,16 @@ class PatternIndex:
             filed.setdefault(texts[position].partition("*")[0].removesuffix("$"), []).append(
                 position
             )
-        self._prefixes, self._filed, self._filed_start = (
-            _NO_PREFIXES,
-            _NO_NUMBERS,
-            _NO_NUMBERS,
-        )  # of most files
+        # Most files have no wildcards.
+        self._prefixes, self._filed, self._filed_start = _NO_PREFIXES, _NO_NUMBERS, _NO_NUMBERS
         if filed:
             self._file(filed)
-        self._compiled: dict[int, _Wildcards] = {}  # by prefix
+        self._compiled: dict[int, _Wildcards] = {}  # by number of the prefix
 
     def _file(self, filed: dict[str, list[int]]) -> None:
         self._prefixes = _Prefixes(sorted(filed))
         self._filed = array("I")  # the positions, by prefix
-        self._filed_start = array("I", [0])  # prefix -> where its positions start
+        self._filed_start = array("I", [0])  # prefix -> start of its positions in _filed
         for prefix in sorted(filed):
             self._filed.extend(filed[prefix])
             self._filed_start.append(len(self._filed))
@@ -362,14 +374,15 @@ class PatternIndex:
         return 2 * length + self._preferred[number]
 
     def _wildcards(self, entry: int, length: int) -> _Wildcards:
-        """The wildcards of a prefix. `length`: of the prefix."""
+        """Return the wildcard patterns of a prefix with this length, compiled."""
         wildcards = self._compiled.get(entry)
         if wildcards is None:
-            wildcards = self._compiled[entry] = _Wildcards(self._ranked(entry, length))
+            wildcards = _Wildcards(self._in_order(entry, length))
+            self._compiled[entry] = wildcards
         return wildcards
 
-    def _ranked(self, entry: int, length: int) -> list[tuple[int, int, str]]:
-        """-rank, number, and what follows the prefix, of its wildcards."""
+    def _in_order(self, entry: int, length: int) -> list[tuple[int, int, str]]:
+        """Return -rank, number, and the text behind the prefix, of its wildcard patterns."""
         positions = self._filed[self._filed_start[entry] : self._filed_start[entry + 1]]
         texts = zip(
             map(self._number.__getitem__, positions), map(self._texts.text, positions), strict=True
@@ -379,11 +392,11 @@ class PatternIndex:
         )
 
     def best(self, target: str) -> int:
-        """The number of the matching pattern that decides: the longest, then the preferred, then the first. -1: none.
+        """Return the number of the matching pattern that decides; -1: none matches.
 
-        `target`: normal form."""
+        The longest decides, then the preferred one, then the first. `target` is in normal form."""
         best = best_rank = -1
-        literal = self._texts.longest(target)  # the others are shorter
+        literal = self._texts.longest(target)  # other literal matches are shorter
         if literal:
             entry, length = literal
             best = self._number[entry]
@@ -398,11 +411,13 @@ class PatternIndex:
                     number, rank = wildcards.number[index], wildcards.rank[index]
                     if rank > best_rank or (rank == best_rank and number < best):
                         best, best_rank = number, rank
-                    break  # the others of this prefix have lower ranks
+                    break  # the others with this prefix have lower ranks
         return best
 
     def all(self, target: str) -> list[int]:
-        """The numbers of all patterns that match, the deciding one first. `target`: normal form."""
+        """Return the numbers of all matching patterns, the deciding one first.
+
+        `target` is in normal form."""
         literals = ((self._number[entry], length) for entry, length in self._texts.matching(target))
         matching = [(self._rank(number, length), number) for number, length in literals]
         for entry, length in self._prefixes.matching(target):

@@ -1,4 +1,4 @@
-"""Text from a site, made fit to show (SEC-4).
+"""Make text from a site safe to show (SEC-4).
 
 printable(text)     one line, in reasons, findings, tables and errors
 unhidden(text)      text of any length and of several lines, in logs"""
@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
-MAX_SHOWN = 200  # characters of one line that a reason or a finding shows
+# Characters of one line that a reason or a finding shows.
+MAX_SHOWN = 200
 
-HIDDEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # Unicode categories
+# Unicode categories of characters that are replaced.
+HIDDEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
 _PERHAPS_HIDDEN = re.compile(r"[^ -~]")
 
 
@@ -22,8 +24,9 @@ def _visible(char: str) -> str:
 
 
 def printable(text: bytes | str) -> str:
-    """The text, octets as UTF-8, with control, bidi and other format characters replaced by U+FFFD, any space by U+0020, cut
-    at MAX_SHOWN."""
+    """Return the text on one line, cut at MAX_SHOWN. Octets are read as UTF-8.
+
+    U+FFFD replaces control, bidi and other format characters, and U+0020 replaces any space."""
     text = text[: 4 * MAX_SHOWN]
     text = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).strip()
     if not (text.isascii() and text.isprintable()):
@@ -32,7 +35,7 @@ def printable(text: bytes | str) -> str:
 
 
 def unhidden(text: str, *, keep: str = "\n\t") -> str:
-    """The same characters replaced, but for those to `keep`, and nothing cut."""
+    """Return the text with the same replacements, except for the characters in `keep`, uncut."""
     if text.isprintable():
         return text
     return _PERHAPS_HIDDEN.sub(

@@ -1,6 +1,6 @@
-"""Text from a site, quoted so that it stays within its quotation marks in a prompt (SEC-4).
+"""Quote text from a site so that it cannot leave its quotation marks in a prompt (SEC-4).
 
-quoted(text)    one JSON string on one line, with no escapes but \\uXXXX"""
+quote(text)    a JSON string on one line, whose only escapes are \\uXXXX"""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ import unicodedata
 
 from comity.policies.syntax.printable import HIDDEN
 
-MAX_QUOTED = 2000  # characters between the quotation marks, escapes counted as they are written
-CUT = " (cut)"  # after the quotation marks
+# Characters between the quotation marks. An escape counts as six.
+MAX_QUOTED = 2000
+# Follows the closing quotation mark if the text was cut.
+CUT = " (cut)"
 
-# Quotation marks and what looks like them, backticks and fences, what begins tags and the control tokens of models, escapes.
+# Quotation marks and similar characters, backticks and fences, the beginnings of tags and of the
+# control tokens of models, and the escape character.
 _DELIMITERS = frozenset('"\\`<“”„‟″‴⁗‶ʺ˝ˮ״〝〞〟❝❞＂｀ˋ＜﹤')
-# Characters that are drawn as nothing and are not among HIDDEN: fillers, joiners, variation selectors, tags.
+# Characters without a glyph that are not in HIDDEN: fillers, joiners, variation selectors, tags.
 _IGNORABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 
 
-def quoted(text: str, limit: int = MAX_QUOTED) -> str:
-    """Return the text as a JSON string, which reads the same again but for what is cut. `limit`: characters, at least 12."""
+def quote(text: str, limit: int = MAX_QUOTED) -> str:
+    """Return the text as a JSON string, cut at `limit` characters (at least 12)."""
     pieces: list[str] = []
     length = 0
     for char in text:
-        # A mark at the start would be drawn on the quotation mark.
+        # A combining mark at the start would be drawn on the quotation mark.
         piece = (
-            _escaped(char)
+            _escape(char)
             if _is_unsafe(char) or (not pieces and unicodedata.combining(char))
             else char
         )
@@ -46,6 +49,6 @@ def _is_unsafe(char: str) -> bool:
     )
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[offset : offset + 4]}" for offset in range(0, len(units), 4))

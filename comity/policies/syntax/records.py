@@ -1,4 +1,4 @@
-"""Records of robots.txt (RFC 9309 section-2.2), which other formats have too, or stand among: `name: value`, a line each."""
+"""Records of robots.txt (RFC 9309 section-2.2), also for other formats: `name: value` lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from comity.policies.syntax.suspicions import INVISIBLE
 
 
 class Kind(Enum):
-    """The kind of a record, with its name as the specification spells it."""
+    """The kind of a record. Its value is the name in the specification."""
 
     AGENT = b"user-agent"  # section-2.2.1
     ALLOW = b"allow"  # section-2.2.2
@@ -21,13 +21,14 @@ class Kind(Enum):
     CRAWL_DELAY = b"crawl-delay"  # extensions
     REQUEST_RATE = b"request-rate"
     VISIT_TIME = b"visit-time"
-    ACAP_CRAWLER = b"acap-crawler"  # ACAP 1.0 section-2.3: begins a record that is not ours, and ends one that is
+    # ACAP 1.0 section-2.3: begins a record of ACAP, and ends one of robots.txt.
+    ACAP_CRAWLER = b"acap-crawler"
 
 
 RULE_KINDS = (Kind.ALLOW, Kind.DISALLOW)
 RATE_KINDS = (Kind.CRAWL_DELAY, Kind.REQUEST_RATE, Kind.VISIT_TIME)
 _SPELLINGS = {kind.value: kind for kind in Kind} | {
-    # LENIENT: misspellings that real files have. None of Allow: what is not understood is no permission.
+    # LENIENT: common misspellings. There are none of Allow, because doubt is not permission.
     b"useragent": Kind.AGENT,
     b"user agent": Kind.AGENT,
     b"dissallow": Kind.DISALLOW,
@@ -42,32 +43,42 @@ _SPELLINGS = {kind.value: kind for kind in Kind} | {
     b"request rate": Kind.REQUEST_RATE,
     b"visit time": Kind.VISIT_TIME,
 }
-# LENIENT: a BOM before User-agent, as it stands where two files have become one.
+# LENIENT: a BOM before User-agent, where two files were joined.
 _BEFORE = rb"[ \t]*+(?:%s[ \t]*+)*+" % codecs.BOM_UTF8
 NAME = rb"%s(?i:%s)" % (_BEFORE, b"|".join(sorted(_SPELLINGS, reverse=True)))
 
 # section-2.2
 #   rule = *WS ("allow" / "disallow") *WS ":" *WS (path-pattern / empty-pattern) EOL
 #   startgroupline = *WS "user-agent" *WS ":" *WS product-token EOL
-# LENIENT: white space instead of the colon. Prose that begins with such a word is no record: a rule must have a path then,
-# and other records a single word.
+# LENIENT: white space instead of the colon. Prose may begin with these words too. So a rule without
+# colon needs a path, and another record without colon a single word.
 _RECORD = re.compile(rb"(%s)(?:[ \t]*+(:)[ \t]*+|[ \t]++)([^#\r\n]*+)" % NAME)
-# LENIENT: a no-break space, and whatever else cannot be seen, before the path of a Disallow or a product token: none begins so.
+# LENIENT: invisible characters before the path of a Disallow or a product token are skipped.
 _UNSEEN_BEFORE = (Kind.AGENT, Kind.DISALLOW)
 _UNSEEN = re.compile(rb"(?:[ \t]*+(?:%s))++[ \t]*+" % INVISIBLE.pattern)
 
 
 class Record(NamedTuple):
+    """A line of robots.txt.
+
+    Attributes:
+        kind: its kind.
+        name: the name as written, in lower case.
+        value: the value as written, cut at MAX_LINE.
+        colon: False if there is white space in place of the colon.
+        overlong: True if the line is longer than MAX_LINE.
+        unseen: True if invisible characters before the name or value were skipped."""
+
     kind: Kind
     name: bytes
     value: bytes
     colon: bool
-    overlong: bool  # the value is cut at MAX_LINE
-    unseen: bool  # something that cannot be seen stands before the name or the value
+    overlong: bool
+    unseen: bool
 
     def column(self, line: bytes) -> int:
-        """The column of the value in its line, 1-based; 0: there is no value."""
-        # Not where its name has the same letters.
+        """Return the 1-based column of the value in its line; 0: there is no value."""
+        # The name may contain the same letters, so the search begins behind it.
         return (
             line.find(self.value, line.lower().find(self.name) + len(self.name)) + 1
             if self.value
@@ -76,7 +87,7 @@ class Record(NamedTuple):
 
 
 def read_record(line: bytes) -> Record | None:
-    """The record that a line is; None for unknown ones, blank lines and comments."""
+    """Return the record in a line; None for unknown records, blank lines and comments."""
     match = _RECORD.match(line)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Functions of plain data that remember their results: pages of a site have most of what is said of them in common."""
+"""Functions with a cache for their results, for the statements that pages of a site share."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Any, Generic, TypeVar
 
 from comity.bounded import Bounded
 
-MAX_OCTETS = 4096  # of a value whose result is remembered
-MAX_REMEMBERED = 1024  # results of one function, of most
+# Octets of the largest value whose result is cached.
+MAX_OCTETS = 4096
+# Results that most functions cache.
+MAX_REMEMBERED = 1024
 
 T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """A pure function of plain data. Nobody changes its results."""
+    """A pure function of plain data, with a cache. Callers do not change its results."""
 
     def __init__(self, function: Callable[[Any], T], *, most: int) -> None:
-        """`most`: results that are remembered."""
+        """`most` is the number of results to cache."""
         self._function = function
         self._results: Bounded[bytes, T] = Bounded(most)
 
@@ -27,10 +29,9 @@ class Remembered(Generic[T]):
 
     def __call__(self, value: Any) -> T:
         try:
-            octets = marshal.dumps(
-                value, 2
-            )  # version 2 tells equal values of equal types from all others, and nothing else
-        except ValueError:  # no plain data
+            # In version 2 values have equal octets only if they and their types are equal.
+            octets = marshal.dumps(value, 2)
+        except ValueError:  # the value is not plain data
             return self._function(value)
         result = self._results.get(octets)
         if result is None:

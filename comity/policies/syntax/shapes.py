@@ -1,12 +1,17 @@
-"""Shapes of JSON values: one definition checks a value strictly, turns it into ours and back, and gives its JSON Schema.
+"""Shapes of JSON values: one definition checks, reads and writes a value, and gives a JSON Schema.
 
-    USE = Object({"verdict": Member(Text(values=("allow", "deny"))), "until": Member(Moment("Z"), is_required=False)})
-    USE.is_valid(value)         whether it is one; types are exact, as in JSON: `true` is no number
-    USE.schema                  the same as JSON Schema
-    shape.read(value)           of a valid value: times, sets and tuples where JSON has texts and lists
-    shape.write(value)          and back
+    USE = Object({
+        "verdict": Member(Text(values=("allow", "deny"))),
+        "until": Member(Moment("Z"), is_required=False),
+    })
+    USE.is_valid(value)         True if the value has the shape. Types are exact, as in JSON:
+                                `true` is not a number
+    USE.schema                  the shape as JSON Schema
+    shape.read(value)           a valid value, with times, sets and tuples for texts and lists
+    shape.write(value)          the reverse
 
-JSON Schema cannot say whether a date is one, or that a pattern ends where the text does; all else it says."""
+A JSON Schema cannot check whether a date exists, or that a pattern ends at the end of the text. It
+checks everything else."""
 
 from __future__ import annotations
 
@@ -19,35 +24,43 @@ Check = Callable[[Any], bool]
 
 
 class Shape:
-    """The shape of a value. `name`: under which a schema defines it once, "" where it stands in its place."""
+    """The shape of a value.
+
+    Attributes:
+        name: name in the definitions of a schema. "": the schema is written in its place.
+        description: of the definition with this name.
+        is_valid: returns True if a value has the shape."""
 
     name: str = ""
-    description: str = ""  # of what has the name
+    description: str = ""
     is_valid: Check
 
     @property
     def schema(self) -> dict[str, Any]:
-        """JSON Schema, with references to the shapes in it that have names."""
+        """The JSON Schema, with references to the named shapes in it."""
         raise NotImplementedError
 
     @property
     def parts(self) -> tuple[Shape, ...]:
+        """The shapes in this shape."""
         return ()
 
     def read(self, value: Any) -> Any:
+        """Return the Python value of a valid JSON value."""
         return value
 
     def write(self, value: Any) -> Any:
+        """Return the JSON value of a Python value."""
         return value
 
 
 def reference(shape: Shape) -> dict[str, Any]:
-    """Return the JSON Schema of a shape within another."""
+    """Return the JSON Schema of a shape inside another one."""
     return {"$ref": f"#/$defs/{shape.name}"} if shape.name else shape.schema
 
 
 def definitions(shape: Shape) -> dict[str, Any]:
-    """Return name -> JSON Schema of the shapes with names that are in it."""
+    """Return name -> JSON Schema of the named shapes in a shape."""
     schemas: dict[str, Any] = {}
     for part in shape.parts:
         if part.name and part.name not in schemas:
@@ -61,7 +74,7 @@ def definitions(shape: Shape) -> dict[str, Any]:
 
 
 class Text(Shape):
-    """A text: any, one that a pattern describes from its front to its end, or one of some values."""
+    """A text: any text, one that a pattern matches completely, or one of some values."""
 
     def __init__(self, pattern: str = "", *, values: tuple[str, ...] = ()) -> None:
         self.pattern, self.values = pattern, values
@@ -87,7 +100,7 @@ class Text(Shape):
 class Count(Shape):
     """A whole number from 0."""
 
-    schema = {"type": "integer", "minimum": 0}  # noqa: RUF012  # nobody changes it
+    schema = {"type": "integer", "minimum": 0}  # noqa: RUF012  # it is never changed
 
     def __init__(self) -> None:
         self.is_valid = lambda value: type(value) is int and value >= 0
@@ -103,7 +116,7 @@ class Truth(Shape):
 
 
 class Constant(Shape):
-    """The shape of one value and no other."""
+    """A single value."""
 
     def __init__(self, value: bool | int) -> None:
         self.value = value
@@ -115,9 +128,10 @@ class Constant(Shape):
 
 
 class Moment(Shape):
-    """A date and time in ISO 8601; with seconds and "Z" where it is written here.
+    """A date and time in ISO 8601, written with seconds.
 
-    `suffix`: as it is written, "Z" or "+00:00". `is_checked`: it has to be one, with its offset; else any text will do."""
+    `suffix` is the offset in written values, "Z" or "+00:00". If `is_checked`, a value has to be a
+    date and time with an offset. Otherwise every text is valid."""
 
     schema = {"type": "string", "format": "date-time"}  # noqa: RUF012
 
@@ -139,7 +153,7 @@ def _is_moment(value: Any) -> bool:
     try:
         moment = datetime.fromisoformat(value)
         return moment.tzinfo is not None and moment.astimezone(UTC) is not None
-    except (ValueError, OverflowError):  # one that by its offset lies in no year
+    except (ValueError, OverflowError):  # OverflowError: with its offset it is outside all years
         return False
 
 
@@ -157,9 +171,9 @@ class Nullable(Shape):
 
 
 class Names(Shape):
-    """A list of texts, none twice: a set. It is written in order.
+    """A set, as a list of different texts. It is written in sorted order.
 
-    `pattern`: of each, from its front to its end; "": any."""
+    `pattern` matches each text completely. "": any text."""
 
     def __init__(self, pattern: str = "", *, name: str = "names") -> None:
         self.pattern, self.name = pattern, name
@@ -180,7 +194,7 @@ class Names(Shape):
 
 
 class Several(Shape):
-    """A list of one shape."""
+    """A list of values of one shape."""
 
     def __init__(
         self, member: Shape, *, at_least: int = 0, name: str = "", description: str = ""
@@ -213,7 +227,7 @@ class Several(Shape):
 
 
 class Row(Shape):
-    """A list with a shape for each place. All but the first may be missing, from behind."""
+    """A list with a shape for each index. All but the first may be missing at the end."""
 
     def __init__(self, *members: Shape) -> None:
         self.members = members
@@ -239,7 +253,12 @@ class Row(Shape):
 
 
 class Member(NamedTuple):
-    """One member of an object."""
+    """A member of an object.
+
+    Attributes:
+        shape: shape of its value.
+        description: for the schema. "": none.
+        is_required: False if the member may be missing."""
 
     shape: Shape
     description: str = ""
@@ -247,13 +266,14 @@ class Member(NamedTuple):
 
     @property
     def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the member."""
         return ({"description": self.description} if self.description else {}) | reference(
             self.shape
         )
 
 
 class Object(Shape):
-    """An object with these members and no others, in this order where it is written."""
+    """An object with these members and no others. They are written in this order."""
 
     def __init__(
         self, members: Mapping[str, Member], *, name: str = "", description: str = ""
@@ -289,7 +309,7 @@ class Object(Shape):
         }
 
     def write(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """`value`: those members that are there."""
+        """Return the JSON object with the members that are in `value`."""
         return {
             key: member.shape.write(value[key])
             for key, member in self.members.items()
@@ -298,9 +318,10 @@ class Object(Shape):
 
 
 class Keyed(Shape):
-    """An object with any keys, all of one shape.
+    """An object with any keys, and values of one shape.
 
-    `key`: what a key is, in one word. `pattern`: of keys; "": any. `required`: keys that are always there."""
+    `key` says in one word what a key is. `pattern` matches each key completely; "": any key.
+    `required` are keys that are always present. `at_least` is the smallest number of keys."""
 
     def __init__(
         self,

@@ -1,4 +1,6 @@
-"""Signs that an author meant another path or name, in any format: parsers ask what cannot be seen, `comity lint` for all."""
+"""Signs that the author of a path or name meant another one, in any format.
+
+Parsers check for invisible characters. `comity lint` checks for everything."""
 
 from __future__ import annotations
 
@@ -9,58 +11,73 @@ from typing import NamedTuple
 
 from comity.policies.syntax.printable import printable
 
-# No-break, narrow, wide and zero-width spaces, soft hyphens, marks of direction, byte order marks; a no-break space of Latin-1.
+# No-break, narrow, wide and zero-width spaces, soft hyphens, marks of direction, byte order marks,
+# and the no-break space of Latin-1.
 INVISIBLE = re.compile(
-    rb"\xc2[\xa0\xad]|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xe2\x81[\x9f-\xa4]|\xe3\x80\x80|\xef\xbb\xbf|(?<![\x80-\xff])\xa0(?![\x80-\xbf])"
+    rb"\xc2[\xa0\xad]|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xe2\x81[\x9f-\xa4]|\xe3\x80\x80|\xef\xbb\xbf"
+    rb"|(?<![\x80-\xff])\xa0(?![\x80-\xbf])"
 )
 MAX_WORD = 40  # characters of a word that is compared with others
-MAX_LOOKED = 1000  # octets of a path in which signs of regular expressions are looked for
+MAX_LOOKED = 1000  # octets of a path in which signs of regular expressions are searched
 _QUOTE = rb"(?:[\"'`]|\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]|\xe2\x80[\xb9\xba])"
 _QUOTED = re.compile(rb"(%s)(.*?)(%s?)\Z" % (_QUOTE, _QUOTE), re.DOTALL)
 _URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*+://[^/?#\s]*+")
-# Not `.*`, `?` and single brackets: these stand in paths that are meant so.
+# `.*`, `?` and single brackets are not signs, because real paths contain them.
 _REGEX = re.compile(
-    rb"\\[.?/dw+*]|\([^()|]*+\|[^()]*+\)|\[(?:\^[^\]]++|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9])[^\]]*+\]|\.\+|\^/|\A/\^"
+    rb"\\[.?/dw+*]|\([^()|]*+\|[^()]*+\)"
+    rb"|\[(?:\^[^\]]++|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9])[^\]]*+\]|\.\+|\^/|\A/\^"
 )
-# Behind a file type, and before what no name goes on with: elsewhere paths have it.
+# Behind a file type, and not before a letter, digit, `_`, `{` or `(`. Real paths contain the
+# others.
 _DOLLAR = re.compile(
-    rb"(?:(?<=\.[A-Za-z0-9]{2})|(?<=\.[A-Za-z0-9]{3})|(?<=\.[A-Za-z0-9]{4}))\$(?![A-Za-z0-9_{(]|\Z)"
+    rb"(?:(?<=\.[A-Za-z0-9]{2})|(?<=\.[A-Za-z0-9]{3})|(?<=\.[A-Za-z0-9]{4}))"
+    rb"\$(?![A-Za-z0-9_{(]|\Z)"
 )
-_DOLLAR_MESSAGE = "`$` means the end where it is the last character: here it is an ordinary one"
+_DOLLAR_MESSAGE = "`$` means the end only as the last character. Here it is an ordinary character."
 _RECORD = re.compile(rb"(?i:user-agent|(?:dis)?allow|sitemap)[ \t]*+:")
-_SLASHES = re.compile(
-    rb"//(?:[ \t]|[A-Za-z][A-Za-z']*+(?:[ \t]|\Z))"
-)  # before words, and no path of an empty segment
+# Before words: a path with an empty segment looks different.
+_SLASHES = re.compile(rb"//(?:[ \t]|[A-Za-z][A-Za-z']*+(?:[ \t]|\Z))")
 _SPACE = re.compile(rb"[ \t]++")
 _BETWEEN = re.compile("[ _-]++")
 
 
 def trimmed(value: bytes) -> bytes:
-    """Return a pattern or name without what cannot be seen around it: with it, it would match nothing, or name nobody."""
+    """Return a pattern or name without invisible characters around it.
+
+    With them it would match nothing."""
     plain = INVISIBLE.sub(lambda unseen: b" " * len(unseen[0]), value)
     return value[len(plain) - len(plain.lstrip(b" \t")) : len(plain.rstrip(b" \t"))]
 
 
 class Suspicion(NamedTuple):
-    """Something in a value."""
+    """A sign in a value that another one was meant.
 
-    kind: str  # "url", "quotes", "invisible", "second", "space", "dollar", "regex"
-    message: str  # with a `{}` for what it quotes
+    Attributes:
+        kind: "url", "quotes", "invisible", "second", "space", "dollar" or "regex".
+        message: a text with a `{}` for each of `quoted`.
+        quoted: texts from the value.
+        start: offset in the value, in octets.
+        length: octets."""
+
+    kind: str
+    message: str
     quoted: tuple[bytes, ...]
-    start: int  # octets of the value before it
+    start: int
     length: int
 
 
 def suspicions(path: bytes) -> list[Suspicion]:
-    """Return what a path or pattern holds that is unlikely to be meant; of what makes it no path at all, the first."""
+    """Return the signs in a path or pattern that another one was meant.
+
+    If the value is not a path at all, only the first sign is returned."""
     if match := _URL.match(path):
-        message = "a URL is no path: write `{}`, in the file of that host"
+        message = "a URL is not a path: write `{}`, in the file of that host"
         return [Suspicion("url", message, (path[match.end() :] or b"/",), 0, len(path))]
     if match := _QUOTED.match(path):
-        message = "the quotes are taken for a part of the path: write `{}`"
+        message = "the quotes count as part of the path: write `{}`"
         return [Suspicion("quotes", message, (match[2],), 0, len(path))]
     if match := INVISIBLE.search(path):
-        message = "a character that cannot be seen is taken for a part of the path: write `{}`"
+        message = "an invisible character counts as part of the path: write `{}`"
         return [
             Suspicion(
                 "invisible", message, (INVISIBLE.sub(b"", path),), match.start(), len(match[0])
@@ -70,87 +87,93 @@ def suspicions(path: bytes) -> list[Suspicion]:
     if space := _SPACE.search(path):
         first, rest = path[: space.start()], path[space.end() :]
         if _SLASHES.match(rest):
-            message = "`//` begins no comment: `{}` is read as a part of the path. Write `#`."
+            message = (
+                "`//` does not begin a comment, so `{}` counts as part of the path. Write `#`."
+            )
             suspected.append(Suspicion("second", message, (rest,), space.end(), len(rest)))
         elif rest[:1] in (b"/", b"*") or _RECORD.match(rest):
-            message = (
-                "what follows `{}` is taken for a part of that path: write it in a line of its own"
-            )
+            message = "the text after `{}` counts as part of that path: write it on its own line"
             suspected.append(Suspicion("second", message, (first,), space.end(), len(rest)))
         else:
-            message = "`{}` is taken for a part of the path, but not by every reader: write a space as %20, and # before a comment"
+            message = (
+                "`{}` counts as part of the path, but not for every reader: write a space as"
+                " %20, and # before a comment"
+            )
             suspected.append(Suspicion("space", message, (rest,), space.end(), len(rest)))
     if dollar := _DOLLAR.search(path, 0, MAX_LOOKED):
         suspected.append(Suspicion("dollar", _DOLLAR_MESSAGE, (), dollar.start(), 1))
     if regex := _REGEX.search(path, 0, MAX_LOOKED):
-        message = "`{}` has no meaning in a pattern: only `*`, and `$` at the end, are more than themselves"
+        message = "`{}` has no meaning in a pattern: only `*`, and `$` at the end, have one"
         suspected.append(Suspicion("regex", message, (regex[0],), regex.start(), len(regex[0])))
     return suspected
 
 
-# Of formats whose paths are written for the format alone: robots.txt files have all of these in paths that are meant so.
+# Only for formats whose paths are written for this format alone. Real paths in robots.txt contain
+# all of these.
 _PLACEHOLDER = re.compile(rb"<[^<>/]*>|\{[^{}/]*\}")
 _INNER_QUOTE = re.compile(rb"\"|\xe2\x80[\x98-\x9f]")
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 def oddity(path: bytes) -> str:
-    """Return why a path or pattern, or that of a URL, probably matches nothing that is meant; "" where nothing is odd."""
+    """Return why a path, pattern or URL probably does not match the intended paths; "": it does."""
     url = _URL.match(path)
     path = path[url.end() :] if url else path
     if suspected := suspicions(path):
         return suspected[0].message.format(*map(printable, suspected[0].quoted))
     if _INNER_QUOTE.search(path):
-        return "quotes are a part of the path: leave them out"
+        return "quotes count as part of the path: leave them out"
     if _PLACEHOLDER.search(path):
-        return "what stands in brackets is meant as it stands: write `*` for any characters"
+        return "brackets have no special meaning: write `*` for any characters"
     if b"$" in path[:-1]:
         return _DOLLAR_MESSAGE
     if b"#" in path:
-        return "what follows a `#` is never sent to a server: leave it out"
+        return "a `#` and the text after it are never sent to a server: leave them out"
     if _BROKEN_ESCAPE.search(path):
-        return "`%` begins no escape of two hexadecimal digits: write `%25` for the character"
+        return "two hexadecimal digits have to follow `%`: write `%25` for the character itself"
     return ""
 
 
-# Names as crawlers have them. What has brackets is a whole User-Agent header.
+# Names in the form of crawlers' names. A text with brackets is a whole User-Agent header.
 _NAMES = re.compile(
-    rb"[A-Za-z0-9_*][A-Za-z0-9_.*/ -]*+[,;][ \t]*+([A-Za-z0-9_*][A-Za-z0-9_.*/ -]*+)(?:[,;][A-Za-z0-9_.*/ ,;-]*+)?"
+    rb"[A-Za-z0-9_*][A-Za-z0-9_.*/ -]*+[,;][ \t]*+([A-Za-z0-9_*][A-Za-z0-9_.*/ -]*+)"
+    rb"(?:[,;][A-Za-z0-9_.*/ ,;-]*+)?"
 )
 
 
 def several_names(value: bytes) -> tuple[int, bytes] | None:
-    """Return where the second of several names begins, and that name; None: there is no second one."""
+    """Return the offset of the second of several names, and that name; None: there is only one."""
     match = _NAMES.fullmatch(value)
     return (match.start(1), match[1].rstrip()) if match else None
 
 
 def unquoted(value: bytes) -> bytes:
-    """Return a value without the quotes around it; the same value where there are none."""
+    """Return a value without the quotes around it, if there are any."""
     match = _QUOTED.match(value)
     return match[2] if match else value
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """Return the one of some words that somebody who writes another one, in any case, probably means; "": none is near."""
+    """Return the first of `words` that a misspelt word may mean, in any case; "": there is none."""
     if len(word) > MAX_WORD:
         return ""
-    name = _joined(word.lower())
-    return next((other for other in words if _is_nearly(name, _joined_once(other.lower()))), "")
+    name = _join(word.lower())
+    return next((other for other in words if _is_nearly(name, _join_cached(other.lower()))), "")
 
 
 def is_nearly(name: str, other: str) -> bool:
-    """Return whether one letter is missing, too many or another, or two have changed places; spaces, `-` and `_` don't count."""
-    return _is_nearly(_joined(name), _joined(other))
+    """Return True if names differ by one missing, added or changed letter, or by two swapped ones.
+
+    Spaces, `-` and `_` do not count."""
+    return _is_nearly(_join(name), _join(other))
 
 
-def _joined(name: str) -> str:
+def _join(name: str) -> str:
     return _BETWEEN.sub("", name)
 
 
-_joined_once = lru_cache(maxsize=1024)(
-    _joined
-)  # each word of a file is compared with all that are known
+# Each word of a file is compared with all known words.
+_join_cached = lru_cache(maxsize=1024)(_join)
 
 
 def _is_nearly(name: str, other: str) -> bool:

@@ -1,14 +1,14 @@
-"""The parts of a URL that policies ask for: its origin and host, and its path with query.
+"""Parts of a URL that policies need: its origin, its host, and its path with query.
 
-origin_of(url)      scheme, host and port
-origin_or_empty(url) the same, "" where there is none
-typed_url(text)     a URL as people type it, with its scheme
-url_remedy(text)    the right form of a slip
-host_name(url)      the host, "" where there is none
-host_names(host)    a host, and its name by IDNA 2003
-target_of(url)      path and query, as they are sent
-without_scheme(pattern) host and path of a pattern of URLs
-spellings(url)      path and query, as servers may take them"""
+origin_of(url)            scheme, host and port
+origin_or_empty(url)      scheme, host and port; "" if the URL has none
+typed_url(text)           a URL as people type it, with its scheme
+url_remedy(text)          the right form of a mistyped URL
+host_name(url)            the host; "" if there is none
+host_names(host)          a host, with its name by IDNA 2003
+target_of(url)            path and query, as they are sent
+without_scheme(pattern)   host and path of a URL pattern
+spellings(url)            path and query, in every way that servers may read them"""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ from comity.policies.syntax.path_patterns import normal_target
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-_NO_HOST = re.compile(
-    r"[\x00-\x20#%/<>?@\[\\\]^|\x7f]"
-)  # URL Standard, forbidden domain code points
+# URL Standard, forbidden domain code points.
+_NO_HOST = re.compile(r"[\x00-\x20#%/<>?@\[\\\]^|\x7f]")
 
 
 @lru_cache(maxsize=4096)
@@ -38,15 +37,14 @@ def _origin(scheme: str, netloc: str) -> str:
         if not host.isascii():
             host = host.encode("idna").decode("ascii")
     except ValueError as error:
-        raise ValueError(f"`{scheme}://{netloc}` is no origin: {error}") from None
+        raise ValueError(f"`{scheme}://{netloc}` is not an origin: {error}") from None
     if not host:
-        raise ValueError(f"`{scheme}://{netloc}` names no host")
+        raise ValueError(f"`{scheme}://{netloc}` has no host")
     if ":" in host:
         host = f"[{host}]"
-    elif (
-        _NO_HOST.search(host) or "\\" in netloc
-    ):  # to browsers `https://host\path`, `https://host\@b` and `https://h%6Fst` are another's
-        raise ValueError(f"`{scheme}://{netloc}` names no host")
+    # Browsers read `https://host\path`, `https://host\@b` and `https://h%6Fst` as other hosts.
+    elif _NO_HOST.search(host) or "\\" in netloc:
+        raise ValueError(f"`{scheme}://{netloc}` has no host")
     return (
         f"{scheme}://{host}"
         if port in (None, DEFAULT_PORTS[scheme])
@@ -54,13 +52,14 @@ def _origin(scheme: str, netloc: str) -> str:
     )
 
 
-_PLAIN_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?=[/?#]|\Z)")  # with nothing to normalize
+_PLAIN_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?=[/?#]|\Z)")  # already in normal form
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port, e.g. "https://example.com" (lower case, A-labels, no default port).
+    """Return scheme, host and port, e.g. "https://example.com".
 
-    ValueError for what is not an http or https URL with a host."""
+    They are in lower case, with A-labels and without a default port. ValueError: the text is not an
+    http or https URL with a host."""
     if plain := _PLAIN_ORIGIN.match(url):
         return plain[0]
     try:
@@ -72,23 +71,25 @@ def origin_of(url: str) -> str:
     return _origin(parts.scheme, parts.netloc)
 
 
-@lru_cache(maxsize=1024)  # of one request and its response several parts ask
+@lru_cache(maxsize=1024)  # several parts ask for one request and its response
 def origin_or_empty(url: str) -> str:
-    """The origin; "" for what is not an http or https URL with a host."""
+    """Return the origin; "" if the text is not an http or https URL with a host."""
     try:
         return origin_of(url)
     except ValueError:
         return ""
 
 
-# `http//host`, `https:/host`, `http:host`: but not `http:8080`, a host with its port.
+# `http//host`, `https:/host`, `http:host`, but not `http:8080`, which is a host with its port.
 _SLIP = re.compile(r"(https?)(?::/?|//?)(?!/|\d+(?:[/?#]|\Z))(?=.)", re.IGNORECASE)
 _OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d{1,5}(?:[/?#]|\Z))", re.IGNORECASE)
 _MAIL = re.compile(r"(?:(?:https?://)?mailto:)?([^/?#@]*)@(?=[^/?#@]*(?:[/?#]|\Z))", re.IGNORECASE)
 
 
 def typed_url(text: str) -> str:
-    """Return the URL that somebody types, who may leave out `https://`. ValueError, with the right form, for what is none."""
+    """Return the URL that a person typed, perhaps without `https://`.
+
+    ValueError: it is not such a URL; the text says what to write instead."""
     if remedy := url_remedy(text):
         raise ValueError(f"`{text}` is not an http or https URL: {remedy}")
     url = text if "://" in text else f"https://{text}"
@@ -97,7 +98,7 @@ def typed_url(text: str) -> str:
 
 
 def url_remedy(text: str) -> str:
-    """Return what to write instead of a slip or of another kind of URL; "" where a text is neither."""
+    """Return what to write instead of a mistyped or unsupported URL; "": the text is neither."""
     has_scheme = "://" in text
     if not has_scheme and (slip := _SLIP.match(text)):
         return f"write `{slip[1].lower()}://{text[slip.end() :]}`"
@@ -108,19 +109,23 @@ def url_remedy(text: str) -> str:
 
 
 def host_name(url: str) -> str:
-    """Return the host in lower case, "" where there is none. A name with a dot behind it is the same (RFC 1034 section-3.1)."""
+    """Return the host in lower case; "": there is none.
+
+    A dot at the end of the name is removed: it does not change its meaning (RFC 1034 section-3.1).
+    """
     return (urlsplit(url).hostname or "").removesuffix(".")
 
 
-_MAX_HOST = 300  # characters; no name has more than 253
+_MAX_HOST = 300  # characters; names have at most 253
 
 
-@lru_cache(maxsize=64)  # of one site all patterns ask
+@lru_cache(maxsize=64)  # all patterns of a site ask for the same host
 def host_names(host: str) -> tuple[str, ...]:
-    """Return a host in A-labels, and what it is in those of IDNA 2003, by which patterns are read: where these write `straße.de`,
-    which has become `xn--strae-oqa.de`, that made `strasse.de` of it (RFC 5894 section-7.2).
+    """Return a host in A-labels, and its name by IDNA 2003 if that differs.
 
-    `host`: in lower case, with a port where there is one."""
+    Patterns are read by IDNA 2003, which turned `straße.de` into `strasse.de`. Today it is
+    `xn--strae-oqa.de` (RFC 5894 section-7.2). `host` is in lower case, with its port if it has one.
+    """
     name, colon, port = host.partition(":")
     if "xn--" not in name or len(name) > _MAX_HOST:
         return (host,)
@@ -139,15 +144,17 @@ def _letters(label: str) -> str:
     )
 
 
-# What parsers of URLs leave out: at the ends, and anywhere (URL Standard, basic URL parser). `urlsplit` does so for `origin_of`.
+# Characters that URL parsers remove at the ends, and anywhere (URL Standard, basic URL parser).
+# `urlsplit` removes them for `origin_of`.
 _ENDS = "".join(map(chr, range(0x21)))
 _LINE_ENDS = re.compile(r"[\t\n\r]+")
 
 
 def target_of(url: str) -> str:
-    """Return path and query as they go into the request line, without the fragment; at least "/".
+    """Return path and query as they are sent, without the fragment; at least "/".
 
-    An empty query keeps its "?", which patterns ask for. A URL without scheme and host is taken for a target."""
+    An empty query keeps its "?", because patterns can match it. A URL without scheme and host is
+    read as path and query."""
     if url[:1] != "/" and (url[:1] == " " or url[-1:] == " " or not url.isprintable()):
         url = _LINE_ENDS.sub("", url.strip(_ENDS))
     if "#" in url:
@@ -163,41 +170,42 @@ def target_of(url: str) -> str:
     return url if url.startswith("/") else "/" + url
 
 
-_SCHEME = re.compile(
-    r"([A-Za-z*][A-Za-z0-9+.*-]*)://|(?=//)"
-)  # RFC 3986 section-3.1, and wildcards
+# RFC 3986 section-3.1, and wildcards.
+_SCHEME = re.compile(r"([A-Za-z*][A-Za-z0-9+.*-]*)://|(?=//)")
 
 
 def without_scheme(pattern: str) -> tuple[str, str] | None:
-    """Return the scheme of a pattern of URLs, "" where it begins with `//` (RFC 3986 section-4.2), and what stands behind `//`.
+    """Return the scheme of a URL pattern, and the text behind `//`.
 
-    None: it is a path, or begins with `*`, whatever URLs stand in it."""
+    The scheme is "" if the pattern begins with `//` (RFC 3986 section-4.2). None: the pattern is a
+    path, or begins with `*`, even if it contains a URL."""
     match = _SCHEME.match(pattern)
     return (match[1] or "", pattern[match.end() :].removeprefix("//")) if match else None
 
 
-# Parts of a path that some servers take for others: doubled slashes, dot segments, parameters, backslashes, and escapes of
-# characters that normal_target leaves escaped.
+# Parts of a path that servers read differently: double slashes, dot segments, parameters,
+# backslashes, and escapes of characters that normal_target leaves escaped.
 _AMBIGUOUS = re.compile(r"//|/\.\.?(?:[/?]|\Z)|[;\\]|%(?:2[1-9A-Fa-f]|3[ABDabd]|40|5[B-Db-d])")
 _DOT = re.compile(r"%2[Ee]")
 _DOT_OR_SLASH = re.compile(rb"%(?:2[EFef]|5[Cc])")
 _SLASHES = re.compile(r"//+")
 _PARAMETERS = re.compile(r";[^/\\]*+")
 _LAST_PARAMETERS = re.compile(r";[^/]*+\Z")
-_SEGMENTS = "/\\!$&'()*+,:;=@[]"  # what stands unescaped in segments of a path, and between them
+_SEGMENTS = "/\\!$&'()*+,:;=@[]"  # characters that need no escape in a path
 
 
 def spellings(url: str) -> tuple[str, ...]:
-    """The targets that a server may take a URL for, the one that is sent first. Linear in the octets.
+    """Return the targets that a server may read from a URL, the one that is sent first.
 
-    Which servers read a path in which of these ways stands in docs/robots.md. Of most URLs there is but one."""
+    Most URLs have only one. docs/robots.md says which servers read which way. Linear in the octets.
+    """
     target = target_of(url)
     if not ("%" in target or ";" in target or "//" in target or "/." in target or "\\" in target):
         return (target,)
     return _spellings(target)
 
 
-@lru_cache(maxsize=64)  # a URL is asked for several times in a row
+@lru_cache(maxsize=64)  # a URL is looked up several times in a row
 def _spellings(target: str) -> tuple[str, ...]:
     ambiguous = _AMBIGUOUS.search(target)
     path, mark, query = target.partition("?") if ambiguous else (target, "", "")
@@ -210,20 +218,25 @@ def _spellings(target: str) -> tuple[str, ...]:
 
 
 def _readings(path: str) -> Iterable[str]:
-    """Return what servers may make of a path, by steps each of which may be left out: the path is decoded, parameters are
-    dropped, backslashes are slashes, slashes are merged, and dot segments resolved."""
-    decoded = _decoded(path)
+    """Return the ways in which servers may read a path.
+
+    Every combination of these steps is one: decode the path, remove parameters, turn backslashes
+    into slashes, merge slashes, and resolve dot segments."""
+    decoded = _decode(path)
     without = (
-        _without_parameters(reading) for reading in (*decoded, *_decoded(_without_parameters(path)))
+        _without_parameters(reading) for reading in (*decoded, *_decode(_without_parameters(path)))
     )
     readings = dict.fromkeys((*decoded, *without, _LAST_PARAMETERS.sub("", path)))
-    for step in (_with_slashes, _merged, _without_dots, _with_slashes, _merged):
+    for step in (_with_slashes, _merge_slashes, _without_dots, _with_slashes, _merge_slashes):
         readings |= dict.fromkeys([step(reading) for reading in readings])
     return readings
 
 
-def _decoded(path: str) -> tuple[str, ...]:
-    """Return a path decoded: its dots alone (RFC 3986 section-6.2.2.2); all of it; and all, but dots and slashes twice."""
+def _decode(path: str) -> tuple[str, ...]:
+    """Return a path decoded in three ways.
+
+    Only its dots (RFC 3986 section-6.2.2.2), all of it, and all of it with dots and slashes twice.
+    """
     octets = path.encode("utf-8", "surrogatepass")
     once = unquote_to_bytes(octets)
     twice = _DOT_OR_SLASH.sub(lambda escape: unquote_to_bytes(escape[0]), once)
@@ -238,7 +251,7 @@ def _with_slashes(path: str) -> str:
     return path.replace("\\", "/")
 
 
-def _merged(path: str) -> str:
+def _merge_slashes(path: str) -> str:
     return _SLASHES.sub("/", path)
 
 
@@ -258,32 +271,35 @@ def _without_dots(path: str) -> str:
 
 
 def merges_slashes_only(target: str, spelling: str) -> bool:
-    """Return whether one of a target's `spellings` has one slash where the target has several, and is equal to it otherwise."""
+    """Return True if the spelling is the target with merged slashes, and not changed otherwise.
+
+    `spelling` is one of the target's `spellings`."""
     path, mark, query = target.partition("?")
     return normal_target(spelling) == normal_target(_SLASHES.sub("/", path) + mark + query)
 
 
-_PATH = re.compile(
-    r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*+)++/?"
-)  # absolute, with nothing to resolve or to escape
+# An absolute path with nothing to resolve or to escape.
+_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*+)++/?")
 
 
 def base_url(text: str, url: str, encoding: str = "utf-8") -> str:
-    """The URL by which a page's relative ones are resolved: that of its `base`; `url`, its own, where it has none that is one."""
+    """Return the URL that a page's relative URLs are resolved against.
+
+    It is that of its `base`. If that is missing or not a URL, it is `url`, the page's own."""
     try:
         return str(get_base_url(text, url, encoding))
-    except ValueError:  # of "http://[x/" for example
+    except ValueError:  # e.g. for "http://[x/"
         return url
 
 
 def resolved(base: str, reference: str | bytes) -> str:
-    """The http or https URL that a reference means, without credentials and fragment, e.g. "https://example.com/a?b".
+    """Return the http or https URL of a reference, e.g. "https://example.com/a?b".
 
-    ValueError where it means none."""
+    It has no credentials and no fragment. ValueError: the reference is not such a URL."""
     if isinstance(reference, str) and _PATH.fullmatch(reference):
         return origin_of(base) + reference
     parts = urlsplit(safe_url_string(reference))
     if parts.scheme and not parts.netloc:
-        raise ValueError(f"`{parts.geturl()}` names no host")
+        raise ValueError(f"`{parts.geturl()}` has no host")
     url = urljoin(base, parts.geturl())
     return origin_of(url) + target_of(url)

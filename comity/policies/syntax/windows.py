@@ -1,8 +1,9 @@
-"""Limits of the requests to a host in a time, and when one more may start.
+"""Limits on the requests to a host in a period, and the time when one more may start.
 
-A server gets a request at some moment between the decision to send it and the arrival of its answer's headers. So a request in
-flight counts as started now, and later by the moment when its headers came: however long the way takes, no window ever holds
-more at the server than it may. Times are seconds since the epoch."""
+A server receives a request between the decision to send it and the arrival of the response's header
+fields. So a request in flight counts as started now, and afterwards as started when its header
+fields came. Therefore no window ever contains more requests at the server than it permits, for any
+delay on the way. Times are seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -13,14 +14,22 @@ from typing import NamedTuple
 from comity.policies.answers.decision import Source
 from comity.policies.answers.rates import Rates
 
-MAX_STAMPS = 64  # starts that are remembered for a window at most
+# Starts that are recorded for one window.
+MAX_STAMPS = 64
 DAY = 24 * 3600  # seconds
-UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": DAY}  # of a request-limit, in seconds
+# Units of a request-limit, in seconds.
+UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": DAY}
 
 
 class Window(NamedTuple):
-    """A limit of `requests` starts in any `seconds`; with `start` and `end` (UTC) from the one to the other, which may be past
-    midnight. From a time to the same is the whole day. A delay is a window for one request."""
+    """A limit of `requests` starts in any period of `seconds`. A delay is a window for one request.
+
+    Attributes:
+        requests: most starts in a period.
+        seconds: length of the period.
+        start: time of the day (UTC) from which the window applies. None: it applies all day.
+        end: time of the day (UTC) until which it applies. It may be after midnight, and equal to
+            `start` for the whole day. None: it applies all day."""
 
     requests: int
     seconds: float
@@ -28,23 +37,24 @@ class Window(NamedTuple):
     end: time | None = None
 
     def holds(self, now: float) -> bool:
-        """Return whether it applies at this time of the day."""
+        """Return True if the window applies at this time."""
         if self.start is None or self.end is None:
             return True
         begin = _seconds(self.start)
         return (now - begin) % DAY < ((_seconds(self.end) - begin) % DAY or DAY)
 
     def ends(self, now: float) -> float:
-        """Return the time when it next ceases to apply."""
+        """Return the next time when the window stops applying; infinity: it never does."""
         if self.start is None or self.end is None or self.start == self.end:
             return float("inf")
         return now + DAY - (now - _seconds(self.end)) % DAY
 
     def part(self) -> Window:
-        """A window for 1 to MAX_STAMPS requests that keeps to this one: where it is for more, an even part of it.
+        """Return a window for 1 to MAX_STAMPS requests that is at least as strict.
 
-        m parts of a period hold at most m times what each of them may, wherever the period begins. A period of 0 seconds holds
-        what is in flight."""
+        A window for more requests is divided into m equal parts. Any period of the whole window
+        contains at most m times the requests of one part. A window of 0 seconds stays as it is: it
+        limits the requests in flight."""
         if self.requests >= 1 and (self.requests <= MAX_STAMPS or not self.seconds):
             return self
         parts = max(1, -(-self.requests // MAX_STAMPS))
@@ -52,36 +62,50 @@ class Window(NamedTuple):
 
 
 class StatedLimit(NamedTuple):
-    """One line that limits the requests of a scope."""
+    """One line that limits the requests of a scope.
 
-    name: str  # of its directive
-    window: Window | None  # None: the line limits the requests in flight, or cannot be read
-    concurrent: int | None  # requests in flight; None: the line limits the requests in a time
+    Attributes:
+        name: name of the directive.
+        window: limit in a period. None: the line limits the requests in flight, or is unreadable.
+        concurrent: most requests in flight. None: the line limits the requests in a period.
+        source: where the line is.
+        advice: what to write instead of an unreadable value. "": the value can be read."""
+
+    name: str
+    window: Window | None
+    concurrent: int | None
     source: Source
-    advice: str = ""  # what to write instead; "": the value can be read
+    advice: str = ""
 
 
 class Limits(NamedTuple):
-    """The limits of the requests of one scope, in a time and at a time (extension section-3.1)."""
+    """The limits on the requests of one scope (extension section-3.1).
 
-    key: str  # the same in every process that reads the same group
-    windows: tuple[Window, ...]  # all hold
-    concurrent: int | None  # requests in flight; None: no limit
-    unreadable: bool = (
-        False  # a request-limit cannot be read: as slow as the operator's settings allow
-    )
-    source: str = ""  # path of the file that states it
-    stated: tuple[StatedLimit, ...] = ()  # the lines that state it, where the format tells them
+    Attributes:
+        key: equal in all processes that read the same group.
+        windows: limits in a period. All of them hold.
+        concurrent: most requests in flight. None: no limit.
+        unreadable: True if a request-limit cannot be read. Requests are then as slow as the
+            operator's settings allow.
+        source: path of the file that states the limits.
+        stated: the lines that state the limits. (): the format does not list them."""
+
+    key: str
+    windows: tuple[Window, ...]
+    concurrent: int | None
+    unreadable: bool = False
+    source: str = ""
+    stated: tuple[StatedLimit, ...] = ()
 
     @property
     def is_unread(self) -> bool:
-        """True where the value of one of the lines cannot be read."""
+        """True if the value of one of the lines cannot be read."""
         return any(line.advice for line in self.stated)
 
     def lines(self, slowest: float) -> Iterator[StatedLimit]:
-        """Yield each limit that is obeyed, with its line where the format tells it.
+        """Yield each limit that is obeyed, with its line if the format lists lines.
 
-        `slowest`: seconds between two requests where a request-limit cannot be read (AUTX-14)."""
+        `slowest` is the delay in seconds that replaces an unreadable request-limit (AUTX-14)."""
         slow, source = Window(1, slowest), Source(url=self.source)
         for limit in self.stated:
             yield (
@@ -97,7 +121,7 @@ class Limits(NamedTuple):
 
 
 def limit_text(requests: int, seconds: int) -> str:
-    """Return the request-limit, N/UNIT, that lets through so many requests in so many seconds, or fewer. "": there is none."""
+    """Return the request-limit (N/UNIT) for this rate or a lower one; "": there is none."""
     unit, length = next(
         ((unit, length) for unit, length in UNITS.items() if seconds <= length), ("day", DAY)
     )
@@ -111,7 +135,7 @@ def _seconds(moment: time) -> int:
 
 
 def windows_of(rates: Rates | None) -> tuple[Window, ...]:
-    """Return the windows that a site asks for; () where it asks for nothing."""
+    """Return the windows that a site asks for; (): it asks for none."""
     if rates is None:
         return ()
     delay = (Window(1, rates.crawl_delay),) if rates.crawl_delay else ()
@@ -119,22 +143,31 @@ def windows_of(rates: Rates | None) -> tuple[Window, ...]:
 
 
 def delay_of(windows: Iterable[Window]) -> float:
-    """The seconds between two requests that the windows leave in the long run, if they all held all day."""
+    """Return the average delay in seconds that the windows require, if they applied all day."""
     return max((window.seconds / max(1, window.requests) for window in windows), default=0.0)
 
 
 def earliest(
     windows: Iterable[Window], stamps: Sequence[float], in_flight: int, now: float
 ) -> float | None:
-    """Return the time when one more may start, if nothing else does: `now`, or later. None: not before one in flight is settled.
+    """Return the earliest time for one more start, `now` or later, if nothing else starts.
 
-    `stamps`: of the settled starts, ascending; those later than now count as now, for the clock was set back. Windows that begin
-    and end at times of the day are followed for a day; past that the moment may turn out to be too early when it has come."""
+    None: first a request in flight has to be settled.
+
+    Args:
+        windows: the windows that hold.
+        stamps: times of the settled starts, ascending. Later times than `now` count as now, because
+            the clock was set back.
+        in_flight: number of requests that are not settled.
+        now: the current time.
+
+    Windows with times of the day are followed for one day. After that the result may be too
+    early, so ask again when it has come."""
     windows = [window.part() for window in windows]
     if in_flight:
         if any(window.requests <= in_flight and window.holds(now) for window in windows):
             return None
-        stamps = [*stamps, *[now] * in_flight]  # at the earliest
+        stamps = [*stamps, *[now] * in_flight]  # the earliest time that they can count for
     due, later = now, True
     while later and due < now + DAY:
         later = False

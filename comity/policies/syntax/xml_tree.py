@@ -1,12 +1,14 @@
-"""XML from a site, as a tree of lxml: without DTDs and entities, and bounded (RSL-3).
+"""Read XML from a site as a tree of lxml, bounded, without DTDs and entities (RSL-3).
 
     read(body)              the tree
-    root_name(body)         what the root element is called, without a tree
-    local_name(element)     and namespace, own_text, attributes, plain_attributes: what those who read an element need of it
+    root_name(body)         the name of the root element, without a tree
+    local_name(element)     parts of an element, like namespace, own_text, attributes and
+                            plain_attributes
 
-libxml2 expands entities, reads files and lets declarations add attributes, so nothing behind `<!DOCTYPE` is ever read: a first
-look ends there, or at the root. The second one builds the tree, stopped where there is too much of it. Lines are counted here:
-those of libxml2 are where a start tag ends, and need not be right above 65,535."""
+libxml2 expands entities, reads files and lets declarations add attributes. So nothing behind
+`<!DOCTYPE` is ever read: a first pass ends there, or at the root. A second pass builds the tree and
+stops if it is too large. Lines are counted here, because libxml2 gives the line where a start tag
+ends, and may be wrong above 65,535."""
 
 from __future__ import annotations
 
@@ -22,61 +24,74 @@ from w3lib.encoding import read_bom
 from comity.policies.syntax.lines import MAX_BYTES
 
 MAX_ELEMENTS = 20_000  # of a document
-MAX_DEPTH = 50  # elements within each other
+MAX_DEPTH = 50  # of nested elements
 MAX_ATTRIBUTES = 250  # of an element
 MAX_NAMESPACE = 1000  # characters; each element has a copy
 
-_FEW = 100  # attributes, that are read sooner than looked for
-_CHUNK = 64 * 1024  # octets between two looks at the limits
+_FEW = 100  # attributes for which lxml's own access is faster
+_CHUNK = 64 * 1024  # octets between two checks of the limits
 _OPTIONS = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
 _LINE_END = re.compile(r"\r\n?")
-# In what is well-formed `<` stands nowhere else. Start tags, and a DTD, are what two characters match.
+# In well-formed XML `<` is nowhere else. Start tags and a DTD match with two characters.
 _MARKUP = re.compile(r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[.*?\]\]>|<[^/]", re.DOTALL)
 _ROOT = re.compile(
-    rb"(?:\xef\xbb\xbf)?+(?:\s++|<!--(?:[^-]++|-(?!->))*+-->|<\?(?:[^?]++|\?(?!>))*+\?>)*+<(?:[\w.-]++:)?+([\w.-]++)[\s/>]"
+    rb"(?:\xef\xbb\xbf)?+(?:\s++|<!--(?:[^-]++|-(?!->))*+-->|<\?(?:[^?]++|\?(?!>))*+\?>)*+"
+    rb"<(?:[\w.-]++:)?+([\w.-]++)[\s/>]"
 )
 _UNICODE = frozenset(("utf-8", "utf-16", "utf-16-le", "utf-16-be"))
 _OCTETS = bytes(range(256))
-_NO_ENCODING = "the encoding is none that is read"
+_NO_ENCODING = "the encoding is not supported"
 
 
 class XmlError(ValueError):
-    """A document that is not read. `is_limit`: it is too large."""
+    """A document that cannot be read.
+
+    Attributes:
+        line: 1-based line number. 0: no line.
+        is_limit: True if the document is too large."""
 
     def __init__(self, message: str, line: int = 0, *, is_limit: bool = False) -> None:
         super().__init__(message)
-        self.line = line  # 1-based; 0: no line
+        self.line = line
         self.is_limit = is_limit
 
 
 class XmlTree(NamedTuple):
-    """A document. It has no comments and no instructions."""
+    """A document without comments and processing instructions.
 
-    root: Any  # element (lxml)
-    lines: Mapping[Any, int]  # element -> where its start tag begins, 1-based
+    Attributes:
+        root: the root element (lxml).
+        lines: element -> 1-based line where its start tag begins."""
+
+    root: Any
+    lines: Mapping[Any, int]
 
 
 def local_name(element: Any) -> str:
-    """The name without its prefix."""
+    """Return the name of an element without its prefix."""
     name: str = element.tag
     return name.rpartition("}")[2]
 
 
 def root_name(body: bytes) -> str:
-    """Return the name of the root element without its prefix, by a look at the octets before it; "" where there is none."""
+    """Return the name of the root element without its prefix; "": there is none.
+
+    Only the octets before it are read."""
     match = _ROOT.match(body)
     return match[1].decode("ascii") if match else ""
 
 
 def namespace(element: Any) -> str:
-    """The namespace of the name; "": none."""
+    """Return the namespace of an element; "": none."""
     name: str = element.tag
     return name.rpartition("}")[0].removeprefix("{")
 
 
 def attributes(element: Any) -> list[tuple[str, str]]:
-    """The names of its attributes, as lxml writes them, and their values, in their order; none of a comment. Linear in their
-    number: `items()` and `values()` of lxml look for each value by its name, which takes the square of it."""
+    """Return the attributes of an element in order, with names as lxml writes them.
+
+    A comment has none. Linear in their number: `items()` and `values()` of lxml look up each value
+    by its name, which takes the square of it."""
     if len(element.attrib) <= _FEW:
         pairs: list[tuple[str, str]] = element.items()
         return pairs
@@ -84,24 +99,28 @@ def attributes(element: Any) -> list[tuple[str, str]]:
 
 
 def plain_attributes(element: Any) -> dict[str, str]:
-    """The attributes in no namespace."""
+    """Return name -> value of the attributes without a namespace."""
     return {name: value for name, value in attributes(element) if not name.startswith("{")}
 
 
 def own_text(element: Any) -> str:
-    """The text without that of the element's children."""
+    """Return the text of an element without that of its children."""
     return "".join((element.text or "", *(child.tail or "" for child in element)))
 
 
 def read(
     body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elements: int = MAX_ELEMENTS
 ) -> XmlTree:
-    """The tree. `cut`: there is more. XmlError where there is none, and for any DTD; linear in the octets."""
+    """Return the tree. Linear in the octets.
+
+    `cut` is True if octets are missing at the end of the body. XmlError: the document is not valid,
+    is too large, or has a DTD."""
     if cut or len(body) > max_bytes:
         raise XmlError(f"the document has more than {max_bytes} octets", is_limit=True)
     if _has_dtd(body):
         raise XmlError("the document has a DTD", next(_lines(body, ()), 0))
-    # Without `recover` lxml stops at what _error_of passes over, and goes on after an unbound prefix where a warning follows.
+    # Without `recover` lxml stops at errors that _error_of ignores, and goes on after an unbound
+    # prefix if a warning follows.
     tree_options = {"recover": True, "remove_comments": True, "remove_pis": True}
     parser = etree.XMLPullParser(("start", "end", "start-ns"), **tree_options, **_OPTIONS)
     elements: list[Any] = []
@@ -129,40 +148,41 @@ def read(
     if depth or not elements:
         raise XmlError("the document ends too early")
     lines = [*islice(_lines(body, elements), len(elements) + 1)]
-    if len(lines) != len(
-        elements
-    ):  # after some errors libxml2 does not look at what stands behind the root
-        raise XmlError("there is something else than one element and what is in it")
+    # After some errors libxml2 ignores everything behind the root.
+    if len(lines) != len(elements):
+        raise XmlError("there is content outside of the root element")
     return XmlTree(elements[0], dict(zip(elements, lines, strict=True)))
 
 
 def _too_much(limit: str, body: bytes, elements: Sequence[Any]) -> XmlError:
-    """Return the error of a limit. `elements`: those before the one that is too much."""
+    """Return the error for a limit. `elements` are those before the first one over the limit."""
     line = next(islice(_lines(body, elements), len(elements), None), 0)
     return XmlError(f"the document has more than {limit}", line, is_limit=True)
 
 
-class _Prologue:  # a target of lxml, whose methods have the names that it calls
-    """The prologue: what stands before the root."""
+class _Prologue:  # a target of lxml, which calls these methods by name
+    """The document before the root element.
+
+    Attributes:
+        is_over: True if the root has begun."""
 
     is_over = False
 
     def doctype(self, name: str, public: str | None, system: str | None) -> None:
-        raise XmlError(
-            "the document has a DTD"
-        )  # which stops the parser before it reads what is declared
+        raise XmlError("the document has a DTD")  # stops the parser before the declarations
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         self.is_over = True
 
     def close(self) -> None:
-        """End the prologue: nothing is built."""
+        """End the prologue. lxml needs this method; no tree is built."""
 
 
 def _has_dtd(body: bytes) -> bool:
-    """Return whether there is a DTD.
+    """Return True if there is a DTD.
 
-    XmlError for what is no XML before the root: with `recover` a parser would read a DTD behind it."""
+    XmlError: there is no valid XML before the root. With `recover` a parser would read a DTD behind
+    the error."""
     prologue = _Prologue()
     parser = etree.XMLParser(target=prologue, **_OPTIONS)
     try:
@@ -175,18 +195,18 @@ def _has_dtd(body: bytes) -> bool:
     except etree.XMLSyntaxError as error:
         if not prologue.is_over:
             raise XmlError(
-                f"this is no XML: {str(error.msg).strip()[:200]}", error.lineno or 0
+                f"this is not XML: {str(error.msg).strip()[:200]}", error.lineno or 0
             ) from None
     return False
 
 
 def _chunks(body: bytes) -> Iterator[bytes]:
-    """Yield the parts of it, and b"" at the end."""
+    """Yield the parts of the body, and b"" at the end."""
     return (body[start : start + _CHUNK] for start in range(0, len(body) + _CHUNK, _CHUNK))
 
 
 def _feed(parser: Any, chunk: bytes) -> None:
-    """Let the parser go on; b"": there is no more, which it waits for with the last octets."""
+    """Feed the parser. b"" ends the document: the parser holds the last octets back until then."""
     if chunk:
         parser.feed(chunk)
     else:
@@ -194,22 +214,27 @@ def _feed(parser: Any, chunk: bytes) -> None:
 
 
 def _error_of(parser: Any, chunk: bytes) -> XmlError | None:
-    """Return the error in the chunk, but for namespaces that are no URIs, which harm nobody. What stands before that is read."""
+    """Feed the parser, and return the first error in the chunk, or None.
+
+    Namespaces that are not URIs are harmless, so they are ignored. The parser has read everything
+    before the error."""
     try:
         _feed(parser, chunk)
     except etree.XMLSyntaxError:
-        return XmlError("this is no XML: there is no element")
+        return XmlError("this is not XML: there is no element")
     errors = parser.feed_error_log.filter_from_errors()
     entry = next((entry for entry in errors if entry.type != etree.ErrorTypes.WAR_NS_URI), None)
-    return XmlError(f"this is no XML: {entry.message.strip()[:200]}", entry.line) if entry else None
+    return (
+        XmlError(f"this is not XML: {entry.message.strip()[:200]}", entry.line) if entry else None
+    )
 
 
 def _lines(body: bytes, elements: Sequence[Any]) -> Iterator[int]:
     """Yield the line of each start tag, or of the DTD, as far as the document is well-formed.
 
-    `elements`: of the document, from the first one; () where it has not been read."""
+    `elements` are those of the document from the first on. (): it was not read."""
     declared = elements[0].getroottree().docinfo.encoding if elements else None
-    text = _LINE_END.sub("\n", _decoded(body, read_bom(body)[0] or declared or "utf-8"))
+    text = _LINE_END.sub("\n", _decode(body, read_bom(body)[0] or declared or "utf-8"))
     line, position = 1, 0
     for match in _MARKUP.finditer(text):
         if match.end() - match.start() == 2:
@@ -218,8 +243,10 @@ def _lines(body: bytes, elements: Sequence[Any]) -> Iterator[int]:
             yield line
 
 
-def _decoded(body: bytes, encoding: str) -> str:
-    """Return the text. XmlError for the encodings of several octets that are not Unicode's: programs read them differently."""
+def _decode(body: bytes, encoding: str) -> str:
+    """Return the text.
+
+    XmlError: a multi-octet encoding other than Unicode's. Programs read these differently."""
     try:
         is_read = codecs.lookup(encoding).name in _UNICODE or len(
             _OCTETS.decode(encoding, "replace")
@@ -227,6 +254,6 @@ def _decoded(body: bytes, encoding: str) -> str:
     except LookupError:
         is_read = False
     text = body.decode(encoding, "replace") if is_read else "\0"
-    if "\0" in text:  # no character of XML: libxml2 has taken it for UTF-16
+    if "\0" in text:  # not allowed in XML: libxml2 has read it as UTF-16
         raise XmlError(_NO_ENCODING, 1)
     return text

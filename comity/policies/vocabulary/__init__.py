@@ -1,1 +1,1 @@
-"""The words of all vocabularies, and what each of them says of the uses of a page."""
+"""The terms of all vocabularies, and their meaning for the uses of a page."""

@@ -1,8 +1,10 @@
-"""Crawlers that sites address by name: who operates them, and what for (known_crawlers.toml, with sources).
+"""Crawlers that sites address by name, with operators and purposes.
 
-known("gptbot")      the crawler of that name, in any case
-nearest("GTPBot")    the one that was probably meant
-training_crawlers()  those by which sites address the training of models"""
+The names and their sources are in known_crawlers.toml.
+
+known("gptbot")      the crawler with this name, in any case
+nearest("GTPBot")    the crawler that was probably meant
+training_crawlers()  the crawlers that stand for the training of models"""
 
 from __future__ import annotations
 
@@ -13,61 +15,78 @@ from typing import NamedTuple
 
 from comity.policies.syntax.suspicions import is_nearly
 
-SHORTEST = (
-    5  # characters of a name that may be a misspelling of another; what is shorter may be anything
-)
-LONG = 9  # characters of a name from which on one letter that is missing, too many or another is a misspelling
+# Fewest characters of a name that may be a misspelling of another name.
+SHORTEST = 5
+# From this many characters on, one missing, added or changed letter is a misspelling.
+LONG = 9
 
 
 class KnownCrawler(NamedTuple):
-    """A crawler, as its operator or others document it."""
+    """A crawler, as its operator or others document it.
 
-    token: str  # as its operator writes it
+    Attributes:
+        token: its name, as its operator writes it.
+        operator: name of the operator.
+        purpose: the purpose for which it fetches pages.
+        source: URL of the documentation.
+        trains: True if models are trained on the pages that it fetches, or if rules for its name
+            decide about training.
+        retired: True if the name is no longer in use.
+        replaced_by: the name that is used instead. "": there is none."""
+
+    token: str
     operator: str
-    purpose: str  # what it fetches pages for
-    source: str  # URL of the documentation
-    trains: bool = (
-        False  # models are trained with what it fetches, or its name says whether they may be
-    )
-    retired: bool = False  # the name is no longer used
-    replaced_by: str = ""  # the name that is used instead; "": none is
+    purpose: str
+    source: str
+    trains: bool = False
+    retired: bool = False
+    replaced_by: str = ""
 
 
 def known(token: str) -> KnownCrawler | None:
-    """Return the crawler of that name, in any case. None: nobody knows it, which says nothing against it."""
+    """Return the crawler with this name, in any case. None: the list does not have it.
+
+    An unknown name is not a mistake."""
     return _by_name().get(token.strip().lower())
 
 
 def nearest(token: str) -> KnownCrawler | None:
-    """Return the crawler that was probably meant by a misspelt name. None: it is known, or like none, or like several.
+    """Return the crawler that a misspelt name probably means.
 
-    A mistake is one letter that is missing, too many, another, or in the place of its neighbour; the first letter is right.
-    Short names are told apart by one letter: of these only doubled and swapped letters, and other separators, are mistakes."""
+    None: the name is known, resembles no known name, or resembles several.
+
+    A mistake is one letter that is missing, added, changed or swapped with its neighbour. The
+    first letter is always right. One letter can be the only difference between two short names.
+    Therefore only doubled letters, swapped letters and other separators are mistakes in them."""
     name = token.strip().lower()
     if len(name) < SHORTEST or name in _by_name():
         return None
     matches = [
         other
         for other in _by_name()
-        if len(other) >= SHORTEST and is_nearly(name, other) and _is_told(name, other)
+        if len(other) >= SHORTEST and is_nearly(name, other) and _is_misspelling(name, other)
     ]
     return (
         _by_name()[matches[0]] if len(matches) == 1 and not _is_variant(name, matches[0]) else None
     )
 
 
-def _is_told(name: str, other: str) -> bool:
-    """Return whether names that are nearly the same are too long to be two, or have the same letters."""
+def _is_misspelling(name: str, other: str) -> bool:
+    """Return True if two similar names are too similar to be two crawlers.
+
+    Long names are. Short names are if they have the same letters."""
     return len(name) >= LONG or len(other) >= LONG or {*name} - {*"-_"} == {*other} - {*"-_"}
 
 
 def known_crawlers() -> tuple[KnownCrawler, ...]:
-    """Return all of them, by name."""
+    """Return all known crawlers."""
     return tuple(_by_name().values())
 
 
 def training_crawlers() -> tuple[KnownCrawler, ...]:
-    """Return those by which sites address the training of models, retired names among them: files still have these."""
+    """Return the crawlers that stand for the training of models.
+
+    Retired names are included, because files still contain them."""
     return tuple(crawler for crawler in known_crawlers() if crawler.trains)
 
 
@@ -80,7 +99,7 @@ def _by_name() -> dict[str, KnownCrawler]:
 
 
 def _is_variant(name: str, other: str) -> bool:
-    """Return whether they differ in digits alone: versions and generations of a name are no misspellings."""
+    """Return True if the names differ only in digits: versions of a name are not misspellings."""
     return _without_digits(name) == _without_digits(other)
 
 

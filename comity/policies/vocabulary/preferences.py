@@ -1,4 +1,4 @@
-"""The preferences about the uses of a page in one vocabulary, by the table of vocabulary.toml."""
+"""Decide about the uses of a page by the statements in one vocabulary."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.vocabulary.statement import NO_QUALIFIERS, Location, Statement
 from comity.policies.vocabulary.table import Related, Vocabulary
 
-MAX_USES = 256  # of which the decisions are kept
+# Uses whose decisions are cached.
+MAX_USES = 256
 
 ReasonOf = Callable[[Statement], Reason]
 ByWord = dict[str, list[Statement]]
 
 
 class Preferences:
-    """A source of decisions: all that is said in one vocabulary about one page, wherever it stands (USE-7, PREF-4)."""
+    """A source of decisions: all statements about one page in one vocabulary (USE-7, PREF-4)."""
 
     def __init__(
         self,
@@ -28,12 +29,20 @@ class Preferences:
         *,
         is_of_one_page: bool = True,
     ) -> None:
-        """`name`: of the vocabulary that the statements are in. `is_of_one_page`: False where they are what `everywhere` of a
-        format has, permissions of any page among them: then no vocabulary keeps them separate."""
+        """Index the statements.
+
+        Args:
+            vocabulary: the table.
+            name: name of the vocabulary of the statements.
+            statements: all statements in this vocabulary.
+            reason_of: returns the reason for a statement.
+            is_of_one_page: False if the statements come from `AgentReading.everywhere` and
+                include permissions for any page. Such statements are never evaluated
+                separately."""
         self._vocabulary = vocabulary
         self._name = name
         self._reason_of = reason_of
-        # By the identities of the statements: each speaks of many uses.
+        # Both by the ids of statements, because a statement is about many uses.
         self._reasons: dict[int, Reason] = {}
         self._decisions: dict[tuple[int, ...], UseDecision] = {}
         self._by_use: Bounded[str, UseDecision | None] = Bounded(MAX_USES)
@@ -55,7 +64,7 @@ class Preferences:
 
     @property
     def named_uses(self) -> tuple[str, ...]:
-        """The words that are uses too."""
+        """The words of the statements that are also uses."""
         return tuple(
             word
             for word, statements in self._by_word.items()
@@ -63,9 +72,10 @@ class Preferences:
         )
 
     def decide(self, use: str) -> UseDecision | None:
-        """Return the decision on a use. None: no statement has to do with the use, or permits it.
+        """Return the decision on a use. None: no statement refuses or permits it.
 
-        What is asked alone decides alone, and any refusal of these refuses."""
+        If the vocabulary is separate, each group of statements with one location decides alone,
+        and a refusal by any group refuses."""
         if use not in self._by_use:
             self._by_use[use] = self._decide(use)
         return self._by_use[use]
@@ -85,8 +95,9 @@ class Preferences:
     def _deciding(self, use: str, related: Related, by_word: ByWord) -> list[Statement]:
         """Return the statements that decide, all with one verdict.
 
-        Of the words that the use is within, the nearest of which something is said speaks. Those that it touches refuse it too,
-        unless the vocabulary puts the words that permit it before them."""
+        Among the words that the use is within, the nearest word with a statement decides. A word
+        that touches the use refuses it too, unless the vocabulary gives precedence to the words
+        that permit the use."""
         speaking = [
             statement for levels in related.levels for statement in _nearest(levels, by_word)
         ]
@@ -115,7 +126,7 @@ class Preferences:
         return refusing or speaking
 
     def limits(self, use: str) -> list[tuple[Qualifiers, Reason]]:
-        """Return the restrictions of the use, should anybody permit it."""
+        """Return the restrictions that apply to the use if another source permits it."""
         if not self._limits:
             return []
         words = self._vocabulary.related(self._name, use).words
@@ -126,9 +137,11 @@ class Preferences:
         ]
 
     def _comes_after(self, word: str, permitting: Collection[str], own_word: str) -> bool:
-        """Return whether a refusal of the word leaves the permission: it is more general, or an exception to what permits.
+        """Return True if a permission has precedence over a refusal of `word`.
 
-        `own_word`: the use's own word, where it is permitted, by itself or as one that inherits (USE-4); else ""."""
+        It has if `word` is more general than a permitting word, or an exception to the own word of
+        the use. `own_word` is the use's own word if it is permitted, by itself or by inheritance
+        (USE-4). "": it is not."""
         general = self._vocabulary.general
         return own_word in general(self._name, word) or any(
             word in general(self._name, permitting_word) for permitting_word in permitting
@@ -137,10 +150,10 @@ class Preferences:
     def _decision(self, statements: Sequence[Statement]) -> UseDecision:
         key = tuple(map(id, statements))
         if key not in self._decisions:
-            self._decisions[key] = self._decided(statements)
+            self._decisions[key] = self._combine(statements)
         return self._decisions[key]
 
-    def _decided(self, statements: Sequence[Statement]) -> UseDecision:
+    def _combine(self, statements: Sequence[Statement]) -> UseDecision:
         assert statements[0].verdict
         reasons = (
             tuple(dict.fromkeys(map(self._reason, statements)))

@@ -1,6 +1,7 @@
 """The statement of a source about a use: one word of one vocabulary.
 
-A source is a vocabulary: all that robots.txt, the header and the markup say in it about one page belongs together."""
+All statements about a page in one vocabulary are one source, whether they are in robots.txt, in a
+header field or in the markup."""
 
 from __future__ import annotations
 
@@ -13,23 +14,34 @@ NO_QUALIFIERS = Qualifiers()
 
 
 class Location(NamedTuple):
-    """The position of a statement. Only what it takes to make a `Source` of it."""
+    """The position of a statement, as much of it as a `Source` needs.
 
-    part: str = "body"  # as `Source.part`: "body" of a policy file, "header X-Robots-Tag", "meta robots", ...
-    line: int = 0  # 1-based; 0: no line
-    text: str = ""  # the statement as written, printable
-    url: str = ""  # of the file; "": of the page
+    Attributes:
+        part: "body" of a policy file, "header X-Robots-Tag", "meta robots" and others, see
+            `Source.part`.
+        line: 1-based line number. 0: no line.
+        text: the statement as written, printable.
+        url: URL of the file. "": the page."""
+
+    part: str = "body"
+    line: int = 0
+    text: str = ""
+    url: str = ""
 
 
 class Statement(NamedTuple):
-    """A permission, a refusal, or a limit."""
+    """A permission, a refusal, or a limit on permissions.
 
-    term: str  # "vocabulary:label", as vocabulary.toml has them, e.g. "usage:ai"
-    verdict: (
-        Verdict | None
-    )  # ALLOW or DENY; None: it permits nothing, and restricts what others permit
-    rule: str  # a key of RULES
+    Attributes:
+        term: "vocabulary:word" of vocabulary.toml, e.g. "usage:ai".
+        verdict: ALLOW or DENY. None: the statement permits nothing, and restricts the permissions
+            of others.
+        rule: a key of RULES.
+        location: position of the statement.
+        qualifiers: restrictions on this permission, or on those of others."""
+
+    term: str
+    verdict: Verdict | None
+    rule: str
     location: Location
-    qualifiers: Qualifiers = (
-        NO_QUALIFIERS  # what restricts a permission, this one or that of others
-    )
+    qualifiers: Qualifiers = NO_QUALIFIERS

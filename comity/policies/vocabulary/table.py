@@ -1,8 +1,8 @@
-"""The table where vocabularies meet (MEET-4): what a word of one says of a use.
+"""The table that relates the words of all vocabularies to uses (MEET-4).
 
-Vocabulary.shipped()                 vocabulary.toml
-Vocabulary.from_toml(text)                  an operator's own, in its place or after it
-vocabulary.decided(name, by_term, use)   what the statements of one vocabulary say of a use"""
+Vocabulary.shipped()              the table of vocabulary.toml
+Vocabulary.from_toml(text)        an operator's own table, added to the shipped one or in its place
+vocabulary.related(name, use)     the words of one vocabulary that matter for a use"""
 
 from __future__ import annotations
 
@@ -18,40 +18,61 @@ from comity.policies.answers.errors import PolicyError
 KINDS = ("within", "touches")
 DESCRIPTIONS = ("title", "specification", "revision", "section")
 PROPERTIES = ("separate", "inherits")
-ANY = "*"  # a use that the table does not name
-MODIFICATION = "modification"  # name of the vocabulary of ACAP 1.0 section-2.5.5.2.4
+# In a row: every use that the table does not name.
+ANY = "*"
+# Name of the vocabulary of ACAP 1.0 section-2.5.5.2.4.
+MODIFICATION = "modification"
 
 
 class Words(NamedTuple):
-    """The words of one vocabulary."""
+    """The words of one vocabulary.
+
+    Attributes:
+        name: name of the vocabulary.
+        narrows: word -> the more general words that it narrows.
+        title, specification, revision, section: the document that defines the vocabulary. "": not
+            given.
+        separate: True if each statement is evaluated alone. A refusal by any of them refuses.
+        inherits: True if a permission of a general word also permits its narrower words by name.
+            A refusal of a narrower word is then an exception."""
 
     name: str
-    narrows: Mapping[str, tuple[str, ...]]  # word -> the more general ones
+    narrows: Mapping[str, tuple[str, ...]]
     title: str
     specification: str
     revision: str
     section: str
-    separate: bool  # each statement of preference is asked by itself, and what any of them refuses is refused
-    inherits: bool  # what a more general word permits, it permits by name: a refusal of a narrower one is an exception
+    separate: bool
+    inherits: bool
 
 
 class Relation(NamedTuple):
-    """One row of the table."""
+    """One row of the table.
+
+    Attributes:
+        uses: the uses that the row is about, or ANY.
+        terms: "vocabulary:word".
+        kind: "within" or "touches", of KINDS.
+        rationale: why the row is in the table."""
 
     uses: tuple[str, ...]
-    terms: tuple[str, ...]  # "vocabulary:word"
-    kind: str  # of KINDS
+    terms: tuple[str, ...]
+    kind: str
     rationale: str
 
 
 class Related(NamedTuple):
-    """The words of one vocabulary that have to do with one use."""
+    """The words of one vocabulary that matter for one use.
 
-    levels: tuple[
-        tuple[tuple[str, ...], ...], ...
-    ]  # for each word that the use is within: it, then what it narrows, nearest first
+    Attributes:
+        levels: for each word that the use is within, that word, then the words that it narrows,
+            nearest first.
+        touching: words that refuse the use, and do not permit it.
+        words: all of these words."""
+
+    levels: tuple[tuple[tuple[str, ...], ...], ...]
     touching: frozenset[str]
-    words: frozenset[str]  # all of these
+    words: frozenset[str]
 
 
 _UNRELATED = Related((), frozenset(), frozenset())
@@ -61,7 +82,7 @@ class Vocabulary:
     """The words of all vocabularies and the rows of the table. Immutable."""
 
     def __init__(self, words: Iterable[Words], relations: Iterable[Relation]) -> None:
-        """Check the table. PolicyError where a row names a word that no vocabulary has."""
+        """Check the table. PolicyError: a row contains a word that no vocabulary has."""
         self.words = {vocabulary.name: vocabulary for vocabulary in words}
         self.relations = tuple(relations)
         self._check()
@@ -74,31 +95,36 @@ class Vocabulary:
     @classmethod
     def shipped(cls) -> Vocabulary:
         """Return the vocabulary that comes with comity."""
-        return _shipped()
+        return _load_shipped()
 
     @classmethod
     def from_toml(cls, text: str) -> Vocabulary:
-        """An operator's table. It adds to the shipped one unless it says `replaces = true`. PolicyError where it is none."""
+        """Return an operator's table, added to the shipped one unless it says `replaces = true`.
+
+        PolicyError: the text is not such a table."""
         return cls.shipped().joined(text)
 
     def joined(self, text: str) -> Vocabulary:
-        """Return this one with the table that the text is (TOML); that alone, where it says `replaces = true`. PolicyError."""
+        """Return this table with the TOML table in `text` added.
+
+        If `text` says `replaces = true`, it is returned alone. PolicyError: it is not a table."""
         try:
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise PolicyError(f"is no TOML: {error}") from None
+            raise PolicyError(f"is not TOML: {error}") from None
         unknown = table.keys() - {"replaces", "vocabulary", "relation"}
         if unknown:
             raise PolicyError(
-                f"`{min(unknown)}` has no meaning: write replaces, [vocabulary.NAME] or [[relation]]"
+                f"`{min(unknown)}` has no meaning: write replaces, [vocabulary.NAME] or"
+                " [[relation]]"
             )
         words, relations = dict(_words(table)), list(_relations(table))
         replaces = table.get("replaces", False)
         if not isinstance(replaces, bool):
-            raise PolicyError("`replaces` is neither true nor false")
+            raise PolicyError("`replaces` is not true or false")
         if not replaces:
             words = dict(self.words) | {
-                name: _merged(self.words.get(name), added) for name, added in words.items()
+                name: _merge(self.words.get(name), added) for name, added in words.items()
             }
             relations = [*self.relations, *relations]
         return Vocabulary(words.values(), relations)
@@ -109,7 +135,8 @@ class Vocabulary:
                 for more in general:
                     if more not in vocabulary.narrows:
                         raise PolicyError(
-                            f"`{vocabulary.name}:{word}` narrows `{more}`, which is no word of `{vocabulary.name}`"
+                            f"`{vocabulary.name}:{word}` narrows `{more}`, which is"
+                            f" not a word of `{vocabulary.name}`"
                         )
             try:
                 TopologicalSorter(vocabulary.narrows).prepare()
@@ -120,7 +147,9 @@ class Vocabulary:
         for relation in self.relations:
             for term in relation.terms:
                 if not self.has(term):
-                    raise PolicyError(f"`{term}` is no word of a vocabulary: write vocabulary:word")
+                    raise PolicyError(
+                        f"`{term}` is not a word of a vocabulary: write vocabulary:word"
+                    )
 
     def has(self, term: str) -> bool:
         """Return True if the term is a word of one of the vocabularies."""
@@ -128,7 +157,9 @@ class Vocabulary:
         return name in self.words and word in self.words[name].narrows
 
     def general(self, name: str, word: str) -> list[str]:
-        """Return all words that the word narrows, nearest first. `name`: of its vocabulary."""
+        """Return all words that the word narrows, nearest first.
+
+        `name` is the vocabulary of the word."""
         general: dict[str, None] = {}
         level = list(self.words[name].narrows[word])
         while level:
@@ -142,11 +173,11 @@ class Vocabulary:
         return list(general)
 
     def related(self, name: str, use: str) -> Related:
-        """Return the words of the vocabulary of that name that have to do with the use."""
+        """Return the words of the vocabulary `name` that matter for the use."""
         if name not in self.words:
             return _UNRELATED
         if use not in self._named_uses and use not in self.words[name].narrows:
-            use = ANY  # of such there are as many as anybody asks for
+            use = ANY  # unknown uses are unlimited in number, so they share one entry
         related = self._related.get((name, use))
         if related is None:
             related = self._related[name, use] = self._relate(name, use)
@@ -154,7 +185,7 @@ class Vocabulary:
 
     @cached_property
     def _questions(self) -> dict[str, str]:
-        """Use -> the first use of the table of which the words of all vocabularies say the same."""
+        """Use -> the first use of the table to which all vocabularies give the same meaning."""
         first: dict[tuple[Related, ...], str] = {}
         return {
             use: first.setdefault(tuple(self.related(name, use) for name in self.words), use)
@@ -162,15 +193,15 @@ class Vocabulary:
         }
 
     def question(self, use: str) -> str:
-        """Return the first use of the table that is the same question: `train` of `ai-train`.
+        """Return the first use of the table that asks the same question: `train` for `ai-train`.
 
         A use that the table does not name is a question of its own."""
         return self._questions.get(use, use)
 
     def modifications(self, use: str) -> frozenset[str]:
-        """Return the modifications of which one prohibits the use, as the use is one itself: of `translate` translation and any.
+        """Return the modifications that prohibit the use: translation and any for `translate`.
 
-        Empty for a use that is no modification."""
+        Empty for a use that is not a modification."""
         return self.related(MODIFICATION, use).words
 
     def _relate(self, name: str, use: str) -> Related:
@@ -186,7 +217,7 @@ class Vocabulary:
                     within |= dict.fromkeys(words)
                 else:
                     touching.update(words)
-        # A registered word is a use of its own name, unless a row has another meaning for it.
+        # A registered word is also a use with the same name, unless a row gives it another meaning.
         if use in self.words[name].narrows and use not in touching:
             within[use] = None
         general = {more for word in within for more in self.general(name, word)}
@@ -212,13 +243,15 @@ class Vocabulary:
         return tuple(levels[:-1])
 
 
-_added: list[str] = []  # by formats of others
+_added: list[str] = []  # texts of `add_vocabularies`
 
 
 def add_vocabularies(text: str) -> None:
-    """Adds vocabularies to the shipped table, and rows of their words. PolicyError where it is none, or where it changes what
-    others say: their words, or which uses the table names."""
-    before, after = _shipped(), _shipped().joined(text)
+    """Add vocabularies of another package to the shipped table, and rows about their words.
+
+    PolicyError: the text is not such a table, or it changes a shipped vocabulary, the meaning of
+    its words, or the list of uses."""
+    before, after = _load_shipped(), _load_shipped().joined(text)
     if after.relations[: len(before.relations)] != before.relations:
         raise PolicyError("it cannot replace the table: leave out `replaces`")
     if changed := next(
@@ -228,18 +261,21 @@ def add_vocabularies(text: str) -> None:
     for relation in after.relations[len(before.relations) :]:
         for term in relation.terms:
             if term.partition(":")[0] in before.words:
-                raise PolicyError(f"it cannot say what `{term}` means: that is no word of its own")
+                raise PolicyError(
+                    f"it cannot say what `{term}` means: it is not a word of the added vocabulary"
+                )
         for use in relation.uses:
             if use not in (ANY, *before.uses):
                 raise PolicyError(
-                    f"the table has no use `{use}`: a word that is a use of its own name needs no row"
+                    f"the table has no use `{use}`: a word that is a use of its own name needs no"
+                    " row"
                 )
     _added.append(text)
-    _shipped.cache_clear()
+    _load_shipped.cache_clear()
 
 
 @cache
-def _shipped() -> Vocabulary:
+def _load_shipped() -> Vocabulary:
     table = tomllib.loads(
         files("comity.policies.vocabulary").joinpath("vocabulary.toml").read_text("utf-8")
     )
@@ -262,20 +298,20 @@ def _words(table: Mapping[str, Any]) -> Iterator[tuple[str, Words]]:
         flags: dict[str, Any] = {key: entry.get(key, False) for key in PROPERTIES}
         for key, value in flags.items():
             if not isinstance(value, bool):
-                raise PolicyError(f"vocabulary.{name}.{key} is neither true nor false")
+                raise PolicyError(f"vocabulary.{name}.{key} is not true or false")
         yield name, Words(name, narrows, **descriptions, **flags)
 
 
 def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
     rows = table.get("relation", [])
     if not isinstance(rows, list):
-        raise PolicyError("`relation` is no list of rows: write [[relation]]")
+        raise PolicyError("`relation` is not a list of rows: write [[relation]]")
     for number, row in enumerate(rows, 1):
         row_name = f"[[relation]] number {number}"
         row = _mapping(row, row_name)
         kind = row.get("kind")
         if kind not in KINDS:
-            raise PolicyError(f"{row_name}: kind `{kind}` is none: write {' or '.join(KINDS)}")
+            raise PolicyError(f"{row_name}: kind `{kind}` is unknown: write {' or '.join(KINDS)}")
         uses, terms = (
             _texts(row.get("uses"), f"{row_name}: uses"),
             _texts(row.get("terms"), f"{row_name}: terms"),
@@ -283,7 +319,7 @@ def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
         yield Relation(tuple(use.lower() for use in uses), terms, kind, str(row.get("why", "")))
 
 
-def _merged(shipped: Words | None, added: Words) -> Words:
+def _merge(shipped: Words | None, added: Words) -> Words:
     if shipped is None:
         return added
     merged = {
@@ -294,11 +330,11 @@ def _merged(shipped: Words | None, added: Words) -> Words:
 
 def _mapping(value: Any, key: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise PolicyError(f"{key} is no table")
+        raise PolicyError(f"{key} is not a table")
     return value
 
 
 def _texts(value: Any, key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise PolicyError(f"{key} is no list of texts")
+        raise PolicyError(f"{key} is not a list of texts")
     return tuple(value)

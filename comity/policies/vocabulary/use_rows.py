@@ -1,11 +1,12 @@
-"""The rows in which reports and summaries count uses: one for each question, in whichever words sources ask it.
+"""The rows in which reports and summaries count uses: one row for each question.
 
-`train-ai` of AIPREF and `ai-train` of Content Signals are one question: the table of vocabularies says the same of both. A tag
-lists both terms; a report has one row, and the words of the sources beside it.
+Sources ask one question in several terms. `train-ai` of AIPREF and `ai-train` of Content Signals
+are one question, because they have the same meaning in the table of vocabularies. A tag lists both
+terms. A report has one row, with the terms of the sources beside it.
 
     rows = UseRows(agent.vocabulary, agent.uses)
-    rows.of(tag["uses"])        row -> the terms of the tag that are in it, the deciding one first
-    named(row, terms)           the name of a row and the words beside it, by all terms that were in it"""
+    rows.of(tag["uses"])        row -> its terms in the tag, the deciding one first
+    named(row, terms)           the name of a row and its other terms"""
 
 from __future__ import annotations
 
@@ -17,26 +18,27 @@ from comity.policies.vocabulary.table import Vocabulary
 
 
 class UseRows:
-    """The row of each use. A row is named as the operator declares the use, else as the table has it first."""
+    """The row of each use, named by the operator's term for it, else by the table's first term."""
 
     def __init__(self, vocabulary: Vocabulary | None = None, declared: Iterable[str] = ()) -> None:
         self._vocabulary = vocabulary or Vocabulary.shipped()
-        self._declared: dict[str, str] = {}  # question -> how the operator declares it
+        self._declared: dict[str, str] = {}  # question -> the operator's term
         for use in declared:
             self._declared.setdefault(self._vocabulary.question(use), use)
         questions = Counter(map(self._vocabulary.question, self._vocabulary.uses))
         self.shared = frozenset(
             self._row(question) for question, number in questions.items() if number > 1
         )
-        """The rows whose question is asked in several words."""
+        """Names of the rows that have several terms."""
 
     def _row(self, question: str) -> str:
         return self._declared.get(question, question)
 
     def of(self, uses: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-        """Return row -> the uses in it. `uses`: of a tag, with `verdict` and `stated`.
+        """Return row -> its terms. `uses`: the uses of a tag, with `verdict` and `stated`.
 
-        The first use of a row decides it: a refusal comes before a permission, and a statement before a default."""
+        The first term of a row decides: refusals come before permissions, and statements before
+        defaults."""
         rows: dict[str, list[str]] = {}
         for use in uses:
             rows.setdefault(self._row(self._vocabulary.question(use)), []).append(use)
@@ -49,8 +51,9 @@ class UseRows:
 
 
 def named(row: str, terms: Collection[str]) -> tuple[str, list[str]]:
-    """Return the name of a row, and the other words for it. `terms`: all that were in it; none of a row without other words.
+    """Return the name of a row, and its other terms.
 
-    A row with one term is named as this term."""
+    `terms` are all terms that occurred in the row. It is empty for a row without other terms. A
+    row with a single term is named by this term."""
     name = row if row in terms or len(terms) != 1 else next(iter(terms))
     return name, sorted({*terms} - {name})

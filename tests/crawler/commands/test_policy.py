@@ -152,7 +152,7 @@ def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path
         (["https://example.com/", "--ofline=x"], "policy has no option `--ofline=x`"),
         (
             ["https://example.com:99999/"],
-            "`https://example.com:99999` is no origin: Port out of range 0-65535",
+            "`https://example.com:99999` is not an origin: Port out of range 0-65535",
         ),
         (["https://[::1/"], "`https://[::1/` is not an http or https URL: Invalid IPv6 URL"),
         (["history"], "policy history takes one URL, and --policies for each place of captures"),

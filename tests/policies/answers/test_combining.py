@@ -29,7 +29,7 @@ DEFERRED = decision(DEFER, "robots.visit-time", not_before=MORNING)
 DENIED = decision(DENY, "robots.disallow")
 SILENT = decision(ALLOW, "robots.no-match")
 
-# Decisions, whatever their order; verdict, rules of the reasons, and the moment.
+# Decisions in any order; the verdict, the rules of the reasons, and the time.
 COMBINATIONS: list[tuple[Sequence[Decision], Verdict, set[str], datetime | None]] = [
     ([ALLOWED], ALLOW, {"robots.allow"}, None),
     ([DEFERRED], DEFER, {"robots.visit-time"}, MORNING),
@@ -40,7 +40,7 @@ COMBINATIONS: list[tuple[Sequence[Decision], Verdict, set[str], datetime | None]
     ([DENIED, ALLOWED], DENY, {"robots.disallow"}, None),
     ([DEFERRED, ALLOWED], DEFER, {"robots.visit-time"}, MORNING),
     ([DENIED, DEFERRED, ALLOWED], DENY, {"robots.disallow"}, None),
-    # All that say the same are named, once.
+    # All reasons with the verdict are kept, each once.
     ([DENIED, decision(DENY, "acap.disallow")], DENY, {"robots.disallow", "acap.disallow"}, None),
     (
         [ALLOWED, decision(ALLOW, "acap.allow", "robots.allow")],
@@ -48,14 +48,14 @@ COMBINATIONS: list[tuple[Sequence[Decision], Verdict, set[str], datetime | None]
         {"robots.allow", "acap.allow"},
         None,
     ),
-    # A request that has to wait for several waits for the last of them.
+    # A request that has to wait for several times waits for the last of them.
     (
         [DEFERRED, decision(DEFER, "robots.visit-time", not_before=EVENING)],
         DEFER,
         {"robots.visit-time"},
         EVENING,
     ),
-    # Silence counts only where nothing is stated.
+    # Silence is a reason only if nothing is stated.
     ([SILENT, ALLOWED], ALLOW, {"robots.allow"}, None),
     ([SILENT, DENIED], DENY, {"robots.disallow"}, None),
     ([SILENT, DEFERRED], DEFER, {"robots.visit-time"}, MORNING),
@@ -89,7 +89,7 @@ def test_silence_counts_only_where_nothing_is_stated(silence: str) -> None:
 
 @pytest.mark.requirement("MEET-1")
 def test_a_request_that_is_refused_does_not_wait() -> None:
-    """Else it would be asked again when the hours have come, and again."""
+    """Otherwise it would be asked for again at each opening."""
     robots = b"User-agent: *\nVisit-time: 0200-0500\n"
     site = Site.from_files(
         "https://example.com",
@@ -116,7 +116,7 @@ def use(verdict: Verdict, *rules: str, max_words: int | None = None) -> UseDecis
     [
         ([use(ALLOW, "usage.allow", max_words=5)], use(ALLOW, "usage.allow", max_words=5)),
         ([use(DENY, "usage.disallow")], use(DENY, "usage.disallow")),
-        # Any refusal refuses, comes first among the reasons, and has no conditions.
+        # Any refusal refuses, is the first reason, and has no conditions.
         (
             [
                 use(ALLOW, "usage.allow", max_words=5),
@@ -125,7 +125,7 @@ def use(verdict: Verdict, *rules: str, max_words: int | None = None) -> UseDecis
             ],
             use(DENY, "tdmrep.reserved", "usage.disallow", "usage.allow"),
         ),
-        # Permissions hold together, with the conditions of all; each reason is named once.
+        # Permissions have the conditions of all. Each reason is kept once.
         (
             [
                 use(ALLOW, "usage.allow", max_words=9),

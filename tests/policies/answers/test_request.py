@@ -1,4 +1,4 @@
-"""What a request is, by its header fields; and that what is empty counts as not there."""
+"""The facts of a request by its header fields. Empty values count as missing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CARRIED = [
     ({"x-api-key": " \t"}, ""),
     ({"x-api-key": ", "}, ""),
     ({"x-api-key": ", k"}, "token"),
-    # RFC 9110 section-11.4: a scheme, and credentials behind it
+    # RFC 9110 section-11.4: a scheme, followed by credentials
     ({"authorization": "Bearer k"}, "bearer token"),
     ({"authorization": "bEARER   k"}, "bearer token"),
     ({"authorization": "Basic eA=="}, "token"),
@@ -78,7 +78,8 @@ def test_what_a_request_carries(fields: dict[str, str], carried: str) -> None:
     asked = Site.from_files(
         ORIGIN,
         {
-            "/automation-preferences.txt": b"scope: /\nallowed-methods: GET\napi-automation: with-key-only\n"
+            "/automation-preferences.txt": b"scope: /\nallowed-methods: GET\n"
+            b"api-automation: with-key-only\n"
         },
     )
     decision = asked.access(AGENT, ORIGIN, kind="api", headers=fields)
@@ -170,7 +171,8 @@ def test_an_empty_purpose_is_none(purposes: list[str], verdict: Verdict) -> None
     asked = Site.from_files(
         ORIGIN,
         {
-            "/automation-preferences.txt": b"scope: /\nallowed-methods: GET\nallowed-purposes: news\n"
+            "/automation-preferences.txt": b"scope: /\nallowed-methods: GET\n"
+            b"allowed-purposes: news\n"
         },
     )
     assert (
@@ -218,5 +220,5 @@ def test_what_is_asked_for_first_is_what_is_asked_for(fields: dict[str, str]) ->
 
 
 def test_kinds_that_are_none() -> None:
-    with pytest.raises(ValueError, match="`ajax` is no kind of request"):
+    with pytest.raises(ValueError, match="`ajax` is not a kind of request"):
         facts({}, kind="ajax")

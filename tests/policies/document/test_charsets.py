@@ -1,4 +1,4 @@
-"""The character encoding of a page: only what browsers have for one counts, and octets of ASCII are never read as UTF-16."""
+"""The character encoding of a page: only encodings of browsers count, and ASCII is never UTF-16."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from comity.policies.formats.automation.annotation import annotations_in
 from tests.selection import one_in
 
 AI_TXT = b"User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Train\n"
-ANNOTATION = '<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "allowedPurposes": []}</script>'
+ANNOTATION = (
+    '<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", '
+    '"allowedPurposes": []}</script>'
+)
 PAGE = (
     "<!doctype html><html><head>%s<meta name=robots content=noindex>"
     + ANNOTATION
@@ -24,7 +27,7 @@ AGENT = Agent("examplebot")
 
 
 def is_seen(body: bytes, content_type: str) -> bool:
-    """True where the refusals of the page are seen, and the element; AssertionError where some are alone."""
+    """Return True if the refusals of page and element are read. AssertionError: only some are."""
     headers = [(b"Content-Type", content_type.encode())]
     page = Site.from_files("https://example.com", {"/ai.txt": AI_TXT}).page(
         AGENT, "https://example.com/a", headers=headers, body=body
@@ -41,7 +44,8 @@ def is_seen(body: bytes, content_type: str) -> bool:
     return seen.pop()
 
 
-# Names of UTF-16, which is UTF-8 where markup says so (HTML Standard section-13.2.3.2), and what the Encoding Standard has not.
+# Names of UTF-16, which mean UTF-8 in markup (HTML Standard section-13.2.3.2), and names that the
+# Encoding Standard does not have.
 NO_CHARSETS = [
     "utf-16",
     "UTF-16LE",
@@ -102,15 +106,13 @@ def test_what_is_no_charset_in_the_field_is_passed_over(charset: str) -> None:
     ("charset", "encoding"),
     [
         ("utf-16", "utf-16-le"),
-        (
-            "utf-16",
-            "utf-16-be",
-        ),  # by its octets; browsers take it for the other one, and show nothing of it
+        # By its octets. Browsers read little-endian, and show nothing of it.
+        ("utf-16", "utf-16-be"),
         ("utf-16", "utf-16"),  # with a BOM
         ("utf-16le", "utf-16-le"),
         ("utf-16be", "utf-16-be"),
         ("latin-1", "latin-1"),
-        ("x-sjis", "utf-8-sig"),  # a BOM comes before all else
+        ("x-sjis", "utf-8-sig"),  # a BOM has precedence
         ("", "utf-16"),
         ("shift_jis", "ascii"),
         ("iso-2022-jp", "ascii"),
@@ -127,7 +129,7 @@ def test_the_field_comes_before_the_markup(charset: str, encoding: str, declarat
 @pytest.mark.requirement("MEET-5")
 @pytest.mark.parametrize("charset", sorted(CHARSETS))
 def test_charsets(charset: str) -> None:
-    """Each is a codec by its own name, and one in which octets of ASCII are ASCII."""
+    """Each is the name of a codec that decodes ASCII as ASCII."""
     assert resolve_encoding(charset) == charset == codecs.lookup(charset).name
     ascii_text = bytes(range(0x20, 0x7F))
     assert ascii_text.decode(charset).encode() == ascii_text
@@ -135,10 +137,12 @@ def test_charsets(charset: str) -> None:
     assert (content.encoding, content.text) == (charset, f"<meta charset={charset}>x")
 
 
-LABELS = {  # some of the Encoding Standard -> the codec
-    "latin1": "cp1252", "us-ascii": "cp1252", "iso-8859-9": "cp1254", "iso-8859-11": "cp874", "gb2312": "gb18030",
-    "gbk": "gb18030", "x-sjis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs", "macintosh": "mac-roman", "koi8-u": "koi8-u",
-    "ibm866": "cp866", "euc-jp": "euc_jp", "windows-1251": "cp1251", "utf8": "utf-8", "iso-8859-15": "iso8859-15",
+# Some labels of the Encoding Standard -> the codec.
+LABELS = {
+    "latin1": "cp1252", "us-ascii": "cp1252", "iso-8859-9": "cp1254", "iso-8859-11": "cp874",
+    "gb2312": "gb18030", "gbk": "gb18030", "x-sjis": "cp932", "euc-kr": "cp949",
+    "big5": "big5hkscs", "macintosh": "mac-roman", "koi8-u": "koi8-u", "ibm866": "cp866",
+    "euc-jp": "euc_jp", "windows-1251": "cp1251", "utf8": "utf-8", "iso-8859-15": "iso8859-15",
 }  # fmt: skip
 
 

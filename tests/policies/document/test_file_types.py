@@ -1,4 +1,4 @@
-"""Rules of ai.txt hold for what a document is by its octets, and for what it is served as."""
+"""Rules of ai.txt apply to the type that a document has by its octets, and to its media type."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ JSON = '{"a": "free", "b": "refused"}'
 NDJSON = '{"a": "free", "b": "refused"}\n{"a": "free too", "b": "refused"}\n'
 XML = "<r><a>free</a><b>refused</b></r>"
 RSS = '<?xml version="1.0"?><rss><a>free</a><b>refused</b></rss>'
-XHTML = '<html xmlns="http://www.w3.org/1999/xhtml"><script src="a"/><p class="a">free</p><p class="b">refused</p></html>'
-BANNER = f"<!-- {'- ' * 3000}-->"  # as licenses of templates are
+XHTML = (
+    '<html xmlns="http://www.w3.org/1999/xhtml"><script src="a"/><p class="a">free</p>'
+    '<p class="b">refused</p></html>'
+)
+BANNER = f"<!-- {'- ' * 3000}-->"  # like the licence of a template
 RULES = {"html": ".b", "json": "b", "xml": "b", "": "b"}
 
 
@@ -90,14 +93,14 @@ CASES = [
         '<?xml version="1.0"?><div><p class="a">free</p><p class="b">refused</p></div>',
     ),
     *(("html", media_type, HTML) for media_type in HTML_TYPES),
-    # whatever white space and comments stand before it
+    # with any white space and comments before it
     ("json", "text/plain", " \n" * 3000 + JSON),
     ("xml", "text/plain", f'<?xml version="1.0"?>\n{BANNER}<r><a>free</a><b>refused</b></r>'),
     *(("html", media_type, BANNER + HTML) for media_type in HTML_TYPES if media_type),
     ("html", "text/plain", "\n" * 6000 + HTML),
     ("html", "application/octet-stream", f"<?xml version='1.0'?>{BANNER}{HTML}"),
 ]
-# What has no media type that says what it is, is HTML as browsers and Scrapy tell it.
+# Without a clear media type, browsers and Scrapy decide that it is HTML.
 CASES += [
     ("html", media_type, start + "<p class=a>free</p><p class=b>refused</p>")
     for media_type in (
@@ -132,25 +135,20 @@ def test_a_rule_holds_for_what_the_octets_are(file_type: str, media_type: str, b
 @pytest.mark.parametrize(
     ("rule_type", "element", "media_type", "body", "is_whole"),
     [
-        ("json", "b", "application/json", HTML, [True]),  # it is served as what it is not
+        ("json", "b", "application/json", HTML, [True]),  # its media type is wrong
         ("json", "b", "application/x-ndjson", "not JSON", [True]),
         ("xml", "b", "application/xml", JSON, [True]),
         ("xml", "b", "text/rss", "<rss><b>", [True]),
-        (
-            "html",
-            ".b",
-            "text/html",
-            JSON,
-            [],
-        ),  # browsers show it as a page without any such element
+        # Browsers show it as a page without such an element.
+        ("html", ".b", "text/html", JSON, []),
         ("html", ".b", "text/html", '{"a": "<p class=b>refused"}', [True]),
         ("html", "body", "text/html", JSON, [True]),
         ("html", ".b", "text/html", RSS, []),
-        ("html", ".b", "application/json", JSON, []),  # no file type of the rule
+        ("html", ".b", "application/json", JSON, []),  # the rule is for another file type
         ("json", "b", "text/html", HTML, []),
         ("xml", "b", "text/plain", "a < b", []),
         ("json", "b", "text/plain", "{b}", []),
-        # JSON that others read and we don't, and such as nobody does
+        # JSON that only other readers accept, and JSON that no reader accepts
         ("json", "b", "text/plain", '{"a": 1, "b": 1, "b": 2}', [True]),
         (
             "json",
@@ -236,7 +234,7 @@ def test_json_of_any_depth_is_cut_or_refused(depth: int) -> None:
     )
 
 
-SEVERAL = [  # the fields, how the document is read, and whether it is HTML to anybody
+SEVERAL = [  # the fields, the kind of the document, and whether it is HTML for any reader
     (["text/plain", "text/html; charset=utf-8"], "text/html", "utf-8", True),
     (["text/html; charset=koi8-r", "text/plain"], "text/plain", "utf-8", True),
     (["application/pdf, text/html"], "text/html", "utf-8", True),
@@ -262,7 +260,7 @@ SEVERAL = [  # the fields, how the document is read, and whether it is HTML to a
 def test_of_several_media_types_the_last_one_counts(
     fields: list[str], media_type: str, encoding: str, is_html: bool
 ) -> None:
-    """Fetch section 3.5. A rule holds for what the document is to any of its readers."""
+    """Fetch section 3.5. A rule applies to the document as any reader reads it."""
     headers = [(b"Content-Type", field.encode()) for field in fields]
     content = Content(headers, b"<p class=b>refused</p><p>free")
     assert (content.media_type, content.encoding) == (media_type, encoding)

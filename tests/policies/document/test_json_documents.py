@@ -1,4 +1,4 @@
-"""JSON without some members: what is left stays as it is written."""
+"""JSON without some members: the rest stays as it is written."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_encodings_stay(encoding: str) -> None:
     ids=range(10),
 )
 def test_what_is_no_json_that_is_read(octets: bytes) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011  # whatever it says
+    with pytest.raises(ValueError):  # noqa: PT011  # with any text
         Json(octets)
 
 

@@ -1,4 +1,4 @@
-"""Documents as browsers read them: trees of HTML by the standard's algorithm, XHTML and XML as they are written."""
+"""Documents as browsers read them: HTML by the standard's algorithm, XHTML and XML as written."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ D = "<!doctype html>"
 
 
 def outline(root: Any) -> str:
-    """An element as its name, with its text and what is in it in brackets."""
+    """Return an element as its name, followed by its content in brackets."""
     if not isinstance(root.tag, str):
         return f"!{root.tail or ''}"
     inside = (root.text or "") + "".join(map(outline, root))
     return root.tag + (f"[{inside}]" if inside else "") + (root.tail or "")
 
 
-# HTML Standard: the section, what is written, and what it says is built within `html`.
+# HTML Standard: the section, the input, and the expected tree within `html`.
 BUILT = [
     ("13.2.6.4.1 initial: no doctype", "x", "head body[x]"),
     ("13.2.6.4.3 before head: implied", f"{D}<title>t</title>x", "head[title[t]]body[x]"),
@@ -175,10 +175,10 @@ BUILT = [
     ("written", "built"), one_in(3, [row[1:] for row in BUILT]), ids=[row[0] for row in BUILT]
 )
 def test_the_tree_is_that_of_the_standard(written: str, built: str) -> None:
-    def squeezed(text: str) -> str:
+    def squeeze(text: str) -> str:
         return text.replace(" ", "")
 
-    assert squeezed(outline(Html(written).root)) == squeezed(f"html[{built}]")
+    assert squeeze(outline(Html(written).root)) == squeeze(f"html[{built}]")
 
 
 TAGS = [
@@ -287,8 +287,8 @@ def test_what_stands_before_the_doctype_stays() -> None:
     page = Html(f"<!-- a > b --><!-- c -->{D}<p>d</p><b>e</b><!-- f -->")
     left = page.without([*page.root.iter("b")], "utf-8").decode()
     assert (
-        left
-        == "<!-- a > b --><!-- c --><!DOCTYPE html><html><head></head><body><p>d</p><!-- f --></body></html>"
+        left == "<!-- a > b --><!-- c --><!DOCTYPE html><html><head></head><body><p>d</p><!-- f -->"
+        "</body></html>"
     )
 
 
@@ -300,7 +300,8 @@ def test_what_stands_before_the_doctype_stays() -> None:
         "".join(
             f"<html {' '.join(f'{kind}{number}' for number in range(50_000))}>" for kind in "ab"
         ),
-        f"<script><body a='</script><body b='>' {' '.join(f'b{number}' for number in range(50_000))}><body c>",
+        f"<script><body a='</script><body b='>'"
+        f" {' '.join(f'b{number}' for number in range(50_000))}><body c>",
         "<body " * 100_000,
         "".join(f"<font size={number}>" for number in range(5_000)) + "<p>x" * 5_000,
         "<div>" * 100_000,
@@ -310,7 +311,7 @@ def test_what_stands_before_the_doctype_stays() -> None:
     ids=range(8),
 )
 def test_the_tree_is_bounded(text: str) -> None:
-    """By elements and attributes for each character; a time that grows with the square of them would be a minute."""
+    """In elements and attributes for each character. Their square would take a minute."""
     elements = [*Html(text + "<p class=last>x").root.iter("*")]
     assert len(elements) <= len(text)
     assert any(one.get("class") == "last" for one in elements) or text.startswith(
@@ -349,7 +350,8 @@ def test_attributes_of_further_body_tags_are_merged() -> None:
 def test_tags_in_noscript_have_their_lines() -> None:
     within = "<noscript\n>\n<meta name=a><script>\n1</script></noscript>"
     page = Html(
-        f"{D}\n{within}<meta name=b>\n<template>{within}</template><svg><noscript><script>x</script></noscript></svg>"
+        f"{D}\n{within}<meta name=b>\n<template>{within}</template><svg><noscript><script>x"
+        f"</script></noscript></svg>"
     )
     assert [(tag.name, tag.line, tag.text_line) for tag in page.tags("meta", "script")] == [
         *(("meta", 4, 4), ("script", 4, 4), ("meta", 5, 5)),
@@ -357,7 +359,8 @@ def test_tags_in_noscript_have_their_lines() -> None:
     ]
 
 
-PIXEL = f"""{D}<html><head><noscript><img src=x><p>n &amp;</p></noscript><script>1</script><meta name=2><title>3</title></head>
+PIXEL = f"""{D}<html><head><noscript><img src=x><p>n &amp;</p></noscript><script>1</script>\
+<meta name=2><title>3</title></head>
 <body><div>4<b>x</b></div><p>5</p></body></html>"""
 
 
@@ -401,7 +404,8 @@ def test_many_noscripts(unit: str) -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_tags_have_their_lines(end: str) -> None:
     page = Html(
-        f"{D}{end}<meta name=a{end} content=b>{end}<script type=x{end}>{end}1</script><svg><a xlink:href=c>d</a></svg>"
+        f"{D}{end}<meta name=a{end} content=b>{end}<script type=x{end}>{end}1</script><svg>"
+        f"<a xlink:href=c>d</a></svg>"
     )
     meta, script, link = page.tags("meta", "script", "a")
     assert meta == ("meta", {"name": "a", "content": "b"}, "", 2, 3)
@@ -412,7 +416,9 @@ def test_tags_have_their_lines(end: str) -> None:
 @pytest.mark.requirement("SEC-5")
 @pytest.mark.parametrize("reading", [Html, Xhtml])
 def test_a_tag_has_as_many_attributes_as_it_likes(reading: type[Html | Xhtml]) -> None:
-    """To look each of them up takes the square of their number: `benchmarks/hostile.py` has more of them."""
+    """Looked up one by one, they take the square of their number.
+
+    `benchmarks/hostile.py` has more of them."""
     many = " ".join(f'a{number}="1"' for number in range(30_000))
     (tag,) = reading(
         f'<html><head><meta {many} class="a  b" b="" name="robots"/></head></html>'
@@ -424,9 +430,12 @@ def test_a_tag_has_as_many_attributes_as_it_likes(reading: type[Html | Xhtml]) -
 # XHTML and XML
 
 XHTML = """<?xml version="1.0"?>
-<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">
-<html xmlns="http://www.w3.org/1999/xhtml"><head><script src="a.js"/><title/><meta name="robots" content="noindex"/></head>
-<body><p class="a">x&nbsp;&lt;</p><p/>y<svg xmlns="http://www.w3.org/2000/svg"><g/></svg></body></html>"""
+<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" \
+"http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">
+<html xmlns="http://www.w3.org/1999/xhtml"><head><script src="a.js"/><title/>\
+<meta name="robots" content="noindex"/></head>
+<body><p class="a">x&nbsp;&lt;</p><p/>y<svg xmlns="http://www.w3.org/2000/svg">\
+<g/></svg></body></html>"""
 
 
 @pytest.mark.requirement("AIT-5", "META-1")
@@ -449,9 +458,10 @@ def test_xhtml_is_read_as_xml() -> None:
 
 @pytest.mark.requirement("AIT-5", "MEET-5")
 def test_names_of_characters_are_no_markup_in_xhtml() -> None:
-    """HTML has other names for the characters of markup, too."""
+    """HTML has other names too for the characters of markup."""
     root = Xhtml(
-        '<html><p title="&QUOT; id=&QUOT;b">a &LT;/p&GT; &AMP;lt; &nvlt;b/> &LT;p&GT; c</p><![CDATA[]]&GT;]]></html>'
+        '<html><p title="&QUOT; id=&QUOT;b">a &LT;/p&GT; &AMP;lt; &nvlt;b/> &LT;p&GT; c</p>'
+        "<![CDATA[]]&GT;]]></html>"
     ).root
     (paragraph,) = root
     assert paragraph.attrib == {"title": '" id="b'}
@@ -466,7 +476,7 @@ def test_what_looks_like_a_declaration_within_a_document_is_its_text() -> None:
 @pytest.mark.requirement("SEC-5")
 @pytest.mark.parametrize("unit", [" ", "\n", " <?xml a", "<?xml "])
 def test_a_declaration_is_looked_for_at_the_start_alone(unit: str) -> None:
-    """From every place of the page it would be half an hour."""
+    """From every position of the page it would take half an hour."""
     text = unit * 300_000
     assert (
         Xhtml(f"{unit if unit.isspace() else ''}<html><![CDATA[{text}]]></html>").root.text == text
@@ -485,7 +495,8 @@ def test_a_declaration_is_looked_for_at_the_start_alone(unit: str) -> None:
         ),
         (
             "application/xml",
-            '<html><title/><style type="a" /><p><b><br></p><meta name="robots" content="noindex"/></html>',
+            '<html><title/><style type="a" /><p><b><br></p>'
+            '<meta name="robots" content="noindex"/></html>',
         ),
         ("application/octet-stream", f"{D}<meta name=robots content=noindex>"),
         ("text/plain", "<!-- a -->\n<html><meta name=robots content=noindex>"),
@@ -501,11 +512,13 @@ def test_a_declaration_is_looked_for_at_the_start_alone(unit: str) -> None:
         ("text/html", f"{D}<meta\fname=robots\fcontent=noindex>"),
         (
             "image/svg+xml",
-            '<svg xmlns:h="http://www.w3.org/1999/xhtml"><h:meta name="robots" content="noindex"/></svg>',
+            '<svg xmlns:h="http://www.w3.org/1999/xhtml">'
+            '<h:meta name="robots" content="noindex"/></svg>',
         ),
         (
             "application/rss+xml",
-            '<rss><channel><meta xmlns="http://www.w3.org/1999/xhtml" name="robots" content="noindex"/></channel></rss>',
+            '<rss><channel><meta xmlns="http://www.w3.org/1999/xhtml" name="robots" '
+            'content="noindex"/></channel></rss>',
         ),
         ("text/plain", '<?xml version="1.0"?><feed><meta name="robots" content="noindex"/></feed>'),
         ("", '<rss><channel><meta name="robots" content="noindex"/></channel></rss>'),
@@ -543,14 +556,17 @@ def test_entities_are_not_read() -> None:
     assert "".join(text for text in root.itertext() if "root:" in text) == ""
 
 
-# Everything else that a document may state, in documents that are no HTML
+# All other statements of a document, in documents other than HTML
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:h="http://www.w3.org/1999/xhtml">{}</svg>'
 ATOM = '<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom">{}</feed>'
 RESERVED = '<{}meta name="tdm-reservation" content="1"/>'
 BY_REFERENCE = '<{}meta name="&#x74;dm-&#114;eservatio&#x6e;" content="1"/>'
 LICENSE = '<{}link rel="license" type="application/rsl+xml" href="/rsl.xml"/>'
-ANNOTATION = '<{0}script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", "allowedMechanisms": []}}</{0}script>'
+ANNOTATION = (
+    '<{0}script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", '
+    '"allowedMechanisms": []}}</{0}script>'
+)
 
 
 @pytest.mark.requirement("TDM-1", "RSL-2", "AUTX-11")

@@ -1,4 +1,4 @@
-"""Selectors as sites write them: what they select, and that they end."""
+"""Selectors that sites write: the selected elements, and the bounded time."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PLENTY = 10_000_000
 ONE = "<!doctype html>"
 
 
-def selected(html: str, css: str) -> list[str]:
-    """The `n` attributes of what is selected."""
+def select_numbers(html: str, css: str) -> list[str]:
+    """Return the `n` attributes of the selected elements."""
     page = Html(html)
     return [
         one.get("n", one.tag)
@@ -35,8 +35,10 @@ def selected(html: str, css: str) -> list[str]:
 
 
 PAGE = """<!doctype html><html lang=en n=0><head n=1><title n=2>T</title></head><body n=3>
-<div id=top class="a  b" n=4><p n=5>x<em n=6>y</em></p><p class=a n=7></p><ul n=8><li n=9>1<li n=10 class=b>2<li n=11>3</ul></div>
-<section class=c data-x="one two-three" n=12><div n=13><p lang=de-AT n=14>z</p><!-- c --></div><a href=/x n=15>l</a><a n=16>k</a>
+<div id=top class="a  b" n=4><p n=5>x<em n=6>y</em></p><p class=a n=7></p><ul n=8>\
+<li n=9>1<li n=10 class=b>2<li n=11>3</ul></div>
+<section class=c data-x="one two-three" n=12><div n=13><p lang=de-AT n=14>z</p><!-- c --></div>\
+<a href=/x n=15>l</a><a n=16>k</a>
 </section></body></html>"""
 
 SELECTED = [
@@ -117,8 +119,9 @@ SELECTED = [
 
 @pytest.mark.requirement("AIT-5")
 def test_links_of_svg() -> None:
-    page = """<!doctype html><a n=1></a><svg><a xlink:href=/x n=2></a><a href=/x n=3></a><a n=4></a></svg>"""
-    assert [selected(page, css) for css in ("a:link", ":any-link", "a:not(:link)")] == [
+    page = """<!doctype html><a n=1></a><svg><a xlink:href=/x n=2></a><a href=/x n=3></a>\
+<a n=4></a></svg>"""
+    assert [select_numbers(page, css) for css in ("a:link", ":any-link", "a:not(:link)")] == [
         ["2", "3"],
         ["2", "3"],
         ["1", "4"],
@@ -128,7 +131,7 @@ def test_links_of_svg() -> None:
 @pytest.mark.requirement("AIT-5")
 @pytest.mark.parametrize(("css", "found"), one_in(3, SELECTED))
 def test_what_a_selector_selects(css: str, found: str) -> None:
-    assert selected(PAGE, css) == found.split()
+    assert select_numbers(PAGE, css) == found.split()
 
 
 NOT_READ = [
@@ -197,9 +200,9 @@ LEFT_OUT = [
     ("p[xmlns]", "5 7 14", ["[xmlns]"]),
     (r"p[xmlns\:x='a']", "5 7 14", ["[xmlns:x]"]),
     ("p[x\u00e9]", "", []),
-    # Numbers would be others without what is left out.
+    # Without a left-out part the numbers would be wrong.
     ("li:nth-child(2 of .b:hover)", "9 10 11", [":nth-child()"]),
-    # Within a negation less would be selected: it holds of every element.
+    # Inside a negation less would be selected, so the negation is true for every element.
     ("li:not(:hover)", "9 10 11", [":hover"]),
     ("li:not(.b:hover)", "9 10 11", [":hover"]),
     ("li:not(.b, :hover)", "9 11", [":hover"]),
@@ -214,21 +217,21 @@ LEFT_OUT = [
 @pytest.mark.requirement("AIT-5", "AIT-13")
 @pytest.mark.parametrize(("css", "found", "unread"), one_in(2, LEFT_OUT))
 def test_what_is_left_out_selects_more(css: str, found: str, unread: list[str]) -> None:
-    assert selected(PAGE, css) == found.split()
+    assert select_numbers(PAGE, css) == found.split()
     assert list(compiled(css).unread) == unread
 
 
 @pytest.mark.requirement("AIT-5")
 def test_a_language_that_no_element_states_may_be_any() -> None:
-    assert selected(f"{ONE}<p n=1>x<p n=2 lang=en>y", "p:lang(fr)") == ["1"]
-    assert selected(f"{ONE}<p n=1>x<p n=2 lang=fr>y", "p:not(:lang(fr))") == ["1"]
+    assert select_numbers(f"{ONE}<p n=1>x<p n=2 lang=en>y", "p:lang(fr)") == ["1"]
+    assert select_numbers(f"{ONE}<p n=1>x<p n=2 lang=fr>y", "p:not(:lang(fr))") == ["1"]
 
 
 @pytest.mark.requirement("AIT-5")
 def test_case_is_of_no_account_in_a_page_without_a_doctype() -> None:
     for doctype, found in ((ONE, []), ("", ["1"])):
-        assert selected(f"{doctype}<p class=Secret n=1>x", ".sEcret") == found
-        assert selected(f"{doctype}<p id=Secret n=1>x", "#secret") == found
+        assert select_numbers(f"{doctype}<p class=Secret n=1>x", ".sEcret") == found
+        assert select_numbers(f"{doctype}<p id=Secret n=1>x", "#secret") == found
 
 
 @pytest.mark.requirement("AIT-5")
@@ -244,17 +247,20 @@ def test_case_is_of_no_account_in_a_page_without_a_doctype() -> None:
     ],
 )
 def test_classes_are_parted_by_white_space_of_ascii(css: str, found: str) -> None:
-    """DOM, section 3.5: others are letters of a class."""
-    page = f"{ONE}<p class='a\n\f x' n=1><p class='a\u00a0x' n=2><p class='a\u3000x' n=3><p class='a\u0085x' n=4>"
-    assert selected(page, css) == found.split()
+    """DOM, section 3.5: other white space is a part of a class."""
+    page = (
+        f"{ONE}<p class='a\n\f x' n=1><p class='a\u00a0x' n=2><p class='a\u3000x' n=3>"
+        f"<p class='a\u0085x' n=4>"
+    )
+    assert select_numbers(page, css) == found.split()
 
 
 @pytest.mark.requirement("AIT-5")
 def test_case_is_that_of_ascii() -> None:
-    """The Kelvin sign is no K."""
+    """The Kelvin sign is not a K."""
     page = "<p class=\u212a type=\u212a n=1><p class=K type=K n=2>"
     for css in (".k", "[type=k]", "[class=k i]"):
-        assert (selected(page, css), selected(page, f"p:not({css})")) == (["2"], ["1"])
+        assert (select_numbers(page, css), select_numbers(page, f"p:not({css})")) == (["2"], ["1"])
 
 
 @pytest.mark.requirement("AIT-5")
@@ -275,8 +281,8 @@ def test_case_is_that_of_ascii() -> None:
 )
 def test_elements_may_be_called_what_xml_has_no_names_for(name: str, css: str) -> None:
     page = f"{ONE}<{name} n=1>x</{name}><math-\u03b2 n=2>y</math-\u03b2><a-e9- n=3>z</a-e9-><p n=4>"
-    assert selected(page, css) == ["1"]
-    assert selected(page, f"body > :not({css})") == ["2", "3", "4"]
+    assert select_numbers(page, css) == ["1"]
+    assert select_numbers(page, f"body > :not({css})") == ["2", "3", "4"]
 
 
 @pytest.mark.requirement("AIT-5")
@@ -296,7 +302,10 @@ def test_names_of_xhtml_are_those_without_prefixes() -> None:
     ]
 
 
-TABLE = f"{ONE}<table n=t><caption n=c>x</caption><tr n=1><td>1<tr n=2><td>2<tfoot n=f><tr n=3><td>3</tfoot><tr n=4><td>4</table>"
+TABLE = (
+    f"{ONE}<table n=t><caption n=c>x</caption><tr n=1><td>1<tr n=2><td>2<tfoot n=f><tr n=3>"
+    f"<td>3</tfoot><tr n=4><td>4</table>"
+)
 
 
 @pytest.mark.requirement("AIT-5")
@@ -307,17 +316,18 @@ TABLE = f"{ONE}<table n=t><caption n=c>x</caption><tr n=1><td>1<tr n=2><td>2<tfo
         ("tbody > tr:first-child", "1 4"),
         ("tbody:nth-of-type(1)", "tbody"),
         ("tbody", "tbody tbody"),
-        ("table > tr", "1 2 4"),  # as readers without a browser see it
+        ("table > tr", "1 2 4"),  # for readers other than browsers
         ("caption + tbody tr", "1 2"),
         ("tfoot + tbody tr", "4"),
         ("table > tbody td", "td td td"),
     ],
 )
 def test_rows_without_tbody_stand_in_one_as_in_browsers(css: str, found: str) -> None:
-    assert selected(TABLE, css) == found.split()
+    assert select_numbers(TABLE, css) == found.split()
 
 
-SHADOW = """<div n=1><template shadowrootmode=open n=2><slot n=3></slot><p n=4>s</p></template><p n=5>x</p><b n=6></b></div>
+SHADOW = """<div n=1><template shadowrootmode=open n=2><slot n=3></slot><p n=4>s</p></template>\
+<p n=5>x</p><b n=6></b></div>
 <x-y n=7><template shadowrootmode=CLOSED n=8></template></x-y>"""
 
 
@@ -342,8 +352,8 @@ SHADOW = """<div n=1><template shadowrootmode=open n=2><slot n=3></slot><p n=4>s
     ],
 )
 def test_a_declarative_shadow_root_is_no_child_of_its_host(css: str, found: str) -> None:
-    """HTML Standard section-13.2.6.4.4, a start tag whose tag name is "template": it is no sibling of what the host has."""
-    assert selected(f"{ONE}{SHADOW}", css) == found.split()
+    """HTML Standard section-13.2.6.4.4, "template": it is not a sibling of the host's children."""
+    assert select_numbers(f"{ONE}{SHADOW}", css) == found.split()
 
 
 @pytest.mark.requirement("AIT-5")
@@ -354,7 +364,8 @@ def test_a_declarative_shadow_root_is_no_child_of_its_host(css: str, found: str)
         "<div><template shadowrootmode=none>a</template><p n=1>",
         "<ul><template shadowrootmode=open>a</template><p n=1></ul>",
         "<svg><g><template shadowrootmode=open></template></g></svg><template></template><p n=1>",
-        "<div><template shadowrootmode=open>a</template><template shadowrootmode=open>a</template><p n=1>",
+        "<div><template shadowrootmode=open>a</template><template shadowrootmode=open>a"
+        "</template><p n=1>",
     ],
 )
 def test_other_templates_are_children(html: str) -> None:
@@ -362,24 +373,26 @@ def test_other_templates_are_children(html: str) -> None:
     assert [
         element.matches("p:first-child") for element in parsed.iter_elements() if element.tag == "p"
     ] == [False]
-    assert selected(ONE + html, "p:first-child") == []
+    assert select_numbers(ONE + html, "p:first-child") == []
 
 
-APART = f"""{ONE}<div n=1>x<noscript n=2><img n=3></noscript></div><div n=4><b n=5></b><img n=6></div>
-<div n=7><template n=8><p n=9><img n=10></p></template></div><noscript n=11><p n=12><img n=13></p></noscript>"""
+APART = f"""{ONE}<div n=1>x<noscript n=2><img n=3></noscript></div><div n=4><b n=5></b>\
+<img n=6></div>
+<div n=7><template n=8><p n=9><img n=10></p></template></div><noscript n=11><p n=12>\
+<img n=13></p></noscript>"""
 
 
 @pytest.mark.requirement("AIT-5", "AIT-13")
 @pytest.mark.parametrize(
     ("css", "found"),
     [
-        ("div:has(img)", "1 4 7"),  # as readers see it that don't run scripts
-        ("div:not(:has(img))", "1 7"),  # as browsers do
+        ("div:has(img)", "1 4 7"),  # for readers that do not run scripts
+        ("div:not(:has(img))", "1 7"),  # for browsers
         ("div:not(:has(* > img))", "1 4 7"),
         ("div:not(:has(p > img))", "1 4 7"),
         ("div:not(:has(:is(div, p) img))", "1 4 7"),
         ("div:not(:not(:has(img)))", "1 4 7"),
-        ("p:not(:has(img))", ""),  # it stands there together with it
+        ("p:not(:has(img))", ""),  # both are in the same fragment
         ("p:not(:has(> img))", ""),
         ("noscript:not(:has(p))", "2 11"),
         ("template:not(:has(> p))", "8"),
@@ -395,7 +408,7 @@ APART = f"""{ONE}<div n=1>x<noscript n=2><img n=3></noscript></div><div n=4><b n
 def test_what_stands_in_noscript_and_template_makes_no_negation_select_less(
     css: str, found: str
 ) -> None:
-    assert selected(APART, css) == found.split()
+    assert select_numbers(APART, css) == found.split()
 
 
 @pytest.mark.requirement("AIT-5", "AIT-13")
@@ -410,12 +423,12 @@ def test_what_stands_in_noscript_and_template_makes_no_negation_select_less(
     ],
 )
 def test_rows_that_stand_in_a_tbody_make_no_negation_select_less(css: str, found: str) -> None:
-    assert selected(TABLE, css) == found.split()
+    assert select_numbers(TABLE, css) == found.split()
 
 
 @st.composite
 def trees(draw: st.DrawFn) -> str:
-    """Elements that the parser leaves where they stand."""
+    """Elements that the parser leaves in their places."""
     parts = []
     depth = 0
     for _ in range(draw(st.integers(1, 25))):
@@ -576,7 +589,7 @@ PIECES += [
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(max_size=20))
 def test_nothing_but_a_selector_error_is_raised(css: str) -> None:
     with contextlib.suppress(SelectorError):
-        assert isinstance(selected(PAGE, css), list)
+        assert isinstance(select_numbers(PAGE, css), list)
 
 
 @pytest.mark.requirement("SEC-5")
@@ -585,7 +598,7 @@ def test_nothing_but_a_selector_error_is_raised(css: str) -> None:
 def test_steps_are_linear_in_the_page_and_in_the_selector(html: str, css: str) -> None:
     budget = Budget(PLENTY)
     outline = Outline(Selector(html, type="html").root, budget)
-    with contextlib.suppress(SelectorError):  # it has more functions than are read
+    with contextlib.suppress(SelectorError):  # it has too many functions
         select(css, outline)
     assert PLENTY - budget.remaining <= len(css) * (16 + 2 * len(outline.elements))
 
@@ -609,7 +622,7 @@ def test_what_costs_too_much_ends_there(css: str) -> None:
     with pytest.raises(CostError):
         select(css.strip(), outline)
     with pytest.raises(CostError):
-        select("a", outline)  # what is spent is spent
+        select("a", outline)  # a spent budget stays spent
 
 
 @pytest.mark.requirement("SEC-5")

@@ -1,4 +1,4 @@
-"""Which parts of a document the rules of ai.txt cover, where their text stands, and that nothing of them stays when they go."""
+"""The parts of a document that ai.txt rules cover, their text, and their complete removal."""
 
 from __future__ import annotations
 
@@ -57,31 +57,36 @@ def content(body: str | bytes, media_type: str = TYPES["html"]) -> Content:
 def without(
     body: str | bytes, *elements: str, file_type: str = "html", media_type: str = ""
 ) -> bytes:
-    """The body as it may be trained on."""
+    """Return the body without the parts that are refused for training."""
     page = content(body, media_type or TYPES[file_type])
     return redacted(
         page, covered(page, [rule(element, file_type) for element in elements]), ["train"], SHIPPED
     )
 
 
-# HTML: generated pages, and what is to come out of them reckoned without a parser
+# HTML: generated pages, with the expected results computed without a parser
 
-SECRETS = ("a", "b")  # classes
+SECRETS = ("a", "b")  # refused classes
 LEFT_OUT = ("nav", "script")
 
 
 @dataclass
 class Node:
+    """An element of a generated page.
+
+    Attributes:
+        tag: its name.
+        classes: its classes.
+        children: elements and markers. A marker with "t" is a text, with "c" a comment."""
+
     tag: str
     classes: tuple[str, ...]
-    children: list[Node | str] = field(
-        default_factory=list
-    )  # str: a marker, "t" for text, "c" for a comment
+    children: list[Node | str] = field(default_factory=list)
 
 
 @st.composite
 def pages(draw: st.DrawFn) -> Node:
-    """Elements within one another, with a marker in each attribute, text, comment and script."""
+    """Nested elements, with a marker in each attribute, text, comment and script."""
     numbers = iter(range(10_000))
     budget = draw(st.integers(1, 15))
 
@@ -106,7 +111,7 @@ def pages(draw: st.DrawFn) -> Node:
 
 
 def html_of(node: Node, spaces: Sequence[str] = ("",)) -> str:
-    """`spaces`: what stands around the texts, in turn."""
+    """Return the HTML. `spaces` are placed around the texts in turn."""
     turn = 0
 
     def parts(node: Node) -> Iterator[str]:
@@ -143,13 +148,13 @@ def markers_of(node: Node) -> Iterator[str]:
         yield from (child for child in one.children if isinstance(child, str))
 
 
-def shown(node: Node, *, within: frozenset[int] | None = None, inside: bool = False) -> str:
-    """The texts below it that a reader sees; `within`: only those in elements with one of these ids."""
+def visible_text(node: Node, *, within: frozenset[int] | None = None, inside: bool = False) -> str:
+    """Return the visible texts below an element; `within`: those in elements with these ids."""
     inside = inside or within is None or id(node) in within
     if node.tag in LEFT_OUT:
         return ""
     texts = (
-        shown(one, within=within, inside=inside) if isinstance(one, Node) else one * inside
+        visible_text(one, within=within, inside=inside) if isinstance(one, Node) else one * inside
         for one in node.children
     )
     return "".join(text for text in texts if not text.startswith("c"))
@@ -167,10 +172,10 @@ def test_spans_are_exactly_the_covered_text(page: Node, spaces: list[str]) -> No
     body = content(html_of(page, [space.replace("x", "") for space in spaces]))
     elements = [", ".join(f".{name}" for name in names.split(", ")) for names in nodes]
     text, spans = text_with_spans(body, covered(body, [rule(element) for element in elements]))
-    assert "".join(text.split()) == shown(page)
+    assert "".join(text.split()) == visible_text(page)
     for places, own in zip(nodes.values(), spans, strict=True):
         parts = [text[start:end] for start, end in own]
-        assert "".join("".join(parts).split()) == shown(page, within=places)
+        assert "".join("".join(parts).split()) == visible_text(page, within=places)
         assert all(part and part == part.strip() for part in parts)
         assert all(end < start for (_, end), (start, _) in pairwise(own))
 
@@ -182,7 +187,7 @@ def test_each_element_has_its_own_span(page: Node) -> None:
     body = content(html_of(page, (" ", "")))
     for node in nodes_of(page):
         text, (spans,) = text_with_spans(body, covered(body, [rule(f"[data-m=m{id(node):016x}z]")]))
-        wanted = shown(page, within=frozenset((id(node),)))
+        wanted = visible_text(page, within=frozenset((id(node),)))
         assert ["".join(text[start:end].split()) for start, end in spans] == (
             [wanted] if wanted else []
         )
@@ -286,14 +291,14 @@ VALUES = st.recursive(
 )
 
 
-def pruned(value: Any, name: str) -> Any:
-    """Without the members of that dotted name."""
+def prune(value: Any, name: str) -> Any:
+    """Return the document without the members that the dotted name means."""
     if isinstance(value, list):
-        return [pruned(one, name) for one in value]
+        return [prune(one, name) for one in value]
     if not isinstance(value, dict):
         return value
     return {
-        key: pruned(one, name.removeprefix(f"{key}.")) if name.startswith(f"{key}.") else one
+        key: prune(one, name.removeprefix(f"{key}.")) if name.startswith(f"{key}.") else one
         for key, one in value.items()
         if key != name
     }
@@ -308,11 +313,14 @@ def pruned(value: Any, name: str) -> Any:
 def test_members_of_json_go_and_everything_else_stays(value: Any, names: list[str]) -> None:
     wanted = value
     for name in names:
-        wanted = pruned(wanted, name)
+        wanted = prune(wanted, name)
     assert json.loads(without(json.dumps(value), *names, file_type="json")) == wanted
 
 
-JSON = b'[{"user": {"name": "N", "mail": ["m1"]}, "posts": [{"text": "t1", "id": 1}, [{"text": "t2"}]]}, {"a.b": {"c": "d"}}]'
+JSON = (
+    b'[{"user": {"name": "N", "mail": ["m1"]}, "posts": [{"text": "t1", "id": 1}, [{"text": '
+    b'"t2"}]]}, {"a.b": {"c": "d"}}]'
+)
 
 
 @pytest.mark.requirement("AIT-5")
@@ -344,7 +352,7 @@ def test_names_in_json(name: str, paths: list[tuple[str | int, ...]]) -> None:
 
 @pytest.mark.requirement("AIT-5")
 def test_numbers_beside_names_in_json() -> None:
-    """A number is a place in an array; a name beside it goes on meaning what is in all of them."""
+    """A number is an index of an array. A name still means the members of all its objects."""
     said = covered(
         content(JSON, TYPES["json"]),
         [rule(name, "json") for name in ("posts.0", "posts.text", "posts.0.id")],
@@ -361,7 +369,7 @@ def test_numbers_beside_names_in_json() -> None:
     "name", ["a/b", "'a'", "a>b", "@a", "a|b", "a::b", "a b", "dc:a", "a-b", "a\u2019b"]
 )
 def test_members_may_be_called_anything(name: str) -> None:
-    """What has the form of another language is a name all the same, where something is called so."""
+    """A name with the form of another language is a name if a member has it."""
     (one,) = covered(
         content(json.dumps({"x": {name: 1}}), TYPES["json"]), [rule(f"x.{name}", "json")]
     )
@@ -394,7 +402,8 @@ def test_members_within_one_another() -> None:
 
 
 XML = """<?xml version="1.0" encoding="iso-8859-1"?><!--top--><?pi x?>
-<feed xmlns="urn:f" xmlns:d="urn:d"><title>T</title><entry n="1"><title>é1</title><d:by>w</d:by></entry>tail
+<feed xmlns="urn:f" xmlns:d="urn:d"><title>T</title><entry n="1"><title>é1</title>\
+<d:by>w</d:by></entry>tail
 <feed><title>F</title></feed>
 <entry><title>t2</title><!--c--><x.y><z>q</z></x.y></entry></feed>""".encode("latin-1")
 
@@ -455,7 +464,7 @@ def documents(draw: st.DrawFn) -> str:
 def test_elements_of_xml_go_and_everything_else_stays(document: str, name: str) -> None:
     wanted: list[str] = []
     path: list[str] = []
-    gone = 0  # elements that are covered and open
+    gone = 0  # open elements that are covered
     for part in re.findall(r"</?\w+[^>]*>|m\d{4}z", document):
         if part.startswith("</"):
             gone -= gone > 0
@@ -469,7 +478,7 @@ def test_elements_of_xml_go_and_everything_else_stays(document: str, name: str) 
     assert re.findall(r"m\d{4}z", without(document, name, file_type="xml").decode()) == wanted
 
 
-# What is not understood
+# Names and documents that are not understood
 
 WHOLE = [
     ("html", "<p>x", "p["),
@@ -532,7 +541,7 @@ def test_what_cannot_be_told_is_the_whole_document(
 
 @pytest.mark.requirement("AIT-5")
 def test_longest_names() -> None:
-    """Of fifty parts."""
+    """They have fifty parts."""
     body: Any = 1
     for _ in range(50):
         body = {"a": body}
@@ -560,7 +569,7 @@ def test_longest_names() -> None:
 def test_why_a_rule_covers_more_than_it_says(
     element: str, tags: list[str] | None, why: str
 ) -> None:
-    """`tags`: None for the whole document."""
+    """`tags` are None for the whole document."""
     (one,) = covered(content("<!doctype html><p>one<b>two"), [rule(element, line=3)])
     assert ([node.tag for node in one.nodes], one.is_whole) == (tags or [], tags is None)
     assert one.cause.replace("`", "") == why
@@ -589,7 +598,7 @@ def test_the_root_of_xml_is_the_document() -> None:
 def test_what_is_served_as_html_and_is_none_is_searched_as_html(
     element: str, is_whole: bool
 ) -> None:
-    """As a browser reads it: names of elements in any case. Where anything is selected, the whole is covered."""
+    """Names of elements have any case, as in browsers. Any match covers the whole document."""
     (one,) = covered(
         content('<?xml version="1.0"?><rss><Item>one</Item></rss>', "text/html"), [rule(element)]
     )
@@ -637,7 +646,10 @@ def test_kinds(media_type: str, body: str, kind: str) -> None:
 
 @pytest.mark.requirement("AIT-5")
 def test_xhtml_is_xml_too() -> None:
-    page = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>one</p><h1>two</h1></body></html>'
+    page = (
+        '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>one</p>'
+        "<h1>two</h1></body></html>"
+    )
     for element, file_type in (
         ("p", "html"),
         ("body.p", "xml"),
@@ -657,7 +669,10 @@ def test_xhtml_is_xml_too() -> None:
 @pytest.mark.parametrize("end", ["", "</b>"], ids=["well-formed", "not well-formed"])
 def test_names_of_xhtml_have_any_case(element: str, end: str) -> None:
     within = "one" if element[5:8].lower() == "svg" else "two"
-    page = f"<svg><foreignObject>one</foreignObject></svg><math-\u03b1>two</math-\u03b1><p>three</p>{end}"
+    page = (
+        f"<svg><foreignObject>one</foreignObject></svg><math-\u03b1>two</math-\u03b1><p>three"
+        f"</p>{end}"
+    )
     left = without(
         f"<html><body>{page}</body></html>",
         element,
@@ -684,7 +699,7 @@ def test_a_rule_of_every_type_is_read_as_the_document_asks() -> None:
     "body", ["<!doctype html>" + "<i></i>" * 60_000, "<!doctype html>" + "<div>" * 2_000]
 )
 def test_thousands_of_rules_are_bounded(body: str) -> None:
-    """What is left when the steps are spent covers the whole document; the rules before that cover what they select."""
+    """Rules covered their own parts until the steps were spent, and then the whole document."""
     page = content(body)
     said = covered(page, [rule(f"* ~ [x{number}]") for number in range(5_000)])
     assert [one.is_whole for one in said] == sorted(one.is_whole for one in said)
@@ -704,16 +719,16 @@ def test_thousands_of_rules_are_bounded(body: str) -> None:
 def test_what_is_not_read_is_tried_once(
     file_type: str, body: str, parser: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once to tell what it is, where its octets tell that, and once for all rules."""
+    """Once to find its kind, if its octets show it, and once for all rules."""
     tried = []
     module, _, name = parser.rpartition(".")
     known = getattr(import_module(f"comity.policies.{module}"), name)
 
-    def counted(*args: Any, **named: Any) -> Any:
+    def count_call(*args: Any, **named: Any) -> Any:
         tried.append(known)
         return known(*args, **named)
 
-    monkeypatch.setattr(f"comity.policies.{parser}", counted)
+    monkeypatch.setattr(f"comity.policies.{parser}", count_call)
     said = covered(
         content(body, TYPES[file_type]), [rule(f"a{number}", file_type) for number in range(20)]
     )
@@ -721,7 +736,7 @@ def test_what_is_not_read_is_tried_once(
     assert len(tried) == (1 if file_type == "html" else 2)
 
 
-# What is refused
+# Refusals
 
 
 @pytest.mark.requirement("AIT-16", "MEET-5")
@@ -757,7 +772,7 @@ def test_a_guide_takes_nothing_away() -> None:
 @pytest.mark.requirement("AIT-7")
 @pytest.mark.parametrize("use", ["crawl", "follow", "index", "train", "summarize", "made-up"])
 def test_actions_that_refuse_a_use(use: str) -> None:
-    """All of them together refuse every use but those of fetching."""
+    """All actions together refuse every use except those of fetching."""
     actions = refusing_actions(use, SHIPPED)
     assert ("*" in actions) is (use not in ("crawl", "follow")) is refuses(["*"], use, SHIPPED)
     assert use in actions
@@ -810,9 +825,8 @@ def test_the_encoding_stays(encoding: str) -> None:
     )
     left = redacted(page, covered(page, [rule("b")]), ["train"], SHIPPED)
     again = content(left, f"text/html; charset={charset}")
-    assert left.decode(charset).count("\ufeff") == (
-        encoding == "utf-8-sig"
-    )  # that of UTF-16 is taken off by its decoder
+    # The decoder removes the BOM of UTF-16.
+    assert left.decode(charset).count("\ufeff") == (encoding == "utf-8-sig")
     assert again.selector.xpath("string(//p)").get() == f"{letters}€"
     if encoding in ("utf-8-sig", "utf-16"):
         assert content(left, "text/html").text == again.text
@@ -821,7 +835,8 @@ def test_the_encoding_stays(encoding: str) -> None:
 def test_scripts_and_quirks_stay() -> None:
     body = '<script>if (a<b && c) d("<i>")</script><p title="x&quot;y">one<b>two</b>'
     assert without(body, "b").decode() == (
-        '<html><head><script>if (a<b && c) d("<i>")</script></head><body><p title="x&quot;y">one</p></body></html>'
+        '<html><head><script>if (a<b && c) d("<i>")</script></head><body><p title="x&quot;y">one'
+        "</p></body></html>"
     )
 
 

@@ -1,4 +1,4 @@
-"""Where elements of a page are in what a spider took from it: nothing of them is missed, and what stands elsewhere is left."""
+"""Positions of elements in an item: none is missed, and text from outside of them is kept."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ URL = "https://example.com/news/1.html"
 def rules_of(
     body: str | bytes, *elements: str, kind: str = "html", guides: tuple[str, ...] = ()
 ) -> ElementRules:
-    """The rules about a page: no training on the elements, guidelines for the others."""
+    """The rules about a page: no training on `elements`, guidelines for `guides`."""
     rules = [
         ElementRule(
             agents=("*",),
@@ -55,24 +55,25 @@ def rules_of(
     return ElementRules(content, rules, URL, Vocabulary.shipped(), lambda rule: reason)
 
 
-def found(rules: ElementRules, value: Any) -> set[str]:
-    """The elements that a value has to do with."""
+def elements_of(rules: ElementRules, value: Any) -> set[str]:
+    """The elements from which a value may come."""
     return {element.selector for element in rules.covering(value)}
 
 
 def spans(rules: ElementRules, value: Any, selector: str | None = None) -> dict[str, list[Any]]:
-    """Element -> where it is in the field `f`."""
+    """Element -> its positions in the field `f`."""
     traced = rules.traced({"f": value}, {} if selector is None else {"f": selector})
     return {one.element.selector: [span[1:] for span in one.spans] for one in traced if one.spans}
 
 
-# One page, and what spiders make of it
+# One page, and values that spiders take from it
 
 PAGE = """<!doctype html><!-- above --><html><head><base href="/base/"><title>The  title</title>
 <script type="application/ld+json">{"headline": "Machine words"}</script></head><body>
 <nav><a href="one.html">First link</a> <a href="two.html">Second</a></nav>
 <p id="p1" title="a tip">Free words &amp; <i>more of</i> them, caf\u00e9 &nbsp; 5</p>
-<div class="q" data-note="hidden note" id=""><p>Quoted &lt;words&gt; of <b>some</b>body</p><!-- remark inside -->
+<div class="q" data-note="hidden note" id=""><p>Quoted &lt;words&gt; of <b>some</b>body</p>\
+<!-- remark inside -->
 <script>var inner = 7;</script>
 <img src="/img/s.png" srcset="small.png 1x, big.png 2x" alt="Second">
 <a href="two.html#top">dup</a><a href="three.html">Third</a></div>
@@ -105,21 +106,21 @@ ALL = {".q", "aside"}
         ("var inner = 7;", {".q"}),
         ("inner", {".q"}),
         ("small.png 1x", {".q"}),
-        ("Second", {".q"}),  # it stands inside as well
+        ("Second", {".q"}),  # it is inside and outside
         ("them, caf\u00e9 5Quoted", {".q"}),
         ("body Beside it", ALL),
         ("nested quote", ALL),
-        ("Beside it goes on", {"aside"} | {".q"}),  # it is nowhere as it is
+        ("Beside it goes on", {"aside"} | {".q"}),  # the page does not contain it in one piece
         ("goes on After", {"aside"}),
-        ("them, caf\u00e9 5 After it", set()),  # where what is covered was cut out
+        ("them, caf\u00e9 5 After it", set()),  # the covered text was cut out of it
         ("FREE WORDS", ALL),  # changed
-        ("2026-01-31T00:00:00", ALL),  # made up
+        ("2026-01-31T00:00:00", ALL),  # invented
         ("<p>made up</p>", ALL),
         ("<Free words>", ALL),
         ("After it var outer; all", set()),
         ("After it all", set()),
         ("Free", set()),
-        ("ree", ALL),  # too short to tell
+        ("ree", ALL),  # too short to search
         ("", set()),
         (" \n", set()),
         (None, set()),
@@ -137,7 +138,7 @@ ALL = {".q", "aside"}
         ({"name": "The title", "of": ["Second", {"deep": "After it all"}]}, {".q"}),
         ({"Quoted <words> of": 1}, ALL),
         ({"Quoted": "The title"}, {".q"}),
-        ({"Second": "The title"}, set()),  # a name that stands outside
+        ({"Second": "The title"}, set()),  # a name that is also outside
         ({"words": "The title"}, set()),
         ({"made up": "The title"}, ALL),
         ({"made_up": "The title"}, set()),
@@ -159,28 +160,33 @@ ALL = {".q", "aside"}
     ids=lambda value: ascii(value)[:40] if isinstance(value, str) else type(value).__name__,
 )
 def test_which_elements_a_value_has_to_do_with(value: Any, elements: set[str]) -> None:
-    assert found(rules_of(PAGE, ".q", "aside"), value) == elements
+    assert elements_of(rules_of(PAGE, ".q", "aside"), value) == elements
 
 
 @pytest.mark.requirement("MEET-5")
 def test_what_is_not_refused_does_not_make_other_values_its_own() -> None:
     rules = rules_of(PAGE, "aside", guides=(".q",))
-    assert found(rules, "hidden note") == {".q"}
-    assert found(rules, "nested quote") == {".q", "aside"}
-    assert found(rules, "made up") == {"aside"}
-    assert found(rules_of(PAGE, guides=(".q",)), "made up") == set()
-    assert found(rules_of(PAGE, guides=(".q",)), "https://example.com/img/s.png") == {".q"}
-    page = "<!doctype html><body><p>one <b>two <i>three</i></b> four<a href=/in>link</a></p><a href=/in>other</a>"
+    assert elements_of(rules, "hidden note") == {".q"}
+    assert elements_of(rules, "nested quote") == {".q", "aside"}
+    assert elements_of(rules, "made up") == {"aside"}
+    assert elements_of(rules_of(PAGE, guides=(".q",)), "made up") == set()
+    assert elements_of(rules_of(PAGE, guides=(".q",)), "https://example.com/img/s.png") == {".q"}
+    page = (
+        "<!doctype html><body><p>one <b>two <i>three</i></b> four<a href=/in>link</a></p>"
+        "<a href=/in>other</a>"
+    )
     rules = rules_of(page, "p", "i", guides=("b", "a"))
-    assert [found(rules, value) for value in ("two", "three", "one four", "link", "other")] == [
+    assert [
+        elements_of(rules, value) for value in ("two", "three", "one four", "link", "other")
+    ] == [
         {"p", "b"},
         {"p", "b", "i"},
         {"p", "i"},
         {"p", "a"},
         {"a"},
     ]
-    assert found(rules_of(page, "p", guides=("p > a",)), "https://example.com/in") == set()
-    assert found(
+    assert elements_of(rules_of(page, "p", guides=("p > a",)), "https://example.com/in") == set()
+    assert elements_of(
         rules_of(
             page.replace("other", "").replace("</p><a href=/in>", "</p>"), "p", guides=("p > a",)
         ),
@@ -214,9 +220,9 @@ def test_markup_nodes_and_selections(css: str, elements: set[str]) -> None:
         selection.get(),
         [one.root for one in selection],
     ):
-        assert found(rules, value) == elements
+        assert elements_of(rules, value) == elements
     piece = Selector(f"<div>{selection.get()}</div>", type="html").css("body > div")
-    assert found(rules, piece) >= elements
+    assert elements_of(rules, piece) >= elements
 
 
 @pytest.mark.requirement("MEET-5")
@@ -224,9 +230,9 @@ def test_a_node_of_a_tree_that_was_changed_is_traced_by_its_texts() -> None:
     tree = Selector(PAGE, type="html")
     rules = rules_of(PAGE, ".q", "aside")
     etree.strip_tags(tree.root, "div", "span", "b")
-    assert found(rules, tree.css("aside")[0]) == ALL
-    assert found(rules, tree.css("body > p")[1]) == {".q"}
-    assert found(rules, tree.css("body > p")[0]) == set()
+    assert elements_of(rules, tree.css("aside")[0]) == ALL
+    assert elements_of(rules, tree.css("body > p")[1]) == {".q"}
+    assert elements_of(rules, tree.css("body > p")[0]) == set()
 
 
 @pytest.mark.requirement("MEET-5")
@@ -256,7 +262,7 @@ def test_places_in_fields() -> None:
         ("made up", ".q b", {".q": [()]}),
         ("made up", "body", {".q": [()], "aside": [()]}),
         ("made up", "aside::text", {".q": [()], "aside": [()]}),
-        ("Second", "nav a", {}),  # which of two it is
+        ("Second", "nav a", {}),  # the selector says which of two it is
         ("made up", ":has(", {".q": [()], "aside": [()]}),
         ("made up", "table", {".q": [()], "aside": [()]}),
         ("The title", "table", {}),
@@ -283,7 +289,7 @@ def test_declared_selectors(value: Any, selector: str, places: dict[str, Any]) -
 @pytest.mark.parametrize(
     ("body", "selector", "value", "is_refused"),
     [
-        # what Scrapy's tree has in the node, and that of a browser behind it, or before it
+        # text that Scrapy's tree has in the node, and a browser's behind or before it
         (
             "<p>Free words<section class=q>Refused words</section>",
             "p",
@@ -313,7 +319,7 @@ def test_declared_selectors(value: Any, selector: str, places: dict[str, Any]) -
             "changed",
             True,
         ),
-        # the same in both
+        # equal in both trees
         (
             "<p title=t>Free words</p><div class=q title=t>Refused words</div>",
             "p",
@@ -338,16 +344,16 @@ def test_declared_selectors_are_those_of_scrapy(
 def test_declared_selectors_that_find_much_within_one_another(
     selector: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the XPath of libxml2, and from each of them anew, it took minutes."""
+    """With libxml2's XPath, and once from each element, this took minutes."""
     looked_at: list[str] = []
     texts_in = tracing._texts_in
 
-    def counted(node: Any) -> Iterator[str]:
+    def count_texts(node: Any) -> Iterator[str]:
         for text in texts_in(node):
             looked_at.append(text)
             yield text
 
-    monkeypatch.setattr(tracing, "_texts_in", counted)
+    monkeypatch.setattr(tracing, "_texts_in", count_texts)
     inner = "".join(f"<i title={number}>{number}</i>" for number in range(100))
     assert (
         spans(
@@ -413,7 +419,7 @@ JSON = {
 )
 def test_values_of_json(value: Any, elements: set[str]) -> None:
     assert (
-        found(rules_of(json.dumps(JSON), "items.secret", "meta.age", kind="json"), value)
+        elements_of(rules_of(json.dumps(JSON), "items.secret", "meta.age", kind="json"), value)
         == elements
     )
 
@@ -433,12 +439,14 @@ def test_selectors_of_json() -> None:
     assert spans(top, ["three", "two text"]) == {"a": [(1,)]}
     assert spans(top, ["made up"], "b") == {}
     selection = Selector(json.dumps(JSON), type="json")
-    assert found(rules, selection.jmespath("items[0].secret")) == {"items.secret"}
-    assert found(rules, selection.jmespath("items[].name")) == set()
+    assert elements_of(rules, selection.jmespath("items[0].secret")) == {"items.secret"}
+    assert elements_of(rules, selection.jmespath("items[].name")) == set()
 
 
-XML = """<?xml version="1.0"?><!-- before --><f:feed xmlns:f="urn:f" xmlns="urn:e" f:kind="some kind"><entry>
-<title>Open title</title><f:secret href="/hid" f:note="ns note"><![CDATA[Raw <b>text</b>]]><x>deep text</x></f:secret>
+XML = """<?xml version="1.0"?><!-- before -->\
+<f:feed xmlns:f="urn:f" xmlns="urn:e" f:kind="some kind"><entry>
+<title>Open title</title><f:secret href="/hid" f:note="ns note"><![CDATA[Raw <b>text</b>]]>\
+<x>deep text</x></f:secret>
 <?pi some data?></entry><entry><title>Other title</title><price>41</price></entry></f:feed>"""
 
 
@@ -464,7 +472,7 @@ XML = """<?xml version="1.0"?><!-- before --><f:feed xmlns:f="urn:f" xmlns="urn:
 )
 def test_values_of_xml(value: Any, elements: set[str]) -> None:
     rules = rules_of(XML, "entry.secret", "entry.price", kind="xml")
-    assert found(rules, value) == elements
+    assert elements_of(rules, value) == elements
 
 
 @pytest.mark.requirement("MEET-5", "AIT-5")
@@ -473,11 +481,12 @@ def test_selections_of_xml() -> None:
         rules_of(XML, "entry.secret", "entry.price", kind="xml"),
         etree.fromstring(XML.encode()),
     )
-    assert found(rules, again[0]) == {"entry.secret"}
-    assert found(rules, again[1][0]) == set()
-    assert found(rules, again) == {"entry.secret", "entry.price"}
+    assert elements_of(rules, again[0]) == {"entry.secret"}
+    assert elements_of(rules, again[1][0]) == set()
+    assert elements_of(rules, again) == {"entry.secret", "entry.price"}
     assert (
-        found(rules, Selector(XML, type="xml").xpath("//*[local-name()='title']").getall()) == set()
+        elements_of(rules, Selector(XML, type="xml").xpath("//*[local-name()='title']").getall())
+        == set()
     )
     assert spans(rules, ["Open title", "Other title"], "entry.title") == {}
     assert spans(rules, ["made up", "41"], "entry") == {"entry.secret": [()], "entry.price": [()]}
@@ -487,30 +496,30 @@ def test_selections_of_xml() -> None:
     }
 
 
-# What nobody can afford to tell
+# Values that would take too long to trace
 
-DEEP = 480  # browsers nest no deeper than 512
+DEEP = 480  # browsers nest at most 512
 
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
 def test_values_and_documents_nest_as_deep_as_they_like() -> None:
     body = "<!doctype html><body>" + "".join(f"<div class=d{n}>text {n}z" for n in range(DEEP))
     rules = rules_of(body, *(f".d{n}" for n in range(0, DEEP, 3)))
-    assert len(found(rules, "text 400z")) == 134
+    assert len(elements_of(rules, "text 400z")) == 134
     value: list[Any] = ["text 0z"]
     for _ in range(50_000):
         value = [value]
-    assert found(rules, value) == {".d0"}
+    assert elements_of(rules, value) == {".d0"}
     value[0] = value
-    assert found(rules, value) == set()
+    assert elements_of(rules, value) == set()
     assert len(spans(rules, "made up", ".d400")) == DEEP // 3
     assert spans(rules, "made up", "body") == {f".d{n}": [()] for n in range(0, DEEP, 3)}
     nested: Any = {"a": "one text"}
     for _ in range(200):
         nested = [nested, {"b": "free text"}]
     rules = rules_of(json.dumps(nested), "a", kind="json")
-    assert found(rules, nested) == {"a"}
-    assert found(rules, "free text") == set()
+    assert elements_of(rules, nested) == {"a"}
+    assert elements_of(rules, "free text") == set()
 
 
 MANY = " ".join(f'a{number}="1"' for number in range(20_000))
@@ -519,18 +528,23 @@ MANY = " ".join(f'a{number}="1"' for number in range(20_000))
 @pytest.mark.requirement("SEC-5", "MEET-5")
 @pytest.mark.parametrize("kind", ["html", "xml"])
 def test_an_element_has_as_many_attributes_as_it_likes(kind: str) -> None:
-    """To read them as pairs takes lxml the square of their number: `benchmarks/hostile.py` has more of them."""
-    body = f'<r xmlns:n="u"><p {MANY} n:href="/linked" title="Tip of the day">covered text</p><b>free text</b></r>'
+    """Read as pairs, lxml takes the square of their number: `benchmarks/hostile.py` has more."""
+    body = (
+        f'<r xmlns:n="u"><p {MANY} n:href="/linked" title="Tip of the day">covered text</p>'
+        f"<b>free text</b></r>"
+    )
     rules = rules_of(body, "p", kind=kind)
-    assert [*map(partial(found, rules), ("Tip of the day", f"{URL[:19]}/linked", "free text"))] == [
+    assert [
+        *map(partial(elements_of, rules), ("Tip of the day", f"{URL[:19]}/linked", "free text"))
+    ] == [
         {"p"},
         {"p"},
         set(),
     ]
     if kind == "html":
         other = Html(body).root
-        assert found(rules, other.find(".//p")) == {"p"}
-        assert found(rules, other.find(".//b")) == set()
+        assert elements_of(rules, other.find(".//p")) == {"p"}
+        assert elements_of(rules, other.find(".//b")) == set()
 
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
@@ -572,15 +586,18 @@ def test_a_text_that_is_in_too_many_elements_may_come_from_any(
     )
     names = [f"#p{n}" for n in range(9)] + ["#other"]
     rules = rules_of(body, *names)
-    assert found(rules, "wor d") == set(names)
-    assert found(rules, "word 1, word word 2") == {"#p1", "#p2"}
-    assert found(rules, ", word") == set()
+    assert elements_of(rules, "wor d") == set(names)
+    assert elements_of(rules, "word 1, word word 2") == {"#p1", "#p2"}
+    assert elements_of(rules, ", word") == set()
 
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
 def test_the_urls_of_elements_are_so_many_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "MAX_URLS", 5)
-    body = "<!doctype html><body><div id=a><a href=/1>1</a><p id=b><a href=/2>2</a><a href=/3>3</a><a href=mailto:x>x</a>"
+    body = (
+        "<!doctype html><body><div id=a><a href=/1>1</a><p id=b><a href=/2>2</a><a href=/3>3"
+        "</a><a href=mailto:x>x</a>"
+    )
     rules = rules_of(body, "#a", "#b")
     urls = [f"https://example.com/{number}" for number in (1, 2, 3)]
     assert [list(element.urls) for element in rules.elements] == [urls, urls[1:]]
@@ -591,9 +608,9 @@ def test_the_urls_of_elements_are_so_many_at_most(monkeypatch: pytest.MonkeyPatc
     ]
 
 
-# Generated documents: what a value was taken from is known
+# Generated documents, whose values have known origins
 
-WORD = "{}{:04}{}"  # each once in a document
+WORD = "{}{:04}{}"  # unique in a document
 SEPARATORS = ["", " ", "\n", " \n\t"]
 HTML_NAMES, XML_NAMES = ["div", "p", "span", "b", "script", "a"], ["a", "b", "s", "n:s"]
 
@@ -644,14 +661,15 @@ def trees(draw: st.DrawFn, kind: str) -> tuple[str, list[str]]:
 
     if kind == "html":
         return (
-            f"<!doctype html><html><head><title>{word()}</title></head><body>{node(0)}{word()}</body></html>",
+            f"<!doctype html><html><head><title>{word()}</title></head><body>{node(0)}{word()}"
+            f"</body></html>",
             [".s1", ".s2"],
         )
     return node(0).replace("<r ", '<r xmlns:n="urn:n" ', 1), ["a.s", "s", "n:s", "b.a"]
 
 
 def owners(kind: str, element: Any, names: list[str]) -> set[str]:
-    """The names that cover a node, from what it stands in."""
+    """Return the names that cover a node, from the outermost."""
     above = [one for one in (element, *element.iterancestors()) if isinstance(one.tag, str)]
     if kind == "html":
         return {
@@ -676,15 +694,17 @@ def owners(kind: str, element: Any, names: list[str]) -> set[str]:
 
 
 def texts_of(kind: str, element: Any, names: list[str]) -> Iterator[tuple[str, set[str]]]:
-    """The running text below an element, with what covers it."""
+    """Yield the running text below an element, with the names that cover it."""
     for text in element.xpath(".//text()"):
         holder = text.getparent().getparent() if text.is_tail else text.getparent()
         yield str(text), owners(kind, holder, names)
 
 
 @st.composite
-def taken(draw: st.DrawFn, kind: str, root: Any, names: list[str]) -> tuple[Any, set[str], bool]:
-    """A value that a spider takes, the elements that it has something of, and whether it is as it stands in the document."""
+def take_value(
+    draw: st.DrawFn, kind: str, root: Any, names: list[str]
+) -> tuple[Any, set[str], bool]:
+    """A value that a spider takes, the elements in it, and whether the document contains it."""
     element = draw(st.sampled_from([*root.iter("*")]))
     comments = [*root.iter(etree.Comment)]
     way = draw(
@@ -715,7 +735,7 @@ def taken(draw: st.DrawFn, kind: str, root: Any, names: list[str]) -> tuple[Any,
         squeezed = "".join(text.split())
         if len(squeezed) < tracing.LEAST:
             return "", set(), True
-        tells = len(squeezed) > 15  # at least one whole word, which is nowhere else
+        tells = len(squeezed) > 15  # at least one whole word, which is unique
         return text, set().union(*(own for sign, own in marked if not sign.isspace())), tells
     if way == "comment" and comments:
         comment = draw(st.sampled_from(comments))
@@ -730,7 +750,7 @@ def taken(draw: st.DrawFn, kind: str, root: Any, names: list[str]) -> tuple[Any,
             True,
         )
     if way == "mixed":
-        several = [draw(taken(kind, root, names)) for _ in range(draw(st.integers(0, 3)))]
+        several = [draw(take_value(kind, root, names)) for _ in range(draw(st.integers(0, 3)))]
         values, own = (
             [value for value, _, _ in several],
             set().union(*(one for _, one, _ in several)),
@@ -764,8 +784,8 @@ def test_nothing_that_a_spider_takes_is_missed(kind: str, data: st.DataObject) -
     if not covering or len(covering) < len(rules.elements):
         return
     for _ in range(5):
-        value, own, is_as_it_stands = data.draw(taken(kind, root, names))
-        reported = found(rules, value)
+        value, own, is_as_it_stands = data.draw(take_value(kind, root, names))
+        reported = elements_of(rules, value)
         assert own <= reported
         assert reported <= own or not is_as_it_stands or own
         assert {
@@ -806,7 +826,7 @@ def json_trees(draw: st.DrawFn) -> Any:
 
 
 def json_parts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Every value, and the keys that lead to it."""
+    """Yield every value, and the keys on the way to it."""
     yield value, path
     if isinstance(value, dict):
         for key, member in value.items():
@@ -823,7 +843,7 @@ def json_parts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, tu
 def test_nothing_that_a_spider_takes_from_json_is_missed(
     document: Any, data: st.DataObject
 ) -> None:
-    common = {"a", "s"}  # names that are in the document more than once
+    common = {"a", "s"}  # names that occur more than once
     names = {"s": ("s",), "a.s": ("a", "s"), "a.a": ("a", "a"), "a": ("a",), "s.a": ("s", "a")}
     rules = rules_of(json.dumps(document), *names, kind="json")
     covering = {element.selector for element in rules.elements}
@@ -843,8 +863,8 @@ def test_nothing_that_a_spider_takes_from_json_is_missed(
         if isinstance(value, str) and value not in common:
             start = data.draw(st.integers(0, max(len("".join(value.split())) - tracing.LEAST, 0)))
             if len("".join(value[start:].split())) >= tracing.LEAST:
-                assert own <= found(rules, value[start:])
-        reported = found(rules, value)
+                assert own <= elements_of(rules, value[start:])
+        reported = elements_of(rules, value)
         assert reported <= covering
         if isinstance(value, str) and value in common:
             continue
@@ -853,16 +873,17 @@ def test_nothing_that_a_spider_takes_from_json_is_missed(
             assert reported == set()
 
 
-# Nodes of the tree that Scrapy has, which is another one
+# Nodes of Scrapy's tree, which differs from a browser's
 
 OTHER_TREES = [
-    # Without `head` and `tbody`, which are implied; the text stands outside of it, too.
+    # Without `head` and `tbody`, which are implied. The text is also outside of it.
     ("<!doctype html><p>Yes</p><table><tr class=q><td>Yes<tr><td>Yes</table>", "tr.q td"),
     ("<!doctype html><p>Yes<section class=q>Yes<b>No</b></section><b>No</b>", "section"),
     ("<!doctype html><p>Yes<section class=q>Yes<b>No</b></section><b>No</b>", "section b"),
     ("<!doctype html><title>t</title><li>Yes<ul><li>Yes<li class=q>Yes</ul>", "li.q"),
     (
-        "<!doctype html><thead><i>Yes</i><table><thead><tr><td>Yes</thead><tr class=q><td>Yes</table>",
+        "<!doctype html><thead><i>Yes</i><table><thead><tr><td>Yes</thead><tr class=q><td>Yes"
+        "</table>",
         "tr.q td",
     ),
 ]
@@ -875,14 +896,14 @@ def test_nodes_of_another_tree_are_those_of_the_document(body: str, selector: st
     theirs = Selector(body, type="html")
     refused = theirs.css(selector)
     assert refused
-    assert [found(rules, node) for node in refused] == [{".q"}] * len(refused)
+    assert [elements_of(rules, node) for node in refused] == [{".q"}] * len(refused)
     outside = [
         one
         for one in theirs.css("p, b, i, td")
         if "q" not in {*one.xpath("ancestor-or-self::*/@class").getall()}
     ]
-    if "section" not in selector:  # which is in the paragraph there
-        assert [found(rules, node) for node in outside] == [set()] * len(outside)
+    if "section" not in selector:  # in Scrapy's tree it is inside the paragraph
+        assert [elements_of(rules, node) for node in outside] == [set()] * len(outside)
 
 
 @pytest.mark.requirement("MEET-5")
@@ -890,11 +911,11 @@ def test_nodes_of_another_tree_are_those_of_the_document(body: str, selector: st
 def test_markup_of_attributes_without_values(attribute: str) -> None:
     body = f"<!doctype html><body><div class=q>No</div><p {attribute}>Yes <i>indeed</i></p>"
     rules, theirs = rules_of(body, ".q"), Selector(body, type="html")
-    assert [found(rules, value) for value in (theirs.css("p").get(), theirs.css("p")[0])] == [
+    assert [elements_of(rules, value) for value in (theirs.css("p").get(), theirs.css("p")[0])] == [
         set(),
         set(),
     ]
-    assert found(rules, theirs.css("body").get()) == {".q"}
+    assert elements_of(rules, theirs.css("body").get()) == {".q"}
 
 
 @pytest.mark.requirement("MEET-5")
@@ -906,10 +927,11 @@ def test_markup_of_attributes_without_values(attribute: str) -> None:
         ("<p><section class=q><a href=no.html></a></section>", [{".q"}]),
         ("<p>Free<section class=q title='None of it'><b>at all</b></section>", [{".q"}]),
         ("<p>Free<nav class=q><video src=no.mp4></video></nav>", [{".q"}]),
-        # what browsers do otherwise, and does not matter
+        # browsers read these differently, which does not matter
         ("<p>Free <b id=1>and <i id=2>so</b> on</i> it goes<div class=q>No", [set()]),
         (
-            "<p>Free<figure><figcaption id=3>of it</figcaption></figure></p></p><p>Free<div class=q>No",
+            "<p>Free<figure><figcaption id=3>of it</figcaption></figure></p></p><p>Free"
+            "<div class=q>No",
             [set(), set()],
         ),
     ],
@@ -918,15 +940,16 @@ def test_what_stands_in_a_node_of_another_tree_may_have_no_text(
     body: str, nodes: list[set[str]]
 ) -> None:
     rules = rules_of(f"<!doctype html><body>{body}", ".q")
-    assert [found(rules, node) for node in Selector(body, type="html").css("p")] == nodes
+    assert [elements_of(rules, node) for node in Selector(body, type="html").css("p")] == nodes
 
 
 MOVED = [
-    # Browsers put what cannot stand in a table before it: the one that is refused is the second there.
+    # Browsers move content that cannot be in a table before it, so the refused one is the second.
     "<table><tr><td><p>Refused</p></td></tr><p>Free</p></table>",
     "<table><tr><td><div><p>Refused</p></div></td></tr><div><p>Free</p></div></table>",
     "<table><tr><td><p>Refused</p></td></tr><p>Free</p></table><p>Other</p></p>",
-    "<table><tr><td><p>Refused <i>at all</i></p></td></tr><p>Free <!-- of it --><i>of it</i></p></table>",
+    "<table><tr><td><p>Refused <i>at all</i></p></td></tr><p>Free <!-- of it --><i>of it</i></p>"
+    "</table>",
 ]
 
 
@@ -934,22 +957,24 @@ MOVED = [
 @pytest.mark.parametrize("body", MOVED)
 def test_nodes_that_browsers_move(body: str) -> None:
     rules, theirs = rules_of(f"<!doctype html><body>{body}", "td p"), Selector(body, type="html")
-    assert [found(rules, node) for node in theirs.css("p")][:2] == [{"td p"}, set()]
-    assert found(rules, theirs.css("p:contains(Refused)").get()) == {"td p"}
+    assert [elements_of(rules, node) for node in theirs.css("p")][:2] == [{"td p"}, set()]
+    assert elements_of(rules, theirs.css("p:contains(Refused)").get()) == {"td p"}
 
 
 @pytest.mark.requirement("MEET-5")
 def test_a_node_that_may_be_one_that_was_moved() -> None:
     body = "<!doctype html><body><table><tr><td><p>Yes</p></td></tr><p>Yes</p></table>"
     assert [
-        found(rules_of(body, "td p"), node) for node in Selector(body, type="html").css("p")
+        elements_of(rules_of(body, "td p"), node) for node in Selector(body, type="html").css("p")
     ] == [{"td p"}, {"td p"}]
 
 
 @pytest.mark.requirement("MEET-5", "SEC-5")
 @pytest.mark.parametrize("inner", ["{}", "yes", "<b>{}</b>", "<b>yes</b>", ""])
 def test_many_nodes_of_another_tree(inner: str) -> None:
-    """The end tag makes a paragraph more in browsers. It took the square of their number: a minute for 5,000."""
+    """In browsers the end tag makes another paragraph.
+
+    It took the square of their number: a minute for 5,000."""
 
     outcomes = []
 
@@ -957,7 +982,7 @@ def test_many_nodes_of_another_tree(inner: str) -> None:
         paragraphs = "".join(f"<p>{inner.format(each)}</p>" for each in range(number))
         body = f"<!doctype html><body><table><tr><td><p>No</p></table>{paragraphs}</p>"
         rules, selection = rules_of(body, "td p"), Selector(body, type="html").css("p, b")
-        return calls(lambda: outcomes.append(found(rules, selection)))
+        return calls(lambda: outcomes.append(elements_of(rules, selection)))
 
     once, twice = effort(300), effort(600)
     assert outcomes == [{"td p"}, {"td p"}]
@@ -969,19 +994,22 @@ def test_nodes_of_a_tree_that_a_spider_has_changed() -> None:
     body = "<!doctype html><p>Yes</p><div class=q><p>Yes</p><p>No</p></div><p>No</p>"
     rules, theirs = rules_of(body, ".q"), Selector(body, type="html")
     theirs.css("p")[0].drop()
-    assert [found(rules, node) for node in theirs.css("p")] == [
-        {".q"},
-        {".q"},
-        {".q"},
-    ]  # any of the same text
-    assert found(rules, etree.fromstring("<p>made up</p>")) == {".q"}
+    # Each may be any of the elements with the same text.
+    assert [elements_of(rules, node) for node in theirs.css("p")] == [{".q"}, {".q"}, {".q"}]
+    assert elements_of(rules, etree.fromstring("<p>made up</p>")) == {".q"}
 
 
 @pytest.mark.requirement("MEET-5")
 def test_nodes_of_a_tree_that_has_the_head_of_a_page_in_its_body() -> None:
-    """What stands behind a `noscript` of the head, to a reader that ends the head there."""
-    head = "<noscript><img src=x><p>scripts are off</p></noscript><script>var secret = 1</script><title>Secret title</title>"
-    body = f"<!doctype html><head>{head}</head><body><p>free words</p><noscript><b>more of it</b></noscript></body>"
+    """For some readers the head ends at its `noscript`, and the rest is in the body."""
+    head = (
+        "<noscript><img src=x><p>scripts are off</p></noscript><script>var secret = 1</script>"
+        "<title>Secret title</title>"
+    )
+    body = (
+        f"<!doctype html><head>{head}</head><body><p>free words</p><noscript><b>more of it</b>"
+        f"</noscript></body>"
+    )
     rules = rules_of(body, "noscript", "head > title", "head > script")
     page = Selector(body, type="html")
     for css, elements in (
@@ -995,8 +1023,10 @@ def test_nodes_of_a_tree_that_has_the_head_of_a_page_in_its_body() -> None:
             node for node in page.css(css) if elements is not None or "free words" in node.get()
         ]
         assert nodes
-        assert [found(rules, node) for node in nodes] == [elements or set()] * len(nodes)
-    assert [found(rules, text) for text in ("scripts are off", "Secret title", "free words")] == [
+        assert [elements_of(rules, node) for node in nodes] == [elements or set()] * len(nodes)
+    assert [
+        elements_of(rules, text) for text in ("scripts are off", "Secret title", "free words")
+    ] == [
         {"noscript"},
         {"head > title"},
         set(),

@@ -1,4 +1,4 @@
-"""Items without what is refused: values, names of fields, URLs; and that exports take out the same by the tag."""
+"""Items without refused values, field names and URLs, and exports that remove them by the tag."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ AI = """User-agent: *
     Element: .guided
       Guide: Train
 """
-HEAD = "<!doctype html><title>The title</title><dl><dt>Free heading<dd>free words<dt class=q>Secret heading<dd class=q>secret words"
+HEAD = (
+    "<!doctype html><title>The title</title><dl><dt>Free heading<dd>free words"
+    "<dt class=q>Secret heading<dd class=q>secret words"
+)
 BODY = f"{HEAD}<dt>Label<dd class=q>Label<dt class=q>Hidden<dd>more free words</dl>"
 SCHEMA = Draft202012Validator(
     json.loads((Path(comity.policies.__file__).parent / "permissions.schema.json").read_text())
@@ -44,15 +47,15 @@ def rules_of(page: Page) -> ElementRules:
     return page.element_rules
 
 
-def redacted(page: Page, item: dict[str, Any]) -> dict[str, Any]:
+def redact(page: Page, item: dict[str, Any]) -> dict[str, Any]:
     left = redacted_fields(rules_of(page), item, {}, ["train"], names=item)
     return {
         name: value for name, value in (item | left.changed).items() if name not in left.removed
     }
 
 
-def exported(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
-    """`later`: fields that pipelines write after the tag."""
+def export(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
+    """Return the exported item. `later` are fields that pipelines write after the tag."""
     tag = page.tag_of(item, {}, names=item)
     SCHEMA.validate(tag)
     found = apply_terms(
@@ -65,11 +68,11 @@ def exported(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
 
 NAMES: list[tuple[dict[str, Any], dict[str, Any] | None]] = [
     ({"Secret heading": "free words"}, {}),
-    ({"secret heading": "free words"}, {}),  # changed, so that it may be of any element
+    ({"secret heading": "free words"}, {}),  # changed, so it may come from any element
     ({"SECRET HEADING": "free words", "a": "The title"}, {"a": "The title"}),
     ({"Hidden": "more free words"}, {}),
-    ({"hidden": "more free words"}, {"hidden": "more free words"}),  # as spiders name their fields
-    ({"Label": "The title"}, {"Label": "The title"}),  # it stands outside, too
+    ({"hidden": "more free words"}, {"hidden": "more free words"}),  # an identifier of the spider
+    ({"Label": "The title"}, {"Label": "The title"}),  # it is also outside
     ({"made up": "The title"}, {}),
     ({"made_up": "The title", "made-up": "The title", "@type": "The title"}, None),
     ({"a": {"Secret heading": 1, "Free heading": 2}}, {"a": {}}),
@@ -86,8 +89,8 @@ NAMES: list[tuple[dict[str, Any], dict[str, Any] | None]] = [
 def test_names_are_cut_as_values_are(item: dict[str, Any], left: dict[str, Any] | None) -> None:
     page = page_of()
     expected = item if left is None else left
-    assert redacted(page, item) == expected
-    assert exported(page, item) == expected
+    assert redact(page, item) == expected
+    assert export(page, item) == expected
 
 
 @pytest.mark.requirement("MEET-5")
@@ -99,18 +102,19 @@ def test_names_that_a_class_declares_are_its_own() -> None:
 @pytest.mark.requirement("MEET-5")
 def test_a_document_stays_of_its_type() -> None:
     page, text = page_of(), BODY
-    item = redacted(page, {"html": text, "body": text.encode(), "other": text.encode() + b" "})
+    item = redact(page, {"html": text, "body": text.encode(), "other": text.encode() + b" "})
     assert isinstance(item["html"], str)
     assert isinstance(item["body"], bytes)
     assert item["body"].decode() == item["html"] == page.redacted(["train"]).decode()
-    assert item["other"] == b""  # found nowhere
+    assert item["other"] == b""  # the page does not contain it
 
 
 # URLs
 
 LINKS = 200
 LISTING = "<!doctype html><title>t</title>" + "".join(
-    f"<div class={kind}><img src='/{kind}/{number} a.jpg'><a href='/{kind}/{number}'>{number}</a></div>"
+    f"<div class={kind}><img src='/{kind}/{number} a.jpg'><a href='/{kind}/{number}'>{number}</a>"
+    f"</div>"
     for number in range(LINKS)
     for kind in ("q", "guided", "free")
 )
@@ -141,7 +145,7 @@ def test_a_tag_is_as_long_as_its_item() -> None:
 @pytest.mark.parametrize(
     ("item", "files", "left"),
     [
-        # Asked for as they stand in the item, with what Scrapy escapes.
+        # The requested address is the one in the item, with Scrapy's escapes.
         (
             {"image_urls": ["https://example.com/q/7 a.jpg", "https://example.com/free/7 a.jpg"]},
             ["/q/7%20a.jpg", "/free/7%20a.jpg"],
@@ -157,16 +161,16 @@ def test_a_tag_is_as_long_as_its_item() -> None:
             ["/q/7", "/free/7"],
             1,
         ),
-        # Asked for by an address that the item does not have.
+        # The item does not contain the requested address.
         ({"n": 1}, ["/q/9", "/q/10%20a.jpg"], 0),
-        ({"n": 1}, ["/free/9"], 0),  # it may be any
+        ({"n": 1}, ["/free/9"], 0),  # it may be from any element
         ({"image_urls": ["https://example.com/guided/3"]}, ["/guided/3"], 1),
     ],
 )
 def test_stored_files_of_refused_urls_go(item: dict[str, Any], files: list[str], left: int) -> None:
     page = page_of(LISTING)
     for field in ("files", "images"):
-        record = exported(page, item, **{field: [file(path) for path in files]})
+        record = export(page, item, **{field: [file(path) for path in files]})
         assert [one["url"].partition(".com/")[2].partition("/")[0] for one in record[field]] == (
             ["guided" if "guided" in files[0] else "free"] * left
         )
@@ -175,7 +179,7 @@ def test_stored_files_of_refused_urls_go(item: dict[str, Any], files: list[str],
 @pytest.mark.requirement("MEET-5")
 def test_files_of_a_page_with_few_urls_are_told_apart_wherever_they_come_from() -> None:
     page = page_of("<!doctype html><p class=q><img src=/q.jpg></p><img src=/free.jpg>")
-    record = exported(
+    record = export(
         page, {"n": 1}, files=[file("/q.jpg"), file("/free.jpg"), file("/elsewhere.jpg")]
     )
     assert [one["url"][19:] for one in record["files"]] == ["/free.jpg", "/elsewhere.jpg"]
@@ -198,9 +202,10 @@ def test_files_of_a_page_with_few_urls_are_told_apart_wherever_they_come_from() 
     ],
 )
 def test_files_of_images_that_scripts_load(attributes: str) -> None:
-    """No attribute that HTML knows says where they are."""
+    """Their URLs are in attributes that HTML does not define."""
     page = page_of(
-        f"<!doctype html><base href=/dir/><p class=q><b {attributes}></b></p><b data-src=/free.jpg></b>"
+        f"<!doctype html><base href=/dir/><p class=q><b {attributes}></b></p>"
+        f"<b data-src=/free.jpg></b>"
     )
     address = (
         "/dir/q.jpg?w=1"
@@ -209,7 +214,7 @@ def test_files_of_images_that_scripts_load(attributes: str) -> None:
         if "q ." in attributes
         else "/q.jpg"
     )
-    record = exported(page, {"n": 1}, images=[file(address), file("/free.jpg")])
+    record = export(page, {"n": 1}, images=[file(address), file("/free.jpg")])
     assert [one["url"][19:] for one in record["images"]] == ["/free.jpg"]
 
 
@@ -237,7 +242,7 @@ def test_files_of_json_and_xml(media_type: str, body: str) -> None:
         headers=[(b"Content-Type", media_type.encode())],
         body=body.encode(),
     )
-    record = exported(page, {"n": 1}, images=[file("/img/q.jpg"), file("/img/free.jpg")])
+    record = export(page, {"n": 1}, images=[file("/img/q.jpg"), file("/img/free.jpg")])
     assert [one["url"][19:] for one in record["images"]] == ["/img/free.jpg"]
 
 
@@ -247,10 +252,10 @@ def test_files_of_json_and_xml(media_type: str, body: str) -> None:
     ["https://cdn.example/q.jpg", ["https://example.com/free.jpg", "https://cdn.example/q.jpg"]],
 )
 def test_a_file_goes_with_the_text_that_names_it(urls: str | list[str]) -> None:
-    """A spider has made another address of that in the page, so that it may be of the element."""
+    """The spider changed the address, so it may come from the element."""
     page = page_of("<!doctype html><p class=q><img src=/q-small.jpg></p><img src=/free.jpg>")
     files = [file("/free.jpg"), {"url": "https://cdn.example/q.jpg", "path": "full/q.jpg"}]
-    record = exported(page, {"image_urls": urls}, images=files)
+    record = export(page, {"image_urls": urls}, images=files)
     assert record == {
         "image_urls": ["https://example.com/free.jpg"] if isinstance(urls, list) else "",
         "images": files[:1],

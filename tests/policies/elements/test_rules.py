@@ -1,4 +1,4 @@
-"""What the element rules about one page say of it: which elements, for which uses, and what is left without them."""
+"""The element rules about one page: its elements, the refused uses, and the page without them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ AI = """User-agent: *
 """
 BODY = b"""<!DOCTYPE html>
 <html><head><title>Title</title></head><body><p>free <em>text</em></p>
-<p class="quote">quoted <a href="/q#x">words</a></p><section>beside <span class=quote>nested</span></section></body></html>
+<p class="quote">quoted <a href="/q#x">words</a></p>\
+<section>beside <span class=quote>nested</span></section></body></html>
 """
 
 
@@ -122,7 +123,7 @@ def test_the_rules_about_what_is_left() -> None:
 
 @pytest.mark.requirement("MEET-5")
 def test_what_is_left_is_not_covered_by_what_was_cut_out() -> None:
-    """Though the selector would select something else there."""
+    """Even if the selector selects something else in the rest of the page."""
     first = "User-agent: *\nPath: /\nElement: p:first-of-type\nDisallow: Train\n"
     rules = rules_of(page_of(first, b"<!doctype html><p>one</p><p>two</p>"))
     left = rules.without(["train"])
@@ -142,7 +143,7 @@ def test_what_is_left_is_not_covered_by_what_was_cut_out() -> None:
 def test_rules_about_the_whole_document_are_a_source(
     rule: str, refused: list[str], permitted: list[str]
 ) -> None:
-    """All actions of the format, none of fetching."""
+    """They decide about all actions of the format, and about no use of fetching."""
     source = rules_of(page_of(f"User-agent: *\n  Path: /\n  Element: *\n    {rule}\n")).source
     uses = ("crawl", "follow", "index", "train", "summarize", "made-up")
     verdicts = {use: said.verdict for use in uses if (said := source.decide(use)) is not None}
@@ -163,7 +164,7 @@ def test_a_tag_tells_of_what_there_is_alone() -> None:
 
 @pytest.mark.requirement("MEET-5", "SEC-5")
 def test_a_tag_of_an_item_with_all_urls_of_an_element_says_that_there_are_no_more() -> None:
-    """Though others of the page have more than a tag takes."""
+    """Even if the page has more URLs than a tag may list."""
     links = b"".join(b"<a href=/%d>link</a>" % number for number in range(60))
     body = b"<!doctype html><p class=quote>%s</p><em><a href=/last>last</a></em>" % links
     quote, em = page_of(body=body).tag_of({"links": [f"{ORIGIN}/last", f"{ORIGIN}/7"]}, {})[
@@ -355,7 +356,7 @@ JSON_SHAPES: dict[str, tuple[str, str, str, int]] = {  # beginning, unit, end, v
 def test_each_value_of_json_costs_as_many_calls_wherever_it_stands(
     name: str, has_text: bool
 ) -> None:
-    """The path to each value was walked from the top: 1.4 seconds for a page of 512 KiB."""
+    """The path to each value was once walked from the top: 1.4 seconds for a page of 512 KiB."""
     begin, unit, end, values = JSON_SHAPES[name]
     site = Site.from_files(ORIGIN, {"/ai.txt": NAMED.encode()})
 
@@ -369,7 +370,7 @@ def test_each_value_of_json_costs_as_many_calls_wherever_it_stands(
             )
             return page.tag_of({"text": text} if has_text else {}, {})
 
-        tag()  # what is made once for all
+        tag()  # so that caches are filled
         return calls(tag)
 
     once, twice = (effort(number // values) for number in (4000, 8000))

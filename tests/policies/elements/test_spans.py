@@ -1,4 +1,4 @@
-"""What spans cover goes exactly, and what other spans cover stays where they say it is."""
+"""The covered parts are removed exactly, and other spans still cover the same text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from comity.policies.elements.spans import Cut, Span, removals
 
 
-def covered(record: dict[str, Any], span: Span) -> Any:
+def value_at(record: dict[str, Any], span: Span) -> Any:
     value = record[span[0]]
     return (
         value if len(span) == 1 else value[span[1]] if len(span) == 2 else value[span[1] : span[2]]
@@ -35,7 +35,7 @@ def covered(record: dict[str, Any], span: Span) -> Any:
         ({"price": 5, "sold": False}, [["price"], ["sold"]], {"price": None, "sold": None}),
         ({"text": ""}, [["text", 3, 4], ["gone"]], {"text": ""}),
         ({"html": None}, [["html"]], {"html": None}),
-        # Whoever altered a value since left its spans behind: nobody knows where it is.
+        # A value that was changed later has no known positions.
         ({"text": "short"}, [["text", 4, 9]], {"text": ""}),
         ({"text": "short"}, [["text", 3, 2]], {"text": ""}),
         ({"text": "short"}, [["text", 0]], {"text": ""}),
@@ -61,7 +61,7 @@ RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)).map(sorted),
 @pytest.mark.requirement("MEET-5")
 @given(RANGES, RANGES)
 def test_texts_and_their_other_spans(going: list[list[int]], others: list[list[int]]) -> None:
-    """Each character is its own place, so that what is left says itself where it was."""
+    """Each character is its own position, so that the rest shows where it was."""
     text = "".join(chr(0x4E00 + place) for place in range(30))
     record = {"text": text}
     cut = Cut(record, removals(record, [["text", *span] for span in going]))
@@ -71,7 +71,7 @@ def test_texts_and_their_other_spans(going: list[list[int]], others: list[list[i
         wanted = "".join(text[place] for place in range(*span) if place not in gone)
         moved = cut.moved([["text", *span]])
         if wanted:
-            assert [covered(cut.fields, one) for one in moved] == [wanted]
+            assert [value_at(cut.fields, one) for one in moved] == [wanted]
         elif set(range(*span)) <= gone and gone:
             assert moved == []
         assert cut.shortens([["text", *span]]) == (0 < len(wanted) < span[1] - span[0])
@@ -83,7 +83,7 @@ def test_members_and_their_other_spans(going: set[int], other: int) -> None:
     record = {"links": [str(number) for number in range(10)]}
     cut = Cut(record, removals(record, [["links", member] for member in going]))
     assert cut.fields["links"] == [str(number) for number in range(10) if number not in going]
-    assert [covered(cut.fields, span) for span in cut.moved([["links", other]])] == (
+    assert [value_at(cut.fields, span) for span in cut.moved([["links", other]])] == (
         [] if other in going else [str(other)]
     )
 

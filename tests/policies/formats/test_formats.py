@@ -206,7 +206,7 @@ OWN_WORDS = "[vocabulary.odd.terms]\nno = {}\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[", "is no TOML"),
+        ("[", "is not TOML"),
         ("replaces = true\n" + OWN_WORDS, "it cannot replace the table"),
         ("[vocabulary.usage.terms]\nai = {}\n", "it cannot change the vocabulary `usage`"),
         ('[vocabulary.usage]\ntitle = "mine"\n', "it cannot change the vocabulary `usage`"),
@@ -220,7 +220,7 @@ OWN_WORDS = "[vocabulary.odd.terms]\nno = {}\n"
         ),
         (
             OWN_WORDS + '[[relation]]\nuses = ["train"]\nkind = "within"\nterms = ["odd:yes"]',
-            "`odd:yes` is no word",
+            "`odd:yes` is not a word",
         ),
     ],
     ids=["TOML", "replaces", "words", "title", "row", "use", "term"],

@@ -1,4 +1,4 @@
-"""Content codings of policy files: what is taken off, and what of it nobody can know."""
+"""Content codings of policy files: the decoded content, and codings that cannot be removed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PACKED, FIRST, SECOND = (gzip.compress(part, mtime=0) for part in (RULES, RULES[
         (zlib.compress(RULES), b"deflate"),
         (FIRST + SECOND, b"gzip"),
         (gzip.compress(b"", mtime=0) + FIRST + SECOND, b"gzip"),
-        # As it was packed and is stored, without the field
+        # Compressed and stored, without the field
         (PACKED, b""),
         (FIRST + SECOND, b"identity"),
     ],

@@ -25,7 +25,7 @@ WILDCARD, END = "any", "end"
 
 
 def units(octets: bytes, *, pattern: bool) -> list[str]:
-    """What is compared, character by character: an escape that stays one is three of them (docs/robots.md)."""
+    """Return the units that are compared. A remaining escape has three (docs/robots.md)."""
     found: list[str] = []
     place = 0
     while place < len(octets):
@@ -53,7 +53,7 @@ def units(octets: bytes, *, pattern: bool) -> list[str]:
 
 
 def slow_match(pattern: bytes, target: str) -> bool:
-    """All places that the pattern can have come to, unit by unit."""
+    """Follow all positions that the pattern can reach, unit by unit."""
     text = units(target.encode(), pattern=False)
     places = {0}
     for unit in units(pattern, pattern=True):
@@ -111,7 +111,7 @@ def test_index_is_the_slow_matcher(rules: list[tuple[bytes, bool]], target: str)
 @pytest.mark.requirement("RFC-4")
 @given(st.lists(st.text("ab*", max_size=6), min_size=130, max_size=150), st.text("ab", max_size=12))
 def test_many_wildcards_of_one_prefix(rests: list[str], target: str) -> None:
-    """Past a number they are filed otherwise; there may be others before them and after them."""
+    """Above a number they are filed by grams. Other patterns may be before and after them."""
     rules = [
         "/*ab*",
         "/",
@@ -133,9 +133,9 @@ FOLDED = [
     ("/Ж*.ПНГ$", "/ж*.пнг$", True),
     ("/\u212a", "/k", True),  # KELVIN SIGN
     ("/É", "/e", False),
-    ("/%C9", "/%E9", False),  # no UTF-8
+    ("/%C9", "/%E9", False),  # not UTF-8
     ("/a%2Fb", "/a/b", False),
-    # by the full folding only
+    # only by full case folding
     ("/straße", "/STRASSE", None),
     ("/ẞ", "/ss", None),
     ("/İ", "/i\u0307", None),
@@ -174,7 +174,7 @@ def test_one_pattern_covers_what_the_index_finds(pattern: bytes, target: str) ->
 
 
 class Counting(str):
-    """A target that counts the octets that searches go over."""
+    """A target that counts the octets that are searched."""
 
     steps = 0
 
@@ -196,7 +196,9 @@ def test_a_wildcard_pattern_costs_no_more_than_its_length_and_the_targets(pieces
 
 @pytest.mark.requirement("SEC-1", "RFC-4")
 def test_equal_wildcards_are_tried_once() -> None:
-    """RFC 9309 section-2.2.2: "Duplicate rules in a group MAY be deduplicated"; each of them is among those that match."""
+    """RFC 9309 section-2.2.2: "Duplicate rules in a group MAY be deduplicated".
+
+    Each of them is among the matching ones."""
     target = Counting("/" + "a" * 5_000)
     rules = ["/*aa*ab", "/*aa*aa"] * 1_000 + ["/**aa*aa"]
     index = PatternIndex(rules, [1_001, 1_003])
@@ -215,7 +217,7 @@ def test_equal_wildcards_are_tried_once() -> None:
 
 @pytest.mark.requirement("SEC-1")
 def test_a_literal_costs_the_same_among_many() -> None:
-    """Counted by the blocks of prefixes that are looked at."""
+    """The cost is the number of blocks of prefixes that are read."""
     small = PatternIndex([f"/{number}/" for number in range(10)])
     large = PatternIndex([f"/{number}/" for number in range(10_000)])
     looked: list[object] = []
@@ -225,10 +227,10 @@ def test_a_literal_costs_the_same_among_many() -> None:
             looked.append(block)
             return super().__getitem__(block)
 
-    def counted(index: PatternIndex) -> int:
+    def count_reads(index: PatternIndex) -> int:
         looked.clear()
         index._texts._blocks = Blocks(index._texts._blocks)
         assert index.best("/5/x") >= 0
         return len(looked)
 
-    assert counted(large) == counted(small) == 1
+    assert count_reads(large) == count_reads(small) == 1

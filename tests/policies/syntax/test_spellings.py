@@ -1,4 +1,4 @@
-"""The targets that a server may take a URL for."""
+"""The targets that a server may read from a URL."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TAKEN_FOR = [
     ("/a/..%5Cclosed/", ["/closed/"]),
     ("/a\\..\\closed\\", ["/closed/"]),
     ("/closed%2Fa", ["/closed/a"]),
-    # slashes are merged, before the dots are resolved or after that
+    # slashes are merged, before or after the dots are resolved
     ("//closed/", ["/closed/"]),
     ("/a///b", ["/a/b"]),
     ("/x/a//../closed/", ["/x/a/closed/", "/x/closed/"]),
@@ -45,14 +45,14 @@ TAKEN_FOR = [
     ("/x;1/closed;2", ["/x;1/closed", "/x/closed"]),
     ("/x;1/closed;", ["/x;1/closed", "/x/closed"]),
     ("/a/..%3B/closed/", ["/a/..;/closed/", "/closed/"]),
-    # reserved characters that are escaped
+    # escaped reserved characters
     ("/a%28b%29%21", ["/a(b)!"]),
     ("/a%40b%2Cc", ["/a@b,c"]),
     # dots and slashes that are decoded twice on the way
     ("/a/%252e%252E/closed/", ["/closed/"]),
     ("/a%252F..%255c%252fb", ["/b"]),
     ("/a(b)/%252e%252e/closed(c)/", ["/closed(c)/"]),
-    # dots alone, where the slash stays escaped
+    # only dots, while the slash stays escaped
     ("/a%2Fb/%2e%2e/closed/", ["/closed/", "/a/closed/"]),
     # all at once
     ("/a;b/%2e%2e//c%252fd", ["/c%252fd", "/c/d"]),
@@ -76,7 +76,7 @@ def test_what_parsers_of_urls_leave_out(url: str) -> None:
 
 
 def test_what_is_within_a_target_is_a_part_of_it() -> None:
-    assert spellings("/a\tb\n") == ("/a\tb\n",)  # as a server decodes it
+    assert spellings("/a\tb\n") == ("/a\tb\n",)  # a target that a server has decoded
     assert spellings("https://a.test/a b #c") == ("/a b ",)
 
 
@@ -178,9 +178,7 @@ def test_each_is_another_path_with_the_same_query(target: str) -> None:
 @pytest.mark.requirement("MEET-6", "SEC-1")
 @given(st.text("ab/.%25cCfFeE;\\", max_size=200))
 def test_their_number_does_not_grow_with_the_path(target: str) -> None:
-    assert (
-        len(spellings(f"/{target}")) <= 1 + 9 * 2**5
-    )  # nine beginnings, five steps that may be left out
+    assert len(spellings(f"/{target}")) <= 1 + 9 * 2**5  # nine beginnings, five optional steps
 
 
 @pytest.mark.requirement("SEC-1")

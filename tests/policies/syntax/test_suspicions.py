@@ -1,4 +1,4 @@
-"""What is odd in a path pattern, which patterns cover others, and words that are meant by others."""
+"""Odd path patterns, patterns that cover others, and misspelt words."""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ def test_a_url_may_be_typed_without_its_scheme(text: str, url: str) -> None:
         ),
         ("ftp://example.com", "`ftp://example.com` is not an http or https URL"),
         ("tel:+123", "`tel:+123` is not an http or https URL: write https:// and a host"),
-        ("https:///a", "`https://` names no host"),
-        ("", "`https://` names no host"),
-        ("foo bar", "`https://foo bar` names no host"),
+        ("https:///a", "`https://` has no host"),
+        ("", "`https://` has no host"),
+        ("foo bar", "`https://foo bar` has no host"),
         (
             "example.com:99999",
-            "`https://example.com:99999` is no origin: Port out of range 0-65535",
+            "`https://example.com:99999` is not an origin: Port out of range 0-65535",
         ),
     ],
 )

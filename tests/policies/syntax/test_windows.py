@@ -1,4 +1,6 @@
-"""When a request may start. Servers are simulated: they get a request at any moment until the headers of its answer come."""
+"""The time of the next request.
+
+Simulated servers get a request at any time before the header fields of its response arrive."""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ def at(hour: int, minute: int = 0) -> float:
     return MIDNIGHT + hour * HOUR + minute * MINUTE
 
 
-def kept(window: Window, moments: Sequence[float]) -> bool:
-    """Whether no period that is as long as the window holds more than it may."""
+def keeps_to(window: Window, moments: Sequence[float]) -> bool:
+    """Return True if no period of the window's length contains more than it permits."""
     ordered = sorted(moments)
     ahead = ordered[window.requests :]
     return all(
@@ -50,11 +52,11 @@ def kept(window: Window, moments: Sequence[float]) -> bool:
     windows,
     st.lists(
         st.tuples(
-            st.floats(0, 30).map(
-                lambda seconds: max(0, seconds - 20)
-            ),  # between one that starts and the next try
-            st.floats(0, 40),  # until its headers come
-            st.floats(0, 1),  # at which part of that the server gets it
+            # Seconds from a start to the next try, seconds until the header fields arrive, and the
+            # part of these seconds after which the server gets the request.
+            st.floats(0, 30).map(lambda seconds: max(0, seconds - 20)),
+            st.floats(0, 40),
+            st.floats(0, 1),
         ),
         max_size=40,
     ),
@@ -64,7 +66,7 @@ def test_no_window_ever_holds_more_at_the_server(
 ) -> None:
     now = MIDNIGHT
     arrivals: list[float] = []
-    flights: list[float] = []  # when their headers come
+    flights: list[float] = []  # when their header fields arrive
     stamps: list[float] = []
     for pause, takes, part in requests:
         now += pause
@@ -77,13 +79,13 @@ def test_no_window_ever_holds_more_at_the_server(
             now = min(moment for moment in [due, *flights] if moment is not None)
         arrivals.append(now + takes * part)
         flights.append(now + takes)
-    assert all(kept(window, arrivals) for window in limits)
+    assert all(keeps_to(window, arrivals) for window in limits)
 
 
 @pytest.mark.requirement("RATE-2")
 @given(windows, st.integers(0, 40))
 def test_the_rate_that_is_allowed_is_reached(limits: list[Window], count: int) -> None:
-    """Where headers come at once, each start is the first that all windows leave."""
+    """If header fields arrive at once, each start is the first that all windows permit."""
     starts: list[float] = []
     now = MIDNIGHT
     for _ in range(count):
@@ -110,12 +112,14 @@ def test_the_rate_that_is_allowed_is_reached(limits: list[Window], count: int) -
 def test_the_moment_is_the_first_that_is_allowed(
     limits: list[Window], minutes: list[int], in_flight: int, minute: int
 ) -> None:
-    """By trying every minute of the day that follows. Starts from the future count as now, those in flight too."""
+    """Compare with every minute of the next day.
+
+    Starts in the future count as now, and so do requests in flight."""
     now = MIDNIGHT + minute * MINUTE
     stamps = sorted(now + ago * MINUTE for ago in minutes)
     counted = [min(stamp, now) for stamp in stamps] + [now] * in_flight
 
-    def allowed(moment: float) -> bool:
+    def is_allowed(moment: float) -> bool:
         return all(
             sum(moment - stamp < window.seconds for stamp in counted) < window.requests
             for window in limits
@@ -126,7 +130,9 @@ def test_the_moment_is_the_first_that_is_allowed(
     if any(in_flight >= window.requests and in_force(window, now) for window in limits):
         assert due is None
     else:
-        first = (now + ahead * MINUTE for ahead in range(24 * 60) if allowed(now + ahead * MINUTE))
+        first = (
+            now + ahead * MINUTE for ahead in range(24 * 60) if is_allowed(now + ahead * MINUTE)
+        )
         assert due == next(first)
 
 
@@ -189,13 +195,13 @@ def test_large_windows_are_kept_by_an_even_part_of_them(requests: int, seconds: 
         assert due is not None
         now = due
         starts.append(now)
-    assert kept(window, starts)
+    assert keeps_to(window, starts)
 
 
 @pytest.mark.requirement("AUTX-3", "RATE-2")
 @pytest.mark.parametrize("requests", [1, MAX_STAMPS, MAX_STAMPS + 1, 10**6])
 def test_a_period_of_no_seconds_holds_what_is_in_flight(requests: int) -> None:
-    """However many these are."""
+    """It limits them for any number."""
     window = Window(requests, 0.0)
     assert earliest([window], [MIDNIGHT] * MAX_STAMPS, requests - 1, MIDNIGHT) == MIDNIGHT
     assert earliest([window], [], requests, MIDNIGHT) is None

@@ -1,4 +1,4 @@
-"""XML from a site: what is read of it, where it stands, and what is refused (RSL-3)."""
+"""XML from a site: the tree, the lines, and the refused documents (RSL-3)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ from comity.policies.syntax.xml_tree import (
 )
 from tests.selection import one_in
 
-Seen = list[
-    tuple[str, str, int, dict[str, str], str]
-]  # namespace, name, line, attributes, own text
+# Namespace, name, line, attributes, own text.
+Seen = list[tuple[str, str, int, dict[str, str], str]]
 
 
-def seen(body: bytes) -> Seen:
-    """What users of the tree ask of its elements."""
+def facts_of(body: bytes) -> Seen:
+    """Return the facts about each element that users of the tree need."""
     tree = read(body)
     return [
         (
@@ -48,7 +47,7 @@ def seen(body: bytes) -> Seen:
 
 
 class Oracle(ContentHandler):
-    """The same by the parser of Python."""
+    """The facts about each element, by Python's parser."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,7 +138,7 @@ def test_the_tree_and_its_lines_are_those_of_another_parser(
     body = f'{prologue}<x:root{space}xmlns:x="urn:x">{"".join(content)}</x:root>{space}'.encode(
         codec
     )
-    assert seen(body) == by_python(body)
+    assert facts_of(body) == by_python(body)
 
 
 @pytest.mark.requirement("SEC-5")
@@ -151,7 +150,10 @@ def test_attributes_are_those_of_lxml_however_many_there_are(
     number: int, parser: etree._FeedParser
 ) -> None:
     many = " ".join(f"a{index}='{index}'" for index in range(number))
-    text = f"<r><?p {many}?><!-- {many} --><p {many} xmlns:q='u' q:b='&amp;' xml:lang='de' xlink:href='é' xmlns:xlink='v'/></r>"
+    text = (
+        f"<r><?p {many}?><!-- {many} --><p {many} xmlns:q='u' q:b='&amp;' xml:lang='de' "
+        f"xlink:href='é' xmlns:xlink='v'/></r>"
+    )
     for node in etree.fromstring(text, parser).iter():
         assert attributes(node) == node.items()
         assert all(type(word) is str for pair in attributes(node) for word in pair)
@@ -160,7 +162,7 @@ def test_attributes_are_those_of_lxml_however_many_there_are(
 @pytest.mark.requirement("RSL-3")
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_lines_have_no_limit(end: str) -> None:
-    """libxml2 counts to 65,535, and no lone CR."""
+    """libxml2 counts to 65,535, and does not count a lone CR."""
     tree = read(f"<a>{end * 70_000}<b{end}c='1'{end}/><d/></a>".encode())
     assert [tree.lines[element] for element in tree.root.iter()] == [1, 70_001, 70_003]
 
@@ -168,7 +170,7 @@ def test_lines_have_no_limit(end: str) -> None:
 @pytest.mark.requirement("RSL-3")
 def test_a_page_of_one_octet_set_has_its_letters() -> None:
     body = '<?xml version="1.0" encoding="iso-8859-1"?>\n<a b="é">ü</a>'.encode("latin-1")
-    assert seen(body) == [("", "a", 2, {"b": "é"}, "ü")]
+    assert facts_of(body) == [("", "a", 2, {"b": "é"}, "ü")]
 
 
 LAUGHS = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
@@ -198,7 +200,7 @@ def test_a_dtd_refuses_the_document_before_it_is_read(name: str, padding: int) -
 @pytest.mark.requirement("RSL-3", "SEC-1")
 @pytest.mark.parametrize("name", one_in(3, DTDS))
 def test_nothing_that_reads_a_dtd_sees_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is wrong before it, which a parser that recovers would pass over."""
+    """Even behind an error that a recovering parser would skip."""
     monkeypatch.setattr("lxml.etree.XMLPullParser", None)
     for before in ("", "<!-- a -- b -->", '<?xml version="2.0"?>', "<?xml?>", "a", "&a;", "</a>"):
         with pytest.raises(XmlError):
@@ -225,7 +227,7 @@ def test_what_is_one_more_than_the_limit_refuses_the_document(
     make: Callable[[int], str], limit: int
 ) -> None:
     assert local_name(read(make(limit).encode()).root) in "ra"
-    for broken in ("", "<", "&a;"):  # what comes behind it has no say
+    for broken in ("", "<", "&a;"):  # the rest does not matter
         with pytest.raises(XmlError) as raised:
             read((make(limit + 1) + broken).encode())
         assert (raised.value.line, raised.value.is_limit) == (2, True)
@@ -233,7 +235,7 @@ def test_what_is_one_more_than_the_limit_refuses_the_document(
 
 @pytest.mark.requirement("RSL-3", "SEC-1")
 def test_a_long_namespace_is_not_copied_for_each_element() -> None:
-    """20,000 elements would have 5 GB of it."""
+    """20,000 elements would have 5 GB of copies."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(XmlError):
         read(f'<a xmlns="{"u" * 250_000}">{"<b/>" * 19_000}</a>'.encode())
@@ -247,7 +249,7 @@ NO_XML = {
     "unfinished": b"<a><b/>",
     "two-roots": b"<a/><b/>",
     "unbound": b"<x:a/>",
-    # lxml forgets the error that stands before a warning.
+    # lxml forgets an error if a warning follows.
     "unbound-then-warning": b'<x:a><b xmlns="relative"/></x:a>',
     "unbound-attribute": b'<a x:b=""/>',
     "twice": b'<a b="" b=""/>',
@@ -276,7 +278,9 @@ def test_what_is_not_well_formed_is_not_read(name: str) -> None:
 
 @pytest.mark.requirement("RSL-3")
 def test_a_namespace_need_be_no_uri() -> None:
-    assert [line[:2] for line in seen('<a xmlns="é ü" xmlns:b="&lt;"/>'.encode())] == [("é ü", "a")]
+    assert [line[:2] for line in facts_of('<a xmlns="é ü" xmlns:b="&lt;"/>'.encode())] == [
+        ("é ü", "a")
+    ]
 
 
 @pytest.mark.requirement("RSL-3", "SEC-1")

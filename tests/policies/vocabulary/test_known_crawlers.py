@@ -40,10 +40,10 @@ def test_what_replaces_a_retired_name_is_known_and_in_use() -> None:
 
 
 def test_training_crawlers_are_those_that_sites_name_to_refuse_training() -> None:
-    """Those that the files of `comity explain` name are among them, and none that only searches."""
+    """Those in the files of `comity explain` are among them, and no crawler for search only."""
     tokens = {crawler.token for crawler in training_crawlers()}
     assert set(TRAINING_CRAWLERS) <= tokens
-    assert "anthropic-ai" in tokens  # retired, and still in files
+    assert "anthropic-ai" in tokens  # retired, but still in files
     assert not tokens & {"Googlebot", "OAI-SearchBot", "ChatGPT-User", "Applebot"}
     assert [
         crawler for crawler in training_crawlers() if "not for training" in crawler.purpose
@@ -81,10 +81,10 @@ def test_others_are_not_known(token: str) -> None:
 @pytest.mark.parametrize(
     ("token", "meant"),
     [
-        ("GTPBot", "GPTBot"),  # two letters in each other's place
+        ("GTPBot", "GPTBot"),  # two swapped letters
         ("ClaudBot", "ClaudeBot"),
         ("Googelbot", "Googlebot"),
-        ("AhrefsBBot", "AhrefsBot"),  # a letter twice
+        ("AhrefsBBot", "AhrefsBot"),  # a doubled letter
         ("Googlebot_News", "Googlebot-News"),
         ("Bytespyder", "Bytespider"),
         ("Google-Extnded", "Google-Extended"),
@@ -101,19 +101,19 @@ def test_misspelt_names_are_recognised(token: str, meant: str) -> None:
 @pytest.mark.parametrize(
     "token",
     [
-        "GPTBot",  # it is known
-        "anthropic-ai",  # so is this
-        "CCBo",  # too short to tell
+        "GPTBot",  # known
+        "anthropic-ai",  # known
+        "CCBo",  # too short
         "",
         "*",
         "MyBot",
         "testbot",
         "otherbot",
         "examplebot",
-        "AI3Bot",  # another generation of AI2Bot, for all that anybody knows
+        "AI3Bot",  # perhaps another generation of AI2Bot
         "360Spider2",
         "GPBto",  # two mistakes
-        # Crawlers that robots.txt files name, and that are none of the known ones with one letter like it.
+        # Other crawlers in robots.txt files, each one letter away from a known one.
         "NPBot",
         "aipbot",
         "EasouSpider",

@@ -1,7 +1,7 @@
-"""The table where vocabularies meet: what the words of each say of which use, as shipped and as operators change it.
+"""The table that relates the words of vocabularies to uses, as shipped and as operators change it.
 
-Statements are written as `usage tdm=n search=y; robots-meta noai=n`: a vocabulary and its words, `y` for a permission, `n` for a
-refusal, `l` for a limit."""
+Statements are written as `usage tdm=n search=y; robots-meta noai=n`: a vocabulary and its words,
+`y` for a permission, `n` for a refusal, `l` for a limit."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def statements(text: str) -> list[Statement]:
 
 
 def sources(said: Iterable[Statement], vocabulary: Vocabulary = SHIPPED) -> list[Preferences]:
-    """One for each vocabulary, in the order in which they first appear."""
+    """Return one source for each vocabulary, in the order of its first statement."""
     by_name: dict[str, list[Statement]] = {}
     for statement in said:
         by_name.setdefault(statement.term.partition(":")[0], []).append(statement)
     return [Preferences(vocabulary, name, about, because) for name, about in by_name.items()]
 
 
-def decided(
+def decide(
     said: Iterable[Statement], use: str, vocabulary: Vocabulary = SHIPPED
 ) -> UseDecision | None:
     decisions = [
@@ -70,11 +70,12 @@ def decided(
 
 
 def verdict(text: str, use: str, vocabulary: Vocabulary = SHIPPED) -> Verdict | None:
-    decision = decided(statements(text), use, vocabulary)
+    decision = decide(statements(text), use, vocabulary)
     return None if decision is None else decision.verdict
 
 
-# What a careful person makes of it: `+` permitted, `-` refused, `.` nothing is said, so that the operator's default decides.
+# The decisions of a careful reader: `+` permitted, `-` refused, `.` not stated, so that the
+# operator's default decides.
 COLUMNS = (
     *("tdm", "ai", "genai"),
     *("train", "train-ai", "train-genai"),
@@ -82,80 +83,81 @@ COLUMNS = (
     *("search", "index", "ai-index"),
     *("preserve", "present", "present-snippet", "follow", UNKNOWN_USE),
 )
-RSL = "rsl all={} ai-all={} ai-train={} ai-input={} ai-index={} search={}"  # a document says something of each
+# A document states something about each of these words.
+RSL = "rsl all={} ai-all={} ai-train={} ai-input={} ai-index={} search={}"
 REVIEWED = """
-usage tdm=n                                                        | - - -  - - -  - - - - -  - - -  . . . . -
-usage tdm=y                                                        | + + +  + + +  + + + + .  + + +  . . . . .
-usage ai=n                                                         | - - -  - - -  - - - - -  . . -  . . . . -
-usage ai=y                                                         | . + +  + + +  + + + + .  . . +  . . . . .
-usage tdm=n search=y                                               | - - -  - - -  - - - - -  + + -  . . . . -
-usage tdm=y ai=n                                                   | + - -  - - -  - - - - -  + + -  . . . . -
-usage tdm=y search=n                                               | + + +  + + +  + + + + .  - - -  . . . . .
-usage ai=y genai=n                                                 | - + -  - - -  - - - - -  . . -  . . . . .
-usage ai=n genai=y                                                 | - - +  - - +  - - + + -  . . -  . . . . -
-usage genai=n                                                      | - - -  - - -  - - - - -  . . -  . . . . .
-usage genai=y                                                      | . . +  . . +  . . + + .  . . .  . . . . .
-usage search=n                                                     | - . .  . . .  . . . . .  - - -  . . . . .
-usage search=y                                                     | . . .  . . .  . . . . .  + + .  . . . . .
-aipref train-ai=n                                                  | - - -  - - -  . . . . .  . . .  . . . . .
-aipref train-ai=y                                                  | . . .  + + +  . . . . .  . . .  . . . . .
-aipref train-ai=n search=y                                         | - - -  - - -  . . . . .  + + .  . . . . .
-aipref ai-use=n                                                    | - - -  . . .  - - - - -  . . -  . . . . .
-aipref ai-use=y                                                    | . . .  . . .  + . + + .  . . .  . . . . .
-aipref train-ai=y ai-use=n                                         | - - -  + + +  - - - - -  . . -  . . . . .
-aipref train-ai=n ai-use=y                                         | - - -  - - -  + . + + .  . . .  . . . . .
-aipref bots=n                                                      | - - -  - - -  - - - - -  - - -  . . . . -
-aipref bots=y                                                      | + + +  + + +  + + + + .  + + +  . . . . .
-aipref bots=y train-ai=n                                           | - - -  - - -  + + + + .  + + +  . . . . .
-aipref bots=n search=y                                             | - - -  - - -  - - - - -  + + -  . . . . -
-aipref train-ai=y train-genai=n                                    | - - -  - + -  . . . . .  . . .  . . . . .
-aipref ai-output=n                                                 | - - -  . . .  - - - - -  - - -  . . . . .
-aipref ai-output=n search=y                                        | - - -  . . .  - - - - -  + + -  . . . . .
-aipref ai-output=y                                                 | . . .  . . .  . . + + .  + + .  . . . . .
-aipref all=n                                                       | - - -  - - -  - - - - -  - - -  . . . . -
-aipref all=y train-genai=n                                         | - - -  - - -  + + + + .  + + +  . . . . .
-aipref tdm=n                                                       | - - -  - - -  - - - - -  - - -  . . . . -
-aipref tdm=y ai=n                                                  | + - -  - - -  + + + + .  + + +  . . . . .
-aipref tdm=y genai=n                                               | + - -  - - -  + + + + .  + + +  . . . . .
-aipref ai=y                                                        | . . .  + + +  . . . . .  . . .  . . . . .
-aipref inference=n                                                 | - - -  . . .  - - - - -  . . -  . . . . .
-aipref inference=y                                                 | . . .  . . .  + + + + .  . . .  . . . . .
-content-signal search=y ai-train=n                                 | - - -  - - -  . . . . .  + + .  . . . . .
-content-signal search=n                                            | - . .  . . .  . . . . .  - - -  . . . . .
-content-signal ai-input=n                                          | - - -  . . .  - - - - -  . . -  . . . . .
-content-signal ai-input=y                                          | . . .  . . .  . . + . .  . . .  . . . . .
-content-signal ai-train=y                                          | . . .  + + +  . . . . .  . . .  . . . . .
-content-signal use-immediate=y use-reference=y use-full=n search=y | - - -  - - -  . . . - -  + + .  . - . . -
-content-signal use-immediate=y use-reference=n use-full=n search=y | - - -  - - -  . . . - -  - - -  - - - . -
-content-signal use-immediate=y use-reference=y use-full=y          | . . .  . . .  . . . . .  . . .  . . . . .
-robots-meta noai=n                                                 | - - -  - - -  - - - - -  . . -  . . . . -
-robots-meta noml=n                                                 | - - -  - - -  - - - - -  . . -  . . . . -
-robots-meta noimageai=n                                            | . . .  . . .  . . . . .  . . .  . . . . .
-robots-meta noindex=n                                              | . . .  . . .  . . . . .  - - -  . - - . .
-robots-meta unavailable_after=n                                    | . . .  . . .  . . . . .  - - -  . - - . .
-robots-meta nofollow=n                                             | . . .  . . .  . . . . .  . . .  . . . - .
-robots-meta noarchive=n                                            | . . .  . . .  . . . . .  . . .  - - . . .
-robots-meta nosnippet=n                                            | . - -  . . .  - - - - -  . . .  . - - . .
-robots-meta max-snippet=l notranslate=l                            | . . .  . . .  . . . . .  . . .  . . . . .
-tdmrep reservation=n                                               | - - -  - - -  - - - - -  . . -  . . . . -
-tdmrep reservation=y                                               | + . .  . . .  . . . . .  . . .  . . . . .
-tdmrep reservation=n; usage tdm=y                                  | - - -  - - -  - - - - -  + + -  . . . . -
-tdmrep reservation=y; usage tdm=n                                  | - - -  - - -  - - - - -  - - -  . . . . -
-RSL n n n n n y                                                    | - - -  - - -  - - - - -  + + -  . . . . -
-RSL n n n y n n                                                    | - - -  - - -  + + + + -  - - -  . . . . -
-RSL y y n y y y                                                    | - - -  - - -  + + + + .  + + +  . . . . .
-RSL y n n n n y                                                    | - - -  - - -  - - - - -  + + -  . . . . -
-RSL y y y y y y                                                    | + + +  + + +  + + + + .  + + +  . . . . .
-RSL n n n n n n                                                    | - - -  - - -  - - - - -  - - -  . . . . -
-content-signal search=y; robots-meta noindex=n                     | . . .  . . .  . . . . .  - - -  . - - . .
-content-signal ai-train=y; aipref train-ai=n                       | - - -  - - -  . . . . .  . . .  . . . . .
-content-signal ai-train=y; robots-meta noai=n                      | - - -  - - -  - - - - -  . . -  . . . . -
-usage ai=y; content-signal ai-train=n                              | - - -  - - -  + + + + .  . . +  . . . . .
-acap index=n                                                       | . . .  . . .  . . . . .  - - -  . . . . .
+usage tdm=n                                                        | --- --- ----- --- ....-
+usage tdm=y                                                        | +++ +++ ++++. +++ .....
+usage ai=n                                                         | --- --- ----- ..- ....-
+usage ai=y                                                         | .++ +++ ++++. ..+ .....
+usage tdm=n search=y                                               | --- --- ----- ++- ....-
+usage tdm=y ai=n                                                   | +-- --- ----- ++- ....-
+usage tdm=y search=n                                               | +++ +++ ++++. --- .....
+usage ai=y genai=n                                                 | -+- --- ----- ..- .....
+usage ai=n genai=y                                                 | --+ --+ --++- ..- ....-
+usage genai=n                                                      | --- --- ----- ..- .....
+usage genai=y                                                      | ..+ ..+ ..++. ... .....
+usage search=n                                                     | -.. ... ..... --- .....
+usage search=y                                                     | ... ... ..... ++. .....
+aipref train-ai=n                                                  | --- --- ..... ... .....
+aipref train-ai=y                                                  | ... +++ ..... ... .....
+aipref train-ai=n search=y                                         | --- --- ..... ++. .....
+aipref ai-use=n                                                    | --- ... ----- ..- .....
+aipref ai-use=y                                                    | ... ... +.++. ... .....
+aipref train-ai=y ai-use=n                                         | --- +++ ----- ..- .....
+aipref train-ai=n ai-use=y                                         | --- --- +.++. ... .....
+aipref bots=n                                                      | --- --- ----- --- ....-
+aipref bots=y                                                      | +++ +++ ++++. +++ .....
+aipref bots=y train-ai=n                                           | --- --- ++++. +++ .....
+aipref bots=n search=y                                             | --- --- ----- ++- ....-
+aipref train-ai=y train-genai=n                                    | --- -+- ..... ... .....
+aipref ai-output=n                                                 | --- ... ----- --- .....
+aipref ai-output=n search=y                                        | --- ... ----- ++- .....
+aipref ai-output=y                                                 | ... ... ..++. ++. .....
+aipref all=n                                                       | --- --- ----- --- ....-
+aipref all=y train-genai=n                                         | --- --- ++++. +++ .....
+aipref tdm=n                                                       | --- --- ----- --- ....-
+aipref tdm=y ai=n                                                  | +-- --- ++++. +++ .....
+aipref tdm=y genai=n                                               | +-- --- ++++. +++ .....
+aipref ai=y                                                        | ... +++ ..... ... .....
+aipref inference=n                                                 | --- ... ----- ..- .....
+aipref inference=y                                                 | ... ... ++++. ... .....
+content-signal search=y ai-train=n                                 | --- --- ..... ++. .....
+content-signal search=n                                            | -.. ... ..... --- .....
+content-signal ai-input=n                                          | --- ... ----- ..- .....
+content-signal ai-input=y                                          | ... ... ..+.. ... .....
+content-signal ai-train=y                                          | ... +++ ..... ... .....
+content-signal use-immediate=y use-reference=y use-full=n search=y | --- --- ...-- ++. .-..-
+content-signal use-immediate=y use-reference=n use-full=n search=y | --- --- ...-- --- ---.-
+content-signal use-immediate=y use-reference=y use-full=y          | ... ... ..... ... .....
+robots-meta noai=n                                                 | --- --- ----- ..- ....-
+robots-meta noml=n                                                 | --- --- ----- ..- ....-
+robots-meta noimageai=n                                            | ... ... ..... ... .....
+robots-meta noindex=n                                              | ... ... ..... --- .--..
+robots-meta unavailable_after=n                                    | ... ... ..... --- .--..
+robots-meta nofollow=n                                             | ... ... ..... ... ...-.
+robots-meta noarchive=n                                            | ... ... ..... ... --...
+robots-meta nosnippet=n                                            | .-- ... ----- ... .--..
+robots-meta max-snippet=l notranslate=l                            | ... ... ..... ... .....
+tdmrep reservation=n                                               | --- --- ----- ..- ....-
+tdmrep reservation=y                                               | +.. ... ..... ... .....
+tdmrep reservation=n; usage tdm=y                                  | --- --- ----- ++- ....-
+tdmrep reservation=y; usage tdm=n                                  | --- --- ----- --- ....-
+RSL n n n n n y                                                    | --- --- ----- ++- ....-
+RSL n n n y n n                                                    | --- --- ++++- --- ....-
+RSL y y n y y y                                                    | --- --- ++++. +++ .....
+RSL y n n n n y                                                    | --- --- ----- ++- ....-
+RSL y y y y y y                                                    | +++ +++ ++++. +++ .....
+RSL n n n n n n                                                    | --- --- ----- --- ....-
+content-signal search=y; robots-meta noindex=n                     | ... ... ..... --- .--..
+content-signal ai-train=y; aipref train-ai=n                       | --- --- ..... ... .....
+content-signal ai-train=y; robots-meta noai=n                      | --- --- ----- ..- ....-
+usage ai=y; content-signal ai-train=n                              | --- --- ++++. ..+ .....
+acap index=n                                                       | ... ... ..... --- .....
 """
 
 
-def reviewed() -> list[tuple[str, str]]:
+def reviewed_rows() -> list[tuple[str, str]]:
     rows = [line.split("|") for line in REVIEWED.splitlines() if "|" in line]
     return [(said.strip(), "".join(cells.split())) for said, cells in rows]
 
@@ -163,19 +165,20 @@ def reviewed() -> list[tuple[str, str]]:
 @pytest.mark.requirement(
     "MEET-3", "MEET-4", "USE-3", "PREF-1", "PREF-4", "SIG-1", "META-2", "META-3", "TDM-2", "RSL-2"
 )
-@pytest.mark.parametrize(("said", "want"), one_in(3, reviewed()))
+@pytest.mark.parametrize(("said", "want"), one_in(3, reviewed_rows()))
 def test_reviewed(said: str, want: str) -> None:
     text = RSL.format(*said.split()[1:]) if said.startswith("RSL ") else said
     assert "".join(SIGNS[verdict(text, use)] for use in COLUMNS) == want
 
 
+# Words that refuse nothing.
 LIMITS = {
     "max-snippet",
     "max-image-preview",
     "max-video-preview",
     "notranslate",
     "indexifembedded",
-}  # words that refuse nothing
+}
 
 
 @pytest.mark.requirement("MEET-4")
@@ -187,21 +190,26 @@ def test_every_word_says_something_of_some_use() -> None:
         if word not in LIMITS
     ]
     idle = {term for term in said if all(verdict(f"{term}=n", use) is None for use in ALL_USES)}
-    # The first is about embedded files alone, where it stands for noai. The second cannot be refused alone.
-    # The last two are no uses of the table; an operator may declare uses of these names.
+    # The first is about embedded files only, where it means noai. The second cannot be refused
+    # alone.
+    # The last two are not uses of the table, but an operator may declare uses with these names.
     unnamed = {"modification annotation", "modification style"}
     assert idle == {"robots-meta noimageai", "content-signal use-immediate", *unnamed}
 
 
-PARTS = {  # what is wholly, or for some part of it, done by who does the first
-    "tdm": "ai genai train train-ai train-genai ai-use inference ai-input ai-output analyze extract summarize",
-    "ai": "genai train train-ai train-genai ai-use inference ai-input ai-output analyze extract summarize",
+# Use -> uses that are a part of it, at least in some cases.
+PARTS = {
+    "tdm": "ai genai train train-ai train-genai ai-use inference ai-input ai-output analyze extract"
+    " summarize",
+    "ai": "genai train train-ai train-genai ai-use inference ai-input ai-output analyze extract"
+    " summarize",
     "genai": "train-genai ai-input ai-use",
     "train": "train-ai train-genai",
     "ai-train": "train-genai",
     "inference": "ai-use ai-input",
     "ai-use": "ai-input",
-    "present": "present-currentcopy present-oldcopy present-snippet present-oldsnippet present-link",
+    "present": "present-currentcopy present-oldcopy present-snippet present-oldsnippet"
+    " present-link",
 }
 
 
@@ -211,7 +219,9 @@ PARTS = {  # what is wholly, or for some part of it, done by who does the first
     one_in(3, [(whole, part) for whole, parts in PARTS.items() for part in parts.split()]),
 )
 def test_what_refuses_a_part_refuses_the_whole(whole: str, part: str) -> None:
-    """ACAP is left out, for it says itself what of its own refuses what; and showing snippets is no mining."""
+    """ACAP is left out, because it defines itself which of its words refuse others.
+
+    So is nosnippet, because showing snippets is not mining."""
     ignored = LIMITS | ({"nosnippet"} if whole == "tdm" else set())
     terms = [
         f"{one.name} {word}"
@@ -226,13 +236,15 @@ def test_what_refuses_a_part_refuses_the_whole(whole: str, part: str) -> None:
 LIMITED = [
     (
         "max-snippet",
-        "ai-input ai-output present present-snippet present-oldsnippet summarize rephrase return clip",
+        "ai-input ai-output present present-snippet present-oldsnippet summarize rephrase return "
+        "clip",
     ),
     ("max-image-preview", "present-thumbnail present-oldthumbnail"),
     ("max-video-preview", "present-thumbnail present-oldthumbnail"),
     (
         "unavailable_after",
-        "search index ai-index present present-original present-currentcopy present-oldcopy present-snippet present-oldsnippet"
+        "search index ai-index present present-original present-currentcopy present-oldcopy "
+        "present-snippet present-oldsnippet"
         " present-thumbnail present-oldthumbnail present-link",
     ),
 ]
@@ -267,7 +279,7 @@ def test_limits(word: str, uses: str) -> None:
 def test_what_is_unknown_is_filled_by_the_operator(
     said: str, default: dict[str, Verdict], want: str
 ) -> None:
-    """draft-thomson-aipref-sup section-5.2; `.` is refused for want of a default."""
+    """draft-thomson-aipref-sup section-5.2. `.`: refused, because there is no default."""
     agent = Agent("examplebot", defaults=default)
     crawl = Decision(
         verdict=Verdict.ALLOW, reasons=(Reason(rule="robots.allow", source=Source(url=URL)),)
@@ -275,7 +287,7 @@ def test_what_is_unknown_is_filled_by_the_operator(
     uses = Uses(agent, URL, crawl, sources(statements(said)))
     for use, sign in zip(("tdm", "ai", "train", "search"), want.split(), strict=True):
         decision = uses[use]
-        is_told = decided(statements(said), use) is not None
+        is_told = decide(statements(said), use) is not None
         assert decision.stated is is_told
         assert decision.verdict is (Verdict.ALLOW if sign == "+" else Verdict.DENY)
         assert not (sign == "." and (is_told or use in default))
@@ -287,7 +299,7 @@ def test_what_is_unknown_is_filled_by_the_operator(
     [("n", "n", "-", "-"), ("n", "y", "-", "+"), ("y", "n", "+", "-"), ("y", "y", "+", "+")],
 )
 def test_a_registered_label(example: str, tdm: str, updated: str, old: str) -> None:
-    """Table 1 of draft-thomson-aipref-sup. Who does not know the label knows at least that the use is a kind of mining."""
+    """Table 1 of draft-thomson-aipref-sup. Without the label, the use is still a kind of mining."""
     said = f"usage tdm={tdm} example={example}"
     registered = Vocabulary.from_toml('[vocabulary.usage.terms]\nexample = { narrows = ["tdm"] }')
     unregistered = Vocabulary.from_toml(
@@ -314,14 +326,15 @@ def test_one_reading_answers_for_every_use() -> None:
     said = statements("usage ai=n genai=y search=y")
     (source,) = sources(said)
     answers = {use: source.decide(use) for use in ALL_USES}
-    assert answers == {use: decided(said, use) for use in reversed(ALL_USES)}
+    assert answers == {use: decide(said, use) for use in reversed(ALL_USES)}
     assert answers == {use: source.decide(use) for use in ALL_USES}
 
 
 # AIPREF by revision
 
 
-REVISIONS = {  # draft-ietf-aipref-vocab: revision -> the labels, and what each narrows
+# draft-ietf-aipref-vocab: revision -> label -> the label that it narrows.
+REVISIONS = {
     "01": {"tdm": "", "ai": "tdm", "genai": "ai", "search": "tdm", "inference": "tdm"},
     "02": {
         "all": "",
@@ -339,10 +352,8 @@ REVISIONS = {  # draft-ietf-aipref-vocab: revision -> the labels, and what each 
 }
 
 
-TODAY = {
-    "ai": "train",
-    "genai": "train-genai",
-}  # what these words of revision 01 mean is training alone
+# These words of revision 01 mean training only.
+TODAY = {"ai": "train", "genai": "train-genai"}
 
 
 @pytest.mark.requirement("PREF-1")
@@ -351,7 +362,7 @@ TODAY = {
     one_in(3, [(revision, label) for revision, labels in REVISIONS.items() for label in labels]),
 )
 def test_labels_by_revision(revision: str, label: str) -> None:
-    """What is said of a label, or else of the nearest more general one, is said of the use."""
+    """The statement about a label, or else about the nearest more general one, decides the use."""
     use = TODAY.get(label, label)
     nearer: list[str] = []
     while label:
@@ -372,7 +383,7 @@ def test_all_labels_of_all_revisions_are_there() -> None:
 
 @pytest.mark.requirement("PREF-4", "USE-7")
 def test_what_each_statement_of_preference_refuses_is_refused() -> None:
-    """Of AIPREF alone: short strings about one page are one (USE-7)."""
+    """Only for AIPREF: short strings about one page are one statement (USE-7)."""
     assert verdict("aipref bots=n search=y", "search") is Verdict.ALLOW
     assert verdict("aipref bots=n; aipref search=y", "search") is Verdict.DENY
     assert verdict("aipref train-ai=n; aipref train-genai=y", "train-genai") is Verdict.DENY
@@ -450,55 +461,62 @@ def test_whether_a_reservation_refuses_search_is_for_the_operator(kind: str) -> 
 
 ROW = 'uses = ["train"]\nterms = ["usage:ai"]\nkind = "within"'
 MISTAKES = [
-    ("a = \n", r"is no TOML: .*line 1, column 5"),
-    ("\n\n[vocabulary.usage\n", r"is no TOML: .*line 3"),
+    ("a = \n", r"is not TOML: .*line 1, column 5"),
+    ("\n\n[vocabulary.usage\n", r"is not TOML: .*line 3"),
     ("relations = []", "`relations` has no meaning: write replaces, "),
-    ('replaces = "no"', "`replaces` is neither true nor false"),
-    ('[vocabulary.usage]\ninherits = "no"', "vocabulary.usage.inherits is neither true nor false"),
-    ("[vocabulary.usage]\nseparate = 1", "vocabulary.usage.separate is neither true nor false"),
-    ("vocabulary = 1", "vocabulary is no table"),
-    ("[vocabulary]\nusage = 1", r"vocabulary\.usage is no table"),
-    ("[vocabulary.usage]\nterms = []", r"vocabulary\.usage\.terms is no table"),
-    ("[vocabulary.usage.terms]\nx = []", r"vocabulary\.usage\.terms\.x is no table"),
+    ('replaces = "no"', "`replaces` is not true or false"),
+    ('[vocabulary.usage]\ninherits = "no"', "vocabulary.usage.inherits is not true or false"),
+    ("[vocabulary.usage]\nseparate = 1", "vocabulary.usage.separate is not true or false"),
+    ("vocabulary = 1", "vocabulary is not a table"),
+    ("[vocabulary]\nusage = 1", r"vocabulary\.usage is not a table"),
+    ("[vocabulary.usage]\nterms = []", r"vocabulary\.usage\.terms is not a table"),
+    ("[vocabulary.usage.terms]\nx = []", r"vocabulary\.usage\.terms\.x is not a table"),
     (
         '[vocabulary.usage.terms]\nx = { narrows = "ai" }',
-        r"vocabulary\.usage\.terms\.x\.narrows is no list of texts",
+        r"vocabulary\.usage\.terms\.x\.narrows is not a list of texts",
     ),
     (
         "[vocabulary.usage.terms]\nx = { narrows = [1] }",
-        r"vocabulary\.usage\.terms\.x\.narrows is no list of texts",
+        r"vocabulary\.usage\.terms\.x\.narrows is not a list of texts",
     ),
     (
         '[vocabulary.usage.terms]\nx = { narrows = ["y"] }',
-        "`usage:x` narrows `y`, which is no word of `usage`",
+        "`usage:x` narrows `y`, which is not a word of `usage`",
     ),
     ('[vocabulary.usage.terms]\nx = { narrows = ["x"] }', "`usage:x` narrows itself"),
     ('[vocabulary.usage.terms]\ntdm = { narrows = ["genai"] }', "`usage:tdm` narrows itself"),
     (
-        '[vocabulary.h.terms]\na = { narrows = ["b"] }\nb = { narrows = ["c"] }\nc = { narrows = ["a"] }',
+        '[vocabulary.h.terms]\na = { narrows = ["b"] }\nb = { narrows = ["c"] }\n'
+        'c = { narrows = ["a"] }',
         "`h:a` narrows itself",
     ),
-    ("relation = 1", r"`relation` is no list of rows: write \[\[relation\]\]"),
-    ("[relation]\n" + ROW, r"`relation` is no list of rows: write \[\[relation\]\]"),
-    ("relation = [1]", r"\[\[relation\]\] number 1 is no table"),
+    ("relation = 1", r"`relation` is not a list of rows: write \[\[relation\]\]"),
+    ("[relation]\n" + ROW, r"`relation` is not a list of rows: write \[\[relation\]\]"),
+    ("relation = [1]", r"\[\[relation\]\] number 1 is not a table"),
     (
         f"[[relation]]\n{ROW}\n[[relation]]\n" + ROW.replace("within", "near"),
-        "number 2: kind `near` is none: write within or touches",
+        "number 2: kind `near` is unknown: write within or touches",
     ),
     ('[[relation]]\nuses = ["train"]\nterms = ["usage:ai"]', "number 1: kind `None` is none"),
-    ("[[relation]]\n" + ROW.replace('["train"]', '"train"'), "number 1: uses is no list of texts"),
-    ("[[relation]]\n" + ROW.replace('["usage:ai"]', "[1]"), "number 1: terms is no list of texts"),
-    ("[[relation]]\n" + ROW.replace("terms", "words"), "number 1: terms is no list of texts"),
+    (
+        "[[relation]]\n" + ROW.replace('["train"]', '"train"'),
+        "number 1: uses is not a list of texts",
+    ),
+    (
+        "[[relation]]\n" + ROW.replace('["usage:ai"]', "[1]"),
+        "number 1: terms is not a list of texts",
+    ),
+    ("[[relation]]\n" + ROW.replace("terms", "words"), "number 1: terms is not a list of texts"),
     (
         "[[relation]]\n" + ROW.replace("usage:ai", "usage:a1"),
-        "`usage:a1` is no word of a vocabulary: write vocabulary:word",
+        "`usage:a1` is not a word of a vocabulary: write vocabulary:word",
     ),
-    ("[[relation]]\n" + ROW.replace("usage:ai", "ai"), "`ai` is no word of a vocabulary"),
+    ("[[relation]]\n" + ROW.replace("usage:ai", "ai"), "`ai` is not a word of a vocabulary"),
     (
         "[[relation]]\n" + ROW.replace("usage:ai", "house:ai"),
-        "`house:ai` is no word of a vocabulary",
+        "`house:ai` is not a word of a vocabulary",
     ),
-    ("replaces = true\n[[relation]]\n" + ROW, "`usage:ai` is no word of a vocabulary"),
+    ("replaces = true\n[[relation]]\n" + ROW, "`usage:ai` is not a word of a vocabulary"),
 ]
 
 
@@ -509,7 +527,7 @@ def test_mistakes(text: str, says: str) -> None:
         Vocabulary.from_toml(text)
 
 
-# Whatever is said
+# Any statements
 
 
 terms = st.sampled_from(
@@ -525,11 +543,9 @@ some = st.lists(st.builds(statement, terms, st.sampled_from(list(VERDICTS.values
 
 
 def having(said: Iterable[Statement], verdict: Verdict) -> set[str]:
-    """The uses that are decided so."""
+    """Return the uses with this verdict."""
     return {
-        use
-        for use in ALL_USES
-        if (one := decided(said, use)) is not None and one.verdict is verdict
+        use for use in ALL_USES if (one := decide(said, use)) is not None and one.verdict is verdict
     }
 
 
@@ -553,16 +569,16 @@ def test_an_unknown_word_changes_nothing(
             statement(f"{name}:{word}", VERDICTS[value]),
             statement(f"house:{word}", VERDICTS[value]),
         ]
-        assert [decided(more, use) for use in ALL_USES] == [decided(said, use) for use in ALL_USES]
+        assert [decide(more, use) for use in ALL_USES] == [decide(said, use) for use in ALL_USES]
 
 
 @pytest.mark.requirement("USE-2", "USE-7", "MEET-3")
 @given(st.data(), some)
 def test_order_plays_no_part(data: st.DataObject, said: list[Statement]) -> None:
-    """Neither of the statements of one vocabulary, nor of the vocabularies."""
+    """Statements of one vocabulary and vocabularies may be in any order."""
     other = data.draw(st.permutations(said))
     for use in ALL_USES:
-        first, second = decided(said, use), decided(other, use)
+        first, second = decide(said, use), decide(other, use)
         if first is None or second is None:
             assert first is second
         else:
@@ -579,7 +595,7 @@ def test_order_plays_no_part(data: st.DataObject, said: list[Statement]) -> None
 def test_what_one_vocabulary_refuses_no_other_permits(said: list[Statement]) -> None:
     for source in sources(said):
         for use in ALL_USES:
-            one, together = source.decide(use), decided(said, use)
+            one, together = source.decide(use), decide(said, use)
             if one is not None:
                 assert together is not None
                 assert together.verdict is one.verdict or together.verdict is Verdict.DENY

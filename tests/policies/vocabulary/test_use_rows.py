@@ -1,4 +1,4 @@
-"""One row for each question, in whichever words sources ask it."""
+"""One row for each question, in any terms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_table_says_which_words_are_one_question() -> None:
         "ai": ["ai", "ai-all"],
         "train": ["ai-train", "train", "train-ai"],
     }
-    # Of uses that the table does not name it says the same. They are not one question.
+    # Uses that the table does not name have equal meanings, but are different questions.
     assert [SHIPPED.question(use) for use in ("crawl", "print", ANY)] == ["crawl", "print", ANY]
 
 
@@ -52,7 +52,7 @@ def test_a_table_of_the_operators_may_tell_words_apart() -> None:
             {"train-ai": ["train-ai", "ai-train"]},
         ),
         (("ai-train", "train-ai"), {"train-ai": ALLOW}, {"ai-train": ["train-ai"]}),
-        # A refusal decides, a statement before a default.
+        # A refusal decides, and a statement comes before a default.
         ((), {"train": ALLOW, "ai-train": DENY_BY_DEFAULT}, {"train": ["ai-train", "train"]}),
         ((), {"train": DENY_BY_DEFAULT, "ai-train": DENY}, {"train": ["ai-train", "train"]}),
         ((), {"train": ALLOW_BY_DEFAULT, "ai-train": ALLOW}, {"train": ["ai-train", "train"]}),
@@ -70,7 +70,7 @@ def test_rows(
     ("row", "terms", "name", "words"),
     [
         ("index", [], "index", []),
-        ("train", ["train-ai"], "train-ai", []),  # nobody says `train`
+        ("train", ["train-ai"], "train-ai", []),  # no source uses `train`
         ("train", ["train-ai", "ai-train"], "train", ["ai-train", "train-ai"]),
         ("train-ai", ["train-ai", "ai-train"], "train-ai", ["ai-train"]),
     ],

@@ -269,7 +269,7 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
         ),
         (
             "Disallow: /a // b",
-            "`//` begins no comment: `// b` is read as a part of the path. Write `#`.",
+            "`//` does not begin a comment, so `// b` counts as part of the path. Write `#`.",
         ),
     ],
 )
