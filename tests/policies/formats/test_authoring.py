@@ -59,7 +59,9 @@ def test_fixes_are_made_but_for_those_that_touch_what_another_has_changed(
 
 
 def meet(edit: Edit, other: Edit) -> bool:
-    """Whether they overlap; or begin together, and not both put something there, or both the same."""
+    """Whether they overlap; or begin together, and not both put something there, or both the
+    same.
+    """
     overlap = edit.start < other.end and other.start < edit.end
     return overlap or (
         edit.start == other.start and (edit == other or not (edit.text and other.text))

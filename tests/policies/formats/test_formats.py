@@ -1,4 +1,6 @@
-"""What every format has to have, and what becomes of formats of other packages that are not well."""
+"""What every format has to have, and what becomes of formats of other packages that are not
+well.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ PAGES = {"aipref": "usage-preferences"}  # docs of formats that have another nam
 
 
 def missing(each: Format) -> Iterator[str]:
-    """Yield what a format that comes with comity still needs (CONTRIBUTING.md, "Add a policy format")."""
+    """Yield what a format that comes with comity still needs (CONTRIBUTING.md, "Add a policy
+    format").
+    """
     page, folder = f"{PAGES.get(each.name, each.name)}.md", each.name.replace("-", "_")
     if not (ROOT / "comity" / "policies" / "formats" / folder / "__init__.py").is_file():
         yield f"the folder comity/policies/formats/{folder}"
@@ -51,9 +55,8 @@ def missing(each: Format) -> Iterator[str]:
     needed = [("docs/README.md", f"]({page})"), ("README.md", f"policies/formats/{folder}/")]
     needed += [("docs/fetching.md", f"`{file.path}`") for file in each.files]
     needed += [("docs/rules.md", f"| `{rule}` |") for rule in each.rules]
-    needed += [
-        ("setup.cfg", f"    comity.policies.formats.{folder}\n")
-    ]  # the contract that nobody else imports it
+    # the contract that nobody else imports it
+    needed += [("setup.cfg", f"    comity.policies.formats.{folder}\n")]
     texts = {name: (ROOT / name).read_text("utf-8") for name, _ in needed}
     yield from (f"{words.strip()} in {name}" for name, words in needed if words not in texts[name])
     yield from (
@@ -138,7 +141,10 @@ def test_what_is_claimed_twice_is_an_error(claiming: Format, claimed: str) -> No
 
 def install(folder: Path, text: str, module: str = "odd_format") -> None:
     """As pip does it. `text`: of the module, which begins with the imports that most need."""
-    begin = "from comity.policies.answers.rule import REFUSES, Rule\nfrom comity.policies.formats.format import *\n"
+    begin = (
+        "from comity.policies.answers.rule import REFUSES, Rule\n"
+        "from comity.policies.formats.format import *\n"
+    )
     (folder / f"{module}.py").write_text(begin + text)
     about = folder / f"{module}-1.0.dist-info"
     about.mkdir()
@@ -226,7 +232,9 @@ OWN_WORDS = "[vocabulary.odd.terms]\nno = {}\n"
     ids=["TOML", "replaces", "words", "title", "row", "use", "term"],
 )
 def test_a_vocabulary_leaves_those_of_others_alone(text: str, message: str) -> None:
-    """A use that becomes one of the table would be none any more of which rows speak that are about all others."""
+    """A use that becomes one of the table would be none any more of which rows speak that are about
+    all others.
+    """
     before = Vocabulary.shipped()
     with pytest.raises(PolicyError, match=message):
         add_vocabularies(text)
@@ -271,7 +279,10 @@ def test_commands_end_at_their_start_with_one_line(command: list[str], tmp_path:
 def test_programs_end_with_the_name_of_the_format(program: str, tmp_path: Path) -> None:
     install(tmp_path, ODD + ', vocabulary="replaces = true")')
     done = run(tmp_path, "-c", program)
-    message = "the vocabulary of the format `odd`: it cannot replace the table: leave out `replaces`: mend or uninstall it"
+    message = (
+        "the vocabulary of the format `odd`: it cannot replace the table: leave out "
+        "`replaces`: mend or uninstall it"
+    )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == f"comity.policies.answers.errors.PolicyError: {message}"
 
@@ -282,12 +293,14 @@ def test_a_package_that_is_imported_before_comity_is_told_so(tmp_path: Path) -> 
     install(tmp_path, ODD + ")")
     done = run(tmp_path, "-c", "import odd_format")
     assert done.stderr.splitlines()[-1].endswith(
-        "the format `odd` of odd-format cannot be loaded while `odd_format` is imported: import comity.policies before it"
+        "the format `odd` of odd-format cannot be loaded while `odd_format` is imported: "
+        "import comity.policies before it"
     )
     assert run(tmp_path, "-c", "import comity.policies, odd_format").returncode == 0
 
 
-# A format that refuses /no and training, and of which one part after the other raises, or gives what is none.
+# A format that refuses /no and training, and of which one part after the other raises, or gives
+# what is none.
 
 FAILING = """
 from comity.policies.answers.decision import *

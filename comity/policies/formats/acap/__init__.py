@@ -4,8 +4,9 @@ usages      what can be permitted, and with which qualifiers
 grammar     the fields, records and definitions of a file
 resolution  which of them decide for one agent and resource
 uses        what that means for the uses of a page that was fetched
-Its records stand in robots.txt and replace lines there: formats/robots reads them together (`RobotsReading`).
-What is supported, and every reading of an open point, stands in docs/acap.md."""
+Its records stand in robots.txt and replace lines there: formats/robots reads them together
+(`RobotsReading`). What is supported, and every reading of an open point, stands in docs/acap.md.
+"""
 
 from comity.policies.formats.acap.authoring import AUTHORING
 from comity.policies.formats.acap.grammar import Acap, Definitions, Field, Record, Reference, parse

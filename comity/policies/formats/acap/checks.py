@@ -1,5 +1,7 @@
-"""Checks of the ACAP of a robots.txt besides its syntax: fields that match nothing or are overruled, names
-that nobody uses. Nothing here is asked by a crawler; all is linear in the octets of the file."""
+"""Checks of the ACAP of a robots.txt besides its syntax: fields that match nothing or are
+overruled, names that nobody uses. Nothing here is asked by a crawler; all is linear in the octets
+of the file.
+"""
 
 from __future__ import annotations
 
@@ -70,17 +72,21 @@ def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
 
 
 def check_ignoring(acap: Acap, remarks: Remarks) -> None:
-    """Report the line that takes conventional records from all crawlers, if ACAP records are for named crawlers only.
+    """Report the line that takes conventional records from all crawlers, if ACAP records are for
+    named crawlers only.
 
-    Ask only of a file whose conventional records refuse something."""
+    Ask only of a file whose conventional records refuse something.
+    """
     is_for_all = any(
         record.has_content and (record.is_unreadable or "*" in record.crawlers)
         for record in acap.records
     )
     if acap.ignores_conventional and not is_for_all:
         message = (
-            "the User-agent records have no effect, and the ACAP records are for named crawlers only: all other crawlers may"
-            " fetch everything. Add a record for `ACAP-crawler: *` with your prohibitions, or delete this line"
+            "the User-agent records have no effect, and the ACAP records are for named "
+            "crawlers only: all other crawlers may"
+            " fetch everything. Add a record for `ACAP-crawler: *` with your "
+            "prohibitions, or delete this line"
         )
         remarks.report("acap.frees-others", message, line=acap.ignores_conventional)
 
@@ -135,7 +141,10 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
         words[0].partition(b"=")[0].decode("utf-8", "replace").lower() in QUALIFIED
         and b"=" in words[0]
     ):
-        message = "`{}` stands where the resource does, and is taken for its path: write `/ {}` for the whole site"
+        message = (
+            "`{}` stands where the resource does, and is taken for its path: write `/ {}` "
+            "for the whole site"
+        )
         length = len(words[0])
         remarks.report(
             "acap.no-resource",
@@ -149,7 +158,10 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
         return
     if len(words) > 1 and words[1][:1] in (b"/", b"*"):
         consequence = "the permission grants nothing" if permits else "it is not prohibited"
-        message = f"`{{}}` is a second path: {consequence}. Write a field for each, or an ACAP-resource-set"
+        message = (
+            f"`{{}}` is a second path: {consequence}. Write a field for each, or an "
+            "ACAP-resource-set"
+        )
         second = line.octets.find(words[1], column) + 1
         remarks.report(
             "acap.second-path",

@@ -15,7 +15,7 @@ def write_colon(draft: Draft, finding: Finding) -> Fix | None:
     """Write the colon that a line lacks."""
     match = _WITHOUT_COLON.match(draft.mendable_line(finding))
     return (
-        Fix("Write a colon", (draft.replaced(finding.line, match.end() + 1, 0, b":"),))
+        Fix("Write a colon", (draft.replace_octets(finding.line, match.end() + 1, 0, b":"),))
         if match
         else None
     )

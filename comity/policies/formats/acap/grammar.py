@@ -1,15 +1,19 @@
-"""The fields, records and definitions of ACAP in the text of a robots.txt (ACAP 1.0 section-2.2 to section-2.9, section-3).
+"""The fields, records and definitions of ACAP in the text of a robots.txt (ACAP 1.0 section-2.2 to
+section-2.9, section-3).
 
     parse(text) -> Acap        what the text says in ACAP
 
-1. Definitions stand before all records (section-2.2); the fields of records refer to them by name (section-2.7).
-2. A record begins with its ACAP-crawler fields and ends at the next one that follows any other field (section-2.3); a usage
-   purpose begins a sub-record of it (section-2.3.3). Which lines begin a record is told by the parser of conventional records,
-   so that both see the same extents.
-3. A line is read as one `Field` for each usage and each pattern that it stands for (section-2.4.4, section-2.7.2): those who ask
-   know of no names.
-4. What cannot be read permits nothing, and prohibits whatever it may mean: for any crawler, any purpose, the whole site. A
-   permission that cannot be honoured as stated is a field all the same (`Field.unusable`): where it decides, it refuses."""
+1. Definitions stand before all records (section-2.2); the fields of records refer to them by name
+   (section-2.7).
+2. A record begins with its ACAP-crawler fields and ends at the next one that follows any other
+   field (section-2.3); a usage purpose begins a sub-record of it (section-2.3.3). Which lines begin
+   a record is told by the parser of conventional records, so that both see the same extents.
+3. A line is read as one `Field` for each usage and each pattern that it stands for (section-2.4.4,
+   section-2.7.2): those who ask know of no names.
+4. What cannot be read permits nothing, and prohibits whatever it may mean: for any crawler, any
+   purpose, the whole site. A permission that cannot be honoured as stated is a field all the same
+   (`Field.unusable`): where it decides, it refuses.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,8 @@ from comity.policies.syntax.records import Kind, read_record
 from comity.policies.syntax.suspicions import INVISIBLE
 
 MAX_RECORDS = 10_000  # of one file
-MAX_FIELDS = 50_000  # permissions and prohibitions of one file, one for each usage and pattern that a line stands for
+# permissions and prohibitions of one file, one for each usage and pattern that a line stands for
+MAX_FIELDS = 50_000
 
 ACTIONS = ("take-down", "re-crawl")  # section-2.6
 WHOLE_SITE = ""  # the pattern of a prohibition whose resources cannot be read
@@ -55,8 +60,8 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
 # section-3
 #   crawler-name = name-start-char *(WSP / VCHAR-excluding-hash)
-# LENIENT: letters of all scripts, digits, and `+` or `(` before them, as the names of others have them in real files. No octet at
-# the end that is no UTF-8: it may be a space that cannot be seen.
+# LENIENT: letters of all scripts, digits, and `+` or `(` before them, as the names of others have
+# them in real files. No octet at the end that is no UTF-8: it may be a space that cannot be seen.
 _CRAWLER = re.compile(r"\*|[+(]?\w.*(?<!\ufffd)")
 #   usage-purpose-pattern-field = "ACAP-usage-purpose:" *WSP (name / URI-pattern) field-end
 _PURPOSE = re.compile(r"(?![^:/]*[,;%])[\w*]\S*")
@@ -64,75 +69,101 @@ _PURPOSE = re.compile(r"(?![^:/]*[,;%])[\w*]\S*")
 # LENIENT: letters of all scripts, which URLs have escaped.
 _URI = re.compile(r"[!$-;=?-\[\]~\w]+")
 _SPACE = re.compile(r"[ \t]+")
+# the second in versions before 1.0 ("Changes relative to previous version", 1.1)
 SCHEMES = (
     "the-acap:",
     "acap:",
-)  # the second in versions before 1.0 ("Changes relative to previous version", 1.1)
+)
 _SET = "resource-set:"
-# RFC 3986 section-4.2: the first segment of a relative-part has no colon. A pattern that begins with `*` is one all the same.
+# RFC 3986 section-4.2: the first segment of a relative-part has no colon. A pattern that begins
+# with `*` is one all the same.
 _NO_PATH = re.compile(r"(?![/*?])[^/?]*:")
-_HOST = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.*-]*://[^/?]*"
-)  # with its scheme, before the path of a URL
-_RESOURCE = re.compile(
-    r"/(?!/)[^*\s]*"
-)  # the path of an action request; two slashes would begin a host
+# with its scheme, before the path of a URL
+_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.*-]*://[^/?]*")
+# the path of an action request; two slashes would begin a host
+_RESOURCE = re.compile(r"/(?!/)[^*\s]*")
 _VERSION = re.compile(rb"##ACAP[ \t]+version=([!-~]{1,40})", re.IGNORECASE)
 
 _IGNORE = "ignore-conventional-records"
 _REFERENCE = "permissions-reference"
 DEFINITIONS = ("qualified-usage", "composite-usage", "resource-set")
 
-# Spaces, tabs, control characters and what else cannot be seen, as a BOM between two files that are now one.
+# Spaces, tabs, control characters and what else cannot be seen, as a BOM between two files that are
+# now one.
 _UNSEEN = rb"(?:[\x00-\x09\x0b\x0c\x0e-\x20\x7f]|%s)" % INVISIBLE.pattern
 
 # Lines that say nothing in ACAP and begin no record.
 _OTHERS = re.compile(rb"(?:(?!%s*+(?i:acap-|##acap|user[ -]?agent))[^\r\n]*+%s)++" % (_UNSEEN, EOL))
-# LENIENT: white space instead of the colon, and before it. For fear of prohibiting less than is meant, anything that cannot be
-# seen, and further colons.
+# LENIENT: white space instead of the colon, and before it. For fear of prohibiting less than is
+# meant, anything that cannot be seen, and further colons.
 _FIELD = re.compile(
     rb"(%s*+)(?i:acap)-((?:(?!%s)[^:#\s])++)((?:%s|:)*+)([^#\r\n]*+)" % (_UNSEEN, _UNSEEN, _UNSEEN)
 )
 
 
 class Field(NamedTuple):
-    """One permission or prohibition: of one usage, by one pattern (section-2.4)."""
+    """One permission or prohibition: of one usage, by one pattern (section-2.4).
+
+    Attributes:
+        verdict: ALLOW: a permission.
+        pattern: In normal form; WHOLE_SITE.
+        unusable: The section by which the permission grants nothing, "" where it does; it takes
+            part in conflicts all the same.
+        purposes: Patterns of its sub-record; (): a general field.
+        url: Of the file.
+        offset: Where the line starts in the text.
+    """
 
     usage: str
-    verdict: Verdict  # ALLOW: a permission
-    pattern: str  # in normal form; WHOLE_SITE
+    verdict: Verdict
+    pattern: str
     qualifiers: FieldQualifiers
-    unusable: str  # the section by which the permission grants nothing, "" where it does; it takes part in conflicts all the same
-    purposes: tuple[str, ...]  # patterns of its sub-record; (): a general field
-    url: str  # of the file
+    unusable: str
+    purposes: tuple[str, ...]
+    url: str
     line: int
-    offset: int  # where the line starts in the text
+    offset: int
 
 
 class Request(NamedTuple):
-    """An action request (section-2.6)."""
+    """An action request (section-2.6).
 
-    action: str  # one of ACTIONS
+    Attributes:
+        action: One of ACTIONS.
+    """
+
+    action: str
     path: str
     line: int
     offset: int
 
 
 class Reference(NamedTuple):
-    """A permissions reference (section-2.3.2)."""
+    """A permissions reference (section-2.3.2).
 
-    locator: str  # "": it cannot be read
+    Attributes:
+        locator: "": it cannot be read.
+    """
+
+    locator: str
     line: int
     offset: int
 
 
 @dataclass(slots=True)
 class Record:
-    """The fields that address the same crawlers (section-2.3)."""
+    """The fields that address the same crawlers (section-2.3).
 
-    url: str = ""  # of the file
-    crawlers: list[str] = field(default_factory=list)  # as written; "*": any
-    is_unreadable: bool = False  # nobody knows whom it addresses: it refuses anybody, whatever else says, and permits nothing
+    Attributes:
+        url: Of the file.
+        crawlers: As written; "*": any.
+        is_unreadable: Nobody knows whom it addresses: it refuses anybody, whatever else says, and
+            permits nothing.
+    """
+
+    url: str = ""
+    crawlers: list[str] = field(default_factory=list)
+    is_unreadable: bool = False
     fields: list[Field] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
@@ -144,38 +175,52 @@ class Record:
 
 
 class Usage(NamedTuple):
-    """One usage that a permission stands for (section-2.4.1)."""
+    """One usage that a permission stands for (section-2.4.1).
+
+    Attributes:
+        unusable: As of Field.
+    """
 
     usage: str
     qualifiers: FieldQualifiers = NONE
-    unusable: str = ""  # as of Field
+    unusable: str = ""
 
 
 @dataclass(slots=True)
 class Definitions:
-    """The usages and sets that permissions refer to by name (section-2.7); the names are in lower case."""
+    """The usages and sets that permissions refer to by name (section-2.7); the names are in lower
+    case.
+
+    Attributes:
+        broken: "usage NAME" or "set NAME" -> by which section permissions grant nothing.
+    """
 
     usages: dict[str, tuple[Usage, ...]] = field(default_factory=dict)
     sets: dict[str, list[str]] = field(default_factory=dict)
-    broken: dict[str, str] = field(
-        default_factory=dict
-    )  # "usage NAME" or "set NAME" -> by which section permissions grant nothing
+    broken: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acap:
-    """The records and definitions of one file."""
+    """The records and definitions of one file.
+
+    Attributes:
+        ignores_conventional: The line that says so; 0: none does with effect.
+        ignores_offset: Where it starts in the text.
+    """
 
     version: str
-    ignores_conventional: int  # the line that says so; 0: none does with effect
-    ignores_offset: int  # where it starts in the text
+    ignores_conventional: int
+    ignores_offset: int
     records: tuple[Record, ...]
     definitions: Definitions
     findings: tuple[Finding, ...]
 
 
 def path_pattern(text: str) -> str:
-    """A resource path pattern (section-2.8) in normal form. Paths are relative to the document root."""
+    """A resource path pattern (section-2.8) in normal form. Paths are relative to the document
+    root.
+    """
     return normal_pattern((text if text.startswith(("/", "*")) else f"/{text}").encode())
 
 
@@ -190,8 +235,10 @@ def parse(
 ) -> Acap:
     """Never raises; linear in the octets.
 
-    Of a referenced file `definitions` are those of the file that refers to it (section-2.4.1.3), and `crawlers` those of the
-    record that does: they are addressed by what stands before any record of its own."""
+    Of a referenced file `definitions` are those of the file that refers to it (section-2.4.1.3),
+    and `crawlers` those of the record that does: they are addressed by what stands before any
+    record of its own.
+    """
     lines = list(field_lines(text))
     return _Reader(url, definitions, max_records, max_fields).read(lines, list(crawlers))
 
@@ -206,20 +253,27 @@ def refusals(parsed: Acap) -> Acap:
 
 
 class FieldLine(NamedTuple):
-    """A line that begins a record, or is a field of ACAP."""
+    """A line that begins a record, or is a field of ACAP.
+
+    Attributes:
+        kind: Of a line that begins a record, conventional or of ACAP.
+        name: Of any other field, in lower case, without "acap-"; "": the comment with the version.
+        value_at: Octets of the line before the value of a field.
+        is_overlong: The value is cut at MAX_LINE.
+        is_odd: Besides spaces and tabs, something that cannot be seen or a further colon stands
+            around its name.
+    """
 
     number: int
     offset: int
     octets: bytes
-    kind: Kind | None  # of a line that begins a record, conventional or of ACAP
-    name: (
-        str  # of any other field, in lower case, without "acap-"; "": the comment with the version
-    )
+    kind: Kind | None
+    name: str
     value: str
-    value_at: int  # octets of the line before the value of a field
+    value_at: int
     has_colon: bool
-    is_overlong: bool  # the value is cut at MAX_LINE
-    is_odd: bool = False  # besides spaces and tabs, something that cannot be seen or a further colon stands around its name
+    is_overlong: bool
+    is_odd: bool = False
 
     @property
     def is_doubtful(self) -> bool:
@@ -256,7 +310,8 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
                 len(match[0]) > MAX_LINE,
             )
             is_odd = separator not in (b"", b":") or bool(match[1].strip(b" \t"))
-            # Whom a crawler field addresses that is no line of a record to both parsers: nobody knows.
+            # Whom a crawler field addresses that is no line of a record to both parsers: nobody
+            # knows.
             kind, name, value = (
                 (Kind.ACAP_CRAWLER, "", "")
                 if name.lower() == "crawler"
@@ -297,12 +352,10 @@ class _Reader:
             )
             self._inherited = set(definitions.sets)
         self._constituents: dict[str, tuple[Usage, ...]] = {}  # what _constituents_of has answered
-        self._composites: dict[
-            str, list[str]
-        ] = {}  # of this file: name -> the qualified usages that it lists
-        self._below: dict[
-            str, list[str]
-        ] = {}  # the same, with what it lists that is not defined above it
+        # of this file: name -> the qualified usages that it lists
+        self._composites: dict[str, list[str]] = {}
+        # the same, with what it lists that is not defined above it
+        self._below: dict[str, list[str]] = {}
         self._qualified: set[str] = set()  # of this file
         self._findings = Findings(url)
         self._records_left = max_records
@@ -312,9 +365,8 @@ class _Reader:
         self._has_fields = False  # it has more than crawlers
         self._crawler_line = 0  # its last one
         self._open_purposes: list[str] = []  # the purposes of the open sub-record
-        self._purposes: tuple[str, ...] | None = (
-            None  # the same, once a permission or prohibition has followed them
-        )
+        # the same, once a permission or prohibition has followed them
+        self._purposes: tuple[str, ...] | None = None
         self._is_purpose_unreadable = False  # of one of them
         self._past_limit: set[tuple[str, Verdict]] = set()  # what the open sub-record refuses there
 
@@ -423,7 +475,8 @@ class _Reader:
             broken = _LIMIT
             self._report(
                 "acap.limit",
-                f"the definition of `{{}}` has over {MAX_LINE} octets: permissions by it grant nothing",
+                f"the definition of `{{}}` has over {MAX_LINE} octets: permissions by it "
+                "grant nothing",
                 name,
             )
         elif self._line.is_odd:
@@ -495,7 +548,10 @@ class _Reader:
             else:
                 if local:
                     self._below.setdefault(name, []).append(local[1])
-                problem = "it lists what is neither a usage nor a qualified usage that is defined above it in this file"
+                problem = (
+                    "it lists what is neither a usage nor a qualified usage that is defined "
+                    "above it in this file"
+                )
                 self._report(
                     "acap.undefined",
                     f"`{{}}` cannot be listed, {problem}: permissions by it grant nothing",
@@ -506,8 +562,10 @@ class _Reader:
         return tuple(usages)
 
     def _read_below(self) -> None:
-        """Add to composite usages what is meant by the names that they cannot list: one that is defined below, a composite
-        usage, a usage of ACAP in parentheses. Permissions by them grant nothing, and keep their places. Linear in the names."""
+        """Add to composite usages what is meant by the names that they cannot list: one that is
+        defined below, a composite usage, a usage of ACAP in parentheses. Permissions by them grant
+        nothing, and keep their places. Linear in the names.
+        """
         listing: dict[str, list[str]] = {}  # name -> the composite usages that list it
         for composite, names in self._below.items():
             for name in names:
@@ -550,7 +608,10 @@ class _Reader:
             self._crawler(line.value)
         elif line.name:
             if line.is_odd:
-                message = "something that cannot be seen, or a second colon, stands beside the field's name: it permits nothing"
+                message = (
+                    "something that cannot be seen, or a second colon, stands beside the "
+                    "field's name: it permits nothing"
+                )
                 self._report("acap.syntax", message)
             elif not line.has_colon and line.name != _IGNORE:
                 self._report(
@@ -592,14 +653,18 @@ class _Reader:
                     "`*` stands alone in its record: this one is addressed to any crawler",
                 )
             elif self._line.number > self._crawler_line + 1:
-                message = "no field stands between this line and the ACAP-crawler before it: both begin one record"
+                message = (
+                    "no field stands between this line and the ACAP-crawler before it: both "
+                    "begin one record"
+                )
                 self._report("acap.fused", message)
             record.crawlers.append(name or "*")
         self._crawler_line = self._line.number
         if self._line.is_overlong or not _is_readable(name, _CRAWLER):
             self._report(
                 "acap.syntax",
-                "the crawler has no name that can be read: the record refuses any and permits nothing",
+                "the crawler has no name that can be read: the record refuses any and "
+                "permits nothing",
             )
             record.is_unreadable = True
 
@@ -609,7 +674,8 @@ class _Reader:
         elif self._records_left == 0:
             self._report(
                 "acap.limit",
-                "there are more records than are read: from here on they refuse any and permit nothing",
+                "there are more records than are read: from here on they refuse any and "
+                "permit nothing",
             )
             self._records.append(Record(self._url, ["*"], is_unreadable=True))
         self._record = self._records[-1]  # past the limit, one for all
@@ -681,7 +747,8 @@ class _Reader:
         if self._line.is_doubtful or not _is_readable(pattern, _PURPOSE):
             self._report(
                 "acap.syntax",
-                "the purpose cannot be read: its prohibitions hold for any, its permissions for none",
+                "the purpose cannot be read: its prohibitions hold for any, its "
+                "permissions for none",
             )
             self._is_purpose_unreadable = True
         self._open_purposes.append(pattern.lower())
@@ -733,7 +800,10 @@ class _Reader:
             unusable = unusable or broken
             if qualifiers and not unusable:
                 unusable = _LOCAL_USAGES
-                message = "`{}`: a usage of the file's own takes no qualifiers, the permission grants nothing"
+                message = (
+                    "`{}`: a usage of the file's own takes no qualifiers, the permission "
+                    "grants nothing"
+                )
                 self._report("acap.qualifier", message, qualifiers)
         elif name in USAGES:
             usages = (self._usage(name, qualifiers),)
@@ -764,7 +834,9 @@ class _Reader:
         )
 
     def _local(self, name: str) -> tuple[tuple[Usage, ...], str]:
-        """The usages that one of the file's own stands for, and the section by which a permission by it grants nothing."""
+        """The usages that one of the file's own stands for, and the section by which a permission
+        by it grants nothing.
+        """
         broken = self._definitions.broken.get(f"usage {name}", "")
         if name not in self._definitions.usages:
             broken = _LOCAL_USAGES
@@ -782,9 +854,8 @@ class _Reader:
             return
         if self._purposes is None:
             self._purposes = tuple(self._open_purposes)
-        spec, *qualifiers = value.split(maxsplit=1) or [
-            ""
-        ]  # at white space of any kind, for fear of prohibiting less than is meant
+        # at white space of any kind, for fear of prohibiting less than is meant
+        spec, *qualifiers = value.split(maxsplit=1) or [""]
         usages: tuple[Usage, ...] = (Usage(name),) if name in USAGES else ()
         if qualifiers:
             self._report(
@@ -795,7 +866,10 @@ class _Reader:
         if local := _LOCAL.fullmatch(name):
             usages = self._constituents_of(local[1])
             if usages:
-                message = "`{}` is no usage of ACAP: what is meant by it is prohibited, without qualifiers"
+                message = (
+                    "`{}` is no usage of ACAP: what is meant by it is prohibited, without "
+                    "qualifiers"
+                )
                 self._report("acap.prohibition", message, name, in_name=True)
         if not usages:
             self._report(
@@ -809,13 +883,17 @@ class _Reader:
         self._add(record, Verdict.DENY, usages, (WHOLE_SITE,) if patterns is None else patterns)
 
     def _constituents_of(self, name: str) -> tuple[Usage, ...]:
-        """The usages that a usage of the file's own is made of. All definitions are read when the first is asked for."""
+        """The usages that a usage of the file's own is made of. All definitions are read when the
+        first is asked for.
+        """
         if name not in self._constituents:
             self._constituents[name] = _unqualified(self._meant(name))
         return self._constituents[name]
 
     def _patterns(self, spec: str, consequence: str) -> tuple[Sequence[str] | None, str]:
-        """The patterns of a resource specification (section-2.4.3), None: unreadable; and why permissions by it grant nothing."""
+        """The patterns of a resource specification (section-2.4.3), None: unreadable; and why
+        permissions by it grant nothing.
+        """
         if not spec:
             self._report("acap.empty", "the field names no resource: it states nothing")
             return (), ""
@@ -858,11 +936,16 @@ class _Reader:
         unusable: str = "",
         local: str = "",
     ) -> None:
-        """`unusable`: the section by which permissions grant nothing. `local`: the usage of the file's own, where it is one."""
+        """`unusable`: the section by which permissions grant nothing. `local`: the usage of the
+        file's own, where it is one.
+        """
         if not usages:
             return
         if len(patterns) * len(usages) > self._fields_left:
-            message = "there are more fields than are read: from here on permissions and prohibitions refuse their usages everywhere"
+            message = (
+                "there are more fields than are read: from here on permissions and "
+                "prohibitions refuse their usages everywhere"
+            )
             self._report("acap.limit", message)
             patterns, unusable = (WHOLE_SITE,), _LIMIT if verdict is Verdict.ALLOW else ""
             usages = tuple(
@@ -873,7 +956,8 @@ class _Reader:
             self._past_limit |= {(usage.usage, verdict) for usage in usages}
         else:
             self._fields_left -= len(patterns) * len(usages)
-        # A prohibition with a purpose that cannot be read holds for none in particular and for each.
+        # A prohibition with a purpose that cannot be read holds for none in particular and for
+        # each.
         all_purposes = [(), ("*",)] if self._is_purpose_unreadable else [self._purposes or ()]
         record.fields += [
             Field(
@@ -898,7 +982,9 @@ def _unqualified(usages: Iterable[Usage]) -> tuple[Usage, ...]:
 
 
 def _meant_path(text: str) -> str:
-    """The pattern that is meant by what is no path: that of a URL; WHOLE_SITE where it is none, for nobody knows."""
+    """The pattern that is meant by what is no path: that of a URL; WHOLE_SITE where it is none, for
+    nobody knows.
+    """
     host = _HOST.match(text)
     return path_pattern(text[host.end() :] or "/") if host else WHOLE_SITE
 

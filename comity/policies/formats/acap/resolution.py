@@ -1,4 +1,5 @@
-"""The choice of the fields of ACAP that decide (ACAP 1.0 section-2.2, section-2.3, section-2.4.5, section-2.5).
+"""The choice of the fields of ACAP that decide (ACAP 1.0 section-2.2, section-2.3, section-2.4.5,
+section-2.5).
 
     addressed(agent, files)            the records that bind one agent
     rules = Rules(agent, files)        their fields, compiled once, whatever the purposes
@@ -6,21 +7,26 @@
     PurposeView.matching(target)       the fields that apply to one resource
     Matching.decide(usage)             the one that decides, with what it permits
 
-Neither the order of the fields nor their qualifiers play a part (section-2.2, section-2.4.5). What does, from the inside out:
+Neither the order of the fields nor their qualifiers play a part (section-2.2, section-2.4.5). What
+does, from the inside out:
 
-1. Records that name the agent are one pool of fields, records for any crawler another (section-2.3.1, ACAP-49). Those of which
-   nobody knows whom they address are in the first.
-2. Of a pool those fields apply whose pattern matches the resource (section-2.8), and whose sub-record is for a purpose of the
-   request, or which stand in none (section-2.3.3). A permission that cannot be honoured is among them: it refuses.
-3. Among the fields of one usage the narrowest pattern decides (section-2.4.5), and with the same pattern those for a purpose
-   (ACAP-16). A prohibition of what cannot be read is of the whole site, and stands before all. Where several decide, any refusal
-   refuses, and the qualifiers of all permissions hold (ACAP-47).
-4. Within a pool the fields of the usage speak; where there are none those of `present`, if the usage begins with that; where
-   there are none those of `other` (section-2.5.5, section-2.5.6, ACAP-28). But a permission of a `present-` usage gives way to a
-   refusal of `present` by a narrower pattern, or one that cannot be compared (ACAP-29).
-5. A refusal by name decides. A permission by name lifts what any crawler is told of the same usage and of more general ones
-   (section-2.2, ACAP-45), for its own purposes and for none (ACAP-46); what is left there holds as well. Where the first pool is
-   silent, the other one speaks (ACAP-11)."""
+1. Records that name the agent are one pool of fields, records for any crawler another
+   (section-2.3.1, ACAP-49). Those of which nobody knows whom they address are in the first.
+2. Of a pool those fields apply whose pattern matches the resource (section-2.8), and whose
+   sub-record is for a purpose of the request, or which stand in none (section-2.3.3). A permission
+   that cannot be honoured is among them: it refuses.
+3. Among the fields of one usage the narrowest pattern decides (section-2.4.5), and with the same
+   pattern those for a purpose (ACAP-16). A prohibition of what cannot be read is of the whole site,
+   and stands before all. Where several decide, any refusal refuses, and the qualifiers of all
+   permissions hold (ACAP-47).
+4. Within a pool the fields of the usage speak; where there are none those of `present`, if the
+   usage begins with that; where there are none those of `other` (section-2.5.5, section-2.5.6,
+   ACAP-28). But a permission of a `present-` usage gives way to a refusal of `present` by a
+   narrower pattern, or one that cannot be compared (ACAP-29).
+5. A refusal by name decides. A permission by name lifts what any crawler is told of the same usage
+   and of more general ones (section-2.2, ACAP-45), for its own purposes and for none (ACAP-46);
+   what is left there holds as well. Where the first pool is silent, the other one speaks (ACAP-11).
+"""
 
 from __future__ import annotations
 
@@ -46,13 +52,13 @@ from comity.policies.syntax.path_patterns import (
 def narrowest(patterns: Iterable[str]) -> set[str]:
     """The patterns that no other one is narrower than, by the comparison of section-2.4.5.
 
-    Where two patterns first differ, an ordinary character is narrower than `*`, that than the final `$`, and that than the
-    end of the pattern; two ordinary characters tell nothing."""
+    Where two patterns first differ, an ordinary character is narrower than `*`, that than the final
+    `$`, and that than the end of the pattern; two ordinary characters tell nothing.
+    """
     ordered = sorted(set(patterns))
     narrow: set[str] = set()
-    ranges = (
-        [(0, len(ordered), 0)] if ordered else []
-    )  # in the list, and the characters that are the same within
+    # in the list, and the characters that are the same within
+    ranges = [(0, len(ordered), 0)] if ordered else []
     while ranges:
         start, end, length = ranges.pop()
         first, last = ordered[start], ordered[end - 1]
@@ -78,9 +84,11 @@ def narrowest(patterns: Iterable[str]) -> set[str]:
 
 
 def _shared_length(first: str, last: str, least: int) -> int:
-    """Return how many characters two texts begin with that are the same, of which `least` are known to be.
+    """Return how many characters two texts begin with that are the same, of which `least` are known
+    to be.
 
-    By halving: patterns are long, and those of one resource may have all but their ends in common."""
+    By halving: patterns are long, and those of one resource may have all but their ends in common.
+    """
     most = min(len(first), len(last))
     while least < most:
         middle = (least + most + 1) // 2
@@ -95,12 +103,18 @@ MAX_REASONS = 100  # of a decision: they stand in the tag of each item
 
 
 class Answer(NamedTuple):
-    """The answer of the fields on one usage of one resource."""
+    """The answer of the fields on one usage of one resource.
+
+    Attributes:
+        fields: That decide, all of the same verdict; the first one first.
+        usage: That they speak of: the one asked for or a more general one.
+        qualifiers: Where permitted.
+    """
 
     verdict: Verdict
-    fields: tuple[Field, ...]  # that decide, all of the same verdict; the first one first
-    usage: str  # that they speak of: the one asked for or a more general one
-    qualifiers: FieldQualifiers = FieldQualifiers()  # where permitted
+    fields: tuple[Field, ...]
+    usage: str
+    qualifiers: FieldQualifiers = FieldQualifiers()
 
     @property
     def named_fields(self) -> tuple[Field, ...]:
@@ -109,27 +123,34 @@ class Answer(NamedTuple):
 
 
 class _Bound(NamedTuple):
-    """A field that binds the agent."""
+    """A field that binds the agent.
+
+    Attributes:
+        pattern: As it is compared.
+        simple: The same, by a folding that makes no letter of two.
+        sub_record: Number of the one that it stands in; 0: it is general.
+        grants: A permission that can be honoured; any other field refuses where it decides.
+        purposes: Of the request, that its sub-record matches; empty: it is general.
+    """
 
     field: Field
-    pattern: str  # as it is compared
-    simple: str  # the same, by a folding that makes no letter of two
-    sub_record: int  # number of the one that it stands in; 0: it is general
-    grants: bool  # a permission that can be honoured; any other field refuses where it decides
-    purposes: frozenset[str] = (
-        frozenset()
-    )  # of the request, that its sub-record matches; empty: it is general
+    pattern: str
+    simple: str
+    sub_record: int
+    grants: bool
+    purposes: frozenset[str] = frozenset()
 
 
 MAX_VIEWS = 16  # sets of purposes whose answers are kept
-MAX_MATCHED = 256  # sets of patterns whose answers are kept: most URLs of a site match what others have matched
+# sets of patterns whose answers are kept: most URLs of a site match what others have matched
+MAX_MATCHED = 256
 MAX_PATTERNS = 64  # of such a set
-MAX_COMPARED = (
-    4096  # pairs of patterns; where there are more, it cannot be determined which is narrower
-)
+# pairs of patterns; where there are more, it cannot be determined which is narrower
+MAX_COMPARED = 4096
 
 _ALL = ("/", "/*", WHOLE_SITE)  # patterns that every resource matches
-_DOUBTFUL = "ACAP 1.0 section-2.8"  # the citation of a permission of which nobody knows whether it means the resource
+# the citation of a permission of which nobody knows whether it means the resource
+_DOUBTFUL = "ACAP 1.0 section-2.8"
 
 _Fields = dict[str, list[_Bound]]  # usage -> fields
 _Patterns = dict[str, list[_Bound]]  # pattern -> fields of one usage
@@ -158,15 +179,16 @@ def addressed(agent: Agent, files: Iterable[Acap]) -> Addressed:
     return records
 
 
-_WORD = frozenset(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-)  # RFC 9309 section-2.2.1, and digits
+# RFC 9309 section-2.2.1, and digits
+_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
 class Names:
-    """The names of crawlers that mean the agent: all or some whole words of its name or User-Agent (section-2.3.1).
+    """The names of crawlers that mean the agent: all or some whole words of its name or User-Agent
+    (section-2.3.1).
 
-    LENIENT: with a `*` at its end, a name goes on in any way."""
+    LENIENT: with a `*` at its end, a name goes on in any way.
+    """
 
     def __init__(self, agent: Agent) -> None:
         self._texts = tuple(dict.fromkeys((_normal(agent.token), _normal(agent.user_agent))))
@@ -183,7 +205,9 @@ class Names:
 
 
 def _normal(name: str) -> str:
-    """A name as it is compared: without regard to case, and to how much white space stands between its words."""
+    """A name as it is compared: without regard to case, and to how much white space stands between
+    its words.
+    """
     return " ".join(name.lower().split())
 
 
@@ -216,7 +240,9 @@ class Rules:
         self._views: Bounded[frozenset[str], PurposeView] = Bounded(MAX_VIEWS)
 
     def for_purposes(self, purposes: Iterable[str] | None = None) -> PurposeView:
-        """`purposes`: of a request; None: those of the agent. Where no field asks for any, all are one."""
+        """`purposes`: of a request; None: those of the agent. Where no field asks for any, all are
+        one.
+        """
         if purposes is None or not self.asks_purposes:
             return self._agent_view
         view_purposes = _named_purposes(purposes)
@@ -264,9 +290,12 @@ class PurposeView:
         return Matching(self._by_name.everywhere(), self._anybody.everywhere())
 
     def on_crawling(self, pattern: str, *, by_name: bool, url: str) -> Verdict | None:
-        """The verdict on a pattern, in normal form, of the fields on crawling; records by name before those for any. None: none.
+        """The verdict on a pattern, in normal form, of the fields on crawling; records by name
+        before those for any. None: none.
 
-        `by_name`: a permission of the records for any crawler does not count. `url`: of the file whose permissions count."""
+        `by_name`: a permission of the records for any crawler does not count. `url`: of the file
+        whose permissions count.
+        """
         key = pattern, by_name, url
         if key not in self._on_crawling:
             verdict = self._by_name.on_crawling(pattern, url)
@@ -286,13 +315,14 @@ def _purpose_matches(pattern: str, purpose: str) -> bool:
 
 
 class _Pool:
-    """The fields of the records that name the agent, or of those that address any crawler, for whatever purposes."""
+    """The fields of the records that name the agent, or of those that address any crawler, for
+    whatever purposes.
+    """
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.everywhere: _Fields = {}
-        self.on_crawling: dict[
-            str, list[_Bound]
-        ] = {}  # pattern as the file has it, in normal form -> fields of crawl
+        # pattern as the file has it, in normal form -> fields of crawl
+        self.on_crawling: dict[str, list[_Bound]] = {}
         self.sub_records: list[tuple[str, ...]] = [()]  # number -> patterns of purposes
         filed: dict[str, _Fields] = {}
         for bound in self._bound(records):
@@ -367,7 +397,9 @@ class _PoolView:
         return _Speaking(by_usage)
 
     def everywhere(self) -> _Speaking:
-        """The fields as of one resource: those that grant, and where none does, those that refuse all."""
+        """The fields as of one resource: those that grant, and where none does, those that refuse
+        all.
+        """
         by_usage: _Fields = {}
         for fields in (self.pool.everywhere, *self.pool.fields):
             for usage, bound in fields.items():
@@ -393,7 +425,9 @@ class _PoolView:
         return Verdict.ALLOW if all(bound.grants for bound in binding) else Verdict.DENY
 
     def _binding(self, fields: list[_Bound], simple: str) -> list[_Bound]:
-        """The fields for any purpose and for these, of which that match a target; of fields that say the same, the first."""
+        """The fields for any purpose and for these, of which that match a target; of fields that
+        say the same, the first.
+        """
         if not self.pool.asks_purposes and not simple:
             return fields
         distinct: dict[tuple[object, ...], _Bound] = {}
@@ -473,7 +507,9 @@ class _Speaking:
         ]
 
     def decide(self, usage: str) -> Answer | None:
-        """The answer of the usage's own fields, else of those of the more general usages (ACAP-28, ACAP-29)."""
+        """The answer of the usage's own fields, else of those of the more general usages (ACAP-28,
+        ACAP-29).
+        """
         for level in levels(usage):
             answer = self.decide_by_own_fields(level)
             if answer is not None:
@@ -510,9 +546,8 @@ class Matching:
         self._by_name = by_name
         self._anybody = anybody
         self._answers: dict[str, Answer | None] = {}
-        self.decisions: dict[
-            str, UseDecision
-        ] = {}  # usage -> the decision, where nothing but the fields tells it
+        # usage -> the decision, where nothing but the fields tells it
+        self.decisions: dict[str, UseDecision] = {}
 
     @property
     def usages(self) -> Iterable[str]:
@@ -537,7 +572,8 @@ class Matching:
             return self._anybody.decide(usage)
         if by_name.verdict is Verdict.DENY or not self._anybody.usages:
             return by_name
-        # ACAP-45: a permission stands before what any crawler is told of the same usage and of more general ones.
+        # ACAP-45: a permission stands before what any crawler is told of the same usage and of more
+        # general ones.
         # ACAP-46: it does so for its own purposes and for none.
         general: dict[str, _Patterns] = {}
         lifted: frozenset[str] | None = None

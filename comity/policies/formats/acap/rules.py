@@ -8,7 +8,8 @@ RULES = {
     "acap.unusable": Rule(
         REFUSES,
         "ACAP 1.0 section-2.4.1",
-        "a permission decides that cannot be honoured as stated: it grants nothing; the reason cites the section",
+        "a permission decides that cannot be honoured as stated: it grants nothing; the "
+        "reason cites the section",
     ),
     "acap.ignore-conventional": Rule(
         SILENT,

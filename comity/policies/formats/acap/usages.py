@@ -30,11 +30,12 @@ _PRESENTING = frozenset(("present", *PRESENT_USAGES))
 _WHOLE_COPIES = frozenset(MODIFIABLE) - {"present"}
 
 
+# that take no qualifier, and the section that says so
 _UNRESTRICTED = {
     "crawl": "2.5.1",
     "follow": "2.5.2",
     OTHER: "2.5.6",
-}  # that take no qualifier, and the section that says so
+}
 
 
 _LEVELS = {usage: (usage, OTHER) for usage in BASIC_USAGES} | {
@@ -43,19 +44,27 @@ _LEVELS = {usage: (usage, OTHER) for usage in BASIC_USAGES} | {
 
 
 def levels(usage: str) -> tuple[str, ...]:
-    """The usages whose fields can speak for this one, the most precise first (section-2.5.5, section-2.5.6)."""
+    """The usages whose fields can speak for this one, the most precise first (section-2.5.5,
+    section-2.5.6).
+    """
     return _LEVELS.get(usage, (OTHER,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldQualifiers(Qualifiers):
-    """The qualifiers of one permission as its file states them; the URIs of resources as written."""
+    """The qualifiers of one permission as its file states them; the URIs of resources as written.
 
-    days: int | None = None  # from the moment of the first use
+    Attributes:
+        days: From the moment of the first use.
+    """
+
+    days: int | None = None
 
     @property
     def depends_on_page(self) -> bool:
-        """True where it takes the page, what came back for others, or the clock, to know whether they are met."""
+        """True where it takes the page, what came back for others, or the clock, to know whether
+        they are met.
+        """
         return (
             self.days is not None
             or self.until is not None
@@ -74,7 +83,9 @@ class QualifierError(ValueError):
     """The permission cannot be honoured as stated. It never leaves the parser of the file."""
 
     def __init__(self, message: str, quoted: str, section: str) -> None:
-        """`message`: with a `{}` for the text from the file that it quotes. `section`: by which it cannot."""
+        """`message`: with a `{}` for the text from the file that it quotes. `section`: by which it
+        cannot.
+        """
         super().__init__(message)
         self.message = message
         self.quoted = quoted
@@ -162,9 +173,17 @@ def _must_include(value: str) -> FieldQualifiers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Type:
-    parse: Callable[[str], FieldQualifiers]  # ValueError: not a value for it
-    sections: Mapping[str, str]  # that say what its values are, by what a usage begins with
-    usages: frozenset[str]  # whose permissions it can qualify
+    """TODO _Type
+
+    Attributes:
+        parse: ValueError: not a value for it.
+        sections: That say what its values are, by what a usage begins with.
+        usages: Whose permissions it can qualify.
+    """
+
+    parse: Callable[[str], FieldQualifiers]
+    sections: Mapping[str, str]
+    usages: frozenset[str]
     can_repeat: bool = False
 
 
@@ -218,7 +237,9 @@ QUALIFIED: Mapping[str, frozenset[str]] = {name: kind.usages for name, kind in _
 
 
 def read_qualifiers(text: str, usage: str) -> FieldQualifiers:
-    """Read the qualifiers after the resource specification of a permission. QualifierError where one cannot be honoured."""
+    """Read the qualifiers after the resource specification of a permission. QualifierError where
+    one cannot be honoured.
+    """
     qualifiers, seen, position = NONE, set[str](), 0
     text = text.strip(" \t")
     while position < len(text):

@@ -1,12 +1,14 @@
 """The uses of one page that ACAP permits (ACAP 1.0 section-2.5).
 
 1. Where a file with fields for the agent cannot be had, every use is refused (section-2.3.2).
-2. A use that is a usage of ACAP is decided by its fields (`resolution`). Any other can be refused by `other`, and is never
-   permitted (section-2.5.6).
-3. A permission holds where its conditions are met: its time is not over, what it asks to use or to include is arranged with the
-   site, and is there (section-2.5.3). Else the use is refused.
-4. Uses of other vocabularies are refused where a usage is to which the table relates them (`RelatedUses`). A permission to show
-   the page that prohibits a modification limits the uses that are this modification."""
+2. A use that is a usage of ACAP is decided by its fields (`resolution`). Any other can be refused
+   by `other`, and is never permitted (section-2.5.6).
+3. A permission holds where its conditions are met: its time is not over, what it asks to use or to
+   include is arranged with the site, and is there (section-2.5.3). Else the use is refused.
+4. Uses of other vocabularies are refused where a usage is to which the table relates them
+   (`RelatedUses`). A permission to show the page that prohibits a modification limits the uses that
+   are this modification.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,9 @@ class PageUses:
 
     @cached_property
     def dated(self) -> tuple[str, ...]:
-        """The usages that are permitted, maybe for a number of days that counts from their first taking."""
+        """The usages that are permitted, maybe for a number of days that counts from their first
+        taking.
+        """
         if self._refusal is not None:
             return ()
         answers = ((use, self._answer(use)) for use in DATED)
@@ -152,7 +156,9 @@ class PageUses:
         return qualifiers.conjoined(Qualifiers(until=until))
 
     def _had(self, resources: tuple[Resource, ...], feature: str) -> list[Resource | None] | None:
-        """The resources with what was found there, each None where nothing was; None where nothing is arranged."""
+        """The resources with what was found there, each None where nothing was; None where nothing
+        is arranged.
+        """
         if not resources:
             return []
         if not self._agent.has_arranged(self._capture.url, feature):
@@ -197,7 +203,9 @@ class SiteUses:
 
 
 class RelatedUses:
-    """ACAP as a source of decisions: its usages are uses, and refuse others that the table of vocabularies relates to them."""
+    """ACAP as a source of decisions: its usages are uses, and refuse others that the table of
+    vocabularies relates to them.
+    """
 
     def __init__(self, uses: PageUses | SiteUses, vocabulary: Vocabulary) -> None:
         self._uses = uses
@@ -224,7 +232,9 @@ class RelatedUses:
         return most_restrictive(refusing) if refusing else self._uses.decide(use)
 
     def limits(self, use: str) -> Sequence[tuple[Qualifiers, Reason]]:
-        """Return the permissions to show the page that prohibit a modification, if the use is that modification."""
+        """Return the permissions to show the page that prohibit a modification, if the use is that
+        modification.
+        """
         modifications = self._vocabulary.modifications(use)
         if not modifications:
             return ()

@@ -1,7 +1,9 @@
-"""Help for those who write an ai.txt: what may stand at a place of it (appendix A.2.1 of the paper), and what is wrong with it.
+"""Help for authors of ai.txt files: the words that may follow at a place (appendix A.2.1 of the
+paper).
 
-completions(text, position)     what may come next in the text form
-AUTHORING                       words, checks and fixes, for tools that know all formats"""
+    completions(text, position)     the words that may follow in the text form
+    AUTHORING                       words, checks and fixes, for tools that know all formats
+"""
 
 from __future__ import annotations
 
@@ -135,15 +137,18 @@ _KEYWORD = re.compile(r"[ \t]*([A-Za-z-]+)[ \t]*:[ \t]*(.*)", re.DOTALL)
 
 
 def completions(text: str, position: int) -> list[str]:
-    """Return what may come next in a file: keywords with their colons, file types, actions, or what stands for any of them.
+    """Return the words that may follow in a file: keywords with their colons, file types, actions,
+    `*`.
 
-    `position`: characters before it. The part of a word that stands before it begins each of them, whatever its case."""
+    `position` is the number of characters before the place. The part of a word just before the
+    place begins each of the results, in any case.
+    """
     before, _, line = text[:position].replace("\r\n", "\n").replace("\r", "\n").rpartition("\n")
     match = _KEYWORD.match(line)
     if match is None:
         return [
             f"{name}: "
-            for name in _expected(before)
+            for name in _next_keywords(before)
             if name.lower().startswith(line.strip().lower())
         ]
     words = match[2].split(" ")
@@ -159,7 +164,9 @@ def completions(text: str, position: int) -> list[str]:
 
 
 def _values(keyword: Keyword | None, words: int) -> tuple[str, ...]:
-    """`words`: that stand before it on the line."""
+    """Return the words that may follow a keyword. `words` is the number of words before the
+    place.
+    """
     if keyword in (Keyword.DISALLOW, Keyword.GUIDE):
         return (ALL, *ACTIONS)
     if keyword is Keyword.PATH:
@@ -167,8 +174,8 @@ def _values(keyword: Keyword | None, words: int) -> tuple[str, ...]:
     return (ALL,) if keyword in (Keyword.USER_AGENT, Keyword.ELEMENT) and not words else ()
 
 
-def _expected(before: str) -> list[str]:
-    """The keywords of the next line, the innermost block's first."""
+def _next_keywords(before: str) -> list[str]:
+    """Return the keywords that may begin the next line, those of the innermost block first."""
     last: dict[int, Keyword] = {}  # level -> the open block there
     for line in before.split("\n"):
         match = _KEYWORD.match(line)

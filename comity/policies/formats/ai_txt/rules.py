@@ -17,7 +17,8 @@ RULES = {
     "ait.selector": Rule(
         REFUSES,
         "ai.txt paper section-3.2",
-        "a selector or name cannot be applied, or costs too much: the whole document is meant; or a part of it is left out",
+        "a selector or name cannot be applied, or costs too much: the whole document is "
+        "meant; or a part of it is left out",
     ),
     "ait.unreachable": Rule(
         REFUSES,
@@ -102,7 +103,8 @@ RULES = {
     "ait.grammar": Rule(
         FINDING,
         "ai.txt paper figure-11",
-        "a name or path has a character that the paper's grammar lacks: comity reads it, a strict reader may not",
+        "a name or path has a character that the paper's grammar lacks: comity reads it, "
+        "a strict reader may not",
         severity=INFO,
     ),
     "ait.language-tag": Rule(

@@ -1,6 +1,8 @@
-"""Usage preferences of the IETF: short strings, and the dictionaries of Content-Usage, in robots.txt and header fields.
+"""Usage preferences of the IETF: short strings, and the dictionaries of Content-Usage, in
+robots.txt and header fields.
 
-What is supported, and every reading of an open point, stands in docs/usage-preferences.md."""
+What is supported, and every reading of an open point, stands in docs/usage-preferences.md.
+"""
 
 from itertools import chain
 
@@ -21,7 +23,9 @@ Grouping = tuple[Robots, tuple[ExtensionLine, ...]]
 
 
 def _groupings(site: SiteFiles) -> list[Grouping]:
-    """Groups with their lines, as RFC-12 has them, and where that differs, as they are if a preference ends a list of agents."""
+    """Groups with their lines, as RFC-12 has them, and where that differs, as they are if a
+    preference ends a list of agents.
+    """
     robots = robots_of(site).robots
     assert robots
     lines = tuple(line for line in lines_of(site) if line.name in LINES)
@@ -36,7 +40,9 @@ def _groupings(site: SiteFiles) -> list[Grouping]:
 class PreferenceLines(LineReading):
     """The preferences that the lines of one robots.txt state to an agent; "*": to anybody.
 
-    Where its groups can be read in two ways, what either reading refuses is refused, and what both permit is permitted."""
+    Where its groups can be read in two ways, what either reading refuses is refused, and what both
+    permit is permitted.
+    """
 
     def __init__(self, site: SiteFiles, token: str) -> None:
         self._url = robots_of(site).url
@@ -55,7 +61,9 @@ class PreferenceLines(LineReading):
         return (*strings.findings, *dictionaries.findings, *self._joined())
 
     def _joined(self) -> Findings:
-        """Report the first preference of each list of agents that goes on after it, where reading robots.txt has not."""
+        """Report the first preference of each list of agents that goes on after it, where reading
+        robots.txt has not.
+        """
         (robots, lines), *others = self._groupings
         findings = Findings(self._url)
         reported = {finding.line for finding in robots.findings if finding.rule == "robots.joined"}
@@ -65,15 +73,19 @@ class PreferenceLines(LineReading):
                 group = line_in_ended.group
                 if group >= 0 and ended.lines_of(group).stop < robots.lines_of(line.group).stop:
                     first.setdefault(group, line.line)
-            message = "the agents named after this line may share it: write a rule before them, if only `Disallow:`"
+            message = (
+                "the agents named after this line may share it: write a rule before them, "
+                "if only `Disallow:`"
+            )
             for number in first.values():
                 if number not in reported:
                     findings.report("robots.joined", message, line=number)
         return findings
 
     def statements(self, resource: Resource) -> Statements:
-        """Content-Usage lines say nothing of what robots.txt disallows (draft-ietf-aipref-attach section robots), but their
-        refusals hold where it is fetched all the same."""
+        """Content-Usage lines say nothing of what robots.txt disallows (draft-ietf-aipref-attach
+        section robots), but their refusals hold where it is fetched all the same.
+        """
         strings = _agreed([strings.statements(resource.target) for strings, _ in self._readings])
         dictionaries = _agreed(
             [dictionaries.statements(resource.target) for _, dictionaries in self._readings]

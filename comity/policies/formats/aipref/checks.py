@@ -1,4 +1,6 @@
-"""Checks of the lines of usage preferences besides their syntax: what is probably not meant. No crawler asks for them."""
+"""Checks of the lines of usage preferences besides their syntax: what is probably not meant. No
+crawler asks for them.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,23 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import Robots
-from comity.policies.formats.robots.line_site import column_and_length, spoken_together
+from comity.policies.formats.robots.line_site import column_and_length, lines_together
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.path_patterns import normal_pattern
 from comity.policies.syntax.suspicions import nearest
 
 
 class _Member(NamedTuple):
-    """One label of a line with its value."""
+    """One label of a line with its value.
+
+    Attributes:
+        path: In normal form.
+    """
 
     line: ExtensionLine
     label: str
     value: str
-    path: str  # in normal form
+    path: str
 
 
 def check(site: SiteFiles) -> Iterator[Finding]:
@@ -74,7 +80,9 @@ def _string(line: ExtensionLine) -> Iterator[_Member]:
 
 
 def _dictionary(line: ExtensionLine) -> Iterator[_Member]:
-    """Yield the members of a value that is a dictionary without quotes: a comma might stand within these."""
+    """Yield the members of a value that is a dictionary without quotes: a comma might stand within
+    these.
+    """
     path, value = content_usage.parts(line.value)
     if b'"' in value or not content_usage.read(value, Findings("")):
         return
@@ -101,7 +109,10 @@ def _check_labels(
                 )
             if word := suggestions.get(member.label):
                 column, length = column_and_length(line, member.label.encode(), robots)
-                message = f"nobody knows `{{}}` here, and nothing is said by it: write `{word}={member.value}`"
+                message = (
+                    f"nobody knows `{{}}` here, and nothing is said by it: write "
+                    f"`{word}={member.value}`"
+                )
                 remarks.report(
                     rule,
                     message,
@@ -115,7 +126,7 @@ def _check_labels(
 def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Remarks) -> None:
     """A permission of what is refused by the same path for the same agents."""
     reported: set[tuple[ExtensionLine, Hashable]] = set()
-    for together in spoken_together(list(lines), robots):
+    for together in lines_together(list(lines), robots):
         members = [member for line in together for member in lines[line]]
         refused: dict[tuple[str, str], ExtensionLine] = {}
         for member in members:

@@ -1,9 +1,11 @@
-"""Preferences of the IETF's AIPREF working group: `Content-Usage` lines of robots.txt and fields (draft-ietf-aipref-attach).
+"""Preferences of the IETF's AIPREF working group: `Content-Usage` lines of robots.txt and fields
+(draft-ietf-aipref-attach).
 
     read(value)                   what one dictionary says
     field(values)                 what the fields of one response say, by the reader here and by that of usage.py
     Rules(lines, robots, token)   what the lines of one robots.txt say to an agent
-Readings of open points: docs/usage-preferences.md."""
+Readings of open points: docs/usage-preferences.md.
+"""
 
 from __future__ import annotations
 
@@ -60,9 +62,11 @@ def parts(value: bytes) -> tuple[bytes, bytes]:
 
 
 def read(value: bytes | str, findings: Findings | None = None, line: int = 0) -> Preferences | None:
-    """Read the preference for each label, known or not (draft-ietf-aipref-vocab, section processing); None: no dictionary.
+    """Read the preference for each label, known or not (draft-ietf-aipref-vocab, section
+    processing); None: no dictionary.
 
-    `findings`: takes what the author should know."""
+    `findings`: takes what the author should know.
+    """
     octets = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
     try:
         dictionary = http_sf.parse(octets, tltype="dictionary")
@@ -99,9 +103,12 @@ def read(value: bytes | str, findings: Findings | None = None, line: int = 0) ->
 def field(
     values: Sequence[bytes], *, readers: Collection[str] = CONTENT_USAGE, url: str = ""
 ) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
-    """The statements of one response's fields about its content. `readers`: some of CONTENT_USAGE; `url`: of the page.
+    """The statements of one response's fields about its content. `readers`: some of CONTENT_USAGE;
+    `url`: of the page.
 
-    By both, a label is refused where either reader has it refused, and permitted where both have it permitted."""
+    By both, a label is refused where either reader has it refused, and permitted where both have it
+    permitted.
+    """
     statements, findings = _field((tuple(values), tuple(readers)))
     return statements, tuple(replace(finding, url=url) for finding in findings)
 
@@ -136,7 +143,9 @@ def _read_field(
 
 
 def _of_cut(dictionary: Preferences | None, value: bytes) -> Preferences:
-    """Return what is refused in a value that was cut: by its members, where it ends in a string and is no dictionary."""
+    """Return what is refused in a value that was cut: by its members, where it ends in a string and
+    is no dictionary.
+    """
     return refusals(
         usage.read(value.decode("utf-8", "replace")) if dictionary is None else dictionary
     )
@@ -158,8 +167,10 @@ def agreed(readings: Collection[Preferences]) -> Preferences:
 
 
 def _distinct(lines: list[_LinePreferences]) -> list[_LinePreferences]:
-    """The lines about one resource, of equal ones the first: each is a statement of preference of its own. Of more than
-    MAX_LABELS preferences in them none is a permission, and the shortest of the labels that are refused count."""
+    """The lines about one resource, of equal ones the first: each is a statement of preference of
+    its own. Of more than MAX_LABELS preferences in them none is a permission, and the shortest of
+    the labels that are refused count.
+    """
     distinct: dict[frozenset[tuple[str, Verdict]], _LinePreferences] = {}
     for preferences, line in lines:
         distinct.setdefault(frozenset(preferences.items()), (preferences, line))
@@ -185,7 +196,9 @@ class _Paths:
         self.are_for_all = not _FOR_ALL.isdisjoint(by_path)
 
     def deciding_lines(self, target: str) -> list[_LinePreferences]:
-        """The lines of the longest path, of several where it has wildcards. `target`: normal form."""
+        """The lines of the longest path, of several where it has wildcards. `target`: normal
+        form.
+        """
         if self._are_plain:  # no two of one length match
             path = self._index.best(target)
             return self.preferences[path] if path >= 0 else []
@@ -204,7 +217,9 @@ class _Paths:
 
 
 class Rules:
-    """The lines of one robots.txt that bind one agent: those of its groups, and the refusals that stand in none."""
+    """The lines of one robots.txt that bind one agent: those of its groups, and the refusals that
+    stand in none.
+    """
 
     def __init__(
         self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = ""
@@ -220,14 +235,17 @@ class Rules:
     def statements(self, target: str) -> tuple[Statement, ...]:
         """Return the statements about the resource, each line's apart. `target`: path and query.
 
-        The longest path speaks alone, also of labels that only a shorter one names. Of lines that can
-        only refuse each counts."""
+        The longest path speaks alone, also of labels that only a shorter one names. Of lines that
+        can only refuse each counts.
+        """
         target = normal_target(target)
         refusing = self._refusing.matching_lines(target)
         return self._statements([*self._speaking.deciding_lines(target), *refusing])
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """The refusals of all resources, and the permissions of any: what these refuse is refused whatever the path."""
+        """The refusals of all resources, and the permissions of any: what these refuse is refused
+        whatever the path.
+        """
         statements = [
             statement
             for paths in (self._speaking, self._refusing)
@@ -262,9 +280,8 @@ class _Reader:
 
     def __init__(self, groups: Collection[int], url: str) -> None:
         self._groups = groups
-        self._cache: dict[
-            bytes, Preferences | None
-        ] = {}  # the same few dictionaries stand under many paths
+        # the same few dictionaries stand under many paths
+        self._cache: dict[bytes, Preferences | None] = {}
         self.findings = Findings(url)
         self.speaking: list[_Line] = []
         self.refusing: list[_Line] = []

@@ -4,8 +4,10 @@
     field(values)                 what Content-Usage fields say, by section-6.2
     string_field(values)          what Usage-Pref fields say
     Lines(lines, robots, token)   what the `usage` lines of one robots.txt say to an agent
-A label is refused where anything refuses it, so no order plays a part. What a label means, and which one narrows which, stands
-in vocabulary.toml. Readings of open points: docs/usage-preferences.md."""
+A label is refused where anything refuses it, so no order plays a part. What a label means, and
+which one narrows which, stands in vocabulary.toml. Readings of open points:
+docs/usage-preferences.md.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ _MEMBER = re.compile(rb'(?:%"[^"]*+"|"(?:\\.|[^"\\])*+"|[^,])++')
 
 
 def read(expression: str, findings: Findings | None = None, line: int = 0) -> Preferences:
-    """Read the preference for each label (section-5.1), known or not. `findings`: takes what was ignored."""
+    """Read the preference for each label (section-5.1), known or not. `findings`: takes what was
+    ignored.
+    """
     preferences: Preferences = {}
     for member in expression.split(","):
         label, equals, value = (part.strip(" \t") for part in member.partition("="))
@@ -59,8 +63,10 @@ def read(expression: str, findings: Findings | None = None, line: int = 0) -> Pr
 def field(values: Iterable[bytes]) -> Preferences:
     """The preferences of one response's Content-Usage fields: tokens without parameters.
 
-    The values are joined as RFC 9651 section-4.2 has it, but the last of equal keys does not replace the others. Where that is
-    no dictionary, it is read as a short string, which may refuse and permits nothing."""
+    The values are joined as RFC 9651 section-4.2 has it, but the last of equal keys does not
+    replace the others. Where that is no dictionary, it is read as a short string, which may refuse
+    and permits nothing.
+    """
     value, overlong = joined(values)
     try:
         http_sf.parse(value, tltype="dictionary")
@@ -104,7 +110,9 @@ def string_field(
 
 
 def joined(values: Iterable[bytes]) -> tuple[bytes, bool]:
-    """The value of several field lines, and whether members past MAX_FIELD are left out. LENIENT: empty lines state nothing."""
+    """The value of several field lines, and whether members past MAX_FIELD are left out. LENIENT:
+    empty lines state nothing.
+    """
     value = b", ".join(value for value in (value.strip(b" \t") for value in values) if value)
     overlong = len(value) > MAX_FIELD
     return value[:MAX_FIELD].rpartition(b",")[0] if overlong else value, overlong
@@ -131,7 +139,9 @@ def refusals(preferences: Mapping[str, Verdict]) -> Preferences:
 
 
 def bounded(preferences: Preferences) -> Preferences:
-    """The preferences; of more than MAX_LABELS none is permitted, and the shortest of those that are refused count."""
+    """The preferences; of more than MAX_LABELS none is permitted, and the shortest of those that
+    are refused count.
+    """
     if len(preferences) <= MAX_LABELS:
         return preferences
     refused = sorted(refusals(preferences), key=lambda label: (len(label), label))
@@ -139,7 +149,9 @@ def bounded(preferences: Preferences) -> Preferences:
 
 
 def deciding(sources: Iterable[tuple[Preferences, T]]) -> dict[str, tuple[Verdict, T]]:
-    """All expressions about one page as one (section-5.4): label -> refused where one refuses it, and the first that decides."""
+    """All expressions about one page as one (section-5.4): label -> refused where one refuses it,
+    and the first that decides.
+    """
     merged: Preferences = {}
     deciders: dict[str, T] = {}
     for preferences, source in sources:
@@ -158,7 +170,9 @@ def _note(preferences: Preferences, label: str, verdict: Verdict) -> bool:
 
 
 class Lines:
-    """The `usage` lines of one robots.txt that bind one agent: those of its groups, and the refusals that stand in none."""
+    """The `usage` lines of one robots.txt that bind one agent: those of its groups, and the
+    refusals that stand in none.
+    """
 
     def __init__(
         self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = ""
@@ -187,7 +201,9 @@ class Lines:
         )
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """The refusals of all resources, and the permissions of any: what these refuse is refused whatever the path."""
+        """The refusals of all resources, and the permissions of any: what these refuse is refused
+        whatever the path.
+        """
         return common((self._of_all, self._of_allowed))
 
     def _read(self, line: ExtensionLine) -> Preferences:
@@ -206,7 +222,9 @@ class Lines:
     def _narrow(
         self, bound: list[tuple[Preferences, ExtensionLine]], robots: Robots, rules: AgentRules
     ) -> None:
-        """Narrow a line to the paths of its group, as in the example of section-2, where the group has Allow lines alone."""
+        """Narrow a line to the paths of its group, as in the example of section-2, where the group
+        has Allow lines alone.
+        """
         only_some = rules.only_allows and not any(
             rule.path_pattern.rstrip("*") in ("", "/") for rule in rules.matching("/")
         )
@@ -235,7 +253,9 @@ class Lines:
 
 
 def common(outcomes: Iterable[tuple[Statement, ...]]) -> tuple[Statement, ...]:
-    """The statements common to all outcomes for a resource: the refusals of each, and the permissions of any."""
+    """The statements common to all outcomes for a resource: the refusals of each, and the
+    permissions of any.
+    """
     permitted: dict[str, Statement] = {}
     refused: dict[str, Statement] | None = None
     for outcome in outcomes:

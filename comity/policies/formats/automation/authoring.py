@@ -1,4 +1,4 @@
-"""The help for those who write an automation-preferences.txt, or annotations of pages."""
+"""Help for authors of automation-preferences.txt files and of annotations in pages."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ _LINES = (
 
 
 def _member_name(directive: Directive) -> str:
-    """The name in JSON-LD (extension section-3.5)."""
+    """Return the name of a directive in JSON-LD (extension section-3.5)."""
     first, *others = directive.name.split("-")
     return first + "".join(part.capitalize() for part in others)
 

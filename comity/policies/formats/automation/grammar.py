@@ -1,9 +1,11 @@
-"""The text of automation-preferences.txt (draft-liao-aipref-autoctl-core-01 formal-syntax, extension section-4).
+"""The text of automation-preferences.txt.
 
-    rejection(fetched)      why the content is none that is read
-    parse(text)             what the text says, group by group
+    rejection(fetched)      the reason why the content is not read
+    parse(text)             the groups of the text
 
-Every reading of an open point stands in docs/automation.md."""
+The specifications are draft-liao-aipref-autoctl-core-01 formal-syntax and extension section-4.
+Every reading of an open point is in docs/automation.md.
+"""
 
 from __future__ import annotations
 
@@ -42,35 +44,36 @@ MAX_SCOPES = 20_000  # of a file
 MAX_HOSTS = 5000  # of a file, with those of absolute URLs
 MAX_VALUES = 200  # items of a list
 MAX_ITEMS = 20_000  # of all lists of a file; equal ones count once
-MAX_REPEATED = 16  # times that a directive may stand in a group
+MAX_REPEATED = 16  # values of one directive in a group
 
-SELECTORS = (
-    b"scope",
-    b"host",
-    b"user-agent",
-)  # to what and to whom a group applies; several of one count as one list
+# The URLs, hosts and agents that a group applies to. Several lines of one name count as one list.
+SELECTORS = (b"scope", b"host", b"user-agent")
 
 
 class Automation(NamedTuple):
-    """The groups of one file."""
+    """The groups of one file.
+
+    Attributes:
+        complete: False means that the file has more than is read.
+    """
 
     groups: tuple[Group, ...]
-    complete: bool  # False: there is more than is read
+    complete: bool
     findings: tuple[Finding, ...]
 
     def names(self, token: str) -> bool:
-        """True where a group names the product token."""
+        """Return True if a group names the product token."""
         return any(token.lower() in (group.agents or ()) for group in self.groups)
 
 
 def _strictest(name: bytes) -> tuple[Any, str]:
-    """Return the most restrictive value of a directive that is not written as it has to be, and the advice."""
+    """Return the most restrictive value of a malformed directive, and the advice to its author."""
     return DIRECTIVES[
         name
     ].strictest, f"write `{name.decode()}:` and its value, with nothing but a space between"
 
 
-# core, file-location-and-format
+# Core, file-location-and-format.
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # HTAB is white space in the formal syntax
 _END = re.compile(EOL)
@@ -80,7 +83,9 @@ _CHARSET = re.compile(
 
 
 def rejection(fetched: Fetched) -> str:
-    """Return why the content is not read: it has a raw control byte. "": it is read."""
+    """Return the reason why the content is not read: a raw control byte. "" means that it is
+    read.
+    """
     text, _ = text_of(fetched.body, cut=fetched.oversized)
     control = _CONTROL.search(text)
     if control:
@@ -90,13 +95,13 @@ def rejection(fetched: Fetched) -> str:
 
 
 def is_served_as_text(fetched: Fetched) -> bool:
-    """Return True if the label is a text type. A server that gives no type is believed to mean text."""
+    """Return True if the media type is a text type. A missing media type counts as text."""
     media_type = fetched.header(b"Content-Type").partition(b";")[0].strip().lower()
     return not media_type or media_type.startswith(b"text/")
 
 
 def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
-    """The findings on the type with which a site serves a file that is read."""
+    """Return the findings about the media type of a file that is read."""
     content_type = fetched.header(b"Content-Type")
     media_type, _, parameters = content_type.partition(b";")
     if not content_type or (
@@ -107,13 +112,13 @@ def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
     return (Finding(rule="automation.media-type", message=message, url=url),)
 
 
-# core, formal-syntax
+# Core, formal-syntax.
 
 _NAMES = b"|".join((*SELECTORS, *DIRECTIVES))
-# LENIENT: what cannot be seen beside a name, as a BOM between two files that are now one.
+# LENIENT: invisible characters beside a name, such as a BOM where two files were joined.
 _WHITE = rb"(?:[ \t]|%s)" % INVISIBLE.pattern
 _NAME = rb"%s*+(?i:%s)(?=%s|[:#\r\n]|\Z)" % (_WHITE, _NAMES, _WHITE)
-# LENIENT: no colon. Prose that begins with such a word is no directive, where the word is one of SELECTORS.
+# LENIENT: a missing colon. But prose that begins with a word of SELECTORS is not a directive.
 RECORD = re.compile(
     rb"%s*+((?i:%s))(?:%s*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % (_WHITE, _NAMES, _WHITE)
 )
@@ -122,29 +127,34 @@ _UNSEEN_BESIDE = ("automation.invisible", "beside something that cannot be seen"
 _WORDS = re.compile(rb"[^ \t,]++(?:[ \t]*+,[ \t]*+[^ \t,]++)*+[ \t]*+")
 _MARKUP = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*+<!--")
 _BLANK = rb"[ \t]*+%s" % EOL
-# Lines that need no look of ours: between groups, and within one, which a blank line ends.
+# Lines that can be skipped: between groups, and within a group, which a blank line ends.
 _OTHERS = re.compile(rb"(?:(?!%s)[^\r\n]*+%s)++" % (_NAME, EOL))
 _OTHERS_IN_GROUP = re.compile(rb"(?:(?!%s)(?!%s)[^\r\n]*+%s)++" % (_NAME, _BLANK, EOL))
 
 
 @dataclass(slots=True)
 class _Open:
-    """A block, and the group that it becomes."""
+    """A block, and the group that it becomes.
+
+    Attributes:
+        values_by_name: Name of a directive -> its values.
+    """
 
     line: int
     offset: int
     scopes: list[UrlPattern] = field(default_factory=list)
     hosts: list[str] | None = None
     agents: set[str] | None = None
-    values_by_name: dict[bytes, list[DirectiveValue[Any]]] = field(
-        default_factory=dict
-    )  # by the name of the directive
+    values_by_name: dict[bytes, list[DirectiveValue[Any]]] = field(default_factory=dict)
 
     @property
     def is_continuing(self) -> bool:
+        """True if the block names no scope, host or user-agent: it continues the group before
+        it.
+        """
         return not self.scopes and self.hosts is None and self.agents is None
 
-    def closed(self) -> Group:
+    def to_group(self) -> Group:
         directives = Directives(
             **{
                 DIRECTIVES[name].field: tuple(values)
@@ -173,7 +183,7 @@ class _Open:
 
 
 def is_plain(record: re.Match[bytes]) -> bool:
-    """Return whether a line has its colon, and nothing that cannot be seen beside its name."""
+    """Return True if a line has its colon, and no invisible characters beside its name."""
     before, between = (
         record.string[record.start() : record.start(1)],
         record.string[record.end(1) : record.end(2)],
@@ -182,12 +192,15 @@ def is_plain(record: re.Match[bytes]) -> bool:
 
 
 def parse(text: bytes, *, url: str = "", cut: bool = False) -> Automation:
-    """Read the text of a file, which `text_of` made. `cut`: there is more. Never raises; linear in the octets."""
+    """Read the text of a file. Never raises. The time is linear in the octets.
+
+    `text` and `cut` are results of `text_of`. `cut` means that the file has more than the text.
+    """
     return _Reader(text, url).read(cut)
 
 
 class _LimitError(Exception):
-    """There is more than is read."""
+    """The file exceeds a limit."""
 
 
 class _Reader:
@@ -197,15 +210,14 @@ class _Reader:
         self._lines = Lines(text)
         self._findings = Findings(url)
         self._groups: list[_Open] = []
-        self._block: _Open | None = None  # the one that is open
+        self._block: _Open | None = None  # the open block
         self._scopes_left = MAX_SCOPES
         self._hosts_left = MAX_HOSTS
         self._items_left = MAX_ITEMS
-        self._line = b""  # the one that is read
-        self._name_at = self._value_at = 0  # where they start in it
-        self._cache: dict[
-            tuple[bytes, bytes], ParsedValue
-        ] = {}  # name and value -> what has been read; most groups say the same
+        self._line = b""  # the current line
+        self._name_at = self._value_at = 0  # the starts of name and value in it
+        # Name and value -> the parsed value. Most groups repeat the values of others.
+        self._cache: dict[tuple[bytes, bytes], ParsedValue] = {}
 
     def read(self, cut: bool) -> Automation:
         complete = not cut
@@ -225,27 +237,30 @@ class _Reader:
                 "automation.limit", f"{full}: nothing is read from here on", line=self._lines.number
             )
             with suppress(_LimitError):
-                self._end_block()  # what is read of it counts
+                self._end_block()  # the part that was read counts
         for group in self._groups:
             if not group.scopes:
                 message = "the group has no scope: it applies where no other one does"
                 self._findings.report("automation.scope", message, line=group.line)
         self._findings.sort(key=lambda finding: finding.line or maxsize)
         return Automation(
-            tuple(group.closed() for group in self._groups), complete, tuple(self._findings)
+            tuple(group.to_group() for group in self._groups), complete, tuple(self._findings)
         )
 
     def _markup(self) -> None:
         text = self._lines.text
         first = _MARKUP.search(text)
         if first:
-            message = f"lines of markup, {len(_MARKUP.findall(text))} in all, are ignored: a comment begins with #"
+            message = (
+                f"lines of markup, {len(_MARKUP.findall(text))} in all, are ignored: a "
+                "comment begins with #"
+            )
             self._findings.report(
                 "automation.markup", message, line=1 + len(_END.findall(text, 0, first.start()))
             )
 
     def _read(self) -> bool:
-        """ParsedValue one line, and whatever before it says nothing. False at the end of the text."""
+        """Read the next line with a record. Return False at the end of the text."""
         self._lines.skip(_OTHERS_IN_GROUP if self._block else _OTHERS)
         self._line = line = self._lines.read()
         match = RECORD.match(line)
@@ -279,7 +294,7 @@ class _Reader:
     def _report(
         self, rule: str, message: str, quoted: bytes = b"", *, of_name: bool = False
     ) -> None:
-        """About the text that is quoted: a part of the value, or the name."""
+        """Report a finding about the quoted text, which is the name or a part of the value."""
         start = self._name_at if of_name else self._line.find(quoted, self._value_at)
         column = start + 1 if quoted else 0
         self._findings.report(
@@ -308,7 +323,7 @@ class _Reader:
             )
 
     def _scope(self, block: _Open, value: bytes) -> None:
-        value = self._trimmed(value)
+        value = self._trim_name(value)
         patterns = url_patterns(value)
         if patterns != [value]:
             message = (
@@ -350,7 +365,7 @@ class _Reader:
         for host_text in hosts:
             host = host_pattern(host_text.decode("utf-8", "replace"))
             block.hosts = block.hosts or []
-            if host.startswith("."):  # LENIENT: as it is written for cookies and proxies
+            if host.startswith("."):  # LENIENT: the notation of cookies and proxies
                 block.hosts += host[1:], f"*{host}"
                 self._report(
                     "automation.host",
@@ -382,9 +397,9 @@ class _Reader:
 
     def _names(self, value: bytes) -> list[bytes]:
         self._count_items(value)
-        return [name for item in items(value) if (name := self._trimmed(item))]
+        return [name for item in items(value) if (name := self._trim_name(item))]
 
-    def _trimmed(self, value: bytes) -> bytes:
+    def _trim_name(self, value: bytes) -> bytes:
         name = trimmed(value)
         if name != value:
             self._report(
@@ -406,7 +421,7 @@ class _Reader:
             raise _LimitError(f"there are more than {MAX_HOSTS} hosts")
 
     def _directive(self, name: bytes, value: bytes) -> tuple[Any, str]:
-        """Return the value, and the advice for one that cannot be read."""
+        """Return the value of a directive, and the advice for a value that cannot be read."""
         if (name, value) not in self._cache:
             self._count_items(value)
             self._count_hosts(value.count(b"://"))
@@ -427,7 +442,10 @@ class _Reader:
             message = f"{name.decode()} stands more than once in its group: all hold together"
             self._findings.report("automation.repeated", message, line=value.line)
         if len(values) == MAX_REPEATED:
-            message = f"{name.decode()} stands more than {MAX_REPEATED} times in its group: it has its most restrictive value"
+            message = (
+                f"{name.decode()} stands more than {MAX_REPEATED} times in its group: it "
+                "has its most restrictive value"
+            )
             self._findings.report("automation.limit", message, line=value.line)
             advice = f"write it at most {MAX_REPEATED} times in a group"
             values.append(value._replace(value=DIRECTIVES[name].strictest, advice=advice))

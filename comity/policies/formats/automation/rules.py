@@ -86,13 +86,15 @@ RULES = {
     "automation.unread": Rule(
         REFUSES,
         "comity, docs/automation.md",
-        "automation-preferences.txt has more than is read, or is not served as text: besides what it"
+        "automation-preferences.txt has more than is read, or is not served as text: "
+        "besides what it"
         " refuses, only plain GET and HEAD are permitted",
     ),
     "automation.json-ld": Rule(
         REFUSES,
         "draft-liao-aipref-autoctl-ext section-7",
-        "JSON-LD that names the type of annotations is broken, or more than is read: every use of the page is refused",
+        "JSON-LD that names the type of annotations is broken, or more than is read: "
+        "every use of the page is refused",
         severity=ERROR,
     ),
     "automation.agent": Rule(

@@ -1,4 +1,6 @@
-"""Checks of Content Signals besides their syntax: what is probably not meant. No crawler asks for them."""
+"""Checks of Content Signals besides their syntax: what is probably not meant. No crawler asks for
+them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import IN_ACAP, Robots
-from comity.policies.formats.robots.line_site import column_and_length, spoken_together
+from comity.policies.formats.robots.line_site import column_and_length, lines_together
 from comity.policies.syntax.suspicions import nearest
 
 # Words of other vocabularies -> the signal that says nearly the same
@@ -96,7 +98,9 @@ def usual_form(value: bytes) -> bytes:
 
 
 def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -> None:
-    """Permissions of what is refused to the same agents, or to others. Of the groups for `*` reading the file says it."""
+    """Permissions of what is refused to the same agents, or to others. Of the groups for `*`
+    reading the file says it.
+    """
     signals: dict[ExtensionLine, list[Signal]] = {line: line_signals(line.value) for line in lines}
     everybodys = frozenset(robots.groups_naming("*"))
     anywhere: dict[str, ExtensionLine] = {}
@@ -106,7 +110,7 @@ def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks
                 anywhere.setdefault(word, line)
     reported: set[tuple[ExtensionLine, str]] = set()
     for rule in ("content-signal.contradiction", "content-signal.elsewhere"):
-        for together in spoken_together(lines, robots):
+        for together in lines_together(lines, robots):
             refused: dict[str, ExtensionLine] = {}
             for line in together:
                 for word, verdict in signals[line]:
@@ -123,9 +127,11 @@ def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks
                         continue
                     column, length = _key_position(line, word, robots)
                     message = (
-                        f"`{{}}` is refused by line {refusing.line}, for the same agents: it is refused"
+                        f"`{{}}` is refused by line {refusing.line}, for the same "
+                        "agents: it is refused"
                         if rule == "content-signal.contradiction"
-                        else f"`{{}}` is refused to others by line {refusing.line}, and some readers take that for everybody's"
+                        else f"`{{}}` is refused to others by line {refusing.line}, and some "
+                        "readers take that for everybody's"
                     )
                     remarks.report(
                         rule, message, word.encode(), line=line.line, column=column, length=length

@@ -19,7 +19,8 @@ def respell(draft: Draft, finding: Finding) -> Fix | None:
     length = len(name) - indentation + len(colon) + len(value.rstrip(b" \t"))
     text = b"Content-Signal: " + usual
     return Fix(
-        f"Write `{text.decode()}`", (draft.replaced(finding.line, indentation + 1, length, text),)
+        f"Write `{text.decode()}`",
+        (draft.replace_octets(finding.line, indentation + 1, length, text),),
     )
 
 

@@ -37,7 +37,8 @@ RULES = {
     "content-signal.elsewhere": Rule(
         FINDING,
         "comity, docs/content-signals.md",
-        "what a group permits is refused in the group of another agent: not all readers know that it is another's",
+        "what a group permits is refused in the group of another agent: not all readers "
+        "know that it is another's",
     ),
     "content-signal.label": Rule(
         FINDING,
@@ -53,6 +54,7 @@ RULES = {
     "content-signal.spelling": Rule(
         FINDING,
         "draft-romm-aipref-contentsignals usage-category-labels",
-        "a signal is written otherwise than its specification has it, which not every reader understands",
+        "a signal is written otherwise than its specification has it, which not every "
+        "reader understands",
     ),
 }

@@ -1,9 +1,11 @@
-"""Content Signals: lines of robots.txt and response fields (draft-romm-aipref-contentsignals; `use=` as Cloudflare describes it).
+"""Content Signals: lines of robots.txt and response fields (draft-romm-aipref-contentsignals;
+`use=` as Cloudflare describes it).
 
     Signals(lines, robots, token)    what the lines of one robots.txt say to an agent
     field(values)                    what the fields of one response say
-Nobody has written down whom a line is addressed to, and parsers disagree: a refusal counts by any of their readings, a
-permission where all of them have it (docs/content-signals.md)."""
+Nobody has written down whom a line is addressed to, and parsers disagree: a refusal counts by any
+of their readings, a permission where all of them have it (docs/content-signals.md).
+"""
 
 from __future__ import annotations
 
@@ -27,20 +29,21 @@ MAX_UNKNOWN = 1000  # the same, of one file
 
 # section usage-category-labels
 LABELS = ("search", "ai-input", "ai-train")
-# What may become of the content, from the least to the most: nothing is kept; it is indexed, quoted and linked to; it is
-# summarised and reproduced. A value permits what stands up to it, and refuses the rest.
+# What may become of the content, from the least to the most: nothing is kept; it is indexed, quoted
+# and linked to; it is summarised and reproduced. A value permits what stands up to it, and refuses
+# the rest.
 LEVELS = ("immediate", "reference", "full")
 _WORDS = frozenset((*LABELS, *(f"use-{level}" for level in LEVELS)))
 
 _VERDICTS = {"yes": Verdict.ALLOW, "no": Verdict.DENY}
-_PERHAPS = frozenset(
-    ("y", "true", "1", "allow")
-)  # meant as "yes": no permission, but no refusal either
+# meant as "yes": no permission, but no refusal either
+_PERHAPS = frozenset(("y", "true", "1", "allow"))
 
 _WHOLE_SITE = ("/", "/*", "*")  # patterns
 
-# LENIENT: `;` and white space part signals too, and so do a bar, a slash and `&` before the next one; quotes and brackets stand
-# around them; a refusal may have a colon. `search=yes/no` is no permission.
+# LENIENT: `;` and white space part signals too, and so do a bar, a slash and `&` before the next
+# one; quotes and brackets stand around them; a refusal may have a colon. `search=yes/no` is no
+# permission.
 _MARKS = str.maketrans(
     {
         **dict.fromkeys(QUOTES + BRACKETS + UNSEEN, ""),
@@ -56,15 +59,23 @@ _KEY = re.compile(r"[a-z][a-z0-9-]{0,63}")
 
 
 class _Signal(NamedTuple):
+    """TODO _Signal
+
+    Attributes:
+        own_group: Where each such line ends a list of agents.
+    """
+
     word: str
     verdict: Verdict
     source: Location
     group: int = BEFORE_ALL
-    own_group: int = BEFORE_ALL  # where each such line ends a list of agents
+    own_group: int = BEFORE_ALL
 
 
 class Signals:
-    """The signals of one robots.txt to one agent. They have no path: each holds for the whole site."""
+    """The signals of one robots.txt to one agent. They have no path: each holds for the whole
+    site.
+    """
 
     def __init__(
         self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = ""
@@ -99,8 +110,8 @@ class Signals:
         bound, has_own = self._bound
         everybodys = frozenset(self._robots.groups_naming("*"))
         own_groups = frozenset(self._ended.groups_naming(self._token))
-        # The readings: only the agent's groups speak, of which such a line may end the list of agents; those for `*` do where its
-        # own have no such line; all lines speak.
+        # The readings: only the agent's groups speak, of which such a line may end the list of
+        # agents; those for `*` do where its own have no such line; all lines speak.
         fallback = [
             signal for signal in self._signals if signal.group in everybodys and not has_own
         ]
@@ -116,8 +127,8 @@ class Signals:
                     statements.setdefault(
                         word, Statement(f"content-signal:{word}", verdict, rule, source)
                     )
-        # What the agent's groups permit, every other reading permits too: each has their lines, and none refuses it here. A
-        # record of ACAP may be another's.
+        # What the agent's groups permit, every other reading permits too: each has their lines, and
+        # none refuses it here. A record of ACAP may be another's.
         for word, verdict, source, _, own_group in bound:
             if verdict is Verdict.ALLOW and (own_group == BEFORE_ALL or own_group in own_groups):
                 statements.setdefault(
@@ -130,8 +141,9 @@ class Signals:
     def _bound(self) -> tuple[list[_Signal], bool]:
         """The signals in the agent's groups, and whether there are any.
 
-        A line before all groups is among them, for it stands in none that it could be meant for alone, and so is one in a record
-        of ACAP, which may be the agent's."""
+        A line before all groups is among them, for it stands in none that it could be meant for
+        alone, and so is one in a record of ACAP, which may be the agent's.
+        """
         ours = frozenset(self._robots.groups_naming(self._token))
         bound = [signal for signal in self._signals if signal.group in ours or signal.group < 0]
         return bound, any(signal.group in ours for signal in bound)
@@ -149,14 +161,20 @@ class Signals:
         for word, verdict, source, *_ in self._bound[0]:
             refusal = refused.get(f"content-signal:{word}")
             if refusal and verdict is Verdict.ALLOW:
-                message = f"`{word}` is permitted here and refused by line {refusal.location.line}: it is refused"
+                message = (
+                    f"`{word}` is permitted here and refused by line "
+                    f"{refusal.location.line}: it is refused"
+                )
                 self._findings.report("content-signal.contradiction", message, line=source.line)
         permits = [
             statement for statement in self._statements if statement.verdict is Verdict.ALLOW
         ]
         rule = self._robots.for_agent(self._token).decide("/") if permits else None
         if rule and rule.verdict is Verdict.DENY and rule.path_pattern in _WHOLE_SITE:
-            message = f"the site permits a use here and refuses by line {rule.line} to be fetched: it is not fetched"
+            message = (
+                f"the site permits a use here and refuses by line {rule.line} to be "
+                "fetched: it is not fetched"
+            )
             self._findings.report(
                 "content-signal.contradiction", message, line=permits[0].location.line
             )
@@ -166,9 +184,11 @@ class Signals:
 def field(
     values: Iterable[bytes], name: str = "Content-Signal", *, url: str = ""
 ) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
-    """The statements of one response's fields about its content. `name`: the field's; `url`: of the page.
+    """The statements of one response's fields about its content. `name`: the field's; `url`: of the
+    page.
 
-    One statement for each word, a refusal before a permission."""
+    One statement for each word, a refusal before a permission.
+    """
     findings = Findings(url)
     statements: dict[str, Statement] = {}
     for value in values:

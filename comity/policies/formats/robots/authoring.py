@@ -1,4 +1,4 @@
-"""The help for those who write a robots.txt."""
+"""Help for authors of robots.txt files."""
 
 from __future__ import annotations
 

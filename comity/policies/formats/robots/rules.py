@@ -152,7 +152,8 @@ RULES = {
     "robots.rate-value": Rule(
         FINDING,
         "RFC 9309 section-2.2.4",
-        "the value of a Crawl-delay, Request-rate or Visit-time cannot be read: it asks for nothing",
+        "the value of a Crawl-delay, Request-rate or Visit-time cannot be read: it asks "
+        "for nothing",
     ),
     "robots.regex": Rule(
         FINDING,

@@ -1,6 +1,8 @@
-"""Checks of robots meta elements and X-Robots-Tag fields besides their syntax: contradictions, repetitions, slips.
+"""Checks of robots meta elements and X-Robots-Tag fields besides their syntax: contradictions,
+repetitions, slips.
 
-check_document(content, url)     the elements of a page, and the fields with which it came"""
+check_document(content, url)     the elements of a page, and the fields with which it came
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,24 @@ _OBSOLETE = ("noodp", "noydir", "noyaca", "nositelinkssearchbox")
 
 
 class _Directive(NamedTuple):
-    name: str  # as it is compared; "": none that is known
+    """TODO _Directive
+
+    Attributes:
+        name: As it is compared; "": none that is known.
+        text: As written.
+        line: 0: of a field.
+    """
+
+    name: str
     value: str
-    text: str  # as written
-    line: int  # 0: of a field
+    text: str
+    line: int
 
 
 def check_document(content: Content, url: str) -> tuple[Finding, ...]:
-    """Check the elements of a page, and the fields with which it came, for what reading them does not find."""
+    """Check the elements of a page, and the fields with which it came, for what reading them does
+    not find.
+    """
     remarks = Remarks(url)
     addressed: dict[str, list[_Directive]] = {}  # agent, in lower case -> what is said to it
     equivalents = [
@@ -70,7 +82,10 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
         message = 'few crawlers read `property`: write `name="{}"`'
         remarks.report("robots-meta.attribute", message, name.encode("utf-8", "replace"), line=line)
     for _, line in equivalents:
-        message = 'few crawlers read `http-equiv` here: send the header field X-Robots-Tag, or write `name="robots"`'
+        message = (
+            "few crawlers read `http-equiv` here: send the header field X-Robots-Tag, or "
+            'write `name="robots"`'
+        )
         remarks.report("robots-meta.attribute", message, line=line)
     return remarks.findings
 
@@ -130,7 +145,10 @@ def _check(remarks: Remarks, directives: list[_Directive]) -> None:
         if name in first and (
             opposite := next((other for other in opposites if other in first), "")
         ):
-            message = f"`{{}}` is the opposite of `{SPELLINGS[opposite]}`: what refuses counts. Leave one of them out"
+            message = (
+                f"`{{}}` is the opposite of `{SPELLINGS[opposite]}`: what refuses counts. "
+                "Leave one of them out"
+            )
             _report(remarks, "robots-meta.contradiction", message, first[name])
     snippet = first.get("maxsnippet")
     if snippet and "nosnippet" in first and snippet.value != "0":

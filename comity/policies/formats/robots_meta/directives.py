@@ -1,9 +1,12 @@
-"""The directives of a page about its use: `robots` meta elements, those with the agent's name, and X-Robots-Tag fields.
+"""The directives of a page about its use: `robots` meta elements, those with the agent's name, and
+X-Robots-Tag fields.
 
     header(values, token)     what the fields say to the agent
     markup(content, token)    what the elements say to it
-Directives refuse and limit; none permits anything. There is no standard: what search engines document is read, and where they
-pass over what they cannot read, the more restrictive reading holds (docs/robots-meta.md)."""
+Directives refuse and limit; none permits anything. There is no standard: what search engines
+document is read, and where they pass over what they cannot read, the more restrictive reading holds
+(docs/robots-meta.md).
+"""
 
 from __future__ import annotations
 
@@ -62,16 +65,18 @@ _PLAIN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_SILENT, ()),
     "none": ("noindex", "nofollow"),
 }
+# what the rest could refuse
 _REFUSED_UNREAD = (
     *_REFUSING,
     "max-image-preview",
     "max-video-preview",
     "unavailable_after",
-)  # what the rest could refuse
+)
 _TRANSLATION = Qualifiers(prohibited_modifications=frozenset(("translation",)))
 
 MEMBER = re.compile(
-    r"[^,;]*?unavailable[\s_-]*after[^,;\d]{0,40}+,\s*+\d[^,;]*+"  # a date with a comma after the day of the week
+    # a date with a comma after the day of the week
+    r"[^,;]*?unavailable[\s_-]*after[^,;\d]{0,40}+,\s*+\d[^,;]*+"
     r"|[^,;]++",
     re.IGNORECASE,
 )
@@ -90,14 +95,14 @@ _MARKS = str.maketrans(
 )
 _AROUND = SPACES + QUOTES + BRACKETS + UNSEEN
 
-# RFC 822 section-5, RFC 850 section-2.1.4. LENIENT: the name of the month in full, no time of day, no zone.
+# RFC 822 section-5, RFC 850 section-2.1.4. LENIENT: the name of the month in full, no time of day,
+# no zone.
 _DATE = re.compile(
     r"(?:[a-z]+(?:,\s*|\s+))?(\d{1,2})[\s-]+([a-z]{3})[a-z]*[\s-]+(\d{4}|\d\d)(?:\s+(\d{1,2}:\d\d(?::\d\d)?))?\s*([a-z]{1,5}|[+-]\d\d:?\d\d)?",
     re.IGNORECASE,
 )
-_GREENWICH = re.compile(
-    r"(?<=\d)\s*+(?:GMT|UTC?)$", re.IGNORECASE
-)  # LENIENT: what ISO 8601 writes as Z
+# LENIENT: what ISO 8601 writes as Z
+_GREENWICH = re.compile(r"(?<=\d)\s*+(?:GMT|UTC?)$", re.IGNORECASE)
 _UTC = ("GMT", "UT", "UTC", "Z", "+0000", "-0000")
 _EARLIEST = timezone(timedelta(hours=14))  # where every day begins first
 
@@ -105,9 +110,11 @@ _EARLIEST = timezone(timedelta(hours=14))  # where every day begins first
 def header(
     values: Iterable[bytes], token: str, *, now: datetime | None = None, url: str = ""
 ) -> DirectiveReading:
-    """Read the X-Robots-Tag fields of one response for the agent. `now`: aware, None = the clock; `url`: of the page.
+    """Read the X-Robots-Tag fields of one response for the agent. `now`: aware, None = the clock;
+    `url`: of the page.
 
-    A scope holds until the next one or the end of its field."""
+    A scope holds until the next one or the end of its field.
+    """
     return _reading(
         [("", value.decode("utf-8", "replace"), 0) for value in values], token, now, url
     )
@@ -131,9 +138,11 @@ def markup(
 
 
 def _own_name(name: str, token: str) -> str:
-    """The agent's name, or that of everybody, as the name of an element has it; "": it has neither. `token`: in lower case.
+    """The agent's name, or that of everybody, as the name of an element has it; "": it has neither.
+    `token`: in lower case.
 
-    LENIENT: among others, and with a version."""
+    LENIENT: among others, and with a version.
+    """
     if name in (token, "robots"):
         return name
     names = name.translate(_MARKS).replace(",", " ").replace(";", " ").split()
@@ -163,9 +172,8 @@ def _read(now: datetime, token_and_passages: tuple[str, list[_Passage]]) -> Dire
     return reader.reading()
 
 
-_DATED = (
-    "unavailableafter"  # as it is compared; where it does not stand, no directive asks for the time
-)
+# as it is compared; where it does not stand, no directive asks for the time
+_DATED = "unavailableafter"
 _undated = Remembered(partial(_read, datetime.max.replace(tzinfo=UTC)), most=MAX_REMEMBERED)
 
 
@@ -186,7 +194,9 @@ def _metas_pattern(token: str) -> re.Pattern[bytes]:
 
 @cache
 def _own_names(token: str) -> re.Pattern[str]:
-    """Pattern of the agent's name, and of those of everybody, that begin a scope behind what parts directives."""
+    """Pattern of the agent's name, and of those of everybody, that begin a scope behind what parts
+    directives.
+    """
     before, behind = re.escape(_AROUND + _SEPARATORS), re.escape(_AROUND)
     return re.compile(
         rf"(?<=[{before}])(?:{re.escape(token)}|robots|\*){_VERSION}[{behind}]*+:", re.IGNORECASE
@@ -194,9 +204,16 @@ def _own_names(token: str) -> re.Pattern[str]:
 
 
 class _Directive(NamedTuple):
-    name: str  # as it is compared
+    """TODO _Directive
+
+    Attributes:
+        name: As it is compared.
+        text: As written.
+    """
+
+    name: str
     value: str
-    text: str  # as written
+    text: str
 
 
 class _Reader:
@@ -205,9 +222,8 @@ class _Reader:
         self._token = token
         self._now = now
         self._findings = Findings("")
-        self._statements: dict[
-            tuple[str, str], Statement
-        ] = {}  # one for each part and word, the most restrictive
+        # one for each part and word, the most restrictive
+        self._statements: dict[tuple[str, str], Statement] = {}
         self._embedded: list[Location] = []  # where indexifembedded stands
         self._chars_left = MAX_CHARS
 
@@ -270,7 +286,9 @@ class _Reader:
             )
 
     def _is_too_much(self, text: str, source: Location) -> bool:
-        """True where there is more than is read. Nobody knows what the rest refuses: it refuses all that it could."""
+        """True where there is more than is read. Nobody knows what the rest refuses: it refuses all
+        that it could.
+        """
         before = self._chars_left
         self._chars_left -= len(text)
         if self._chars_left < 0 <= before:
@@ -399,15 +417,16 @@ _VALUED: Mapping[str, Callable[[_Reader, _Directive, Location, str], None]] = {
     _DATED: _Reader._unavailable_after,
 }
 DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
-_NAMES_AS_VALUES = frozenset(
-    ("none", *_SILENT)
-)  # behind a colon; what refuses by itself is lost in no value
+# behind a colon; what refuses by itself is lost in no value
+_NAMES_AS_VALUES = frozenset(("none", *_SILENT))
 
 
 def scope(member: str, token: str) -> tuple[list[str], str]:
     """The agents that the member is addressed to, none where it opens no scope, and what it says.
 
-    A name that is not ours opens one where a directive stands after it: else it may be a directive that we do not know."""
+    A name that is not ours opens one where a directive stands after it: else it may be a directive
+    that we do not know.
+    """
     parts = member.split(":")
     agents: list[str] = []
     for part, after in pairwise(parts):
@@ -430,7 +449,9 @@ def scope(member: str, token: str) -> tuple[list[str], str]:
 
 
 def directives_in(text: str) -> Iterator[_Directive]:
-    """The directives in one member of a list: the one it is, or all that stand in it without a comma."""
+    """The directives in one member of a list: the one it is, or all that stand in it without a
+    comma.
+    """
     words = _words(text)
     starts = [
         number for number, word in enumerate(words) if _compared(_name(word)) in DIRECTIVE_NAMES
@@ -445,8 +466,10 @@ def directives_in(text: str) -> Iterator[_Directive]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a member. `no index` is `no-index`, as white space parts what a hyphen would join; a colon is one word
-    with the name before it, and with the name of a directive behind it that is a value (`max-image-preview : none`)."""
+    """Return the words of a member. `no index` is `no-index`, as white space parts what a hyphen
+    would join; a colon is one word with the name before it, and with the name of a directive behind
+    it that is a value (`max-image-preview : none`).
+    """
     words: list[str] = []
     for marked_word in text.translate(_MARKS).split():
         word = marked_word.rstrip(".") or marked_word
@@ -519,8 +542,9 @@ def _restricts_more(new: Statement, old: Statement) -> bool:
 def date(text: str) -> datetime | None:
     """The instant that a date by RFC 822, RFC 850 or ISO 8601 names; None where it is none.
 
-    Without a time of day it is the beginning of the day; without a zone, or with one that is not known, the first instant at
-    which anybody has that time (UTC+14)."""
+    Without a time of day it is the beginning of the day; without a zone, or with one that is not
+    known, the first instant at which anybody has that time (UTC+14).
+    """
     try:
         moment = datetime.fromisoformat(_GREENWICH.sub("Z", text))
     except ValueError:

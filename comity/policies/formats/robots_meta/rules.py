@@ -16,7 +16,8 @@ RULES = {
     "robots-meta.unread": Rule(
         REFUSES,
         "robots meta (docs/robots-meta.md)",
-        "there is more than is read of robots meta elements or X-Robots-Tag fields: all is refused that they could refuse",
+        "there is more than is read of robots meta elements or X-Robots-Tag fields: all "
+        "is refused that they could refuse",
     ),
     "robots-meta.agent": Rule(
         FINDING,

@@ -1,6 +1,8 @@
-"""RSL 1.0, Really Simple Licensing: documents that robots.txt, header fields and pages refer to, or that stand in pages.
+"""RSL 1.0, Really Simple Licensing: documents that robots.txt, header fields and pages refer to, or
+that stand in pages.
 
-What is supported, and every reading of an open point, stands in docs/rsl.md."""
+What is supported, and every reading of an open point, stands in docs/rsl.md.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -34,8 +36,9 @@ MAX_PROLOGUE = 2000  # octets in which a document has its root element
 class Licenses(LineReading):
     """The documents that one robots.txt refers to for an agent; "*": for anybody.
 
-    Where its groups can be read in two ways, or a line stands in a record of ACAP, which may be another's, what is prohibited by
-    either reading is, and a license counts where both refer to it."""
+    Where its groups can be read in two ways, or a line stands in a record of ACAP, which may be
+    another's, what is prohibited by either reading is, and a license counts where both refer to it.
+    """
 
     def __init__(self, site: SiteFiles, token: str) -> None:
         self._origin = site.origin

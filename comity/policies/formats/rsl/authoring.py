@@ -136,7 +136,8 @@ AUTHORING = Authoring(
         "legal": {kind: _WORDS_OF_LEGAL[kind] for kind in LEGAL_TYPES},
         "boolean": {"true": "yes", "false": "no"},
         "link": {
-            '<https://example.com/license.xml>; rel="license"; type="application/rsl+xml"': "a license"
+            '<https://example.com/license.xml>; rel="license"; '
+            'type="application/rsl+xml"': "a license"
         },
     },
     kinds=(FileKind("rsl.xml", lambda name, body: root_name(body) == "rsl", check_rsl),),

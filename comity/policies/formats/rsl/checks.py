@@ -1,9 +1,11 @@
-"""Checks of RSL besides its syntax: what licenses nothing though it seems to, and what contradicts itself.
+"""Checks of RSL besides its syntax: what licenses nothing though it seems to, and what contradicts
+itself.
 
     check_rsl(body, url)            a document: what reading it finds, and what else is wrong
     check_site(files)               the documents of a site, and the lines of robots.txt that refer to them
     check_document(content, url)    the links of a page
-Everything is linear in the octets."""
+Everything is linear in the octets.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,10 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
                 tag.attributes.get("type", "").partition(";")[0].strip().lower() == MEDIA_TYPE
                 and "license" not in relations
             ):
-                message = 'a link to an RSL document without its relation: nobody reads it. Write `rel="license"`'
+                message = (
+                    "a link to an RSL document without its relation: nobody reads it. Write "
+                    '`rel="license"`'
+                )
                 remarks.report("rsl.reference", message, line=tag.line)
     return remarks.findings
 
@@ -109,7 +114,10 @@ class _Checker:
                     and local_name(element) in _NAMES
                     and self._is_within(element)
                 ):
-                    message = f"`{{}}` is in another namespace and is left out: it belongs to `{NAMESPACE}`"
+                    message = (
+                        f"`{{}}` is in another namespace and is left out: it belongs to "
+                        f"`{NAMESPACE}`"
+                    )
                     self._report("rsl.namespace", message, element, local_name(element))
         contents = list(self._children(self._root, "content"))
         by_url: dict[str, Any] = {}
@@ -119,7 +127,10 @@ class _Checker:
             first = by_url.setdefault(address, content)
             if first is not content:
                 line = self._lines[first] + self._before
-                message = f"the content of line {line} has the same url: both hold, and what either refuses is refused"
+                message = (
+                    f"the content of line {line} has the same url: both hold, and what "
+                    "either refuses is refused"
+                )
                 self._report("rsl.repeated", message, content)
         self._check_hosts(contents)
 
@@ -140,7 +151,10 @@ class _Checker:
         first = next(filter(None, hosts), "")
         for content, host in zip(contents, hosts, strict=True):
             if host and host != first:
-                message = "the url is at another host than {}: the document says nothing of this one's own content"
+                message = (
+                    "the url is at another host than {}: the document says nothing of this "
+                    "one's own content"
+                )
                 self._report("rsl.other-host", message, content, first)
 
     def _check_content(self, content: Any) -> None:
@@ -153,7 +167,10 @@ class _Checker:
                 address,
             )
         if content.get("server", "").strip():
-            message = "the license has to be asked for at the server: to who does not ask, nothing is licensed"
+            message = (
+                "the license has to be asked for at the server: to who does not ask, "
+                "nothing is licensed"
+            )
             self._report("rsl.server", message, content)
         for license_ in self._children(content, "license"):
             self._check_license(license_)
@@ -165,7 +182,10 @@ class _Checker:
                 permitted.update(words := own_text(permits).replace(",", " ").split())
                 self._check_words(permits, words)
         if not permitted:
-            message = 'the license permits no usage: write which, such as `<permits type="usage">search</permits>`'
+            message = (
+                "the license permits no usage: write which, such as `<permits "
+                'type="usage">search</permits>`'
+            )
             prohibits = next(self._children(license_, "prohibits", "prohibit"), None)
             if prohibits is None:
                 self._report("rsl.no-permits", message, license_)

@@ -1,6 +1,8 @@
 """An RSL document as it is written (RSL 1.0 section-3): its scopes, licenses and words.
 
-Lenient in what prohibits; what else is not as the specification has it is a condition of a license, which has to be arranged."""
+Lenient in what prohibits; what else is not as the specification has it is a condition of a license,
+which has to be arranged.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ GENERAL: dict[str, tuple[str, ...]] = {
     "ai-index": ("ai-all", "all"),
     "search": ("all",),
 }
-# LENIENT: what prohibitions say instead. Any other word that begins with "ai" is ai-all, and any other at all is all.
+# LENIENT: what prohibitions say instead. Any other word that begins with "ai" is ai-all, and any
+# other at all is all.
 PROHIBITED = {word: word for word in GENERAL} | {
     "train-ai": "ai-train",
     "ai-training": "ai-train",
@@ -51,11 +54,11 @@ PROHIBITED = {word: word for word in GENERAL} | {
     "ai-inference": "ai-input",
     "inference": "ai-input",
 }
-USERS = frozenset(
-    ("commercial", "non-commercial", "education", "government", "personal")
-)  # section-3.4.1.2
+# section-3.4.1.2
+USERS = frozenset(("commercial", "non-commercial", "education", "government", "personal"))
 
-# What an element of RSL may have: children and attributes. What else it has may be a condition that is not understood.
+# What an element of RSL may have: children and attributes. What else it has may be a condition that
+# is not understood.
 VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     # LENIENT: version, which no version of RSL has and many documents have.
     "rsl": (frozenset(("content",)), frozenset(("max-age", "version"))),
@@ -71,19 +74,24 @@ VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "prohibits": (frozenset(), frozenset(("type",))),
     "prohibit": (frozenset(), frozenset(("type",))),
 }
+# section-3.13: what the publisher says of itself
 LEGAL_TYPES = (
     "warranty",
     "disclaimer",
     "attestation",
     "contact",
     "proof",
-)  # section-3.13: what the publisher says of itself
+)
 
 
 class Party(NamedTuple):
-    """A class of users, or places, that a license is for or is not for (section-3.5, section-3.6)."""
+    """A class of users, or places, that a license is for or is not for (section-3.5, section-3.6).
 
-    kind: str  # "user" or "geo"
+    Attributes:
+        kind: "user" or "geo".
+    """
+
+    kind: str
     words: frozenset[str]
     line: int
 
@@ -96,14 +104,22 @@ class Party(NamedTuple):
 
 
 class License(NamedTuple):
-    """One set of terms (section-3.4)."""
+    """One set of terms (section-3.4).
+
+    Attributes:
+        permits: Usage and line; None: it has no list of usages.
+        condition: Line of what must be arranged, e.g. payment, reporting, what is not understood;
+            0: there is none.
+        limits: It is for these only.
+        bars: It is not for these.
+    """
 
     line: int
-    permits: tuple[tuple[str, int], ...] | None  # usage and line; None: it has no list of usages
+    permits: tuple[tuple[str, int], ...] | None
     prohibits: tuple[tuple[str, int], ...]
-    condition: int  # line of what must be arranged, e.g. payment, reporting, what is not understood; 0: there is none
-    limits: tuple[Party, ...]  # it is for these only
-    bars: tuple[Party, ...]  # it is not for these
+    condition: int
+    limits: tuple[Party, ...]
+    bars: tuple[Party, ...]
 
     def unmet(self, users: Collection[str]) -> int:
         """The line of a condition that nobody knows to be met; 0: there is none."""
@@ -113,24 +129,37 @@ class License(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """One `content` (section-3.3), or an `alternate` of one (section-3.14)."""
+    """One `content` (section-3.3), or an `alternate` of one (section-3.14).
 
-    pattern: str  # in normal form; with the host before it where one is named
-    octets: int  # of its path: the more, the narrower
+    Attributes:
+        pattern: In normal form; with the host before it where one is named.
+        octets: Of its path: the more, the narrower.
+    """
+
+    pattern: str
+    octets: int
     licenses: tuple[License, ...]
 
 
 class Document(NamedTuple):
-    """One document."""
+    """One document.
 
-    scopes: tuple[Scope, ...]  # none where it is no valid document
-    max_age: timedelta  # until it, and what refers to it, are asked for again (section-3.2.1)
-    problem: int  # line where it is found to be none
+    Attributes:
+        scopes: None where it is no valid document.
+        max_age: Until it, and what refers to it, are asked for again (section-3.2.1).
+        problem: Line where it is found to be none.
+    """
+
+    scopes: tuple[Scope, ...]
+    max_age: timedelta
+    problem: int
     findings: tuple[Finding, ...]
 
 
 def host_of(url: str) -> str:
-    """Host and port, without "www."; "" where the URL has none. LENIENT: the schemes of one host are one site."""
+    """Host and port, without "www."; "" where the URL has none. LENIENT: the schemes of one host
+    are one site.
+    """
     return full_host_of(url).removeprefix("www.")
 
 
@@ -149,23 +178,31 @@ _SEPARATOR = re.compile(r"[\s,;]+")
 def parse(
     body: bytes, url: str = "", *, first: int = 1, cut: bool = False, everywhere: bool = False
 ) -> Document:
-    """`first`: number of the line that the findings have for its first one; 0: none. `cut`: there is more.
+    """`first`: number of the line that the findings have for its first one; 0: none. `cut`: there
+    is more.
 
-    `everywhere`: its contents are about whatever they stand in. Never raises; linear in the octets."""
+    `everywhere`: its contents are about whatever they stand in. Never raises; linear in the octets.
+    """
     return _Reader(url, first, everywhere).read(body, cut)
 
 
 @dataclass(slots=True)
 class _Terms:
-    """The terms of one license, while it is read."""
+    """The terms of one license, while it is read.
+
+    Attributes:
+        limits: By kind.
+        bars_at: The line of the first one.
+        kinds: Of permissions.
+    """
 
     condition: int
     permits: dict[str, int] | None = None
     prohibits: dict[str, int] = field(default_factory=dict)
-    limits: dict[str, Party] = field(default_factory=dict)  # by kind
+    limits: dict[str, Party] = field(default_factory=dict)
     bars: dict[str, set[str]] = field(default_factory=dict)
-    bars_at: dict[str, int] = field(default_factory=dict)  # the line of the first one
-    kinds: set[str] = field(default_factory=set)  # of permissions
+    bars_at: dict[str, int] = field(default_factory=dict)
+    kinds: set[str] = field(default_factory=set)
 
 
 class _Reader:
@@ -266,7 +303,10 @@ class _Reader:
         url = content.get("url")
         pattern = _pattern(url)
         if pattern is None:
-            message = "url `{}` is no URL and no path: what is prohibited holds everywhere, what is permitted nowhere"
+            message = (
+                "url `{}` is no URL and no path: what is prohibited holds everywhere, what "
+                "is permitted nowhere"
+            )
             self._report("rsl.value", message, url or "", line=self._lines[content])
             pattern, licenses = (
                 ("", 0),
@@ -283,7 +323,9 @@ class _Reader:
         )
 
     def _not_understood(self, element: Any, root: Any) -> int:
-        """The line of what stands in an element of RSL and is not of RSL; 0: nothing. That of others is left out (section-3)."""
+        """The line of what stands in an element of RSL and is not of RSL; 0: nothing. That of
+        others is left out (section-3).
+        """
         children, attributes = VOCABULARY[local_name(element)]
         odd = 0
         for child in _children(element, root):
@@ -374,9 +416,8 @@ class _Reader:
 
     def _prohibits(self, terms: _Terms, kind: str, prohibits: Any, root: Any) -> None:
         terms.condition = terms.condition or self._not_understood(prohibits, root)
-        words = [
-            word.lower() for word in _words(prohibits) if ":" not in word
-        ]  # section-3.4.1: those of others
+        # section-3.4.1: those of others
+        words = [word.lower() for word in _words(prohibits) if ":" not in word]
         if not kind and words:
             kind = "user" if USERS.issuperset(words) else "usage"
         if kind in ("user", "geo"):
@@ -437,9 +478,11 @@ def _children(element: Any, root: Any, name: str = "") -> Iterator[Any]:
 
 
 def _pattern(url: str | None, *, exact: bool = False) -> tuple[str, int] | None:
-    """The pattern with the host before it, and the octets of its path; None for what is neither URL nor path.
+    """The pattern with the host before it, and the octets of its path; None for what is neither URL
+    nor path.
 
-    section-4.6.1: "" is whatever refers to the document."""
+    section-4.6.1: "" is whatever refers to the document.
+    """
     if url is None:
         return None
     url = trimmed(url.strip().encode("utf-8", "replace")).decode()

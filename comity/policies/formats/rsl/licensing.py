@@ -59,7 +59,9 @@ _MOST = 3  # narrower than any word
 
 
 def unlicensed(reference: Location) -> tuple[Statement, ...]:
-    """section-4.3: where there is no valid document, nothing is licensed. `reference`: where it stands."""
+    """section-4.3: where there is no valid document, nothing is licensed. `reference`: where it
+    stands.
+    """
     return tuple(
         Statement(f"rsl:{term}", Verdict.DENY, "rsl.unlicensed", reference) for term in TERMS
     )
@@ -71,9 +73,8 @@ class Rsl:
     def __init__(self, document: Document, text: bytes, start: Location) -> None:
         """`start`: of the first line of the text."""
         self.findings: tuple[Finding, ...] = document.findings
-        self.max_age = (
-            document.max_age
-        )  # until it, and what refers to it, are asked for again (section-3.2.1)
+        # until it, and what refers to it, are asked for again (section-3.2.1)
+        self.max_age = document.max_age
         self.is_valid = bool(document.scopes)
         self._scopes = document.scopes
         self._problem = document.problem
@@ -89,8 +90,9 @@ class Rsl:
     ) -> tuple[Statement, ...]:
         """The statements about the resource; () where the document does not speak of it.
 
-        `arranged`: whether the operator has met its conditions; `users` use the content: section-3.4.1.2 and section-3.5 have
-        the words, e.g. "commercial", "DE", "EU"."""
+        `arranged`: whether the operator has met its conditions; `users` use the content:
+        section-3.4.1.2 and section-3.5 have the words, e.g. "commercial", "DE", "EU".
+        """
         if not self.is_valid:
             return unlicensed(self._source(self._problem))
         matching = self._matching(url)
@@ -165,10 +167,14 @@ class Rsl:
 
 
 class _Claim(NamedTuple):
-    """A refusal or a permission of one usage by one license."""
+    """A refusal or a permission of one usage by one license.
+
+    Attributes:
+        level: How narrow the word is.
+    """
 
     octets: int
-    level: int  # how narrow the word is
+    level: int
     rule: str
     line: int
 
@@ -180,9 +186,11 @@ def _covers(word: str, term: str) -> bool:
 def _decide(
     term: str, licenses: list[tuple[int, License]], arranged: bool, users: Collection[str]
 ) -> tuple[Verdict | None, _Claim | None]:
-    """section-3.1.1: narrower scopes and words come before broader ones; what is both permitted and prohibited is not licensed.
+    """section-3.1.1: narrower scopes and words come before broader ones; what is both permitted and
+    prohibited is not licensed.
 
-    A permission counts where no refusal is narrower in any way, and no prohibition is as narrow."""
+    A permission counts where no refusal is narrower in any way, and no prohibition is as narrow.
+    """
     permissions: list[_Claim] = []
     refusals: list[_Claim] = []
     lists: dict[int, int] = {}  # octets -> line of a license that has a list
@@ -231,14 +239,19 @@ def _decide(
 
 
 def read(body: bytes, url: str = "", *, cut: bool = False) -> Rsl:
-    """`url`: of the document. `cut`: the body ends where its reader stopped. Never raises; linear in the octets."""
+    """`url`: of the document. `cut`: the body ends where its reader stopped. Never raises; linear
+    in the octets.
+    """
     return _read(body, url, Location(line=1, url=url), cut=cut)
 
 
 def inline(content: Content) -> tuple[Rsl, ...]:
-    """The documents that stand in a page (section-4.6.2), which is parsed only where it has their type.
+    """The documents that stand in a page (section-4.6.2), which is parsed only where it has their
+    type.
 
-    Their findings have no URL, as pages have the same documents: `Site.page` names the page in them."""
+    Their findings have no URL, as pages have the same documents: `Site.page` names the page in
+    them.
+    """
     if not content.mentions(b"application/rsl"):
         return ()
     scripts = list(content.scripts(MEDIA_TYPE))

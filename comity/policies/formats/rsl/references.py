@@ -18,23 +18,28 @@ from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.statement import Location
 
 MEDIA_TYPE = "application/rsl+xml"
+# one of which stands in a page that has a document or refers to one
 WORDS = (
     b"application/rsl",
     b"rsl.xml",
-)  # one of which stands in a page that has a document or refers to one
+)
 MAX_REFERENCES = 5  # documents of one carrier
-MAX_BETWEEN = 4096  # octets between an empty line and the License line that it sets apart, or between two such lines
+# octets between an empty line and the License line that it sets apart, or between two such lines
+MAX_BETWEEN = 4096
 
 _XML = ("", "application/xml", "text/xml")  # media types that say less than the name of the file
 
 
 class References(NamedTuple):
-    """The documents that one carrier refers to."""
+    """The documents that one carrier refers to.
 
-    urls: tuple[str, ...] = ()  # absolute, in the order given
-    unread: tuple[
-        Location, ...
-    ] = ()  # references to what cannot be had: nothing is licensed by them
+    Attributes:
+        urls: Absolute, in the order given.
+        unread: References to what cannot be had: nothing is licensed by them.
+    """
+
+    urls: tuple[str, ...] = ()
+    unread: tuple[Location, ...] = ()
 
 
 class _Line(Protocol):
@@ -73,7 +78,9 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
 
 
 def is_address(text: str) -> bool:
-    """Tell an address, whatever stands behind it, from prose: `License: MIT` and its like have nothing to do with RSL."""
+    """Tell an address, whatever stands behind it, from prose: `License: MIT` and its like have
+    nothing to do with RSL.
+    """
     word = next(iter(text.split(maxsplit=1)), "")
     return "://" in word or word.startswith("/") or word.lower().endswith(".xml")
 
@@ -89,7 +96,9 @@ _OF_NO_GROUP = (b"#", b"sitemap", b"license")
 def _of_no_group(
     addresses: Iterable[tuple[_Line, str]], text: bytes
 ) -> Iterator[tuple[_Line, str]]:
-    """LENIENT: at the end of a file a line stands in the group above it, though an empty line sets it apart."""
+    """LENIENT: at the end of a file a line stands in the group above it, though an empty line sets
+    it apart.
+    """
     offset_before, is_apart = 0, False  # of the line of another address that stands last before
     for line, address in addresses:
         start = max(offset_before, line.offset - MAX_BETWEEN)
@@ -102,7 +111,9 @@ def _of_no_group(
 
 
 def _is_set_apart(before: bytes, *, otherwise: bool) -> bool:
-    """True where an empty line ends the octets, but for lines of no group behind it. `otherwise`: where all are such lines."""
+    """True where an empty line ends the octets, but for lines of no group behind it. `otherwise`:
+    where all are such lines.
+    """
     for line in reversed(before.splitlines()):
         word = line.strip().lower()
         if not word.startswith(_OF_NO_GROUP):
@@ -167,7 +178,9 @@ def _is_rsl(media_type: str, address: str) -> bool:
 
 
 def _references(links: Iterable[tuple[str | None, Location, str]]) -> References:
-    """`links`: addresses (None: one that cannot be read), where they stand and to what they are relative, which is LENIENT."""
+    """`links`: addresses (None: one that cannot be read), where they stand and to what they are
+    relative, which is LENIENT.
+    """
     urls: dict[str, None] = {}
     unread: list[Location] = []
     seen: set[tuple[str | None, str]] = set()

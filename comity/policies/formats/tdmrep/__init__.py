@@ -83,7 +83,9 @@ def _statements(reservation: Reservation | None) -> Statements:
 
 
 def conclude(states: Sequence[Reservation | None]) -> Statements:
-    """Combine reservations: a later one takes the place of those before it (sec-processing-priority)."""
+    """Combine reservations: a later one takes the place of those before it
+    (sec-processing-priority).
+    """
     return Statements(statements(states))
 
 

@@ -1,9 +1,11 @@
-"""Checks of a tdmrep.json besides its syntax: rules that never decide, and what other readers pass over.
+"""Checks of a tdmrep.json besides its syntax: rules that never decide, and what other readers pass
+over.
 
     check_site(files)     the file of a site
     check_document(content, url)  the elements of a page, and its header fields
     members(text)         the members of the objects in it, with their places
-Everything is linear in the octets, but for the sorting of patterns."""
+Everything is linear in the octets, but for the sorting of patterns.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,12 @@ from comity.policies.syntax.path_patterns import PatternIndex, sample
 from comity.policies.syntax.suspicions import nearest, oddity
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?+|[\[\]{}:,\n]|[^\s"\[\]{}:,]++')
+# members for people: JSON has no comments. With `@` those of JSON-LD
 _REMARKS = (
     "comment",
     "description",
     "note",
-)  # members for people: JSON has no comments. With `@` those of JSON-LD
+)
 _SYNONYMS = {  # names that others have for the same
     "policy": POLICY,
     "licence": POLICY,
@@ -48,25 +51,34 @@ MEMBERS = (LOCATION, RESERVATION, POLICY)
 
 
 class Member(NamedTuple):
-    """A member of an object that is a rule."""
+    """A member of an object that is a rule.
+
+    Attributes:
+        value: As written; "" for an array or object.
+        line: 1-based.
+        column: Of the name, 1-based, in octets.
+        value_column: 0: an array or object, or on another line.
+        number: Of the object.
+    """
 
     name: str
-    value: str  # as written; "" for an array or object
-    line: int  # 1-based
-    column: int  # of the name, 1-based, in octets
-    value_column: int  # 0: an array or object, or on another line
-    number: int  # of the object
+    value: str
+    line: int
+    column: int
+    value_column: int
+    number: int
 
 
 def members(text: str) -> Iterator[Member]:
     """Yield the members of the objects in the array, or of the one that stands in its place."""
+    # rules: depth of their objects; 0: not known
     depth, rules, line, line_start, number = (
         0,
         0,
         1,
         0,
         -1,
-    )  # rules: depth of their objects; 0: not known
+    )
     last, name, name_line, name_column = "", "", 0, 0
     for token in _TOKEN.finditer(text):
         kind = token[0]
@@ -239,5 +251,8 @@ def _check_rules(remarks: Remarks, rules: tuple[TdmRule, ...]) -> None:
                 line=rule.line,
             )
         else:
-            message = f"the rule never decides: that of line {earlier.line} stands before it and matches all that it does. Put it first"
+            message = (
+                f"the rule never decides: that of line {earlier.line} stands before it and "
+                "matches all that it does. Put it first"
+            )
             remarks.report("tdmrep.overruled", message, line=rule.line)

@@ -20,7 +20,7 @@ def write_number(draft: Draft, finding: Finding) -> Fix | None:
         return None
     return Fix(
         f"Write {digit.decode()}",
-        (draft.replaced(finding.line, finding.column, finding.length, digit),),
+        (draft.replace_octets(finding.line, finding.column, finding.length, digit),),
     )
 
 

@@ -54,7 +54,9 @@ def _is_comment(token: str) -> bool:
 
 
 def strict_problem(text: str) -> tuple[str, int] | None:
-    """Return what a strict reader refuses, and where. None: the text is JSON, or too deep to tell."""
+    """Return what a strict reader refuses, and where. None: the text is JSON, or too deep to
+    tell.
+    """
     try:
         json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -82,8 +84,9 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def strict_replacement(text: str) -> Replacement:
-    """Return the edit that takes comments and needless commas out, and puts missing commas between the
-    values of the outer array."""
+    """Return the edit that takes comments and needless commas out, and puts missing commas between
+    the values of the outer array.
+    """
     comments = (match for match in _STRING_OR_COMMENT.finditer(text) if _is_comment(match[0]))
     edits = [_without_comment(text, match.start(), match.end()) for match in comments]
     edits += _comma_edits(_STRING_OR_COMMENT.sub(_blank_comment, text))

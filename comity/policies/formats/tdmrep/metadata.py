@@ -15,23 +15,25 @@ from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import MAX_BYTES, Findings
 from comity.policies.syntax.xml_tree import own_text
 
-MAX_PACKAGE = (
-    4 * 1024 * 1024
-)  # octets of an EPUB file that are looked at; its pages and images need not be
+# octets of an EPUB file that are looked at; its pages and images need not be
+MAX_PACKAGE = 4 * 1024 * 1024
 MAX_PACKAGES = 5  # package documents of an EPUB file
 MAX_PACKETS = 20  # places of a PDF file that are looked at
-MAX_STREAMS = (
-    500  # metadata streams of a PDF file that are looked at: each of its images may have one
-)
+# metadata streams of a PDF file that are looked at: each of its images may have one
+MAX_STREAMS = 500
 MAX_STREAMED = 20 * 256 * 1024  # octets of all of these, decompressed
 MAX_PACKET = 256 * 1024  # octets of each, decompressed
 MAX_POLICIES = 100  # addresses that are tried
 
 
 class Metadata(NamedTuple):
-    """The values as written."""
+    """The values as written.
 
-    part: str  # as `Place.part`
+    Attributes:
+        part: As `Place.part`.
+    """
+
+    part: str
     reservations: list[Any]
     policies: list[Any]
 
@@ -53,7 +55,9 @@ class _LimitError(ValueError):
 
 
 class _LimitedFile(BytesIO):
-    """A file of which only so much can be read: an index of an archive can be as long as the archive."""
+    """A file of which only so much can be read: an index of an archive can be as long as the
+    archive.
+    """
 
     remaining = MAX_PACKAGE
 
@@ -85,7 +89,8 @@ def _epub(body: bytes, report: Findings) -> Metadata:
             "the EPUB file is not read: {}",
             str(error).encode(),
         )
-    # What zipfile raises for what is no archive, is encrypted, or is packed in ways that EPUB does not have.
+    # What zipfile raises for what is no archive, is encrypted, or is packed in ways that EPUB does
+    # not have.
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -109,7 +114,8 @@ def _packages(archive: zipfile.ZipFile) -> Iterator[Any]:
         yield _tree(_member(archive, path))
 
 
-# XML 1.0 section-2.8: one that declares nothing itself, as package documents of EPUB 2 may have. Nobody asks for what it names.
+# XML 1.0 section-2.8: one that declares nothing itself, as package documents of EPUB 2 may have.
+# Nobody asks for what it names.
 _DOCTYPE = re.compile(rb"<!DOCTYPE(?:[^\[<>\"']++|\"[^\"]*+\"|'[^']*+')*+>")
 
 
@@ -139,7 +145,8 @@ def _properties(package: Any) -> Iterator[tuple[str, str]]:
             yield name, meta.get("content", "").strip() or own_text(meta).strip()
 
 
-# PDF: XMP packets, not read as XML. The example of the specification has an attribute without quotes, and others follow it.
+# PDF: XMP packets, not read as XML. The example of the specification has an attribute without
+# quotes, and others follow it.
 
 _PROTOCOL = b"www.w3.org/ns/tdmrep"
 _XMLNS = re.compile(
@@ -180,7 +187,9 @@ def _uncommented(packet: bytes) -> bytes:
 
 
 def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
-    """The octets that name the protocol: where it stands as it is, and in metadata streams that are compressed."""
+    """The octets that name the protocol: where it stands as it is, and in metadata streams that are
+    compressed.
+    """
     count = 0
     position = body.find(_PROTOCOL)
     while position >= 0:

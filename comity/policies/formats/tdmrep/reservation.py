@@ -44,36 +44,52 @@ RESERVATION, POLICY, LOCATION = "tdm-reservation", "tdm-policy", "location"
 
 
 class Reservation(NamedTuple):
-    """The properties that one source sets for a resource (sec-properties)."""
+    """The properties that one source sets for a resource (sec-properties).
 
-    reserved: bool | None  # None: it is not set
-    policy: str  # URL, absolute; "": it is not set
+    Attributes:
+        reserved: None: it is not set.
+        policy: URL, absolute; "": it is not set.
+    """
+
+    reserved: bool | None
+    policy: str
     source: Location
     findings: tuple[Finding, ...] = ()
 
     @property
     def licensing(self) -> str:
-        """The policy that counts: of a right that is not reserved none is processed (sec-tdm-policy)."""
+        """The policy that counts: of a right that is not reserved none is processed
+        (sec-tdm-policy).
+        """
         return self.policy if self.reserved else ""
 
 
 class TdmRule(NamedTuple):
-    """One object of the file (sec-tdm-file)."""
+    """One object of the file (sec-tdm-file).
 
-    location: str  # pattern in normal form
+    Attributes:
+        location: Pattern in normal form.
+        line: 1-based.
+        text: As written, printable.
+    """
+
+    location: str
     reserved: bool | None
     policy: str
-    line: int  # 1-based
-    text: str  # as written, printable
+    line: int
+    text: str
 
 
 # The values of the two properties (sec-tdm-reservation, sec-tdm-policy)
 
 
 def _reserved(values: Iterable[Any], report: Findings, line: int = 0) -> bool | None:
-    """The reservation by the values of one source; where they contradict each other, the right is reserved.
+    """The reservation by the values of one source; where they contradict each other, the right is
+    reserved.
 
-    LENIENT: the digit as a text in JSON, which is the same value; any list of them in a field, as caches join fields."""
+    LENIENT: the digit as a text in JSON, which is the same value; any list of them in a field, as
+    caches join fields.
+    """
     digits = [digit.strip() for value in values for digit in _digits(value)]
     for odd in dict.fromkeys(digit for digit in digits if digit not in ("0", "1")):
         message = "`{}` is neither 0 nor 1: the reservation is not set"
@@ -87,7 +103,8 @@ def _reserved(values: Iterable[Any], report: Findings, line: int = 0) -> bool | 
 def _digits(value: Any) -> list[str]:
     if isinstance(value, str):
         return value.split(",")
-    # sec-tdm-reservation: other values are protocol errors. In Python true equals 1, which it does not here.
+    # sec-tdm-reservation: other values are protocol errors. In Python true equals 1, which it does
+    # not here.
     if isinstance(value, bool) or value is None:
         return [json.dumps(value)]
     if isinstance(value, int | float):
@@ -136,7 +153,9 @@ def _reservation(
 
 
 def effective(reservations: Iterable[Reservation | None]) -> Reservation | None:
-    """The reservations (file, fields, meta or document, in order) as one: of each property the last value that is set."""
+    """The reservations (file, fields, meta or document, in order) as one: of each property the last
+    value that is set.
+    """
     holds: Reservation | None = None
     for reservation in reservations:
         if holds is None or reservation is None:
@@ -158,7 +177,9 @@ def effective(reservations: Iterable[Reservation | None]) -> Reservation | None:
 
 
 def statements(reservations: Iterable[Reservation | None]) -> tuple[Statement, ...]:
-    """`reservations`: in the order file, fields, meta or document. The policy stands in the text of the source."""
+    """`reservations`: in the order file, fields, meta or document. The policy stands in the text of
+    the source.
+    """
     holds = effective(reservations)
     if holds is None or holds.reserved is None:
         return ()
@@ -196,7 +217,9 @@ class TdmRep:
     def reservation(self, target: str) -> Reservation | None:
         """The reservation by the first rule that matches path and query; None where none does.
 
-        One whose reservation is not set leaves it to the next, which can reserve the right and cannot give it up."""
+        One whose reservation is not set leaves it to the next, which can reserve the right and
+        cannot give it up.
+        """
         unset = False
         for number in sorted(self._index.all(normal_target(target))):
             rule = self.rules[number]
@@ -249,7 +272,9 @@ def tdmrep_of(site: SiteFiles) -> TdmRep | None:
 
 
 class _Reader:
-    """The state of reading one file, object by object: a malformed one takes none before it along."""
+    """The state of reading one file, object by object: a malformed one takes none before it
+    along.
+    """
 
     def __init__(self, octets: bytes, url: str) -> None:
         self._written = escaped_text(octets)
@@ -304,12 +329,17 @@ class _Reader:
             self._break_off(f"This is not JSON: {error.msg}", place, behind=position)
         except (ValueError, RecursionError):  # limits of the decoder
             self._complete = False
-            message = "a number is too long, or values are too deep within each other: the rest is not read"
+            message = (
+                "a number is too long, or values are too deep within each other: the rest "
+                "is not read"
+            )
             self._report("tdmrep.limit", message, line=self._line_of(position))
         return None
 
     def _break_off(self, problem: str, position: int, *, behind: int) -> None:
-        """Report an error. If a reservation of 1 stands behind it, reserve everything else (TDM-3)."""
+        """Report an error. If a reservation of 1 stands behind it, reserve everything else
+        (TDM-3).
+        """
         self._is_json = False
         line = self._line_of(position)
         message = f"{problem}. What stands behind it is not read."
@@ -319,8 +349,9 @@ class _Reader:
         self._report("tdmrep.syntax", message, line=line)
 
     def _reserve_by(self, start: int, end: int) -> int:
-        """Reserve everything that no rule before matches, if there is a reservation of 1 in this part
-        of the text. Return the line that reserves the rest; 0: none does."""
+        """Reserve everything that no rule before matches, if there is a reservation of 1 in this
+        part of the text. Return the line that reserves the rest; 0: none does.
+        """
         one = _ONE.search(self._text, start, end) or _ONE.search(self._written, start, end)
         if one and not self._reserving_line:
             self._reserving_line = 1 + line_ends(self._text, 0, one.start())
@@ -369,14 +400,15 @@ class _Reader:
             written_location = rule.get(LOCATION)
             quoted = written_location if isinstance(written_location, str) else ""
             self._report("tdmrep.syntax", f"location `{{}}` {means}", quoted, line=line)
-            reserved = (
-                reserved or None
-            )  # what is not written as the specification has it gives nothing up
+            # what is not written as the specification has it gives nothing up
+            reserved = reserved or None
         self._rules.append(TdmRule(location, reserved, policy, line, _excerpt(source)))
         return True
 
     def _read_other(self, position: int) -> None:
-        """Read a file that is no array. An object that reserves does so for the whole site (TDM-3)."""
+        """Read a file that is no array. An object that reserves does so for the whole site
+        (TDM-3).
+        """
         decoded = self._value(position)
         if decoded is None:
             return
@@ -396,7 +428,9 @@ class _Reader:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A property that stands twice: of two reservations the one that is reserved counts, of two locations none, else the last."""
+    """A property that stands twice: of two reservations the one that is reserved counts, of two
+    locations none, else the last.
+    """
     properties = dict(pairs)
     if len(properties) < len(pairs):
         reservations = [value for key, value in pairs if key == RESERVATION]
@@ -459,7 +493,9 @@ def fields(headers: Iterable[tuple[bytes, bytes]], url: str = "") -> Reservation
 def markup(content: Content, url: str = "") -> Reservation | None:
     """Read the `meta` elements of a page. `url`: of the page.
 
-    An element with a property and no name can only reserve. The page is parsed only if it has a word of the protocol."""
+    An element with a property and no name can only reserve. The page is parsed only if it has a
+    word of the protocol.
+    """
     if not content.mentions(b"tdm-"):
         return None
     properties: dict[str, list[Any]] = {RESERVATION: [], POLICY: []}

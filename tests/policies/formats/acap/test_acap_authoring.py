@@ -1,4 +1,6 @@
-"""What helps those who write ACAP: its words, what is said of a file besides its syntax, and what mends that."""
+"""What helps those who write ACAP: its words, what is said of a file besides its syntax, and what
+mends that.
+"""
 
 from __future__ import annotations
 

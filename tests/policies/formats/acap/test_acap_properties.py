@@ -271,7 +271,9 @@ def test_conventional_rules_say_nothing_in_acap(body: bytes) -> None:
 @pytest.mark.requirement("ACAP-9")
 @given(files)
 def test_both_parsers_see_the_same_records(body: bytes) -> None:
-    """A conventional rule counts where no ACAP field would: after an agent line, until the next crawler line."""
+    """A conventional rule counts where no ACAP field would: after an agent line, until the next
+    crawler line.
+    """
     probe = body + b"\nDisallow: /probe\nACAP-disallow-crawl: /probe"
     conventional = robots.parse(probe)
     in_acap = any(

@@ -1,4 +1,6 @@
-"""Which field decides where several speak of one usage of one resource (section-2.4.5, section-2.5.5, section-2.5.6)."""
+"""Which field decides where several speak of one usage of one resource (section-2.4.5,
+section-2.5.5, section-2.5.6).
+"""
 
 from __future__ import annotations
 
@@ -272,7 +274,8 @@ CASES = [
     ("allow-index: /É/|disallow-index: /é/", "/é/a", DENY),
     ("allow-index: /é/|disallow-index: /É", "/É/a", ALLOW),
     ("allow-index: /É*|disallow-index: /é/", "/é/a", DENY),
-    # where one letter may be two, a prohibition means both, and a permission what it is written like
+    # where one letter may be two, a prohibition means both, and a permission what it is written
+    # like
     ("disallow-index: /strasse/", "/straße/a", DENY),
     ("disallow-index: /straße/", "/STRASSE/a", DENY),
     ("disallow-index: /ß", "/ẞa", DENY),
@@ -322,7 +325,10 @@ def test_answers_do_not_depend_on_what_was_asked_before() -> None:
     "spec", [b"/caf\xe9/", b"caf\xe9", b"/*\xe9/$", b"/caf%E9/", b"the-acap:resource-set:cafes"]
 )
 def test_octets_that_are_no_utf_8_are_those_of_the_url(spec: bytes, crawler: str) -> None:
-    text = b"ACAP-resource-set: cafes /tea /caf\xe9/\nACAP-crawler: %s\nACAP-allow-index: /\nACAP-disallow-index: %s\n"
+    text = (
+        b"ACAP-resource-set: cafes /tea /caf\xe9/\nACAP-crawler: %s\nACAP-allow-index: /\n"
+        b"ACAP-disallow-index: %s\n"
+    )
     rules = Rules(Agent("me"), [parse(text % (crawler.encode(), spec))]).for_purposes()
     answers = [
         rules.matching(target).decide("index")
@@ -361,12 +367,13 @@ def test_three_fields(fields: tuple[str, str, str], want: Verdict, row: str) -> 
         assert answer.verdict is want
 
 
+# they match /a/b.gif, and no two tell which is narrower
 UNDETERMINED = (
     "/*a/*b",
     "/*a/*g",
     "/*b.*g",
     "/*b.*f",
-)  # they match /a/b.gif, and no two tell which is narrower
+)
 
 
 @pytest.mark.requirement("ACAP-25")
@@ -395,7 +402,10 @@ def test_a_field_that_stands_twice_is_named_once(field: str) -> None:
 def test_of_what_any_crawler_is_told_beside_a_more_general_permission_the_narrowest_decides() -> (
     None
 ):
-    text = "ACAP-crawler: me\nACAP-allow-other: /\nACAP-crawler: *\nACAP-{}-index: /\nACAP-{}-index: /a/\n"
+    text = (
+        "ACAP-crawler: me\nACAP-allow-other: /\nACAP-crawler: *\nACAP-{}-index: /\n"
+        "ACAP-{}-index: /a/\n"
+    )
     for one, other, want in (("disallow", "allow", ALLOW), ("allow", "disallow", DENY)):
         answer = decide(text.format(one, other), "index", "/a/b", Agent("me"))
         assert answer
@@ -433,7 +443,10 @@ def test_qualifiers_of_the_narrowest_hold_and_no_others(
     one: str, other: str, want: FieldQualifiers
 ) -> None:
     for first, second in ((one, other), (other, one)):
-        text = f"ACAP-crawler: *\nACAP-allow-present-{first}\nACAP-allow-present-{second}\nACAP-allow-present: / time-limit=1-days"
+        text = (
+            f"ACAP-crawler: *\nACAP-allow-present-{first}\nACAP-allow-present-{second}\n"
+            "ACAP-allow-present: / time-limit=1-days"
+        )
         answer = decide(text, "present-snippet", "/a/b.gif", Agent("me"))
         assert answer
         assert (answer.verdict, answer.qualifiers) == (ALLOW, want)
@@ -477,7 +490,8 @@ def written(site: Sequence[Said]) -> bytes:
             purposes = said.purposes
         qualifier = said.qualifier if said.allows else ""
         lines.append(
-            f"ACAP-{'allow' if said.allows else 'disallow'}-{said.usage}: {said.pattern} {qualifier}"
+            f"ACAP-{'allow' if said.allows else 'disallow'}-{said.usage}: {said.pattern} "
+            f"{qualifier}"
         )
     return "\n".join(lines).encode()
 
@@ -614,6 +628,7 @@ def expected(
     return ALLOW, min(days, default=None)
 
 
+# of /ab
 PATTERNS = [
     "/",
     "*",
@@ -630,7 +645,7 @@ PATTERNS = [
     "/**",
     "/*b$",
     "*b",
-]  # of /ab
+]
 RELATED = [("index",), ("index", "other"), ("present-snippet", "present"), USAGES]
 patterns = (
     st.sampled_from(PATTERNS)
@@ -824,7 +839,8 @@ def test_a_pattern_is_folded_once_for_all_of_its_fields(monkeypatch: pytest.Monk
     )
     assert answer is not None
     assert answer.verdict is ALLOW
-    # Once as it is compiled, and where a refusal of `present` is compared with permissions by the same pattern, for each of both.
+    # Once as it is compiled, and where a refusal of `present` is compared with permissions by the
+    # same pattern, for each of both.
     assert Counter(folded) == {"/%C3%89": 3, "/a": 1, "/%C3%A9/x": 1}
     folded.clear()
     checks.check(acap, text, Remarks("https://example.com/robots.txt"))

@@ -1,6 +1,8 @@
 """Real robots.txt files with ACAP: what a careful reader gets from them by hand.
 
-The files stand beside a checkout of the developers. What they teach is shown everywhere, on small files of our own."""
+The files stand beside a checkout of the developers. What they teach is shown everywhere, on small
+files of our own.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ Crawl = dict[tuple[str, str], str]  # (agent, path) -> verdict, and the lines th
 
 
 class File(NamedTuple):
-    """What is read in one file. Agents are written as User-Agent strings: their token is what stands before the slash."""
+    """What is read in one file. Agents are written as User-Agent strings: their token is what
+    stands before the slash.
+    """
 
     name: str
     version: str
@@ -206,8 +210,9 @@ def test_every_real_file_is_read() -> None:
 
 OWN = [
     File(
-        # Two crawler lines with only comments between them begin one record, whatever a converter meant by them: here one for a
-        # crawler that may do anything, which has no field, and one for a crawler that may do nothing.
+        # Two crawler lines with only comments between them begin one record, whatever a converter
+        # meant by them: here one for a crawler that may do anything, which has no field, and one
+        # for a crawler that may do nothing.
         "fused",
         "",
         [(["house-search", "nosy"], 1), (["*"], 1)],

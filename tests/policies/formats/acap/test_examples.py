@@ -1,7 +1,9 @@
 """Every example of ACAP 1.0, section by section, with the outcome that its text states.
 
-Where an example is a single field, a crawler line stands before it; where a field is broken over two lines to fit the page,
-it is one line here, as the NOTEs of section-2.5.5.2.4 and section-2.7 ask."""
+Where an example is a single field, a crawler line stands before it; where a field is broken over
+two lines to fit the page, it is one line here, as the NOTEs of section-2.5.5.2.4 and section-2.7
+ask.
+"""
 
 from __future__ import annotations
 
@@ -81,8 +83,8 @@ def reading(text: str, **files: str) -> Site:
     return Site.from_files(ORIGIN, {"/robots.txt": text.encode(), **others})
 
 
-# section-2.1: the introductory file. The two fields that it names as alternatives are left out where the file has them
-# commented out, and put in by the tests below.
+# section-2.1: the introductory file. The two fields that it names as alternatives are left out
+# where the file has them commented out, and put in by the tests below.
 INTRODUCTION = """\
 ##ACAP version=1.0
 # Legacy robots.txt content...
@@ -173,7 +175,9 @@ def test_introduction_has_nothing_to_find_fault_with() -> None:
     ],
 )
 def test_introduction_for_the_named_crawler(path: str, conventional: int) -> None:
-    """`conventional`: the line that permits to crawl it too, of the pattern as it stands in the set."""
+    """`conventional`: the line that permits to crawl it too, of the pattern as it stands in the
+    set.
+    """
     site = reading(INTRODUCTION)
     access = site.access(NAMED, ORIGIN + path)
     assert access.verdict is Verdict.ALLOW
@@ -200,8 +204,10 @@ def test_introduction_for_the_named_crawler(path: str, conventional: int) -> Non
 @pytest.mark.requirement("ACAP-11", "ACAP-27")
 @pytest.mark.parametrize("path", ["/", "/index.html", "/private/a", "/publi"])
 def test_introduction_for_the_named_crawler_outside_of_the_set(path: str) -> None:
-    """The record for any crawler still speaks there, of crawling. The conventional `Allow: /index.html` is of another pattern
-    than `ACAP-disallow-crawl: /`: both apply, and the refusal refuses."""
+    """The record for any crawler still speaks there, of crawling. The conventional `Allow:
+    /index.html` is of another pattern than `ACAP-disallow-crawl: /`: both apply, and the refusal
+    refuses.
+    """
     site = reading(INTRODUCTION)
     assert told(site, path, "crawl", NAMED) == refused(30)
     assert told(site, path, "index", NAMED) == told(site, path, "present", NAMED) == UNSTATED
@@ -360,7 +366,8 @@ EXAMPLES = [
     Example(
         "2.4.1.2",
         ("ACAP-32",),
-        # The text defines the value as `until-recrawled`; this shorter spelling of its own example means the same.
+        # The text defines the value as `until-recrawled`; this shorter spelling of its own example
+        # means the same.
         "ACAP-allow-preserve: /news/ time-limit=until-recrawl",
         {("/news/a", "preserve"): allowed(2, until_recrawled=True), ("/a", "preserve"): UNSTATED},
     ),
@@ -480,7 +487,8 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
     Example(
         "2.5.5.2.1",
         ("ACAP-32",),
-        "ACAP-allow-present: /public/ time-limit=until-recrawled\n\nACAP-allow-present-snippet: /news/2007/ time-limit=3-days",
+        "ACAP-allow-present: /public/ time-limit=until-recrawled\n\n"
+        "ACAP-allow-present-snippet: /news/2007/ time-limit=3-days",
         {
             ("/public/a", "present"): allowed(2, until_recrawled=True),
             ("/public/a", "present-link"): allowed(2, until_recrawled=True),
@@ -520,7 +528,8 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
     Example(
         "2.5.5.2.4-two",
         ("ACAP-35",),
-        "ACAP-allow-present-currentcopy: /public/ prohibited-modification=format prohibited-modification=translation",
+        "ACAP-allow-present-currentcopy: /public/ prohibited-modification=format "
+        "prohibited-modification=translation",
         {
             ("/public/a", "present-currentcopy"): allowed(
                 2, prohibited_modifications=frozenset({"format", "translation"})
@@ -586,7 +595,8 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
             ),
             ("/public/a", "present"): UNSTATED,
         },
-        definitions="ACAP-qualified-usage: my-present-snippet present-snippet time-limit=5-days max-length=250-chars",
+        definitions="ACAP-qualified-usage: my-present-snippet present-snippet time-limit=5-days "
+        "max-length=250-chars",
     ),
     Example(
         "2.7.2",
@@ -642,7 +652,8 @@ ARTICLE = f'<html><body>{ABSTRACT}<p class="abstract">Second</p><p>Rest</p></bod
 @pytest.mark.requirement("ACAP-33")
 def test_2_5_3_2_index_by_another_resource() -> None:
     site = reading(
-        "ACAP-crawler: *\nACAP-allow-index: /page-image.pdf must-use-resource=/page-image-index.txt\n"
+        "ACAP-crawler: *\nACAP-allow-index: /page-image.pdf "
+        "must-use-resource=/page-image-index.txt\n"
     )
     index = f"{ORIGIN}/page-image-index.txt"
     assert told(site, "/page-image.pdf", "index") == refused(2, "acap.no-arrangement")
@@ -658,7 +669,8 @@ def test_2_5_3_2_index_by_another_resource() -> None:
 @pytest.mark.requirement("ACAP-33")
 def test_2_5_3_2_index_by_the_first_abstract() -> None:
     site = reading(
-        "ACAP-crawler: *\nACAP-allow-index: /articles/ must-use-resource=the-acap:extract:class:abstract\n"
+        "ACAP-crawler: *\nACAP-allow-index: /articles/ "
+        "must-use-resource=the-acap:extract:class:abstract\n"
     )
     assert told(site, "/articles/a", "index", body=ARTICLE) == refused(2, "acap.no-arrangement")
     assert told(site, "/articles/a", "index", ARRANGED, body=ARTICLE) == allowed(
@@ -673,7 +685,8 @@ def test_2_5_3_2_index_by_the_first_abstract() -> None:
 @pytest.mark.requirement("ACAP-33")
 def test_2_5_5_2_2_the_cover_as_the_thumbnail_of_every_page() -> None:
     site = reading(
-        "ACAP-crawler: *\nACAP-allow-present-thumbnail: /book/pages/ must-use-resource=/book/cover.jpg\n"
+        "ACAP-crawler: *\nACAP-allow-present-thumbnail: /book/pages/ "
+        "must-use-resource=/book/cover.jpg\n"
     )
     cover = f"{ORIGIN}/book/cover.jpg"
     image = Fetched(status=200, headers=((b"content-type", b"image/jpeg"),), body=b"\xff\xd8\xff")
@@ -697,9 +710,8 @@ def test_2_6_take_down_of_a_story() -> None:
             arranged,
         )
         assert (request.reason.source.url, request.reason.source.line) == (ROBOTS, 2)
-    assert (
-        told(site, "/news/bad-story.htm", "crawl") == UNSTATED_CRAWL
-    )  # it prohibits nothing by itself
+    # it prohibits nothing by itself
+    assert told(site, "/news/bad-story.htm", "crawl") == UNSTATED_CRAWL
 
 
 @pytest.mark.requirement("ACAP-6", "ACAP-7")

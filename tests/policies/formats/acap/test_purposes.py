@@ -1,4 +1,6 @@
-"""Purposes of the crawl and of one request (section-2.3.3), in access and in uses; rules are compiled once for all of them."""
+"""Purposes of the crawl and of one request (section-2.3.3), in access and in uses; rules are
+compiled once for all of them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ def why(decision: Decision | UseDecision) -> tuple[str, str, int]:
 @pytest.mark.parametrize(
     ("acap", "verdict"),
     [
-        # the field for the purpose decides for its pattern, and the line of that pattern gives way to it
+        # the field for the purpose decides for its pattern, and the line of that pattern gives way
+        # to it
         ("disallow-crawl: /a/|usage-purpose: news|allow-crawl: /a/", ALLOW),
         ("disallow-crawl: /a/|usage-purpose: news|allow-crawl: /a/ x=1", DENY),
         ("disallow-crawl: /a/|usage-purpose: n*|allow-crawl: /a/", ALLOW),
@@ -70,7 +73,10 @@ def test_what_a_permission_for_the_purpose_replaces(acap: str, verdict: Verdict)
 
 @pytest.mark.requirement("ACAP-16", "ACAP-27")
 def test_what_a_prohibition_for_the_purpose_leaves_to_others() -> None:
-    text = "User-agent: *\nDisallow: /a/\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-usage-purpose: news\nACAP-disallow-crawl: /a/"
+    text = (
+        "User-agent: *\nDisallow: /a/\nACAP-crawler: *\nACAP-allow-crawl: /a/\n"
+        "ACAP-usage-purpose: news\nACAP-disallow-crawl: /a/"
+    )
     assert why(site(text).access(NEWS, f"{ORIGIN}/a/b")) == ("deny", "acap.disallow", 6)
     assert why(site(text).access(NOBODY, f"{ORIGIN}/a/b")) == ("allow", "acap.allow", 4)
 
@@ -116,7 +122,10 @@ def test_the_rules_that_lose_are_those_for_the_purposes() -> None:
 
 @pytest.mark.requirement("ACAP-27", "WHY-1")
 def test_a_line_that_a_field_replaces_is_among_those_that_lose() -> None:
-    text = "User-agent: *\nDisallow: /a/\nAllow: /a/b\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-disallow-crawl: /a/b\n"
+    text = (
+        "User-agent: *\nDisallow: /a/\nAllow: /a/b\nACAP-crawler: *\nACAP-allow-crawl: /a/\n"
+        "ACAP-disallow-crawl: /a/b\n"
+    )
     asked = site(text)
     for path, lines in (("/a/", [5, 2]), ("/a/b", [6, 3, 2, 5])):
         decision = asked.access(NOBODY, ORIGIN + path)

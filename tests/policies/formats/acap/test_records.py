@@ -1,4 +1,6 @@
-"""Whom a record addresses, and what a record that names the crawler leaves of those for any (section-2.2, section-2.3)."""
+"""Whom a record addresses, and what a record that names the crawler leaves of those for any
+(section-2.2, section-2.3).
+"""
 
 from __future__ import annotations
 
@@ -210,7 +212,10 @@ def test_which_purposes_a_pattern_matches(pattern: str, purpose: str, want: bool
 
 @pytest.mark.requirement("ACAP-4", "ACAP-15")
 def test_a_sub_record_is_for_each_of_its_purposes() -> None:
-    text = "ACAP-crawler: *\nACAP-usage-purpose: news\nACAP-usage-purpose: pictures\nACAP-disallow-index: /"
+    text = (
+        "ACAP-crawler: *\nACAP-usage-purpose: news\nACAP-usage-purpose: pictures\n"
+        "ACAP-disallow-index: /"
+    )
     assert [
         decide(text, Agent("me", purposes=(purpose,))) is not None
         for purpose in ("news", "pictures", "x")
@@ -220,8 +225,8 @@ def test_a_sub_record_is_for_each_of_its_purposes() -> None:
 NEWS, PICTURES = "usage-purpose: news\nACAP-", "usage-purpose: pictures\nACAP-"
 BOTH = "usage-purpose: news\nACAP-usage-purpose: pictures\nACAP-"
 NAMED = [
-    # the record that names the crawler | those for any | of a snippet of /a/b: verdict | where it stands
-    # section-2.2: for the same usage and resource, however narrow the patterns are
+    # the record that names the crawler | those for any | of a snippet of /a/b: verdict | where it
+    # stands section-2.2: for the same usage and resource, however narrow the patterns are
     ("allow-present-snippet: /", "disallow-present-snippet: /a/b", ALLOW, "named", "ACAP-11"),
     ("disallow-present-snippet: /", "allow-present-snippet: /a/b", DENY, "named", "ACAP-11"),
     ("disallow-present-snippet: /a/b$", "allow-present-snippet: /", DENY, "named", "ACAP-11"),
@@ -436,7 +441,9 @@ def test_records_for_the_same_crawler_are_one(
 
 @pytest.mark.requirement("ACAP-11")
 def test_the_example_of_section_2_1() -> None:
-    """A record that names the crawler lifts what any crawler is refused, where it says so and nowhere else."""
+    """A record that names the crawler lifts what any crawler is refused, where it says so and
+    nowhere else.
+    """
     text = (
         "ACAP-crawler: *\nACAP-disallow-crawl: /\n\nACAP-crawler: me\nACAP-allow-crawl: /public/\n"
     )

@@ -1,4 +1,6 @@
-"""ACAP as a site and its pages tell it: what is permitted for how long, in which form, and what else has to be had for it."""
+"""ACAP as a site and its pages tell it: what is permitted for how long, in which form, and what
+else has to be had for it.
+"""
 
 from __future__ import annotations
 
@@ -519,7 +521,8 @@ QUALIFIED = record(
     "ACAP-allow-present-oldsnippet: / max-length=30-words",
     "ACAP-allow-present: / prohibited-modification=style prohibited-modification=format"
     " must-include-resource=the-acap:credit:/credit.txt",
-    "ACAP-allow-present-original: / prohibited-context=within-user-frame required-context=within-original-frame",
+    "ACAP-allow-present-original: / prohibited-context=within-user-frame "
+    "required-context=within-original-frame",
     "ACAP-disallow-present-thumbnail: /",
 )
 
@@ -597,7 +600,8 @@ def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
     one = tagged(
         record(
             "ACAP-allow-present-snippet: / max-length=250-chars time-limit=until-2026-11-30",
-            "ACAP-allow-present-original: / prohibited-modification=style prohibited-context=within-user-frame",
+            "ACAP-allow-present-original: / prohibited-modification=style "
+            "prohibited-context=within-user-frame",
             "ACAP-allow-index: / time-limit=until-recrawled",
             "ACAP-allow-preserve: / time-limit=3-days",
         ),
@@ -606,7 +610,8 @@ def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
     other = tagged(
         record(
             "ACAP-allow-present-snippet: / max-length=100-chars time-limit=5-days",
-            "ACAP-allow-present-original: / prohibited-modification=format required-context=within-original-frame",
+            "ACAP-allow-present-original: / prohibited-modification=format "
+            "required-context=within-original-frame",
             "ACAP-allow-index: /",
             "ACAP-disallow-preserve: /",
         ),
@@ -680,7 +685,8 @@ CITED = [
     ("ACAP-qualified-usage: q index time-limit=soon|ACAP-allow-(q): /", "section-2.5.3.1"),
     ("ACAP-composite-usage: c index (q)|ACAP-allow-(c): /", "section-2.7.2"),
     (
-        "ACAP-qualified-usage: q index time-limit=3-days\nACAP-qualified-usage: q index time-limit=4-days|ACAP-allow-(q): /",
+        "ACAP-qualified-usage: q index time-limit=3-days\n"
+        "ACAP-qualified-usage: q index time-limit=4-days|ACAP-allow-(q): /",
         "section-3",
     ),
     (f"ACAP-resource-set: s /\nACAP-resource-set: s /x|ACAP-allow-index: {SET}", "section-2.7.3"),
@@ -742,8 +748,14 @@ ACAP-permissions-reference: /somebody.txt
 def test_a_referenced_file_is_applied_together_with_the_one_that_refers_to_it() -> None:
     """Its patterns are paths of the site that refers, wherever it is."""
     url = "https://policies.example/all.txt"
-    text = f"ACAP-crawler: *\nACAP-permissions-reference: {url}\nACAP-crawler: *\nACAP-disallow-index: /private/\n"
-    policies = b"ACAP-crawler: *\nACAP-allow-index: /\nACAP-disallow-crawl: /closed/\nUser-agent: *\nDisallow: /old/\n"
+    text = (
+        f"ACAP-crawler: *\nACAP-permissions-reference: {url}\nACAP-crawler: *\n"
+        "ACAP-disallow-index: /private/\n"
+    )
+    policies = (
+        b"ACAP-crawler: *\nACAP-allow-index: /\nACAP-disallow-crawl: /closed/\n"
+        b"User-agent: *\nDisallow: /old/\n"
+    )
     found = Site.from_files(ORIGIN, {"/robots.txt": text.encode(), url: policies})
     assert why(found.page(COMITY, f"{ORIGIN}/a", now=NOW).uses["index"]) == (
         "allow",
@@ -776,9 +788,13 @@ def test_a_referenced_file_speaks_to_the_crawlers_of_the_record_that_refers_to_i
 
 @pytest.mark.requirement("ACAP-12")
 def test_fields_before_any_record_of_a_referenced_file() -> None:
-    """They are addressed to whom the record that refers to the file is: here to this crawler by name, whose permission then
-    overrides what any crawler is told."""
-    text = "ACAP-crawler: named\nACAP-permissions-reference: /more.txt\nACAP-crawler: *\nACAP-disallow-index: /\n"
+    """They are addressed to whom the record that refers to the file is: here to this crawler by
+    name, whose permission then overrides what any crawler is told.
+    """
+    text = (
+        "ACAP-crawler: named\nACAP-permissions-reference: /more.txt\nACAP-crawler: *\n"
+        "ACAP-disallow-index: /\n"
+    )
     found = site(text, more=b"ACAP-allow-index: /\nACAP-disallow-crawl: /private/\n")
     assert crawl(found, NAMED, "/private/a") == ("deny", "acap.disallow", 2)
     assert why(found.page(NAMED, f"{ORIGIN}/a", now=NOW).uses["index"]) == (
@@ -802,7 +818,10 @@ def test_fields_before_any_record_of_a_referenced_file() -> None:
 @pytest.mark.requirement("ACAP-12", "RFC-2")
 def test_in_each_file_the_groups_that_name_the_crawler_or_those_for_any() -> None:
     """So no line in one file takes away what another refuses."""
-    text = "User-agent: named\nDisallow: /one/\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    text = (
+        "User-agent: named\nDisallow: /one/\nACAP-crawler: *\n"
+        "ACAP-permissions-reference: /more.txt\n"
+    )
     more = b"User-agent: *\nDisallow: /two/\nUser-agent: named\nDisallow: /three/\n"
     found = site(text, more=more)
     assert crawl(found, NAMED, "/one/a") == ("deny", "robots.disallow", 2)
@@ -824,14 +843,20 @@ def test_a_permission_for_any_leaves_a_group_by_name_in_its_own_file_alone() -> 
     text = (
         "User-agent: named\nDisallow: /a/\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
     )
-    more = b"User-agent: *\nDisallow: /b/\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-allow-crawl: /b/\n"
+    more = (
+        b"User-agent: *\nDisallow: /b/\nACAP-crawler: *\nACAP-allow-crawl: /a/\n"
+        b"ACAP-allow-crawl: /b/\n"
+    )
     assert crawl(site(text, more=more), NAMED, "/a/x") == ("deny", "robots.disallow", 2)
     assert crawl(site(text, more=more), NAMED, "/b/x") == ("allow", "acap.allow", 5)
 
 
 @pytest.mark.requirement("ACAP-12", "RATE-1")
 def test_the_pace_of_each_file_is_kept() -> None:
-    text = "User-agent: named\nCrawl-delay: 2\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    text = (
+        "User-agent: named\nCrawl-delay: 2\nACAP-crawler: *\n"
+        "ACAP-permissions-reference: /more.txt\n"
+    )
     rates = site(text, more=b"User-agent: *\nCrawl-delay: 5\n").rates(NAMED)
     assert rates
     assert rates.crawl_delay == 5
@@ -872,15 +897,19 @@ def test_other_fields_beside_a_reference_apply_too() -> None:
     ids=["not-given", "503", "429", "network", "truncated"],
 )
 def test_a_reference_that_cannot_be_had_refuses_the_crawl(fetched: Fetched | None) -> None:
-    text = "ACAP-crawler: named\nACAP-permissions-reference: /named.txt\nACAP-crawler: *\nACAP-allow-crawl: /\n"
+    text = (
+        "ACAP-crawler: named\nACAP-permissions-reference: /named.txt\nACAP-crawler: *\n"
+        "ACAP-allow-crawl: /\n"
+    )
     found = site(text, **({"named": fetched} if fetched else {}))
     assert crawl(found, NAMED) == ("deny", "acap.reference-unreachable", 2)
     assert crawl(found, NAMED, "/robots.txt")[0] == "allow"
+    # the record that refers to it addresses another
     assert crawl(found) == (
         "allow",
         "acap.allow",
         4,
-    )  # the record that refers to it addresses another
+    )
     # Whatever else is permitted, in ACAP or by default.
     permitting = replace(
         NAMED, defaults=dict.fromkeys(("index", "preserve", "present", "train"), Verdict.ALLOW)
@@ -934,8 +963,14 @@ ACAP-permissions-reference: /more.txt
 
 @pytest.mark.requirement("ACAP-13")
 def test_definitions_of_the_referenced_file_are_not_seen_in_the_one_that_refers() -> None:
-    text = "ACAP-crawler: *\nACAP-allow-(cache): /\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
-    more = b"ACAP-qualified-usage: cache preserve time-limit=3-days\nACAP-crawler: *\nACAP-allow-(cache): /b\n"
+    text = (
+        "ACAP-crawler: *\nACAP-allow-(cache): /\nACAP-crawler: *\n"
+        "ACAP-permissions-reference: /more.txt\n"
+    )
+    more = (
+        b"ACAP-qualified-usage: cache preserve time-limit=3-days\nACAP-crawler: *\n"
+        b"ACAP-allow-(cache): /b\n"
+    )
     found = site(text, more=more)
     assert found.page(COMITY, f"{ORIGIN}/a", now=NOW).uses["preserve"].verdict is Verdict.DENY
     assert found.page(COMITY, f"{ORIGIN}/b", now=NOW).uses["preserve"].until == NOW + 3 * DAY
@@ -1041,7 +1076,10 @@ def test_conventional_field_and_acap_field(
 ) -> None:
     whom, _, rule = conventional.partition(": ")
     crawler, _, field = acap.partition(": ")
-    text = f"User-agent: {whom}\n{rule}\nACAP-crawler: {crawler}\nACAP-{field.replace(' ', '-crawl: ')}\n"
+    text = (
+        f"User-agent: {whom}\n{rule}\nACAP-crawler: {crawler}\n"
+        f"ACAP-{field.replace(' ', '-crawl: ')}\n"
+    )
     assert crawl(site(text), Agent(agent), path) == want
 
 
@@ -1065,7 +1103,10 @@ def test_a_permission_that_grants_nothing_lifts_nothing() -> None:
     "field", ["ACAP-ignore-conventional-records", "acap-ignore-CONVENTIONAL-records:"]
 )
 def test_conventional_records_are_ignored(field: str) -> None:
-    text = f"User-agent: *\nDisallow: /\nCrawl-delay: 9\n{field}\nACAP-crawler: named\nACAP-disallow-crawl: /\n"
+    text = (
+        f"User-agent: *\nDisallow: /\nCrawl-delay: 9\n{field}\nACAP-crawler: named\n"
+        "ACAP-disallow-crawl: /\n"
+    )
     assert crawl(site(text)) == ("allow", "acap.ignore-conventional", 4)
     assert crawl(site(text), NAMED) == ("deny", "acap.disallow", 6)
     assert acap_findings(site(text)) == []
@@ -1077,12 +1118,14 @@ def test_conventional_records_are_ignored(field: str) -> None:
     [
         ("User-agent: *\nDisallow: /\nACAP-ignore-conventional-records\n", 3),
         (
-            "User-agent: *\nDisallow: /\nACAP-resource-set: a /a/\nACAP-ignore-conventional-records\n"
+            "User-agent: *\nDisallow: /\nACAP-resource-set: a /a/\n"
+            "ACAP-ignore-conventional-records\n"
             "ACAP-crawler: *\nACAP-allow-index: /\n",
             4,
         ),
         (
-            "User-agent: *\nDisallow: /\nACAP-crawler: *\nACAP-allow-index: /\nACAP-ignore-conventional-records\n",
+            "User-agent: *\nDisallow: /\nACAP-crawler: *\nACAP-allow-index: /\n"
+            "ACAP-ignore-conventional-records\n",
             5,
         ),
     ],
@@ -1187,12 +1230,18 @@ def test_a_permission_by_name_of_a_more_general_usage_leaves_a_limit_for_all_in_
 
 @pytest.mark.requirement("ACAP-45", "ACAP-47")
 def test_a_permission_by_name_to_present_leaves_the_length_of_snippets_for_all_in_force() -> None:
-    text = f"{record('ACAP-allow-present-snippet: / max-length=5-words')}ACAP-crawler: named\nACAP-allow-present: /\n"
+    text = (
+        f"{record('ACAP-allow-present-snippet: / max-length=5-words')}ACAP-crawler: named\n"
+        "ACAP-allow-present: /\n"
+    )
     assert site(text).page(NAMED, f"{ORIGIN}/a", now=NOW).uses["present-snippet"].max_words == 5
 
 
 @pytest.mark.requirement("ACAP-7")
 def test_conventional_records_that_are_ignored_free_all_whom_no_record_names() -> None:
-    text = "ACAP-ignore-conventional-records\nACAP-crawler: named\nACAP-disallow-crawl: /a\nUser-agent: *\nDisallow: /\n"
+    text = (
+        "ACAP-ignore-conventional-records\nACAP-crawler: named\nACAP-disallow-crawl: /a\n"
+        "User-agent: *\nDisallow: /\n"
+    )
     assert crawl(site(text), path="/a/b") == ("allow", "acap.ignore-conventional", 1)
     assert crawl(site(text), NAMED, path="/a/b")[0] == "deny"

@@ -70,13 +70,15 @@ FOUND = [
     (rule(then=GUIDE.format("klingonese")), [("ait.language-tag", 5)]),
     (rule(then=f"{GUIDE.format('en')}\n        Lang: de"), [("ait.unused-language", 7)]),
     (rule(then=f"Disallow: Cite\n      {GUIDE.format('en')}"), [("ait.contradiction", 5)]),
-    (rule(then="Disallow: *") + rule(agents="GPTBot", then=GUIDE.format("en")), [("ait.contradiction", 8)]),
+    (rule(then="Disallow: *") + rule(agents="GPTBot", then=GUIDE.format("en")),
+     [("ait.contradiction", 8)]),
     (WHOLE + rule(path="/a/b/ html", then=GUIDE.format("en")), [("ait.contradiction", 8)]),
     (rule(then="Disallow: Train\n      Disallow: Cite Train"), []),
     (rule(then="Disallow: Train Cite\n      Disallow: Train"), [("ait.duplicate", 5)]),
     (rule() + rule(), [("ait.duplicate", 8)]),
     (rule(path="/ html", element="*") + rule(path="/a html"), [("ait.overruled", 8)]),
-    (rule(path="/a html") + rule(path="/ html", element="*", then="Disallow: *"), [("ait.overruled", 4)]),
+    (rule(path="/a html") + rule(path="/ html", element="*", then="Disallow: *"), [("ait.overruled",
+     4)]),
     ("Disallow: *.jpg\n" + rule(), [("ait.mixture", 1)]),
     ("# Guidelines\n\nPlease be kind.\n", [("ait.unread", 0)]),
 ]  # fmt: skip
@@ -105,7 +107,8 @@ def test_what_cannot_be_meant_is_found_with_its_line(
         rule(then=GUIDE.format("en-US")),
         rule(then=GUIDE.format("zh-Hans")),
         rule(then=GUIDE.format("yue")),
-        rule(then=GUIDE.format("de") + "\n        Lang: en\n        Guideline: a\n        Guideline: b"),
+        rule(then=GUIDE.format("de") + "\n        Lang: en\n        Guideline: a\n"
+            "        Guideline: b"),
         rule() + rule(agents="GPTBot", then="Disallow: Cite"),
         rule(path="/a html", element="*") + rule(path="/ab html"),
         rule(path="/a html", element="*") + rule(path="/a json", element="p"),
@@ -124,12 +127,13 @@ def test_the_xml_form_is_checked_likewise(text: str, findings: list[tuple[str, i
         for each, _ in findings
         if each not in ("ait.mixture", "ait.unread", "ait.unused-language")
     }
+    # which are read and written anew
     of_values = {
         "ait.repeated-agent",
         "ait.grammar",
         "ait.path-characters",
         "ait.language-tag",
-    }  # which are read and written anew
+    }
     ai_txt = parse(text.encode())
     if ai_txt.rules:
         assert rules - of_values <= {
@@ -212,9 +216,11 @@ def test_findings_of_each_rule_are_bounded() -> None:
         (rule(then="Disallow: Train\n      Disallow: train"), rule()),
         (f"// ours\n{rule()}  //\n", f"# ours\n{rule()}  #\n"),
         (rule(path="/ü/日;b html"), rule(path="/%C3%BC/%E6%97%A5;b html")),
-        (rule(path="/ html # x").replace("\n", "\r\n"), rule().replace("  Path", "  # x\n  Path").replace("\n", "\r\n")),
+        (rule(path="/ html # x").replace("\n", "\r\n"), rule().replace("  Path",
+         "  # x\n  Path").replace("\n", "\r\n")),
         # Nothing that is safe.
-        ("Disallow: *\nuser-agent: *\n  Path: /a html\n    Element: p\n      Disallow: Train\n", None),
+        ("Disallow: *\nuser-agent: *\n  Path: /a html\n    Element: p\n      Disallow: Train\n",
+         None),
         (rule() + rule(), None),
         (rule(then=GUIDE.format("english")), None),
     ],

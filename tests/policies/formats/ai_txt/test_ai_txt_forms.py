@@ -93,7 +93,10 @@ def test_the_two_forms_of_one_file() -> None:
 )
 def test_texts_stay_as_they_are(text: str) -> None:
     element = text.strip("\u00a0\ufeff")  # of which one that ends so is read without
-    body = f"User-agent: *\n  Path: / html\n    Element: {element}\n      Guide: Cite\n        Lang: en\n        Guideline: {text}\n"
+    body = (
+        f"User-agent: *\n  Path: / html\n    Element: {element}\n      Guide: Cite\n"
+        f"        Lang: en\n        Guideline: {text}\n"
+    )
     read = parse(body.encode())
     assert (read.rules[0].element, read.rules[0].guidelines[0].text) == (element, text)
     assert from_xml(to_xml(read)).rules == read.rules

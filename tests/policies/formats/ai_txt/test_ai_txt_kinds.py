@@ -1,4 +1,6 @@
-"""What sites serve as /ai.txt, told apart before it is read; each sample of what real ones have is a file of our own."""
+"""What sites serve as /ai.txt, told apart before it is read; each sample of what real ones have is
+a file of our own.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ SAMPLES = [
     # What Spawning's generator makes: types by their extensions, and all the rest.
     Sample(
         "spawning-everything",
-        "# Spawning AI\n\nUser-Agent: *\nDisallow: *.jpg\nDisallow: *.html\nDisallow: *.h\nDisallow: /\nDisallow: *\n",
+        "# Spawning AI\n\nUser-Agent: *\nDisallow: *.jpg\nDisallow: *.html\n"
+        "Disallow: *.h\nDisallow: /\nDisallow: *\n",
         "spawning",
         refused=TARGETS,
     ),
@@ -45,19 +48,22 @@ SAMPLES = [
     # A file like robots.txt that permits, with keys of its own behind that: it refuses nothing.
     Sample(
         "keys",
-        "# For crawlers\n\nUser-agent: *\nAllow: /\n\nSite-name: Ours\nTopics: stones\nDocs: /docs\n- one thing\n- another\n",
+        "# For crawlers\n\nUser-agent: *\nAllow: /\n\nSite-name: Ours\nTopics: stones\n"
+        "Docs: /docs\n- one thing\n- another\n",
         "spawning",
     ),
     # Flags of somebody's own.
     Sample(
         "flags",
-        "# Discovery\nsoftware-name: Ours\nai-crawling: allowed\nsitemap: https://example.com/sitemap.xml\n",
+        "# Discovery\nsoftware-name: Ours\nai-crawling: allowed\n"
+        "sitemap: https://example.com/sitemap.xml\n",
         "",
     ),
     # Prose.
     Sample(
         "markdown",
-        "# Guidelines\n\n## Permitted\nTraining is permitted:\n\n### Allowed\n- posts\n\n## Restrictions\n- Do not copy.\n",
+        "# Guidelines\n\n## Permitted\nTraining is permitted:\n\n### Allowed\n- posts\n\n"
+        "## Restrictions\n- Do not copy.\n",
         "",
     ),
     Sample(

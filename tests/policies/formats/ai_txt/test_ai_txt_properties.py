@@ -212,6 +212,8 @@ def refused(read: AiTxt, target: str, token: str) -> set[tuple[str, str]]:
 def test_what_follows_lifts_no_prohibition(
     before: bytes, after: bytes, target: str, token: str
 ) -> None:
-    """A file that goes on prohibits no less: what stands before is closed by a block of another agent."""
+    """A file that goes on prohibits no less: what stands before is closed by a block of another
+    agent.
+    """
     closed = before + b"\nUser-agent: zzz\n  Path: / html\n    Element: z\n      Disallow: Train\n"
     assert refused(parse(closed), target, token) <= refused(parse(closed + after), target, token)

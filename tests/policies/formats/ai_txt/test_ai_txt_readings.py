@@ -31,7 +31,10 @@ def brief(rule: ElementRule) -> str:
     actions = " ".join(sorted(rule.actions))
     told = "".join(f" [{one.lang}: {one.text}]" for one in rule.guidelines)
     verdict = "deny" if rule.verdict is Verdict.DENY else "guide"
-    return f"{','.join(rule.agents)} {rule.path} {rule.file_type or '-'} {rule.element}: {verdict} {actions}{told}"
+    return (
+        f"{','.join(rule.agents)} {rule.path} {rule.file_type or '-'} {rule.element}: "
+        f"{verdict} {actions}{told}"
+    )
 
 
 def said(text: str) -> tuple[list[str], list[str]]:
@@ -135,7 +138,8 @@ CASES = [
     ),
     (
         "odd-element",
-        f"{HEAD[: HEAD.rindex('    Element')]}    Element: \ufeffmain\u00a0\u00a0p\u00a0[title='a\u00a0b']\u00a0\n{DISALLOW}",
+        f"{HEAD[: HEAD.rindex('    Element')]}    Element: "
+        f"\ufeffmain\u00a0\u00a0p\u00a0[title='a\u00a0b']\u00a0\n{DISALLOW}",
         ["* /a html main  p [title='a\u00a0b']: deny train"],
         ["ait.selector 3:14"],
     ),
@@ -175,7 +179,8 @@ CASES = [
     ),
     (
         "actions-below-in-other-ways",
-        f"{HEAD}      Disallow: # see below\n\n# a comment\n  - Train\n- 'Summarise', cite.\nTRAIN  # again\n{ELEMENT}",
+        f"{HEAD}      Disallow: # see below\n\n# a comment\n  - Train\n"
+        f"- 'Summarise', cite.\nTRAIN  # again\n{ELEMENT}",
         [USUAL, "* /a html p: deny cite summarize", USUAL],
         [
             *("ait.comment 4:17", "ait.empty 4:17"),
@@ -436,7 +441,8 @@ CASES = [
     ),
     (
         "guidelines",
-        f"{HEAD}      Guide: Cite\n        Guideline: a\n        Lang: en_GB\n        Guideline: b\n        Guideline: c\n"
+        f"{HEAD}      Guide: Cite\n        Guideline: a\n        Lang: en_GB\n"
+        "        Guideline: b\n        Guideline: c\n"
         "        Lang: !\n        Guideline: d\n        Guideline:\n",
         ["* /a html p: guide cite [und: a] [en-GB: b] [en-GB: c] [und: d]"],
         ["ait.language 5:0", "ait.language 9:15", "ait.language 10:0", "ait.empty 11:19"],
@@ -449,7 +455,8 @@ CASES = [
     ),
     (
         "guides-in-a-row",
-        f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: a\n      Guide: Clip\n        Guideline: b\n",
+        f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: a\n"
+        "      Guide: Clip\n        Guideline: b\n",
         ["* /a html p: guide cite [en: a]", "* /a html p: guide clip [und: b]"],
         ["ait.language 8:0"],
     ),
@@ -507,7 +514,9 @@ def test_a_file_that_is_cut_may_have_prohibited_anything() -> None:
 
 @pytest.mark.requirement("AIT-14", "SEC-1")
 def test_lines_that_share_a_block_cost_little_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The paths of a block were looked through for each of its elements, its agents for each of its lines: ten seconds."""
+    """The paths of a block were looked through for each of its elements, its agents for each of its
+    lines: ten seconds.
+    """
     file_types: list[object] = []
     joined: list[int] = []
 
@@ -516,9 +525,9 @@ def test_lines_that_share_a_block_cost_little_each(monkeypatch: pytest.MonkeyPat
             file_types.append(types)
             return super().element(value, position, types)
 
-        def together(self, names: Iterable[str], position: Position) -> tuple[str, ...]:
+        def join_names(self, names: Iterable[str], position: Position) -> tuple[str, ...]:
             joined.append(position.line)
-            return super().together(names, position)
+            return super().join_names(names, position)
 
     monkeypatch.setattr(grammar, "Values", Counted)
     agents = "User-agent: a\n" * 50 + "User-agent: b a\n" * 50
@@ -531,9 +540,8 @@ def test_lines_that_share_a_block_cost_little_each(monkeypatch: pytest.MonkeyPat
     )
     assert [*map(id, file_types)] == [id(file_types[0])] * 50
     assert file_types[0] == {"html", "json"}
-    assert (
-        len(joined) == 101
-    )  # each line has its own names, and one of them others than those before it
+    # each line has its own names, and one of them others than those before it
+    assert len(joined) == 101
 
 
 NAMES = " ".join(f"n{number}" for number in range(MAX_NAMES + 1))

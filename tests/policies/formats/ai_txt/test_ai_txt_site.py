@@ -11,7 +11,10 @@ ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
 AI_URL = f"{ORIGIN}/ai.txt"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
-BODY = b"<!doctype html><html><head><title>Title</title></head><body><p>free</p><p class=q>quoted</p></body></html>"
+BODY = (
+    b"<!doctype html><html><head><title>Title</title></head><body><p>free</p><p "
+    b"class=q>quoted</p></body></html>"
+)
 USES = ("train", "search", "index")
 DEFAULTS = dict.fromkeys(USES, Verdict.ALLOW)
 

@@ -1,4 +1,6 @@
-"""The blocks of ai.txt as the paper's figures 3 to 8 have them, and what a file says that is written as they ask."""
+"""The blocks of ai.txt as the paper's figures 3 to 8 have them, and what a file says that is
+written as they ask.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +128,8 @@ CASES = [
     ],
     Case(
         "6-disallow-and-guide",
-        f"{HEAD}      Disallow: Train\n      Guide: Cite\n        Lang: en\n        Guideline: By name.\n      Disallow: Clip\n",
+        f"{HEAD}      Disallow: Train\n      Guide: Cite\n        Lang: en\n"
+        "        Guideline: By name.\n      Disallow: Clip\n",
         (
             rule("train"),
             rule("cite", verdict=None, guidelines=(Guideline("en", "By name."),)),
@@ -137,7 +140,8 @@ CASES = [
     # Figure 7: the guide block.
     Case(
         "7-several-languages",
-        f"{HEAD}      Guide: Summarize Translate\n        Lang: en-US\n        Guideline: Keep # 1: all.\n"
+        f"{HEAD}      Guide: Summarize Translate\n        Lang: en-US\n"
+        "        Guideline: Keep # 1: all.\n"
         "        Lang: de\n        Guideline: Behalte „alles“.\n",
         (
             rule(
@@ -215,7 +219,10 @@ def test_actions_are_those_of_the_paper_in_its_order() -> None:
 
 @pytest.mark.requirement("AIT-8")
 def test_a_guide_permits_nothing_that_is_refused() -> None:
-    text = f"{HEAD}      Guide: Cite Clip\n        Lang: en\n        Guideline: By name.\n      Disallow: Cite\n"
+    text = (
+        f"{HEAD}      Guide: Cite Clip\n        Lang: en\n        Guideline: By name.\n"
+        "      Disallow: Cite\n"
+    )
     guide, disallow = rules = parse(text.encode()).rules
     assert (guide.verdict, guide.guidelines[0].line) == (None, 6)
     assert of_action(rules, "Cite") == (disallow,)

@@ -1,4 +1,6 @@
-"""What helps those who write usage preferences: their words, and what is said of lines besides their syntax."""
+"""What helps those who write usage preferences: their words, and what is said of lines besides
+their syntax.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Preferences of the AIPREF working group: dictionaries, lines with paths, and the field that two drafts define."""
+"""Preferences of the AIPREF working group: dictionaries, lines with paths, and the field that two
+drafts define.
+"""
 
 from __future__ import annotations
 
@@ -528,7 +530,9 @@ def test_many_lines_with_one_path() -> None:
     ],
 )
 def test_each_line_is_a_statement_of_its_own(lines: str, want: Verdict) -> None:
-    """draft-ietf-aipref-vocab section-7.1, by draft-ietf-aipref-attach section-3.1 for lines with one path."""
+    """draft-ietf-aipref-vocab section-7.1, by draft-ietf-aipref-attach section-3.1 for lines with
+    one path.
+    """
     body = ANY + "".join(f"Content-Usage: {line}\n" for line in lines.splitlines()) + "Allow: /\n"
     decision = Preferences(
         SHIPPED, "aipref", rules(body.encode()).statements("/a"), because

@@ -1,4 +1,6 @@
-"""Preferences of groups that are one because no Allow or Disallow stands between their agents (RFC-12)."""
+"""Preferences of groups that are one because no Allow or Disallow stands between their agents
+(RFC-12).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ JOINED: list[
     (ANY + "Content-Usage: search=n\n" + OTHER + TRAIN, "/a", "", "", "y"),
     (OTHER + TRAIN + OWN + "Content-Usage: search=n\n", "/a", "", "", "y"),
     (OTHER + "Content-Usage: search=n\n" + OWN + TRAIN, "/a", "", "y", ""),
-    # A longer path that says nothing of a label silences a shorter one by one reading: nothing is permitted.
+    # A longer path that says nothing of a label silences a shorter one by one reading: nothing is
+    # permitted.
     (ANY + TRAIN + OTHER + "Content-Usage: /open/ search=y\n", "/open/a", "", "", ""),
     (ANY + TRAIN + OTHER + "Content-Usage: /open/ search=y\n", "/a", "y", "y", ""),
     # Either kind of line ends the list, whatever stands around it.
@@ -76,9 +79,8 @@ def test_a_refusal_is_not_narrowed_to_the_paths_of_another_agent() -> None:
     assert stated(text, "/a")["ai"] == stated(text, "/open/a")["ai"] == "n"
     assert ("search" in stated(text, "/a"), stated(text, "/open/a")["search"]) == (False, "y")
     assert stated(text, "/a", "otherbot") == {}
-    assert (
-        stated(text, "/open/a", "otherbot")["ai"] == "n"
-    )  # RFC-12: it shares the rules, and so the line
+    # RFC-12: it shares the rules, and so the line
+    assert stated(text, "/open/a", "otherbot")["ai"] == "n"
     assert "search" not in stated(text, "/open/a", "otherbot")
 
 
@@ -88,9 +90,8 @@ def test_what_is_disallowed_has_refusals_alone() -> None:
     page = site(text).page(Agent("examplebot"), "https://example.com/a", body=b"")
     assert page.uses["search"].verdict is DENY
     assert not page.uses["train-ai"].stated
-    assert (
-        site(text).access(Agent("examplebot"), "https://example.com/a").verdict is DENY
-    )  # access is as RFC-12 has it
+    # access is as RFC-12 has it
+    assert site(text).access(Agent("examplebot"), "https://example.com/a").verdict is DENY
 
 
 FOUND: list[tuple[str, list[int]]] = [  # lines of robots.joined
@@ -154,7 +155,9 @@ LINES = (
 @pytest.mark.requirement("PREF-2", "USE-9", "RFC-12")
 @given(st.lists(st.sampled_from(LINES), max_size=9))
 def test_what_is_permitted_is_so_where_each_list_ends_at_a_preference(lines: list[str]) -> None:
-    """An Allow line without a path ends a list of agents, and states nothing: behind each preference it has the other reading."""
+    """An Allow line without a path ends a list of agents, and states nothing: behind each
+    preference it has the other reading.
+    """
     text = "".join(lines)
     ended = "".join(f"{line}Allow:\n" if "sage:" in line else line for line in lines)
     for path in ("/a", "/b"):

@@ -466,7 +466,8 @@ def test_a_line_of_a_group_without_rules_covers_all_though_one_merged_with_it_ha
 @pytest.mark.requirement("USE-9", "WHY-1")
 def test_findings_and_places() -> None:
     found = lines(
-        b"usage: a=n\nUser-agent: *\nUsage-Pref: ai=n\nAllow: /\nusage: ai=n, ?\n\nUser-agent: x\nAllow: /\nusage: !\n"
+        b"usage: a=n\nUser-agent: *\nUsage-Pref: ai=n\nAllow: /\nusage: ai=n, ?\n\n"
+        b"User-agent: x\nAllow: /\nusage: !\n"
     )
     assert rules(found) == [
         ("usage.outside", 1),

@@ -178,7 +178,8 @@ CLOSED = b"scope: /x\nallowed-methods:\n\nscope: /y\nallowed-methods: GET, POST\
     [
         (b"text/plain", CLOSED, ["automation.method", "automation.allow", "automation.allow"]),
         (b"text/html", CLOSED, ["automation.method", "automation.allow", "automation.allow"]),
-        # Not served as text: the file refuses as ever, and permits nothing besides plain GET and HEAD.
+        # Not served as text: the file refuses as ever, and permits nothing besides plain GET and
+        # HEAD.
         (
             b"application/json",
             CLOSED,
@@ -231,7 +232,10 @@ def test_it_never_widens(methods: list[str], robots: str, method: str) -> None:
 
 
 def annotated(annotation: str) -> bytes:
-    return f'<script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", {annotation}}}</script>'.encode()
+    return (
+        f'<script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", '
+        f"{annotation}}}</script>"
+    ).encode()
 
 
 def page_of(
@@ -392,7 +396,10 @@ def test_what_is_kept_of_agents_is_bounded() -> None:
 
 
 def test_a_site_knows_whom_it_names() -> None:
-    robots = "User-agent: RobotsBot\nUser-agent: *\nDisallow:\n\nACAP-crawler: Acap Bot/2*\nACAP-permissions-reference: /more.txt\n"
+    robots = (
+        "User-agent: RobotsBot\nUser-agent: *\nDisallow:\n\nACAP-crawler: Acap Bot/2*\n"
+        "ACAP-permissions-reference: /more.txt\n"
+    )
     named = Site.from_files(
         ORIGIN,
         {
@@ -445,7 +452,7 @@ def test_what_is_kept_of_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
             assert asked.access(AGENT, f"{ORIGIN}/x", method=method).verdict is verdict
     answers = asked._view(AGENT)._readings["automation"]
     assert isinstance(answers, Automated)
-    assert 0 < len(answers._decided) <= 3
+    assert 0 < len(answers._decisions) <= 3
 
 
 @pytest.mark.requirement("AUTX-2", "AUTX-3", "AUTX-14")

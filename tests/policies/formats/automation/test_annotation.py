@@ -24,7 +24,7 @@ from comity.policies.formats.automation.annotation import (
     TYPE,
     Annotation,
     annotations_in,
-    merged,
+    merge,
 )
 from comity.policies.formats.automation.directives import Directives, UrlPattern
 from comity.policies.formats.automation.grammar import MAX_REPEATED, MAX_VALUES
@@ -45,7 +45,9 @@ def script(text: str, written_type: str = "application/ld+json") -> str:
 
 
 def annotated(fields: str) -> tuple[dict[str, list[Any]], list[str]]:
-    """What a page with one annotation states: the values of each field that is stated, and the rules of the findings."""
+    """What a page with one annotation states: the values of each field that is stated, and the
+    rules of the findings.
+    """
     (annotation,), findings = read(script(f'{{"@type": "{TYPE}", {fields}}}'))
     return stated(annotation.directives), [finding.rule for finding in findings]
 
@@ -63,7 +65,9 @@ NOTHING: frozenset[str] = frozenset()
 
 @pytest.mark.requirement("AUTX-11")
 def test_example_of_the_draft() -> None:
-    """Section 3.5, with the braces that its text lacks. It ends with a comma, which JSON does not permit."""
+    """Section 3.5, with the braces that its text lacks. It ends with a comma, which JSON does not
+    permit.
+    """
     page = """<!DOCTYPE html>
 <html>
 <script type="application/ld+json">
@@ -338,10 +342,11 @@ def test_a_character_reference_hides_no_type(letter: str, encoding: str) -> None
     (annotation,), _ = read(page.encode(encoding), content_type="application/xhtml+xml")
     assert annotation.text == NODE
     assert len(read(f"<!doctype html><svg>{hidden}</svg>".encode(encoding))[0]) == 1
+    # in a script of HTML it is none
     assert read(f"<!doctype html>{hidden}".encode(encoding)) == (
         (),
         (),
-    )  # in a script of HTML it is none
+    )
 
 
 @pytest.mark.requirement("AUTX-11")
@@ -378,7 +383,7 @@ def test_the_place_of_each_annotation(eol: str) -> None:
         (one.line, one.offset) for annotation in found for one in annotation.directives.allow_xhr
     ]
     assert places == [(5, 0), (6, 1), (6, 2), (9, 3)]
-    assert [(one.line, one.offset) for one in merged(found).allow_xhr] == places
+    assert [(one.line, one.offset) for one in merge(found).allow_xhr] == places
 
 
 @pytest.mark.requirement("AUTX-12", "SEC-1")
@@ -396,7 +401,9 @@ def test_the_place_of_each_annotation(eol: str) -> None:
     ],
 )
 def test_codecs_that_are_no_charsets(charset: str) -> None:
-    """Python has them, browsers have not; some raise, some make text that cannot be encoded, one takes a minute."""
+    """Python has them, browsers have not; some raise, some make text that cannot be encoded, one
+    takes a minute.
+    """
     page = f"<meta charset={charset}>{script(NODE)}\\ud800 +2AA-"
     for content_type in ("text/html", f"text/html; charset={charset}"):
         content = Content([(b"Content-Type", content_type.encode())], page.encode())
@@ -500,7 +507,8 @@ def test_broken_and_boundless_json_that_names_the_type_refuses_every_use(
         (f"<p>{TYPE} {{</p>" + script("{broken"), False),
         (script(NODE) * (MAX_SCRIPTS + 1), True),
         (script(f"[{', '.join([NODE] * (MAX_ANNOTATIONS + 1))}]"), True),
-        # A type in other letters is none in JSON-LD. It is meant as the type, and what it permits does not count.
+        # A type in other letters is none in JSON-LD. It is meant as the type, and what it permits
+        # does not count.
         (script('{"@type": "automationPolicyAnnotation", "allowedPurposes": []}'), True),
         (script('{"@type": ["Thing", "https://schema.org/AUTOMATIONPOLICYANNOTATION"]}'), True),
         (script('{"name": "automationpolicyannotation"}'), False),
@@ -527,7 +535,10 @@ def test_findings_that_are_not_listed_hide_no_broken_script() -> None:
     "content_type", [HTML, "application/xhtml+xml", "text/html; charset=utf-16"]
 )
 def test_broken_scripts_of_other_pages(content_type: str) -> None:
-    text = f'<html xmlns="http://www.w3.org/1999/xhtml"><script type="application/ld+json">{{"@type": "{TYPE}"</script></html>'
+    text = (
+        '<html xmlns="http://www.w3.org/1999/xhtml"><script '
+        f'type="application/ld+json">{{"@type": "{TYPE}"</script></html>'
+    )
     octets = text.encode("utf-16" if "utf-16" in content_type else "utf-8")
     site = Site.from_files("https://example.com", {"/robots.txt": b""})
     headers = [(b"Content-Type", content_type.encode())]
@@ -577,14 +588,14 @@ def test_all_annotations_hold_in_any_order() -> None:
     together = []
     for ordered in permutations(nodes):
         found, _ = read(script(f"[{', '.join(ordered)}]"))
-        together.append({field: set(values) for field, values in stated(merged(found)).items()})
+        together.append({field: set(values) for field, values in stated(merge(found)).items()})
     assert together[0] == {
         "allowed_purposes": {frozenset("ab"), frozenset("bc")},
         "allow_xhr": {"open", "none"},
         "session_ttl": {timedelta(hours=1)},
     }
     assert all(one == together[0] for one in together)
-    assert merged(()) == Directives()
+    assert merge(()) == Directives()
 
 
 PIECES = [

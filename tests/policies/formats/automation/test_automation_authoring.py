@@ -38,14 +38,19 @@ def rules_in(text: str | bytes) -> list[tuple[str, int]]:
         (f"scope: '/a'\n{GET}", [("automation.pattern", 1)]),
         (f"scope: /a\n{GET}allowed-automations: headles, cdp\n", [("automation.word", 3)]),
         (f"scope: /a\n{GET}\nscope: /a\n{GET}", [("automation.shadowed", 1)]),
-        (f"scope: /a\nuser-agent: *\n{GET}\nscope: /b\nscope: /a\nuser-agent: *\n{GET}", [("automation.shadowed", 1)]),
+        (f"scope: /a\nuser-agent: *\n{GET}\nscope: /b\nscope: /a\nuser-agent: *\n{GET}",
+         [("automation.shadowed", 1)]),
         (f"user-agent: x\n{GET}\nscope: /\nuser-agent: x\n{GET}", [("automation.shadowed", 1)]),
-        (f"host: example.com\nscope: /\n{GET}\nhost: example.org\nscope: /\n{GET}", [("automation.other-host", 5)]),
+        (f"host: example.com\nscope: /\n{GET}\nhost: example.org\nscope: /\n{GET}",
+         [("automation.other-host", 5)]),
         (f"scope: /\n{GET}disallow-fetch-from: /a\n", [("automation.no-effect", 3)]),
-        (f"scope: /\n{GET}allow-xhr: none\ndisallow-fetch-from: /a\n", [("automation.no-effect", 4)]),
+        (f"scope: /\n{GET}allow-xhr: none\ndisallow-fetch-from: /a\n", [("automation.no-effect",
+         4)]),
         ("scope: /\nallowed-methods:\napi-automation: open\n", [("automation.no-effect", 3)]),
-        (f"scope: /\n{GET}request-limit: 60/minute\nrequest-limit: 1/second\n", [("automation.slack-limit", 3)]),
-        (f"scope: /\n{GET}request-limit: 10/hour\nrequest-limit: 10/minute\n", [("automation.slack-limit", 4)]),
+        (f"scope: /\n{GET}request-limit: 60/minute\nrequest-limit: 1/second\n",
+         [("automation.slack-limit", 3)]),
+        (f"scope: /\n{GET}request-limit: 10/hour\nrequest-limit: 10/minute\n",
+         [("automation.slack-limit", 4)]),
         (f"scope: /\n{GET}request-limit: 0/hour\n", [("automation.zero", 3)]),
         (f"scope: /\n{GET}concurrent-limit: 0\n", [("automation.zero", 3)]),
     ],
@@ -158,6 +163,9 @@ def test_fixes_change_no_group_and_mend_what_they_are_for(lines: list[str]) -> N
 def test_groups_for_the_same_hosts_are_compared_whatever_their_order() -> None:
     hosts = [f"host: h{number}.example.com\n" for number in range(3)]
     scopes = "scope: /a\nscope: /b\n"
-    body = f"{scopes}{''.join(hosts)}allowed-methods: GET\n\n{scopes}{''.join(reversed(hosts))}allowed-methods: GET\n"
+    body = (
+        f"{scopes}{''.join(hosts)}allowed-methods: GET\n\n"
+        f"{scopes}{''.join(reversed(hosts))}allowed-methods: GET\n"
+    )
     assert ("automation.shadowed", 1) in rules_in(body)
     assert ("automation.shadowed", 7) not in rules_in(body)

@@ -35,7 +35,9 @@ def read(text: str | bytes, *, cut: bool = False) -> Automation:
 
 
 def said(group: Group) -> str:
-    """A group in one line: the number of its first one, to what and whom it applies, and each directive with its values."""
+    """A group in one line: the number of its first one, to what and whom it applies, and each
+    directive with its values.
+    """
     parts = [str(group.line)]
     parts += (f"scope {scope.host}{scope.path}" for scope in group.scopes)
     parts += () if group.hosts is None else (f"host {','.join(group.hosts) or '-'}",)
@@ -565,7 +567,8 @@ def test_url_pattern(value: bytes, pattern: UrlPattern) -> None:
     assert url_pattern(value) == pattern
 
 
-# What nobody sees, between two files that are now one or from a word processor: it hides nothing that refuses.
+# What nobody sees, between two files that are now one or from a word processor: it hides nothing
+# that refuses.
 UNSEEN = ["\ufeff", "\u00a0", "\u200b", " \u200b\t"]
 
 
@@ -573,7 +576,8 @@ UNSEEN = ["\ufeff", "\u00a0", "\u200b", " \u200b\t"]
 @pytest.mark.parametrize("unseen", UNSEEN)
 def test_something_that_cannot_be_seen_beside_the_name(unseen: str) -> None:
     automation = read(
-        f"scope: /\nallowed-methods: GET\n\n{unseen}user-agent{unseen}: *\n{unseen}scope: /a\nhost{unseen}: e.com\n"
+        f"scope: /\nallowed-methods: GET\n\n{unseen}user-agent{unseen}: *\n"
+        f"{unseen}scope: /a\nhost{unseen}: e.com\n"
         f"{unseen}allowed-purposes: search\nallowed-methods: GET\nallowed-automations{unseen}: cdp"
     )
     _, group = automation.groups
@@ -588,7 +592,8 @@ def test_something_that_cannot_be_seen_beside_the_name(unseen: str) -> None:
 @pytest.mark.parametrize("unseen", UNSEEN)
 def test_something_that_cannot_be_seen_around_a_value(unseen: str) -> None:
     (group,) = read(
-        f"scope:{unseen}/a{unseen}\nhost: {unseen}e.com,{unseen}f.com\nuser-agent:{unseen}*,{unseen}Bot\n"
+        f"scope:{unseen}/a{unseen}\nhost: {unseen}e.com,{unseen}f.com\n"
+        f"user-agent:{unseen}*,{unseen}Bot\n"
         f"disallow-fetch-from: /b,{unseen}/c"
     ).groups
     assert (group.scopes, group.hosts) == ((UrlPattern("", "/a"),), ("e.com", "f.com"))
@@ -605,8 +610,9 @@ def test_something_that_cannot_be_seen_within_a_path_is_a_part_of_it() -> None:
     assert group.scopes == (UrlPattern("", "/a%E2%80%8Cb"),)
 
 
-# The sample of draft-liao-aipref-autoctl-core-01, sample-automation-preferences-txt-file, and that of
-# draft-liao-aipref-autoctl-ext section-8: what the files beside this one say is theirs, the comments are shortened.
+# The sample of draft-liao-aipref-autoctl-core-01, sample-automation-preferences-txt-file, and that
+# of draft-liao-aipref-autoctl-ext section-8: what the files beside this one say is theirs, the
+# comments are shortened.
 SAMPLES = Path(__file__).parent
 
 
@@ -616,7 +622,8 @@ def test_the_sample_of_the_core() -> None:
     assert [said(group) for group in automation.groups] == [
         "5; scope /; host example.com; agent *; allowed-methods GET,HEAD;"
         " allowed-purposes placeholder_purpose1,placeholder_purpose2",
-        "12; scope /admin/; host example.com; agent examplebot; allowed-methods GET; allowed-purposes placeholder_purpose1",
+        "12; scope /admin/; host example.com; agent examplebot; allowed-methods GET; "
+        "allowed-purposes placeholder_purpose1",
     ]
     assert found(automation) == "markup 1"
 
@@ -637,10 +644,12 @@ def test_the_sample_of_the_extension() -> None:
     automation = read((SAMPLES / "sample-extended.txt").read_bytes())
     assert [said(group) for group in automation.groups] == [
         "6; scope /; host example.com; agent *; allowed-methods GET,HEAD;"
-        " allowed-purposes placeholder_purpose1,placeholder_purpose2; allowed-automations -; api-automation with-key-only;"
+        " allowed-purposes placeholder_purpose1,placeholder_purpose2; "
+        "allowed-automations -; api-automation with-key-only;"
         " require-human-initiated-session True; session-validation cookie-based; session-ttl 3600s;"
         " request-limit 60/60s; concurrent-limit 5",
-        "24; scope /admin/; host example.com; agent examplebot; allowed-methods GET; allowed-purposes placeholder_purpose1;"
+        "24; scope /admin/; host example.com; agent examplebot; allowed-methods GET; "
+        "allowed-purposes placeholder_purpose1;"
         " require-human-initiated-session True; session-validation token-based; session-ttl 1800s;"
         " request-limit 10/60s; concurrent-limit 2",
         "39; scope /admin/; host example.com; agent *; allowed-methods GET",

@@ -1,5 +1,7 @@
-"""Which group of an automation-preferences.txt speaks, and what it refuses (draft-liao-aipref-autoctl-core-01
-http-method-restrictions to scope-and-applicability, draft-liao-aipref-autoctl-ext section-3)."""
+"""Which group of an automation-preferences.txt speaks, and what it refuses
+(draft-liao-aipref-autoctl-core-01 http-method-restrictions to scope-and-applicability,
+draft-liao-aipref-autoctl-ext section-3).
+"""
 
 from __future__ import annotations
 
@@ -314,7 +316,10 @@ def test_which_group_speaks(case: Speaks) -> None:
 
 @pytest.mark.requirement("AUTO-11")
 def test_all_groups_that_match_the_one_that_speaks_first() -> None:
-    text = "scope: /\nscope: /a\n\nscope: /b\n\nuser-agent: *\n\nscope: /\nhost: example.com\n\nscope: /a\nhost: e.org\n\nscope: /a"
+    text = (
+        "scope: /\nscope: /a\n\nscope: /b\n\nuser-agent: *\n\nscope: /\nhost: example.com\n\n"
+        "scope: /a\nhost: e.org\n\nscope: /a"
+    )
     found = rules(text)
     assert [group.line for group in found.matching("/%61")] == [8, 14, 1, 6]
     assert [group.line for group in found.matching("/")] == [8, 1, 6]
@@ -322,7 +327,10 @@ def test_all_groups_that_match_the_one_that_speaks_first() -> None:
 
 @pytest.mark.requirement("AUTO-12")
 def test_whether_anything_may_bind() -> None:
-    text = "scope: /\nuser-agent: a\nrequest-limit: 1/day\n\nscope: /\nuser-agent: b\nallowed-methods: GET\n\nuser-agent: c"
+    text = (
+        "scope: /\nuser-agent: a\nrequest-limit: 1/day\n\nscope: /\nuser-agent: b\n"
+        "allowed-methods: GET\n\nuser-agent: c"
+    )
     states = {token: rules(text, token) for token in "abcd"}
     assert [(one.is_stating, one.has_limits) for one in states.values()] == [
         (True, True),
@@ -348,7 +356,9 @@ def refused(
     annotation: Directives | None = None,
     host: str = "example.com",
 ) -> str:
-    """What a group refuses: each rule with the line that does, 0 for none; "@": of the annotation. Line 1 is the scope."""
+    """What a group refuses: each rule with the line that does, 0 for none; "@": of the annotation.
+    Line 1 is the scope.
+    """
     found = refusals(group(*directives), facts, purposes, NOW, annotation, host=host)
     shown = (
         (
@@ -573,7 +583,8 @@ CASES = [
             "concurrent-limit: 0",
         ),
         Facts(method="POST", kinds=("api", "xhr"), automations=("cdp",), session=Session()),
-        "method 2, purpose 3, mechanism 0, api 0, xhr 0, fetch-from 7, session 4, session-validation 5, session-ttl 6, none 8",
+        "method 2, purpose 3, mechanism 0, api 0, xhr 0, fetch-from 7, session 4, "
+        "session-validation 5, session-ttl 6, none 8",
     ),
 ]
 

@@ -1,4 +1,6 @@
-"""Which of several groups speaks: the order of draft-liao-aipref-autoctl-core-01 scope-and-applicability, told once more."""
+"""Which of several groups speaks: the order of draft-liao-aipref-autoctl-core-01
+scope-and-applicability, told once more.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,8 @@ from comity.policies.formats.automation.resolution import Rules
 
 TOKEN, HOST = "examplebot", "www.example.com"
 
-Written = tuple[
-    list[str], list[str], list[str]
-]  # scopes, hosts and user-agents of a group; of each [] where it is absent
+# scopes, hosts and user-agents of a group; of each [] where it is absent
+Written = tuple[list[str], list[str], list[str]]
 
 paths = st.lists(st.sampled_from(["/", "a", "b", "*", "ab", "/a/"]), max_size=4).map(
     lambda parts: "/" + "".join(parts)
@@ -47,7 +48,9 @@ def covers(pattern: str, text: str, *, to_the_end: bool = False) -> bool:
 
 
 def rank(group: Written, place: int, target: str) -> tuple[bool, bool, int, bool, int] | None:
-    """How specific a group is, the greater the more; None where it does not match. One without a scope is the least."""
+    """How specific a group is, the greater the more; None where it does not match. One without a
+    scope is the least.
+    """
     written, named, addressed = group
     own = [host for host in named if covers(host, HOST, to_the_end=True)]
     tokens = [agent.lower() for agent in addressed]

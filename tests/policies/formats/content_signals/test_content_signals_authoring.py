@@ -1,4 +1,6 @@
-"""What helps those who write Content Signals: their words, and what is said of lines besides their syntax."""
+"""What helps those who write Content Signals: their words, and what is said of lines besides their
+syntax.
+"""
 
 from __future__ import annotations
 
@@ -64,10 +66,10 @@ SAID: dict[str, list[tuple[int, int, str]]] = {
     "User-agent: foo\nContent-Signal: search=yes\nContent-Signal: search=no\nAllow: /": [
         (2, 17, "content-signal.contradiction")
     ],
-    f"{ANY}Content-Signal: search=no\nAllow: /\nUser-agent: foo\nContent-Signal: search=yes\nAllow: /": [
-        (5, 17, "content-signal.elsewhere")
-    ],
-    f"{ANY}Content-Signal: search=yes\nAllow: /\nUser-agent: foo\nContent-Signal: search=no\nAllow: /": [],
+    f"{ANY}Content-Signal: search=no\nAllow: /\nUser-agent: foo\n"
+    "Content-Signal: search=yes\nAllow: /": [(5, 17, "content-signal.elsewhere")],
+    f"{ANY}Content-Signal: search=yes\nAllow: /\nUser-agent: foo\n"
+    "Content-Signal: search=no\nAllow: /": [],
 }
 
 

@@ -277,7 +277,8 @@ def test_contradictions(body: bytes, want: list[int]) -> None:
     assert all(one.url == "https://example.com/robots.txt" for one in findings)
 
 
-# After content-signals/serchen.com-cloudflare-managed-robots.txt: a block that is put before the site's own groups.
+# After content-signals/serchen.com-cloudflare-managed-robots.txt: a block that is put before the
+# site's own groups.
 MANAGED = b"""# BEGIN managed content
 
 User-agent: *
@@ -296,7 +297,8 @@ User-agent: *
 Allow: /
 Disallow: /admin/
 """
-# After content-signals/crawler-commons-extensions-group-merging.txt: a line for everybody, and groups in pieces.
+# After content-signals/crawler-commons-extensions-group-merging.txt: a line for everybody, and
+# groups in pieces.
 IN_PIECES = b"""# signals for all
 Content-Signal: search=yes,ai-train=yes,ai-input=yes  # whole file
 
@@ -311,7 +313,8 @@ Disallow: /private/
 User-agent: *
 Disallow: /
 """
-# After content-signals/crawler-commons-extension-robots.txt: the address of a file instead of signals.
+# After content-signals/crawler-commons-extension-robots.txt: the address of a file instead of
+# signals.
 ADDRESS = b"""User-agent: *
 Allow: /
 Policy: /policy.txt
@@ -360,7 +363,8 @@ def test_samples(body: bytes, token: str, want: Said, findings: list[tuple[str, 
 
 
 MEMBERS = st.sampled_from(
-    b"search=yes search=no ai-train=yes ai-train=no ai-train=x ai-input=yes use=full use=reference use=immediate use=x".split()
+    b"search=yes search=no ai-train=yes ai-train=no ai-train=x ai-input=yes use=full "
+    b"use=reference use=immediate use=x".split()
 )
 UNKNOWN = st.sampled_from(
     [b"x", b"x=maybe", b"=", b"", b" ", b"\xff", b"ai-train", b"search=", b"/signals.json"]

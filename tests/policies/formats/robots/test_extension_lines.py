@@ -52,7 +52,10 @@ def test_lines(line: bytes, want: tuple[str, bytes] | None) -> None:
 
 
 def test_places() -> None:
-    body = b"\xef\xbb\xbfUsage: a=n\r\n\r\nUser-agent: x\rUser-agent: y\nUsage: b=n\n\nDisallow: /\nUser-agent: *\r\n usage: c=n"
+    body = (
+        b"\xef\xbb\xbfUsage: a=n\r\n\r\nUser-agent: x\rUser-agent: y\nUsage: b=n\n\n"
+        b"Disallow: /\nUser-agent: *\r\n usage: c=n"
+    )
     parsed = robots.parse(body)
     lines = extension_lines(parsed, ROBOTS_LINES)
     assert [(one.value, one.line, one.group) for one in lines] == [
@@ -75,7 +78,8 @@ def test_places() -> None:
 
 def test_the_groups_that_bind_an_agent() -> None:
     parsed = robots.parse(
-        b"User-agent: *\nAllow: /\nUser-agent: Me\nUser-agent: you\nAllow: /\nUser-agent: me\nAllow: /\n"
+        b"User-agent: *\nAllow: /\nUser-agent: Me\nUser-agent: you\nAllow: /\n"
+        b"User-agent: me\nAllow: /\n"
     )
     naming = {token: parsed.groups_naming(token) for token in ("me", "YOU", "other", "*")}
     assert naming == {"me": [1, 2], "YOU": [1], "other": [0], "*": [0]}
@@ -97,7 +101,9 @@ def test_in_an_acap_record_they_stand_in_no_group() -> None:
 
 
 def test_what_is_cut() -> None:
-    """A line that the end of what was fetched cuts is not read; one that is too long is read as far as it goes."""
+    """A line that the end of what was fetched cuts is not read; one that is too long is read as far
+    as it goes.
+    """
     assert found(b"User-agent: *\nUsage: ai=n\nUsage: tdm=n", oversized=True)[-1].value == b"ai=n"
     (line,) = found(b"User-agent: *\nUsage: " + b"a" * (MAX_LINE + 1))
     assert line.overlong

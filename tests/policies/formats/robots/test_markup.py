@@ -1,4 +1,6 @@
-"""A robots.txt is known by its content: text is read whatever its label, and of markup the refusals alone (docs/robots.md)."""
+"""A robots.txt is known by its content: text is read whatever its label, and of markup the refusals
+alone (docs/robots.md).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ TYPES = (
     b"TEXT/HTML",
     b"nonsense",
 )
-RULES = b"User-agent: *\nDisallow: /private\nAllow: /private/open\nSitemap: https://example.com/map.xml\n"
+RULES = (
+    b"User-agent: *\nDisallow: /private\nAllow: /private/open\n"
+    b"Sitemap: https://example.com/map.xml\n"
+)
 USES = ("train", "search", "index", "preserve")
 AGENT = Agent("examplebot", uses=USES, defaults=dict.fromkeys(USES, Verdict.ALLOW))
 
@@ -76,7 +81,8 @@ PAGES = [
     b"<!DOCTYPE html><title>Not found</title><p>There is no such page.",
     b"\xef\xbb\xbf \n<html><body>User agents: all\nDisallow: /private\n</body></html>",
     b"<!-- v1 --><HTML lang=en>\nDisallow: /private\n",
-    b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x"><html xmlns="http://www.w3.org/1999/xhtml"><p>Disallow: /private</html>',
+    b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x"><html '
+    b'xmlns="http://www.w3.org/1999/xhtml"><p>Disallow: /private</html>',
     b"<p>Hello</p>\nDisallow: /private\n",
     b"</div>\nDisallow: /private\n",
     b"<html>the line User-agent: *\nDisallow: /private\n",
@@ -111,7 +117,8 @@ MARKED_UP: list[tuple[bytes, int]] = [
     (b"<p>User-agent: *</p>\r\n<p>Disallow: /private</p>\r\n<p>Allow: /private/open</p>", 2),
     (b"<p>User-agent: *<br>Disallow: /private<br>Allow: /private/open</p>", 2),
     (
-        b"<div\n class=a\n>User-agent: *\n<span>Disallow</span>: <a href='/private'>/private</a>\nAllow: /private/open</div>",
+        b"<div\n class=a\n>User-agent: *\n"
+        b"<span>Disallow</span>: <a href='/private'>/private</a>\nAllow: /private/open</div>",
         4,
     ),
     (b"<p><strong>User-agent:</strong>&nbsp;*<br>\nDisallow:&nbsp;/private\n", 2),

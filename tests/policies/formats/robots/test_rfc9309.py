@@ -108,7 +108,8 @@ CASES = [
     ),
     Case(
         "2.2.1-merged",
-        b"User-agent: examplebot\nDisallow: /a\n\nUser-agent: *\nDisallow: /\n\nUser-agent: examplebot\nDisallow: /x",
+        b"User-agent: examplebot\nDisallow: /a\n\nUser-agent: *\nDisallow: /\n\n"
+        b"User-agent: examplebot\nDisallow: /x",
         "/x",
         DENY,
         8,

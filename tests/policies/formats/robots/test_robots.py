@@ -1,4 +1,6 @@
-"""What the author of a robots.txt is told, and where; lists of agents; values at the edge of what is read (docs/robots.md)."""
+"""What the author of a robots.txt is told, and where; lists of agents; values at the edge of what
+is read (docs/robots.md).
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ def access(body: bytes, path: str = "/x") -> Verdict:
     return site(body).access(Agent("examplebot"), ORIGIN + path).verdict
 
 
-# The body; the rule, line and column of each finding. Columns are those of the name that is meant, of where the colon is
-# missing, or of the value.
+# The body; the rule, line and column of each finding. Columns are those of the name that is meant,
+# of where the colon is missing, or of the value.
 FOUND: list[tuple[bytes, list[tuple[str, int, int]]]] = [
     (b"User-agent: *\nDisallow: *x\nAllow: /\nDisallow:\n", []),
     (b"User-agent: *\n  Dissallow: /Dissallow\n", [("robots.misspelled", 2, 3)]),
@@ -193,7 +195,8 @@ def test_without_what_is_said_elsewhere_contested_rules_decide() -> None:
 def test_the_lines_of_a_group() -> None:
     """From its first one to where the next begins, or to the end of the file."""
     read = robots.parse(
-        b"# a\nUser-agent: a\nDisallow: /x\n\nUser-agent: b\nDisallow: /y\nUser-agent: c\nDisallow: /z"
+        b"# a\nUser-agent: a\nDisallow: /x\n\nUser-agent: b\nDisallow: /y\n"
+        b"User-agent: c\nDisallow: /z"
     )
     lines = [read.lines_of(group) for group in range(3)]
     assert [(own.start, own.stop) for own in lines[:2]] == [(2, 5), (5, 7)]

@@ -1,4 +1,6 @@
-"""What helps those who write a robots.txt: its words, what is said of it besides its syntax, and what mends that."""
+"""What helps those who write a robots.txt: its words, what is said of it besides its syntax, and
+what mends that.
+"""
 
 from __future__ import annotations
 
@@ -243,18 +245,21 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
     [
         (
             "Noindex: /a",
-            "No crawler reads `Noindex` in robots.txt. Send the field `X-Robots-Tag: noindex` with the pages, or write "
+            "No crawler reads `Noindex` in robots.txt. Send the field `X-Robots-Tag: "
+            "noindex` with the pages, or write "
             '`<meta name="robots" content="noindex">` into them.',
         ),
         (
             "DisallowAITraining: /",
-            "No crawler reads `DisallowAITraining` in robots.txt. Write `Content-Signal: ai-train=no` or "
+            "No crawler reads `DisallowAITraining` in robots.txt. Write `Content-Signal: "
+            "ai-train=no` or "
             "`Content-Usage: train-ai=n` below a User-agent line.",
         ),
         ("Deny: /a", "No crawler reads `Deny` in robots.txt. Write `Disallow` instead."),
         (
             "X-Robots-Tag: a",
-            "No crawler reads `X-Robots-Tag` in robots.txt. It is a field of responses: send it with the pages.",
+            "No crawler reads `X-Robots-Tag` in robots.txt. It is a field of responses: "
+            "send it with the pages.",
         ),
         (
             "<meta name=robots {0}>",

@@ -67,7 +67,9 @@ files = st.builds(
 
 
 def read(body: bytes) -> tuple[dict[str, Any], ...]:
-    """All that is kept of a file and of its rules for an agent, with what the index is made of in place of it."""
+    """All that is kept of a file and of its rules for an agent, with what the index is made of in
+    place of it.
+    """
     with mock.patch.object(robots, "PatternIndex", lambda patterns, allows: (patterns, allows)):
         parsed = robots.parse(body)
         return vars(parsed), *(

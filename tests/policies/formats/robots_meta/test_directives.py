@@ -420,7 +420,10 @@ def test_elements_in_other_encodings(encoding: str) -> None:
 @pytest.mark.requirement("META-1")
 @pytest.mark.parametrize("media_type", [b"text/html", b"application/xhtml+xml"])
 def test_a_page_that_begins_with_an_xml_declaration_has_elements(media_type: bytes) -> None:
-    page = b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><meta name="robots" content="noindex"/></html>'
+    page = (
+        b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><meta '
+        b'name="robots" content="noindex"/></html>'
+    )
     assert said(robots_meta.markup(Content([(b"Content-Type", media_type)], page), "mybot")[0]) == {
         "noindex": DENY
     }

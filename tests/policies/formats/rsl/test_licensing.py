@@ -1,4 +1,6 @@
-"""Really Simple Licensing 1.0: what a document says of a resource, and where documents are found."""
+"""Really Simple Licensing 1.0: what a document says of a resource, and where documents are
+found.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def read(*contents: str, attributes: str = "") -> Rsl:
 
 
 def said(statements: tuple[Statement, ...]) -> str:
-    """For all, ai-all, ai-train, ai-input, ai-index, search: A permitted, P prohibited, U not licensed, - not stated."""
+    """For all, ai-all, ai-train, ai-input, ai-index, search: A permitted, P prohibited, U not
+    licensed, - not stated.
+    """
     outcomes = dict.fromkeys(TERMS, "-")
     for one in statements:
         assert one.verdict is (Verdict.ALLOW if one.rule == "rsl.permits" else Verdict.DENY)
@@ -54,8 +58,9 @@ def said(statements: tuple[Statement, ...]) -> str:
     return "".join(outcomes.values())
 
 
-# After the six samples: each has the quirks of one document that a site serves. First as they are, then where all conditions
-# are arranged. What a careful person would give: nothing without what is asked for in return, and never what is prohibited.
+# After the six samples: each has the quirks of one document that a site serves. First as they are,
+# then where all conditions are arranged. What a careful person would give: nothing without what is
+# asked for in return, and never what is prohibited.
 
 
 class Sample(NamedTuple):
@@ -84,7 +89,8 @@ SAMPLES = [
         "UUAAUA",
     ),
     Sample(
-        # An element of its own beside the contents, a version, terms within the payment, and words of its own.
+        # An element of its own beside the contents, a version, terms within the payment, and words
+        # of its own.
         "ireneburresi",
         "<meta><publisher>P</publisher></meta>"
         + content(permits("search ai-input ai-index") + prohibits("ai-train") + ATTRIBUTION)
@@ -112,14 +118,16 @@ SAMPLES = [
         "UUAAAA",
     ),
     Sample(
-        # It is free, yet on a condition in an element of its own; a word and a type of legal text of its own.
+        # It is free, yet on a condition in an element of its own; a word and a type of legal text
+        # of its own.
         "ofthepitch",
         content(
             *[
                 "".join(
                     permits(word) for word in ("search", "ai-summarize", "ai-input", "ai-train")
                 )
-                + '<payment type="free"/><attribution required="true">Us</attribution><legal type="terms" url="/terms"/>'
+                + '<payment type="free"/><attribution '
+                'required="true">Us</attribution><legal type="terms" url="/terms"/>'
             ],
             url="https://www.example.com/",
         ),
@@ -146,7 +154,8 @@ SAMPLES = [
         "------",
     ),
     Sample(
-        # RSL 0.9: commas, and types of permissions that 1.0 does not have; all users but governments.
+        # RSL 0.9: commas, and types of permissions that 1.0 does not have; all users but
+        # governments.
         "alexzeecomedy",
         content(
             permits("all")
@@ -544,7 +553,8 @@ def test_reasons_are_the_lines_that_decide() -> None:
         '      <payment type="use"/>',
         "    </license>",
         "  </content>",
-        '  <content url="/blog/"><license><permits type="usage">search ai-index</permits></license></content>',
+        '  <content url="/blog/"><license><permits type="usage">search '
+        "ai-index</permits></license></content>",
         "</rsl>",
     ]
     document = rsl.read("\r\n".join(lines).encode(), URL)
@@ -583,10 +593,11 @@ def test_reasons_are_the_narrowest_and_prohibitions_first() -> None:
         for one in document.statements(PAGE)
     }
     assert lines["ai-index"] == ("rsl.prohibits", 3)
+    # a prohibition says more than that something is not licensed
     assert lines["search"] == (
         "rsl.prohibits",
         2,
-    )  # a prohibition says more than that something is not licensed
+    )
     assert lines["ai-input"] == ("rsl.prohibits", 1)
     places = {
         one.term: one.location
@@ -903,7 +914,8 @@ FIELDS: list[tuple[list[tuple[str, str]], list[str]]] = [
         [
             (
                 "Link",
-                f'</x>; rel=next, <{A}> ; rel="copyright license" ; type="application/rsl+xml; charset=utf-8"',
+                f'</x>; rel=next, <{A}> ; rel="copyright license" ; '
+                'type="application/rsl+xml; charset=utf-8"',
             )
         ],
         [A],
@@ -1151,7 +1163,8 @@ def test_documents_that_cannot_be_read_are_reported(body: bytes, rule: str) -> N
     assert {finding.rule for finding in document.findings} == {rule}
 
 
-JOINED = [  # robots.txt, whether all is licensed and ai-train prohibited: "" where nothing is stated
+# robots.txt, whether all is licensed and ai-train prohibited: "" where nothing is stated
+JOINED = [
     ("User-agent: mybot\nLicense: /all.xml\nLicense: /no.xml\nAllow: /\n", "all no"),
     ("User-agent: x\nUser-agent: mybot\nLicense: /all.xml\nAllow: /\n", "all"),
     # The line may end the list of agents.

@@ -1,4 +1,6 @@
-"""The TDM Reservation Protocol (W3C TDMRep): the file, the response fields, the markup, and the metadata of EPUB and PDF."""
+"""The TDM Reservation Protocol (W3C TDMRep): the file, the response fields, the markup, and the
+metadata of EPUB and PDF.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,8 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ("unreserved-decoded-there", [rule("/~user/a", 1)], "/%7euser/%61", "1"),
     ("reserved-not-decoded", [rule("/a%2Fb", 1)], "/a/b", "-"),
     ("beyond-ascii", [rule("/é/", 1)], "/%c3%A9/1", "1"),
-    # "Other values are considered protocol errors": not set. Then a later rule can reserve, and cannot give up.
+    # "Other values are considered protocol errors": not set. Then a later rule can reserve, and
+    # cannot give up.
     ("value-2", [rule("/", 2)], "/", "-"),
     ("value-minus", [rule("/", -1)], "/", "-"),
     ("value-true", [rule("/", True)], "/", "-"),
@@ -256,7 +259,8 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ),
     (
         "comment",
-        '[\n// ours\n{"location": "/x", "tdm-reservation": 0}, // free\n{"location": "/", "tdm-reservation": 1}]',
+        '[\n// ours\n{"location": "/x", "tdm-reservation": 0}, // free\n'
+        '{"location": "/", "tdm-reservation": 1}]',
         "1",
         "strict 2",
     ),
@@ -274,7 +278,8 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ),
     (
         "comment-with-a-rule",
-        '[{"location": "/page", "tdm-reservation": 0},\n// {"location": "/", "tdm-reservation": 1}\n]',
+        '[{"location": "/page", "tdm-reservation": 0},\n'
+        '// {"location": "/", "tdm-reservation": 1}\n]',
         "0",
         "strict 1",
     ),
@@ -293,7 +298,8 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ),
     (
         "error-then-not-reserved",
-        '[{"location": "/other", "tdm-reservation": 1} oops {"location": "/", "tdm-reservation": 0}]',
+        '[{"location": "/other", "tdm-reservation": 1} oops {"location": "/", '
+        '"tdm-reservation": 0}]',
         "-",
         "syntax 1",
     ),
@@ -322,7 +328,8 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ),
     (
         "error-then-ten",
-        '[oops {"location": "/", "tdm-reservation": 10}, {"tdm-reservation": 1.5}, {"tdm-reservation": true}]',
+        '[oops {"location": "/", "tdm-reservation": 10}, {"tdm-reservation": 1.5}, '
+        '{"tdm-reservation": true}]',
         "-",
         "syntax 1",
     ),
@@ -473,7 +480,8 @@ def test_findings_quote_what_they_are_about(text: str, message: str) -> None:
 @pytest.mark.requirement("TDM-3", "WHY-1")
 def test_the_reason_behind_a_syntax_error_is_the_line_that_reserves() -> None:
     file = read(
-        '[{"location": "/a", "tdm-reservation": 0},\noops\n{"location": "/b",\n  "tdm-reservation": 1}]'
+        '[{"location": "/a", "tdm-reservation": 0},\noops\n{"location": "/b",\n'
+        '  "tdm-reservation": 1}]'
     )
     assert [said(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
     reservation = file.reservation("/c")
@@ -481,7 +489,8 @@ def test_the_reason_behind_a_syntax_error_is_the_line_that_reserves() -> None:
     assert reservation.source == Location("body", 4, '"tdm-reservation": 1', URL)
     (finding,) = file.findings
     assert finding.message == (
-        "This is not JSON: Expecting value. What stands behind it is not read. As `tdm-reservation` is 1 in line 4, everything"
+        "This is not JSON: Expecting value. What stands behind it is not read. As "
+        "`tdm-reservation` is 1 in line 4, everything"
         " is reserved that no rule before it matches."
     )
     assert not file.everywhere()
@@ -546,7 +555,10 @@ def test_octets_that_are_no_utf_8_are_those_of_the_url() -> None:
 )
 def test_a_value_that_is_not_read_gives_nothing_up(value: str) -> None:
     """It is JSON, of which no more is read."""
-    rules = '[{"location": "/a", "tdm-reservation": 0},\n{"location": "/b", "tdm-reservation": 0, "id": %s},\n{"location": "/c"}]'
+    rules = (
+        '[{"location": "/a", "tdm-reservation": 0},\n'
+        '{"location": "/b", "tdm-reservation": 0, "id": %s},\n{"location": "/c"}]'
+    )
     file = read(rules % value)
     assert [said(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
     assert found(file.findings) == "limit 2"
@@ -698,7 +710,8 @@ def test_markup(text: str, want: str) -> None:
 @pytest.mark.requirement("TDM-1")
 def test_a_reason_has_a_policy_as_the_url_of_the_page_tells_it() -> None:
     told = markup(
-        '<base href="/policies/"><meta name="tdm-policy" content="policy.json"><meta name="tdm-reservation" content="1">'
+        '<base href="/policies/"><meta name="tdm-policy" content="policy.json"><meta '
+        'name="tdm-reservation" content="1">'
     )
     assert told
     assert told.source.text == f"tdm-reservation: 1; tdm-policy: {POLICY}"
@@ -935,7 +948,10 @@ def test_epub_with_several_package_documents() -> None:
 
 @pytest.mark.requirement("TDM-4", "SEC-1")
 def test_a_reservation_counts_after_however_many_others() -> None:
-    start = b'%PDF-1.7 <rdf:RDF xmlns:a="http://www.w3.org/ns/tdmrep" xmlns:b="https://www.w3.org/ns/tdmrep/">'
+    start = (
+        b'%PDF-1.7 <rdf:RDF xmlns:a="http://www.w3.org/ns/tdmrep" '
+        b'xmlns:b="https://www.w3.org/ns/tdmrep/">'
+    )
     for last, want in (
         (b"<b:reservation>1</b:reservation>", "1"),
         (b'<x b:reservation = "1">', "1"),
@@ -1049,7 +1065,10 @@ def test_pdf(properties: str, want: str, compress: bool) -> None:
 
 @pytest.mark.requirement("TDM-4")
 def test_pdf_with_other_spellings_of_the_same() -> None:
-    attributes = '<rdf:Description t:reservation = "1" t:policy="/p" xmlns:t="http://www.w3.org/ns/tdmrep/"/>'
+    attributes = (
+        '<rdf:Description t:reservation = "1" t:policy="/p" '
+        'xmlns:t="http://www.w3.org/ns/tdmrep/"/>'
+    )
     assert said(document(pdf(RDF % attributes))) == "1 https://example.com/p"
     # As the example of the specification has it, which is no XML
     unquoted = RDF.replace('"', "") % (DESCRIPTION % "<tdm:reservation>1</tdm:reservation>")

@@ -100,7 +100,10 @@ def test_members_have_their_places() -> None:
 @pytest.mark.requirement("META-5")
 @pytest.mark.parametrize("attribute", ["property", "http-equiv"])
 def test_another_attribute_than_name_is_told(attribute: str) -> None:
-    page = f'<!doctype html>\n<meta {attribute}="tdm-reservation" content="1"><meta {attribute}="description" content="1">'
+    page = (
+        f'<!doctype html>\n<meta {attribute}="tdm-reservation" content="1"><meta '
+        f'{attribute}="description" content="1">'
+    )
     (finding,) = check_document(Content([(b"Content-Type", b"text/html")], page.encode()), ORIGIN)
     assert (finding.rule, finding.line) == ("tdmrep.attribute", 2)
     assert (
