@@ -1,4 +1,4 @@
-"""The help for those who write ACAP in a robots.txt."""
+"""Help for authors of ACAP records in a robots.txt."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ QUALIFIER_VALUES = {
 
 
 def _fields() -> tuple[Directive, ...]:
-    """The permission and the prohibition of each usage."""
+    """Return the permission and the prohibition of each usage."""
     fields = []
     for usage in USAGES:
         spec, summary = (
@@ -145,7 +145,9 @@ DIRECTIVES = (
 
 
 def _qualifiers(usages: tuple[str, ...]) -> dict[str, str]:
-    """The qualifiers that permissions of any of these can have, as they are written."""
+    """Return the qualifiers that permissions of any of these usages can have, as they are
+    written.
+    """
     return {
         f"{name}={value}": summary
         for name, values in QUALIFIER_VALUES.items()

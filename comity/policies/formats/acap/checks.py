@@ -1,6 +1,7 @@
-"""Checks of the ACAP of a robots.txt besides its syntax: fields that match nothing or are
-overruled, names that nobody uses. Nothing here is asked by a crawler; all is linear in the octets
-of the file.
+"""Checks of the ACAP records of a robots.txt beyond their syntax.
+
+They find fields that match nothing or have no effect, and names that no field uses. No crawler runs
+these checks. The time is linear in the octets of the file.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _OF_SUSPICION = {
 
 
 def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
-    """Say what is probably not meant in a file. `text`: of the file, in which `acap` was read."""
+    """Report probable mistakes in a file. `text` is the text that `acap` was read from."""
     used: set[str] = set()  # "usage NAME", "set NAME"
     defined: dict[str, tuple[FieldLine, bytes]] = {}
     for line in field_lines(text):
@@ -72,10 +73,9 @@ def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
 
 
 def check_ignoring(acap: Acap, remarks: Remarks) -> None:
-    """Report the line that takes conventional records from all crawlers, if ACAP records are for
-    named crawlers only.
+    """Report the line that disables conventional records if no ACAP record is for all crawlers.
 
-    Ask only of a file whose conventional records refuse something.
+    Call this only for a file whose conventional records refuse something.
     """
     is_for_all = any(
         record.has_content and (record.is_unreadable or "*" in record.crawlers)
@@ -184,7 +184,9 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
 
 
 def _check_overruled(acap: Acap, remarks: Remarks) -> None:
-    """Fields of one record, or one sub-record, about one usage and pattern."""
+    """Report fields of one record or sub-record that repeat or contradict a field of equal
+    pattern.
+    """
     reported: set[int] = set()
     folded = {
         pattern: foldings(pattern)

@@ -42,7 +42,7 @@ from comity.policies.answers.fetched import Availability, Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import Facts
 from comity.policies.formats.acap.grammar import Field, Reference
-from comity.policies.formats.acap.resolution import MAX_REASONS, PurposeView, Rules, addressed
+from comity.policies.formats.acap.resolution import MAX_REASONS, PurposeView, Rules, records_for
 from comity.policies.formats.acap.uses import PageUses, RelatedUses, SiteUses
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, Capture, FileReference, SiteReading
@@ -354,7 +354,7 @@ def _references(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
     crawler.
     """
     seen = set()
-    for record in addressed(agent, [file.acap] if file.acap else ()).records:
+    for record in records_for(agent, [file.acap] if file.acap else ()).records:
         crawlers = ("*",) if "*" in record.crawlers else (agent.token,)
         for reference in record.references:
             url = file.resolve_reference(reference)

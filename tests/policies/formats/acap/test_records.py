@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.formats.acap import Answer, Rules, addressed, parse
+from comity.policies.formats.acap import Answer, Rules, parse, records_for
 from tests.selection import one_in
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
@@ -115,7 +115,7 @@ def test_names_cost_some_steps_each(names: list[str], between: str) -> None:
     def taken(number: int) -> int:
         lines = (f"ACAP-crawler: {names[place % len(names)]}\n{between}" for place in range(number))
         read = parse("".join(lines).encode() + b"ACAP-allow-crawl: /\n")
-        return steps(lambda: addressed(agent, [read]))
+        return steps(lambda: records_for(agent, [read]))
 
     one, two = taken(500), taken(1_000)
     assert two <= 2.2 * one
