@@ -75,8 +75,9 @@ ROBOTS_LINES = frozenset(name for format_ in FORMATS for name in format_.robots_
 
 
 def accepted(url: str, fetched: Fetched) -> Fetched:
-    """Return the response for a policy file. Add an error if the format of the file rejects its
-    content.
+    """Return the response for a policy file.
+
+    Add an error if the format of the file rejects its content.
     """
     file = _FILES_BY_PATH.get(urlsplit(url).path)
     error = (

@@ -117,8 +117,9 @@ class Draft:
         return self.body[self._starts[line - 1] : self._starts[line]].rstrip(b"\r\n")
 
     def replace_octets(self, line: int, column: int, length: int, text: bytes) -> Edit:
-        """Return the edit that replaces `length` octets of a line by a text. `column` counts from
-        1.
+        """Return the edit that replaces `length` octets of a line by a text.
+
+        `column` counts from 1.
         """
         start = self.start(line) + column - 1
         return Edit(start, start + length, text)

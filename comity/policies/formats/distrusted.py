@@ -145,8 +145,9 @@ def _with_fallback(otherwise: Any, call: Callable[..., T]) -> Callable[..., T]:
 
 
 def _wrap_authoring(trusting: Format) -> Authoring:
-    """Return the help with every call wrapped. If a check raises, it returns a finding that says
-    so.
+    """Return the help with every call wrapped.
+
+    If a check raises, it returns a finding that says so.
     """
     name, authoring = trusting.name, trusting.authoring
 
@@ -334,8 +335,9 @@ class _Site(SiteReading):
 
 
 class _Reading(AgentReading):
-    """An agent's reading with every call wrapped. If a call that restricts access raises, it
-    refuses.
+    """An agent's reading with every call wrapped.
+
+    If a call that restricts access raises, it refuses.
     """
 
     restricts_access = True

@@ -103,8 +103,9 @@ class SiteFiles:
         self._cache: dict[Hashable, Any] = {}
 
     def get(self, path: str) -> Fetched:
-        """Return the response for a path of the origin. A file that was not requested counts as a
-        404.
+        """Return the response for a path of the origin.
+
+        A file that was not requested counts as a 404.
         """
         return self.fetched.get(self.origin + path, ABSENT)
 
@@ -122,8 +123,9 @@ class SiteFiles:
         return None if fetched is None else self.once((File, url), lambda: File(url, fetched))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the result of `make` for a key. `make` is called once, by the first format that
-        asks.
+        """Return the result of `make` for a key.
+
+        `make` is called once, by the first format that asks.
         """
         if key not in self._cache:
             self._cache[key] = make()

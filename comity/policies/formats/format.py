@@ -275,9 +275,7 @@ class AgentReading:
         return NO_STATEMENTS
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """Return the refusals for all resources of the site, and all permissions for any of
-        them.
-        """
+        """Return the refusals for all resources of the site, and all permissions for any."""
         return ()
 
     def sources(self, targets: Iterable[str], capture: Capture) -> Sequence[PageSource]:
@@ -300,9 +298,7 @@ class AgentReading:
         return None
 
     def element_rules_everywhere(self) -> ElementRuleSet | None:
-        """Return the rules about parts that apply to every page of the site, or None if there are
-        none.
-        """
+        """Return the rules about parts that apply to every page of the site, or None."""
         return None
 
     @property
@@ -360,8 +356,9 @@ def quoted_whole(name: str, text: str) -> list[tuple[str, str]]:
 
 
 class Format(NamedTuple):
-    """Everything that comity needs to know about a format. Only the name and the rules are
-    required.
+    """Everything that comity needs to know about a format.
+
+    Only the name and the rules are required.
 
     Attributes:
         name: Lower-case letters, digits and hyphens.

@@ -145,9 +145,7 @@ DIRECTIVES = (
 
 
 def _qualifiers(usages: tuple[str, ...]) -> dict[str, str]:
-    """Return the qualifiers that permissions of any of these usages can have, as they are
-    written.
-    """
+    """Return the qualifiers that permissions of any of these usages can have, as written."""
     return {
         f"{name}={value}": summary
         for name, values in QUALIFIER_VALUES.items()

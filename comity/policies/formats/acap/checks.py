@@ -184,9 +184,7 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
 
 
 def _check_overruled(acap: Acap, remarks: Remarks) -> None:
-    """Report fields of one record or sub-record that repeat or contradict a field of equal
-    pattern.
-    """
+    """Report fields that repeat or contradict another field of their record or sub-record."""
     reported: set[int] = set()
     folded = {
         pattern: foldings(pattern)

@@ -434,8 +434,9 @@ class _Reader:
         )
 
     def _report(self, rule: str, message: str, quoted: str = "", *, in_name: bool = False) -> None:
-        """Report a finding about the quoted text, which is in the field's value or at the end of
-        its name.
+        """Report a finding about the quoted text.
+
+        The text is in the field's value, or at the end of its name if `in_name`.
         """
         if len(self._findings) > MAX_FINDINGS:
             return
@@ -901,8 +902,7 @@ class _Reader:
         return self._constituents[name]
 
     def _patterns(self, spec: str, consequence: str) -> tuple[Sequence[str] | None, str]:
-        """Return the patterns of a resource specification (section-2.4.3), or None if it is
-        unreadable.
+        """Return the patterns of a resource specification (section-2.4.3), None if unreadable.
 
         The second result is the section by which permissions by it grant nothing, or "".
         """

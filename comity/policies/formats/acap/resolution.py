@@ -190,10 +190,10 @@ _WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 
 class Names:
-    """The names of crawlers that mean the agent: whole words of its name or User-Agent
-    (section-2.3.1).
+    """The names of crawlers that mean the agent (section-2.3.1).
 
-    LENIENT: any text may follow a name with a `*` at its end.
+    They are whole words of its name or User-Agent. LENIENT: any text may follow a name with a `*`
+    at its end.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -324,8 +324,9 @@ def _purpose_matches(pattern: str, purpose: str) -> bool:
 
 
 class _Pool:
-    """The fields of the records that name the agent, or of those for any crawler, for all
-    purposes.
+    """The fields of the records that name the agent, or of those for any crawler.
+
+    They are for all purposes.
     """
 
     def __init__(self, records: Iterable[Record]) -> None:
@@ -492,7 +493,7 @@ class _Speaking:
         return chain.from_iterable(patterns.values()) if patterns else ()
 
     def granted(self, usage: str) -> frozenset[str] | None:
-        """Return the purposes for which fields permit the usage itself, or None if no field permits
+        """Return the purposes for which fields permit the usage itself, or None if none permits
         it.
         """
         if usage not in self._granted:

@@ -74,8 +74,9 @@ NONE = FieldQualifiers()
 
 
 class QualifierError(ValueError):
-    """The permission cannot be honoured as stated. This error never leaves the parser of the
-    file.
+    """The permission cannot be honoured as stated.
+
+    This error never leaves the parser of the file.
     """
 
     def __init__(self, message: str, quoted: str, section: str) -> None:

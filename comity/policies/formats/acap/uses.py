@@ -110,9 +110,7 @@ class PageUses:
 
     @cached_property
     def required_resources(self) -> tuple[str, ...]:
-        """URLs of the resources that permissions require to be used or included, if that is
-        arranged.
-        """
+        """URLs of the resources that permissions require to be used or included, if arranged."""
         urls: dict[str, None] = {}
         for use in USAGES:
             answer = self._answer(use)
@@ -244,8 +242,9 @@ class RelatedUses:
         return most_restrictive(refusing) if refusing else self._uses.decide(use)
 
     def limits(self, use: str) -> Sequence[tuple[Qualifiers, Reason]]:
-        """Return the limits by permissions to show the page that prohibit this use as a
-        modification.
+        """Return the limits on a use that is a modification.
+
+        They are the permissions to show the page that prohibit this modification.
         """
         modifications = self._vocabulary.modifications(use)
         if not modifications:

@@ -2,7 +2,7 @@
 
     kind_of(body)                  kinds.py: which of the two formats named ai.txt it is, if any
     parse(text) -> AiTxt           grammar.py: the element-level language
-    AiTxt.for_agent(token)         values.py: the rules that bind an agent, and the choice by resource
+    AiTxt.for_agent(token)         values.py: the rules that bind an agent, by resource
     completions(text, position)    authoring.py: the words that may follow at a place of a file
     to_text, to_xml, from_xml      forms.py: its two written forms
     spawning(text) -> Spawning     spawning.py: refusals of training by file type

@@ -1,8 +1,9 @@
-"""Help for authors of ai.txt files: the words that may follow at a place (appendix A.2.1 of the
-paper).
+"""Help for authors of ai.txt files.
 
     completions(text, position)     the words that may follow in the text form
     AUTHORING                       words, checks and fixes, for tools that know all formats
+
+The paper describes such help in appendix A.2.1.
 """
 
 from __future__ import annotations
@@ -137,11 +138,10 @@ _KEYWORD = re.compile(r"[ \t]*([A-Za-z-]+)[ \t]*:[ \t]*(.*)", re.DOTALL)
 
 
 def completions(text: str, position: int) -> list[str]:
-    """Return the words that may follow in a file: keywords with their colons, file types, actions,
-    `*`.
+    """Return the words that may follow in a file: keywords, file types, actions, and `*`.
 
-    `position` is the number of characters before the place. The part of a word just before the
-    place begins each of the results, in any case.
+    Keywords come with their colons. `position` is the number of characters before the place. The
+    part of a word just before the place begins each of the results, in any case.
     """
     before, _, line = text[:position].replace("\r\n", "\n").replace("\r", "\n").rpartition("\n")
     match = _KEYWORD.match(line)
@@ -164,8 +164,9 @@ def completions(text: str, position: int) -> list[str]:
 
 
 def _values(keyword: Keyword | None, words: int) -> tuple[str, ...]:
-    """Return the words that may follow a keyword. `words` is the number of words before the
-    place.
+    """Return the words that may follow a keyword.
+
+    `words` is the number of words before the place.
     """
     if keyword in (Keyword.DISALLOW, Keyword.GUIDE):
         return (ALL, *ACTIONS)

@@ -546,8 +546,9 @@ def _prohibited_actions(
     binding: Iterable[frozenset[str]],
     same: dict[tuple[frozenset[str], str, str, str], dict[str, int]],
 ) -> dict[str, int]:
-    """Return the actions of a Guide that a Disallow of the same element prohibits, each with its
-    line.
+    """Return the actions of a Guide that a Disallow of the same element prohibits.
+
+    Each action comes with the line of the Disallow.
     """
     prohibited: dict[str, int] = {}
     for agents in binding:

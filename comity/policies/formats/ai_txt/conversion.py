@@ -68,8 +68,7 @@ _NOT_ASCII_TEXT = re.compile(r"[^\t\n -~]")
 
 
 def _escape_hidden(match: re.Match[str]) -> str:
-    """Return a character as it is, or as a reference if it is invisible or changes other
-    characters.
+    """Return a character, as a reference if it is invisible or changes other characters.
 
     See SEC-4.
     """

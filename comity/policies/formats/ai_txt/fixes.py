@@ -67,8 +67,9 @@ def _unit(entries: tuple[Entry, ...]) -> bytes:
 
 
 def _read_line(draft: Draft, finding: Finding) -> tuple[_File, re.Match[bytes]] | None:
-    """Return the file and the line of a finding, or None if the line has no keyword or no fix is
-    safe.
+    """Return the file and the line of a finding.
+
+    None means that the line has no keyword, or that no fix is safe.
     """
     file = _read_file(draft.body) if draft.has_places and finding.line else None
     match = LINE.match(draft.line(finding.line)) if file and finding.line in file.numbers else None
@@ -91,9 +92,7 @@ def indent(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def spell(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that writes a keyword as the paper spells it, or its colon, or `#` for
-    `//`.
-    """
+    """Return the fix that writes a keyword as in the paper, or its colon, or `#` for `//`."""
     if not (in_file := _read_line(draft, finding)):
         return draft.comment(finding) if _read_file(draft.body) else None
     _, match = in_file
@@ -186,8 +185,9 @@ def escape(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that removes a Disallow that repeats one above, unless its block has no other
-    line.
+    """Return the fix that removes a Disallow that repeats one above.
+
+    None means that its block has no other line.
     """
     if not (in_file := _read_line(draft, finding)):
         return None

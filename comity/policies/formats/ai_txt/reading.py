@@ -294,8 +294,9 @@ class Values:
             self._report(SELECTOR, message, value, position=position)
 
     def actions(self, value: bytes, position: Position, *, are_prohibited: bool) -> frozenset[str]:
-        """Return the actions in lower case, or "*" for every action. Too many actions also count as
-        "*".
+        """Return the actions in lower case, or "*" for every action.
+
+        Too many actions also count as "*".
 
         If the actions are prohibited (`are_prohibited`), marks around a name are ignored, and a
         name with a `*` in it means every action: that reading refuses more. In a Guide it would

@@ -187,8 +187,9 @@ def _names(value: bytes) -> Iterator[str]:
 def _patterns(
     record: Record, group: int, source: Location, findings: Findings
 ) -> Iterator[Pattern]:
-    """Yield the patterns of a line. A line that cannot be read refuses everything and permits
-    nothing.
+    """Yield the patterns of a line.
+
+    A line that cannot be read refuses everything and permits nothing.
     """
     verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
     spelled = words = _PATTERN.findall(record.value)

@@ -28,8 +28,9 @@ class AiTxt:
     findings: tuple[Finding, ...] = ()
 
     def for_agent(self, token: str) -> AgentElementRules:
-        """Return the rules that bind the product token: those for `*` and those that name it
-        (AIT-9).
+        """Return the rules that bind the product token: those for `*` and those that name it.
+
+        See AIT-9.
         """
         return AgentElementRules(self.rules, token)
 

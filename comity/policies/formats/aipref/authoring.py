@@ -1,4 +1,4 @@
-"""The help for those who write usage preferences in a robots.txt."""
+"""Help for authors of usage preferences in a robots.txt."""
 
 from __future__ import annotations
 

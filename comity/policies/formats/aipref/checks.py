@@ -1,6 +1,4 @@
-"""Checks of the lines of usage preferences besides their syntax: what is probably not meant. No
-crawler asks for them.
-"""
+"""Checks of the lines of usage preferences beyond their syntax. No crawler runs them."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ class _Member(NamedTuple):
 
 
 def check(site: SiteFiles) -> Iterator[Finding]:
-    """Say what is probably not meant in the preferences of a robots.txt."""
+    """Yield findings about preferences in the site's robots.txt that are probably mistakes."""
     file = robots_of(site)
     if file.robots and not file.is_marked_up:
         remarks = Remarks(file.url)
@@ -80,9 +78,7 @@ def _string(line: ExtensionLine) -> Iterator[_Member]:
 
 
 def _dictionary(line: ExtensionLine) -> Iterator[_Member]:
-    """Yield the members of a value that is a dictionary without quotes: a comma might stand within
-    these.
-    """
+    """Yield the members of a dictionary that has no quotes: strings might contain commas."""
     path, value = content_usage.parts(line.value)
     if b'"' in value or not content_usage.read(value, Findings("")):
         return
@@ -124,7 +120,7 @@ def _check_labels(
 
 
 def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Remarks) -> None:
-    """A permission of what is refused by the same path for the same agents."""
+    """Report permissions that a refusal overrides, for equal paths and agents."""
     reported: set[tuple[ExtensionLine, Hashable]] = set()
     for together in lines_together(list(lines), robots):
         members = [member for line in together for member in lines[line]]

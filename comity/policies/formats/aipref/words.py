@@ -1,6 +1,6 @@
-"""The labels of usage preferences, as those are told who write them."""
+"""The labels of usage preferences, as authors are told about them."""
 
-# Label -> what it covers
+# Label -> the uses that it covers.
 STRING_LABELS = {
     "tdm": "any automated process that extracts information",
     "ai": "training or use of any machine learning system",

@@ -32,8 +32,9 @@ class AutomationSite(SiteReading):
 
 
 def read_annotations(content: Content, response: Response) -> Statements:
-    """Read the annotations of a page (extension section-3.5). For this page they override the
-    file.
+    """Read the annotations of a page (extension section-3.5).
+
+    For this page they override the file.
     """
     annotations, findings, unread = annotations_in(content, response.agent.token)
     refused = (

@@ -58,8 +58,7 @@ class Automated(AgentReading):
         now: datetime | None,
         page: Annotated | None = None,
     ) -> Decision | None:
-        """Return the decision on a request, or None if neither the file nor the page makes a
-        statement.
+        """Return the decision on a request, or None if neither file nor page makes a statement.
 
         `page` has the annotations of the response.
         """
@@ -86,9 +85,7 @@ class Automated(AgentReading):
         return self._is_unread and not facts.is_plain
 
     def considered(self, target: str, facts: Facts) -> list[Reason]:
-        """Return the reasons of each group that covers the URL, those of the group that applies
-        first.
-        """
+        """Return the reasons of each group that covers the URL, the applying group first."""
         groups = self._rules.matching(target) if self._rules else []
         decisions = (self._decide(group, facts, None, None) for group in groups)
         return [

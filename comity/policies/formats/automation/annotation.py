@@ -97,7 +97,7 @@ class _Object(NamedTuple):
     end: int
 
     def properties(self) -> Iterator[tuple[str, Any]]:
-        """Yield its pairs, and those of objects that only group them (JSON-LD 1.1, nested
+        """Yield its pairs and those of objects that only group them (JSON-LD 1.1, nested
         properties).
         """
         for key, value in self.pairs:

@@ -83,8 +83,9 @@ _CHARSET = re.compile(
 
 
 def rejection(fetched: Fetched) -> str:
-    """Return the reason why the content is not read: a raw control byte. "" means that it is
-    read.
+    """Return the reason why the content is not read: a raw control byte.
+
+    "" means that it is read.
     """
     text, _ = text_of(fetched.body, cut=fetched.oversized)
     control = _CONTROL.search(text)
@@ -149,8 +150,8 @@ class _Open:
 
     @property
     def is_continuing(self) -> bool:
-        """True if the block names no scope, host or user-agent: it continues the group before
-        it.
+        """True if the block continues the group before it: it names no scope, host or
+        user-agent.
         """
         return not self.scopes and self.hosts is None and self.agents is None
 

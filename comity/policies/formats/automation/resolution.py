@@ -83,8 +83,9 @@ class Rules:
     """The groups that bind one agent on one host, ready to be asked for a target."""
 
     def __init__(self, automation: Automation, token: str, host: str) -> None:
-        """Index the groups. `host` is that of the site's origin, with its port unless it is the
-        default one.
+        """Index the groups.
+
+        `host` is that of the site's origin, with its port unless it is the default one.
         """
         self._groups = automation.groups
         token, host = token.lower(), host_pattern(host) or host.lower()
@@ -254,8 +255,9 @@ class _Policy:
         yield from self._absent("automation.method", self._of_group.allowed_methods)
 
     def purposes(self, purposes: set[str]) -> Iterator[Refusal]:
-        """Yield refusals of the purposes. All must be listed, and a request without purposes is
-        refused.
+        """Yield refusals of the purposes.
+
+        All must be listed, and a request without purposes is refused.
 
         See core, purpose-declaration.
         """

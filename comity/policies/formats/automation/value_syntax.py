@@ -82,8 +82,9 @@ def url_pattern(value: bytes) -> UrlPattern:
 
 
 def scope_patterns(scope: bytes) -> tuple[UrlPattern, ...]:
-    """Return the patterns that a scope covers: a path, and host and path if it may begin with a
-    host.
+    """Return the patterns that a scope covers.
+
+    These are a path, and host and path if the scope may begin with a host.
     """
     return (url_pattern(scope), *(_with_host(scope) if _PERHAPS_HOST.match(scope) else ()))
 
@@ -108,8 +109,9 @@ def _with_host(value: bytes) -> Iterator[UrlPattern]:
 
 
 def url_patterns(value: bytes) -> list[bytes]:
-    """Return the patterns in one value, in most cases a single one. A pattern may contain
-    commas.
+    """Return the patterns in one value, in most cases a single one.
+
+    A pattern may contain commas.
     """
     return [part.rstrip(b" \t,") for part in _BETWEEN_PATTERNS.split(value) if part.strip(b" \t,")]
 

@@ -1,6 +1,4 @@
-"""Checks of Content Signals besides their syntax: what is probably not meant. No crawler asks for
-them.
-"""
+"""Checks of Content Signals beyond their syntax. No crawler runs them."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from comity.policies.formats.robots.grammar import IN_ACAP, Robots
 from comity.policies.formats.robots.line_site import column_and_length, lines_together
 from comity.policies.syntax.suspicions import nearest
 
-# Words of other vocabularies -> the signal that says nearly the same
+# Word of another vocabulary -> the signal with nearly the same meaning.
 _SYNONYMS = {
     **dict.fromkeys(
         ("train-ai", "ai", "genai", "train-genai", "train", "ai-training", "noai", "tdm"),
@@ -36,7 +34,7 @@ MAX_WORDS = 200  # unknown keys that are compared with known ones
 
 
 def check(site: SiteFiles) -> Iterator[Finding]:
-    """Say what is probably not meant in the signals of a robots.txt."""
+    """Yield findings about signals in the site's robots.txt that are probably mistakes."""
     file = robots_of(site)
     lines = [line for line in lines_of(site) if line.name in NAMES and not line.overlong]
     if file.robots and lines and not file.is_marked_up:
@@ -68,7 +66,7 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
             message = f"it stands in no group, and {speaks}: write it below `User-agent: *`"
             remarks.report("content-signal.outside", message, line=line.line)
         usual = usual_form(line.value)
-        if usual and (line.name != NAMES[0] or _squeezed(usual) != _squeezed(line.value)):
+        if usual and (line.name != NAMES[0] or _squeeze(usual) != _squeeze(line.value)):
             message = "not every reader understands it so: write `Content-Signal: {}`"
             remarks.report("content-signal.spelling", message, usual, line=line.line)
 
@@ -81,13 +79,16 @@ def _key_position(line: ExtensionLine, key: str, robots: Robots) -> tuple[int, i
     )
 
 
-def _squeezed(value: bytes) -> bytes:
-    """The value without the white space that stands behind commas."""
+def _squeeze(value: bytes) -> bytes:
+    """Return the value in lower case, without white space around commas."""
     return b",".join(member.strip(b" \t") for member in value.lower().split(b","))
 
 
 def usual_form(value: bytes) -> bytes:
-    """The value as its specification has it; b"" where that is not known to say the same."""
+    """Return the value as its specification writes it.
+
+    b"" means that no such value is known to have the same meaning.
+    """
     signals = members(value)
     is_known = all(
         (value in ("yes", "no") and key in LABELS) or (key == "use" and value in LEVELS)
@@ -98,8 +99,9 @@ def usual_form(value: bytes) -> bytes:
 
 
 def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -> None:
-    """Permissions of what is refused to the same agents, or to others. Of the groups for `*`
-    reading the file says it.
+    """Report permissions that a refusal overrides, for the same agents or for others.
+
+    Groups for `*` are left out: reading the file reports them.
     """
     signals: dict[ExtensionLine, list[Signal]] = {line: line_signals(line.value) for line in lines}
     everybodys = frozenset(robots.groups_naming("*"))

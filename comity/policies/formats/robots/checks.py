@@ -213,8 +213,9 @@ class _LineCheck:
         )
 
     def _check_markup(self, tag: bytes, number: int, column: int) -> None:
-        """Check a line of HTML. In a page that was not meant as a robots.txt, only the first is
-        reported.
+        """Check a line of HTML.
+
+        In a page that was not meant as a robots.txt, only the first is reported.
         """
         is_meta = _META.match(tag) is not None
         if is_meta or not self._has_markup:
@@ -231,9 +232,7 @@ class _LineCheck:
         self._has_markup = self._has_markup or not is_meta
 
     def _spelling(self, name: str) -> str:
-        """Return the spelling of the known name that this name misspells, or "" if there is
-        none.
-        """
+        """Return the spelling of the known name that this name misspells, or ""."""
         if name not in self._meanings and len(self._meanings) < MAX_NAMES:
             self._meanings[name] = self._spellings.get(nearest(name, self._spellings), "")
         return self._meanings.get(name, "")

@@ -76,8 +76,9 @@ class RobotsFile(File):
 
     @property
     def crawler_names(self) -> frozenset[str]:
-        """The agents that records name, in lower case: product tokens, and ACAP names of any
-        form.
+        """The agents that records name, in lower case.
+
+        They are product tokens, and ACAP names of any form.
         """
         tokens = self.robots.product_tokens if self.robots else frozenset()
         records = self.acap.records if self.acap else ()

@@ -145,11 +145,10 @@ class Robots:
         ) - {"*"}
 
     def for_agent(self, token: str, *, contested: Container[str] = ()) -> AgentRules:
-        """Return the rules of all groups that name the token, else of those for `*`
-        (section-2.2.1).
+        """Return the rules of all groups that name the token, else of those for `*`.
 
-        `contested` has the patterns, in normal form, that ACAP makes a statement about: see
-        `Replaced`.
+        See section-2.2.1. `contested` has the patterns, in normal form, that ACAP makes a statement
+        about: see `Replaced`.
         """
         return AgentRules(list(map(self.cursor, self.groups_naming(token))), contested)
 
@@ -195,8 +194,9 @@ class Robots:
         return range(self._numbers[group], end)
 
     def ended_at(self, offsets: Iterable[int]) -> Robots:
-        """Return the file as it is if the lines at these offsets end a list of agents, as a rule
-        does.
+        """Return the file as it is if the lines at these offsets end a list of agents.
+
+        A rule ends such a list too.
         """
         if not self._is_joined:
             return self
@@ -519,8 +519,7 @@ class AgentRules:
             }
 
     def decide(self, target: str, replaced: Replaced | None = None) -> RuleLine | None:
-        """Return the deciding rule for path and query: the longest match, Allow on a tie
-        (section-2.2.2).
+        """Return the longest matching rule for path and query, Allow on a tie (section-2.2.2).
 
         None means that no rule matches.
         """
@@ -559,9 +558,7 @@ class AgentRules:
         return replaced(pattern) in (None, verdict)
 
     def first_of(self, lines: range) -> int:
-        """Return the number of the first of these lines that is a rule with a path, or 0 if none
-        is.
-        """
+        """Return the number of the first of these lines that is a rule with a path, or 0."""
         rule = bisect_left(self._number, lines.start)
         return self._number[rule] if rule < len(self._number) and self._number[rule] in lines else 0
 

@@ -67,14 +67,13 @@ ADVICE = {
 
 
 def advice(name: str) -> str:
-    """Return what to write instead of a record, or "" if nothing is known. `name` may be in any
-    case.
+    """Return what to write instead of a record, or "" if nothing is known.
+
+    `name` may be in any case.
     """
     return ADVICE.get(strip_joints(name), "")
 
 
 def strip_joints(name: str) -> str:
-    """Return a name in lower case without the spaces, dots, hyphens and underscores between its
-    words.
-    """
+    """Return a name in lower case without spaces, dots, hyphens and underscores."""
     return _JOINTS.sub("", name.lower())

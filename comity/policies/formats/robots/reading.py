@@ -1,8 +1,8 @@
-"""The reading of robots.txt for one agent: RFC 9309 records, and ACAP records that may replace
-them.
+"""The reading of robots.txt for one agent: RFC 9309 records, and ACAP records.
 
-Both kinds of records may also be in files that robots.txt refers to (ACAP 1.0 section-2.3.2). All
-files are read once and compiled once. These steps decide on a request:
+Both kinds of records may also be in files that robots.txt refers to (ACAP 1.0 section-2.3.2), and
+ACAP records may replace RFC 9309 records. All files are read once and compiled once. These steps
+decide on a request:
 
 1. /robots.txt itself is always allowed (RFC 9309 section-2.2.2).
 2. Without a robots.txt everything is allowed (section-2.3.1.3). If it cannot be fetched, nothing is
@@ -350,9 +350,7 @@ def _no_rules() -> Rules:
 
 
 def _references(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
-    """Yield each file once for the records that name the agent, and once for those for any
-    crawler.
-    """
+    """Yield each file once for the records that name the agent, and once for those for any."""
     seen = set()
     for record in records_for(agent, [file.acap] if file.acap else ()).records:
         crawlers = ("*",) if "*" in record.crawlers else (agent.token,)

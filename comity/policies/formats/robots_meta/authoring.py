@@ -1,4 +1,4 @@
-"""The help for those who write robots meta elements and X-Robots-Tag fields."""
+"""Help for authors of robots meta elements and X-Robots-Tag fields."""
 
 from __future__ import annotations
 

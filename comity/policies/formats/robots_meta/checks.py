@@ -1,7 +1,8 @@
-"""Checks of robots meta elements and X-Robots-Tag fields besides their syntax: contradictions,
-repetitions, slips.
+"""Checks of robots meta elements and X-Robots-Tag fields beyond their syntax.
 
-check_document(content, url)     the elements of a page, and the fields with which it came
+    check_document(content, url)     the elements of a page, and its header fields
+
+They find contradictions, repetitions and slips.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from comity.policies.formats.robots_meta.words import SPELLINGS
 from comity.policies.syntax.suspicions import nearest
 from comity.policies.vocabulary.known_crawlers import nearest as nearest_crawler
 
-# Each with those of which it says the opposite.
+# Directive -> the directives that it contradicts.
 _OPPOSITES = {
     "index": ("noindex", "none"),
     "follow": ("nofollow", "none"),
@@ -41,12 +42,12 @@ _OBSOLETE = ("noodp", "noydir", "noyaca", "nositelinkssearchbox")
 
 
 class _Directive(NamedTuple):
-    """TODO _Directive
+    """A directive in an element or field.
 
     Attributes:
-        name: As it is compared; "": none that is known.
+        name: Normalized. "" means that the text is no known directive.
         text: As written.
-        line: 0: of a field.
+        line: 0 for a header field.
     """
 
     name: str
@@ -56,11 +57,12 @@ class _Directive(NamedTuple):
 
 
 def check_document(content: Content, url: str) -> tuple[Finding, ...]:
-    """Check the elements of a page, and the fields with which it came, for what reading them does
-    not find.
+    """Return findings about the elements of a page and its header fields.
+
+    Findings of reading them are not repeated.
     """
     remarks = Remarks(url)
-    addressed: dict[str, list[_Directive]] = {}  # agent, in lower case -> what is said to it
+    addressed: dict[str, list[_Directive]] = {}  # agent in lower case -> its directives
     equivalents = [
         (text, line) for name, text, line in _metas(content, "http-equiv") if name == _FIELD
     ]
@@ -102,7 +104,10 @@ def _to_agents(content: Content, attribute: str) -> Iterator[tuple[str, str, int
 
 
 def _in_fields(fields: list[tuple[str, int]]) -> Iterator[tuple[str, _Directive]]:
-    """`fields`: value and line of each."""
+    """Yield agent and directive for each directive.
+
+    Each of the `fields` is a value and its line.
+    """
     remaining = MAX_CHARS
     for value, line in fields:
         if (remaining := remaining - len(value)) >= 0:
@@ -161,7 +166,7 @@ def _check(remarks: Remarks, directives: list[_Directive]) -> None:
 
 
 def _check_name(remarks: Remarks, name: str, directives: list[_Directive]) -> None:
-    """Look at the name by which elements or fields address somebody."""
+    """Report a misspelled name of an agent."""
     crawler = nearest_crawler(name) if name != "robots" else None
     if crawler or nearest(name, ("robots",)) != name:
         right = crawler.token if crawler else nearest(name, ("robots",))

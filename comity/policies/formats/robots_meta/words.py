@@ -1,4 +1,4 @@
-"""The directives of robots meta elements as they are documented, each with what it says."""
+"""The documented directives of robots meta elements, each with its meaning."""
 
 SUMMARIES = {
     "all": "Nothing is refused",
@@ -39,7 +39,7 @@ VALUED = (
     ),
 )
 
-# As it is compared -> as it is documented.
+# Name as `directives` compares it -> documented spelling.
 SPELLINGS = {
     name.replace("-", "").replace("_", ""): name
     for name in (*SUMMARIES, *(name for name, _, _ in VALUED))

@@ -1,4 +1,4 @@
-"""The help for those who write RSL documents, and refer to them."""
+"""Help for authors of RSL documents, and of references to them."""
 
 from __future__ import annotations
 

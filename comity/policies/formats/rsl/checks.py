@@ -1,10 +1,10 @@
-"""Checks of RSL besides its syntax: what licenses nothing though it seems to, and what contradicts
-itself.
+"""Checks of RSL beyond its syntax: licenses without effect, and contradictions.
 
-    check_rsl(body, url)            a document: what reading it finds, and what else is wrong
-    check_site(files)               the documents of a site, and the lines of robots.txt that refer to them
+    check_rsl(body, url)            a document: the findings of reading it, and other mistakes
+    check_site(files)               the documents of a site, and the lines that name them
     check_document(content, url)    the links of a page
-Everything is linear in the octets.
+
+The time is linear in the octets.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ _NAMES = frozenset(VOCABULARY) | VOCABULARY["content"][0] | VOCABULARY["license"
 
 
 def check_rsl(body: bytes, url: str) -> tuple[Finding, ...]:
-    """Return the findings of a document, those of reading it among them."""
+    """Return the findings of a document, including those of reading it."""
     document = read(body, url)
-    return (*document.findings, *_checked(body, url)) if document.is_valid else document.findings
+    return (*document.findings, *_check(body, url)) if document.is_valid else document.findings
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """Check the documents that were had of a site, and the lines that refer to them."""
+    """Return findings about the site's RSL documents, and the lines of robots.txt that name them.
+
+    Only documents that were fetched are checked.
+    """
     remarks = Remarks(robots_of(files).url)
     for line in () if robots_of(files).is_marked_up else lines_of(files):
         if line.name == "license":
@@ -60,12 +63,12 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
             and files.file(url)
             and read(fetched.body, url).is_valid
         ):
-            findings += _checked(fetched.body, url)
+            findings += _check(fetched.body, url)
     return tuple(findings)
 
 
 def check_document(content: Content, url: str) -> tuple[Finding, ...]:
-    """Check the links of a page."""
+    """Return findings about the links of a page."""
     remarks = Remarks(url)
     if content.is_markup and content.mentions(b"application/rsl"):
         for tag in content.markup.tags("link"):
@@ -82,7 +85,7 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     return remarks.findings
 
 
-def _checked(body: bytes, url: str) -> tuple[Finding, ...]:
+def _check(body: bytes, url: str) -> tuple[Finding, ...]:
     text = body.lstrip(b" \t\r\n")  # as licensing reads it
     try:
         tree = xml_tree.read(text)
@@ -94,8 +97,10 @@ def _checked(body: bytes, url: str) -> tuple[Finding, ...]:
 
 
 class _Checker:
+    """Checks one document."""
+
     def __init__(self, remarks: Remarks, tree: XmlTree, before: int) -> None:
-        """`before`: lines before the document."""
+        """Prepare the check. `before` is the number of lines before the document."""
         self._remarks = remarks
         self._root, self._lines = tree
         self._before = before
@@ -135,7 +140,7 @@ class _Checker:
         self._check_hosts(contents)
 
     def _is_within(self, element: Any) -> bool:
-        """Return whether it stands directly in an element of RSL."""
+        """Return True if the element is a child of an element of RSL."""
         parent = element.getparent()
         return parent is not None and namespace(parent) == NAMESPACE
 

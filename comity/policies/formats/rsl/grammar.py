@@ -1,7 +1,7 @@
-"""An RSL document as it is written (RSL 1.0 section-3): its scopes, licenses and words.
+"""The syntax of an RSL document (RSL 1.0 section-3): its scopes, licenses and words.
 
-Lenient in what prohibits; what else is not as the specification has it is a condition of a license,
-which has to be arranged.
+Prohibitions are read leniently. Any other departure from the specification is a condition of the
+license, which has to be arranged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEFAULT_AGE = timedelta(days=30)  # section-3.2
 MAX_AGE = timedelta(days=365)
 
 MAX_SCOPES = 1000  # of a document
-MAX_LICENSES = 1000  # of a document, with what else its contents have
+MAX_LICENSES = 1000  # of a document, including other elements of its contents
 
 # section-3.4.1.1: the words for usages, each with the more general ones.
 GENERAL: dict[str, tuple[str, ...]] = {
@@ -42,8 +42,8 @@ GENERAL: dict[str, tuple[str, ...]] = {
     "ai-index": ("ai-all", "all"),
     "search": ("all",),
 }
-# LENIENT: what prohibitions say instead. Any other word that begins with "ai" is ai-all, and any
-# other at all is all.
+# LENIENT: other words of prohibitions. An unknown word counts as ai-all if it begins with "ai",
+# else as all.
 PROHIBITED = {word: word for word in GENERAL} | {
     "train-ai": "ai-train",
     "ai-training": "ai-train",
@@ -57,10 +57,10 @@ PROHIBITED = {word: word for word in GENERAL} | {
 # section-3.4.1.2
 USERS = frozenset(("commercial", "non-commercial", "education", "government", "personal"))
 
-# What an element of RSL may have: children and attributes. What else it has may be a condition that
-# is not understood.
+# Element of RSL -> its children and attributes. Any other child or attribute may be a condition, so
+# it counts as one that is not understood.
 VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    # LENIENT: version, which no version of RSL has and many documents have.
+    # LENIENT: version. No version of RSL has this attribute, but many documents do.
     "rsl": (frozenset(("content",)), frozenset(("max-age", "version"))),
     "content": (
         frozenset(("license", "alternate", "schema", "copyright", "terms")),
@@ -74,18 +74,12 @@ VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "prohibits": (frozenset(), frozenset(("type",))),
     "prohibit": (frozenset(), frozenset(("type",))),
 }
-# section-3.13: what the publisher says of itself
-LEGAL_TYPES = (
-    "warranty",
-    "disclaimer",
-    "attestation",
-    "contact",
-    "proof",
-)
+# section-3.13: statements of the publisher about itself.
+LEGAL_TYPES = ("warranty", "disclaimer", "attestation", "contact", "proof")
 
 
 class Party(NamedTuple):
-    """A class of users, or places, that a license is for or is not for (section-3.5, section-3.6).
+    """A class of users or places that a license is for or is not for (section-3.5, section-3.6).
 
     Attributes:
         kind: "user" or "geo".
@@ -96,7 +90,7 @@ class Party(NamedTuple):
     line: int
 
     def has(self, users: Collection[str]) -> bool | None:
-        """True where one of the users is meant; None: that is not known."""
+        """Return True if the class includes one of the users, and None if that is unknown."""
         if "all" in self.words:
             return True
         ours = [word.lower() for word in users if (word.lower() in USERS) == (self.kind == "user")]
@@ -107,11 +101,11 @@ class License(NamedTuple):
     """One set of terms (section-3.4).
 
     Attributes:
-        permits: Usage and line; None: it has no list of usages.
-        condition: Line of what must be arranged, e.g. payment, reporting, what is not understood;
-            0: there is none.
-        limits: It is for these only.
-        bars: It is not for these.
+        permits: Usages, each with its line. None means that it has no list of usages.
+        condition: The line of a condition that must be arranged, such as payment, reporting, or an
+            element that is not understood. 0 means that there is none.
+        limits: The license is only for these parties.
+        bars: The license is not for these parties.
     """
 
     line: int
@@ -122,7 +116,7 @@ class License(NamedTuple):
     bars: tuple[Party, ...]
 
     def unmet(self, users: Collection[str]) -> int:
-        """The line of a condition that nobody knows to be met; 0: there is none."""
+        """Return the line of a condition that is not known to be met, or 0."""
         return self.condition or next(
             (limit.line for limit in self.limits if not limit.has(users)), 0
         )
@@ -132,8 +126,8 @@ class Scope(NamedTuple):
     """One `content` (section-3.3), or an `alternate` of one (section-3.14).
 
     Attributes:
-        pattern: In normal form; with the host before it where one is named.
-        octets: Of its path: the more, the narrower.
+        pattern: In normal form, after its host if one is named.
+        octets: The number of octets of its path. More octets are narrower.
     """
 
     pattern: str
@@ -145,9 +139,10 @@ class Document(NamedTuple):
     """One document.
 
     Attributes:
-        scopes: None where it is no valid document.
-        max_age: Until it, and what refers to it, are asked for again (section-3.2.1).
-        problem: Line where it is found to be none.
+        scopes: Empty if the document is invalid.
+        max_age: The time until the document, and the carrier of its reference, are fetched again
+            (section-3.2.1).
+        problem: The line that makes the document invalid. 0 if it is valid.
     """
 
     scopes: tuple[Scope, ...]
@@ -157,14 +152,15 @@ class Document(NamedTuple):
 
 
 def host_of(url: str) -> str:
-    """Host and port, without "www."; "" where the URL has none. LENIENT: the schemes of one host
-    are one site.
+    """Return host and port without "www.", or "" if the URL has none.
+
+    LENIENT: all schemes of one host are one site.
     """
     return full_host_of(url).removeprefix("www.")
 
 
 def full_host_of(url: str) -> str:
-    """Host and port, without the dot that may end the name of a host; "" where the URL has none."""
+    """Return host and port without a final dot of the host, or "" if the URL has none."""
     try:
         host, colon, port = origin_of(url).partition("://")[2].partition(":")
     except ValueError:
@@ -178,10 +174,11 @@ _SEPARATOR = re.compile(r"[\s,;]+")
 def parse(
     body: bytes, url: str = "", *, first: int = 1, cut: bool = False, everywhere: bool = False
 ) -> Document:
-    """`first`: number of the line that the findings have for its first one; 0: none. `cut`: there
-    is more.
+    """Read an RSL document. Never raises. The time is linear in the octets.
 
-    `everywhere`: its contents are about whatever they stand in. Never raises; linear in the octets.
+    `first` is the line number of its first line in findings; 0 means that it is unknown. `cut`
+    means that the document has more than the body. `everywhere` means that its contents are about
+    the page that contains them.
     """
     return _Reader(url, first, everywhere).read(body, cut)
 
@@ -191,9 +188,13 @@ class _Terms:
     """The terms of one license, while it is read.
 
     Attributes:
-        limits: By kind.
-        bars_at: The line of the first one.
-        kinds: Of permissions.
+        condition: As in `License`.
+        permits: Usage -> line. None until a list of usages is read.
+        prohibits: Usage -> line.
+        limits: Kind of party -> party.
+        bars: Kind of party -> words.
+        bars_at: Kind of party -> the line of the first bar.
+        kinds: The types of the `permits` elements so far.
     """
 
     condition: int
@@ -227,7 +228,7 @@ class _Reader:
                 raise XmlError("the document has no content", self._lines[root])
         except XmlError as error:
             scopes, problem = (), error.line or 1
-            self._findings.clear()  # none of them matters now
+            self._findings.clear()  # other findings no longer matter
             self._report(
                 "rsl.limit" if error.is_limit else "rsl.syntax",
                 "{}: nothing is licensed",
@@ -257,7 +258,7 @@ class _Reader:
         return timedelta(days=1)
 
     def _scopes(self, root: Any) -> Iterator[Scope]:
-        odd = self._not_understood(root, root)  # line, or 0
+        odd = self._find_unknown(root, root)  # line, or 0
         if namespace(root) != NAMESPACE:
             message = "the namespace is `{}`: nothing is permitted without arrangement"
             self._report("rsl.value", message, namespace(root), line=self._lines[root])
@@ -282,7 +283,7 @@ class _Reader:
                 yield scope
 
     def _scopes_of(self, content: Any, root: Any, odd: int) -> Iterator[Scope]:
-        own = self._not_understood(content, root)  # reported whatever stands above it
+        own = self._find_unknown(content, root)  # reported even if `odd` is set already
         odd = odd or own
         for name, harmless in (("server", ""), ("encrypted", "false")):
             if content.get(name, harmless).strip() != harmless:
@@ -322,9 +323,10 @@ class _Reader:
             Scope(*pattern, tuple(licenses)) for pattern in dict.fromkeys(alternates) if pattern
         )
 
-    def _not_understood(self, element: Any, root: Any) -> int:
-        """The line of what stands in an element of RSL and is not of RSL; 0: nothing. That of
-        others is left out (section-3).
+    def _find_unknown(self, element: Any, root: Any) -> int:
+        """Return the line of an unknown child or attribute in RSL's namespace, or 0.
+
+        Elements of other namespaces are ignored (section-3).
         """
         children, attributes = VOCABULARY[local_name(element)]
         odd = 0
@@ -342,7 +344,7 @@ class _Reader:
         return odd
 
     def _license(self, license_: Any, root: Any, odd: int) -> License:
-        own = self._not_understood(license_, root)
+        own = self._find_unknown(license_, root)
         terms = _Terms(odd or own)
         for child in _children(license_, root):
             name, kind = local_name(child), child.get("type", "").strip().lower()
@@ -375,7 +377,7 @@ class _Reader:
         )
 
     def _permits(self, terms: _Terms, kind: str, permits: Any, root: Any) -> None:
-        odd = self._not_understood(permits, root)
+        odd = self._find_unknown(permits, root)
         words = _words(permits)
         if kind in terms.kinds:
             self._report(
@@ -415,22 +417,22 @@ class _Reader:
         terms.condition = terms.condition or odd
 
     def _prohibits(self, terms: _Terms, kind: str, prohibits: Any, root: Any) -> None:
-        terms.condition = terms.condition or self._not_understood(prohibits, root)
-        # section-3.4.1: those of others
+        terms.condition = terms.condition or self._find_unknown(prohibits, root)
+        # section-3.4.1: words with a colon belong to other vocabularies.
         words = [word.lower() for word in _words(prohibits) if ":" not in word]
         if not kind and words:
             kind = "user" if USERS.issuperset(words) else "usage"
         if kind in ("user", "geo"):
             parties = frozenset(words)
             if kind == "user" and not parties <= USERS:
-                parties = frozenset(("all",))  # whom an unknown word means nobody knows
+                parties = frozenset(("all",))  # an unknown word may mean any user
             if parties:
                 terms.bars.setdefault(kind, set()).update(parties)
                 terms.bars_at.setdefault(kind, self._lines[prohibits])
         elif kind == "usage":
             for word in words:
                 terms.prohibits.setdefault(
-                    self._prohibited(word, prohibits), self._lines[prohibits]
+                    self._prohibited_usage(word, prohibits), self._lines[prohibits]
                 )
         elif words:
             self._report(
@@ -451,7 +453,7 @@ class _Reader:
             )
         return word in GENERAL
 
-    def _prohibited(self, word: str, prohibits: Any) -> str:
+    def _prohibited_usage(self, word: str, prohibits: Any) -> str:
         usage = PROHIBITED.get(word, "ai-all" if word.startswith("ai") else "all")
         if usage != word:
             self._report(
@@ -464,12 +466,12 @@ class _Reader:
 
 
 def _words(element: Any) -> list[str]:
-    """LENIENT: with commas between them, as RSL 0.9 has it."""
+    """Return the words of an element. LENIENT: commas between words, as in RSL 0.9."""
     return [word for word in _SEPARATOR.split(own_text(element)) if word]
 
 
 def _children(element: Any, root: Any, name: str = "") -> Iterator[Any]:
-    """Its children that are RSL's, as their namespace says; of that name."""
+    """Return the children of an element in RSL's namespace. `name` restricts them to one name."""
     return (
         child
         for child in element
@@ -478,10 +480,11 @@ def _children(element: Any, root: Any, name: str = "") -> Iterator[Any]:
 
 
 def _pattern(url: str | None, *, exact: bool = False) -> tuple[str, int] | None:
-    """The pattern with the host before it, and the octets of its path; None for what is neither URL
-    nor path.
+    """Return the pattern, after its host, and the octets of its path.
 
-    section-4.6.1: "" is whatever refers to the document.
+    None if it is no URL and no path.
+
+    "" matches every resource that refers to the document (section-4.6.1).
     """
     if url is None:
         return None

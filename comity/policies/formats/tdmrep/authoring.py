@@ -1,4 +1,4 @@
-"""The help for those who write a tdmrep.json, or say the same in fields and pages."""
+"""Help for authors of tdmrep.json files, and of the same properties in fields and pages."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Checks of a tdmrep.json besides its syntax: rules that never decide, and what other readers pass
-over.
+"""Checks of a tdmrep.json beyond its syntax.
 
-    check_site(files)     the file of a site
+    check_site(files)             the file of a site
     check_document(content, url)  the elements of a page, and its header fields
-    members(text)         the members of the objects in it, with their places
-Everything is linear in the octets, but for the sorting of patterns.
+    members(text)                 the members of the objects in a file, with their places
+
+They find rules without effect, and forms that other readers ignore. The time is linear in the
+octets, except for sorting the patterns.
 """
 
 from __future__ import annotations
@@ -30,13 +31,10 @@ from comity.policies.syntax.path_patterns import PatternIndex, sample
 from comity.policies.syntax.suspicions import nearest, oddity
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?+|[\[\]{}:,\n]|[^\s"\[\]{}:,]++')
-# members for people: JSON has no comments. With `@` those of JSON-LD
-_REMARKS = (
-    "comment",
-    "description",
-    "note",
-)
-_SYNONYMS = {  # names that others have for the same
+# Members for people, because JSON has no comments. Members of JSON-LD begin with `@`.
+_REMARKS = ("comment", "description", "note")
+# Other name -> the member that it means.
+_SYNONYMS = {
     "policy": POLICY,
     "licence": POLICY,
     "license": POLICY,
@@ -55,10 +53,10 @@ class Member(NamedTuple):
 
     Attributes:
         value: As written; "" for an array or object.
-        line: 1-based.
-        column: Of the name, 1-based, in octets.
-        value_column: 0: an array or object, or on another line.
-        number: Of the object.
+        line: From 1.
+        column: Of the name, from 1, in octets.
+        value_column: 0 for an array or object, or if the value is on another line.
+        number: The number of the object.
     """
 
     name: str
@@ -70,15 +68,9 @@ class Member(NamedTuple):
 
 
 def members(text: str) -> Iterator[Member]:
-    """Yield the members of the objects in the array, or of the one that stands in its place."""
-    # rules: depth of their objects; 0: not known
-    depth, rules, line, line_start, number = (
-        0,
-        0,
-        1,
-        0,
-        -1,
-    )
+    """Yield the members of the objects in the array, or of a single object in its place."""
+    depth, line, line_start, number = 0, 1, 0, -1
+    rules = 0  # the depth of the rule objects; 0 until it is known
     last, name, name_line, name_column = "", "", 0, 0
     for token in _TOKEN.finditer(text):
         kind = token[0]
@@ -106,16 +98,19 @@ def members(text: str) -> Iterator[Member]:
         last = kind if len(kind) == 1 else "value"
 
 
-_MAX_LINE = 10_000  # characters of a line in which columns are told
+_MAX_LINE = 10_000  # characters of a line up to which columns are computed
 
 
 def _octets(text: str, start: int, end: int) -> int:
-    """The column, 1-based. 0 in lines of a length that makes it the square of it to tell."""
+    """Return the column, from 1.
+
+    In long lines return 0, because the work would grow quadratically.
+    """
     return 1 + len(text[start:end].encode("utf-8", "replace")) if end - start <= _MAX_LINE else 0
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """Check the file of a site for what reading it does not find."""
+    """Return findings about the file of a site, beyond those of reading it."""
     file, tdmrep = files.file(files.origin + WELL_KNOWN), tdmrep_of(files)
     if file is None or tdmrep is None:
         return ()
@@ -131,7 +126,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
 
 
 def check_document(content: Content, url: str) -> tuple[Finding, ...]:
-    """Check the elements of a page, and the fields with which it came."""
+    """Return findings about the elements of a page and its header fields."""
     remarks = Remarks(url)
     fields = [(name.decode("latin-1").lower(), 0) for name, _ in content.headers]
     has_elements = content.mentions(b"tdm-")
@@ -230,7 +225,7 @@ def _report(remarks: Remarks, rule: str, message: str, member: Member) -> None:
 
 
 def _check_rules(remarks: Remarks, rules: tuple[TdmRule, ...]) -> None:
-    """Rules that never decide, as an earlier one matches all that they do."""
+    """Report rules that never decide, because an earlier rule matches all of their resources."""
     first: dict[str, int] = {}  # location -> number of the rule that decides by it
     for number, rule in enumerate(rules):
         if rule.reserved is not None:

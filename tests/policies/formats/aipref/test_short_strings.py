@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from comity.policies.answers.decision import Reason, Source, Verdict
 from comity.policies.formats import ROBOTS_LINES
 from comity.policies.formats.aipref import short_strings as usage
-from comity.policies.formats.aipref.short_strings import Lines, common, deciding
+from comity.policies.formats.aipref.short_strings import Lines, common, merge
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.extension_lines import extension_lines
 from comity.policies.syntax.lines import MAX_LINE, Findings
@@ -180,7 +180,7 @@ def test_neither_order_nor_place_matters(data: st.DataObject, stated: list[str])
     parts = [",".join(shuffled[:cut]), ",".join(shuffled[cut:])]
     assert {
         label: verdict
-        for label, (verdict, _) in deciding((usage.read(part), part) for part in parts).items()
+        for label, (verdict, _) in merge((usage.read(part), part) for part in parts).items()
     } == want
     assert of(usage.string_field(part.encode() for part in parts)[0]) == verdicts(want)
     body = "\n".join(("User-agent: *", *(f"Usage: {part}" for part in parts), "Allow: /"))

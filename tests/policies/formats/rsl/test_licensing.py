@@ -686,7 +686,7 @@ def test_where_the_document_cannot_be_had() -> None:
     place = Location(
         "body", 3, "License: https://example.com/rsl.xml", "https://example.com/robots.txt"
     )
-    statements = rsl.unlicensed(place)
+    statements = rsl.refuse_all(place)
     assert said(statements) == "UUUUUU"
     assert {one.location for one in statements} == {place}
 
