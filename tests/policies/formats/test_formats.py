@@ -1,6 +1,4 @@
-"""What every format has to have, and what becomes of formats of other packages that are not
-well.
-"""
+"""Requirements of every format, and the handling of broken formats of other packages."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ PAGES = {"aipref": "usage-preferences"}  # docs of formats that have another nam
 
 
 def missing(each: Format) -> Iterator[str]:
-    """Yield what a format that comes with comity still needs (CONTRIBUTING.md, "Add a policy
+    """Yield the parts that a format of comity still lacks (CONTRIBUTING.md, "Add a policy
     format").
     """
     page, folder = f"{PAGES.get(each.name, each.name)}.md", each.name.replace("-", "_")
@@ -55,7 +53,7 @@ def missing(each: Format) -> Iterator[str]:
     needed = [("docs/README.md", f"]({page})"), ("README.md", f"policies/formats/{folder}/")]
     needed += [("docs/fetching.md", f"`{file.path}`") for file in each.files]
     needed += [("docs/rules.md", f"| `{rule}` |") for rule in each.rules]
-    # the contract that nobody else imports it
+    # the contract that no other module imports it
     needed += [("setup.cfg", f"    comity.policies.formats.{folder}\n")]
     texts = {name: (ROOT / name).read_text("utf-8") for name, _ in needed}
     yield from (f"{words.strip()} in {name}" for name, words in needed if words not in texts[name])
@@ -140,7 +138,7 @@ def test_what_is_claimed_twice_is_an_error(claiming: Format, claimed: str) -> No
 
 
 def install(folder: Path, text: str, module: str = "odd_format") -> None:
-    """As pip does it. `text`: of the module, which begins with the imports that most need."""
+    """Install a module as pip does. Its text begins with the usual imports, then `text`."""
     begin = (
         "from comity.policies.answers.rule import REFUSES, Rule\n"
         "from comity.policies.formats.format import *\n"
@@ -232,8 +230,9 @@ OWN_WORDS = "[vocabulary.odd.terms]\nno = {}\n"
     ids=["TOML", "replaces", "words", "title", "row", "use", "term"],
 )
 def test_a_vocabulary_leaves_those_of_others_alone(text: str, message: str) -> None:
-    """A use that becomes one of the table would be none any more of which rows speak that are about
-    all others.
+    """A new word must not turn a use of the table into a word.
+
+    Rows about all other uses would then no longer apply to it.
     """
     before = Vocabulary.shipped()
     with pytest.raises(PolicyError, match=message):
@@ -299,8 +298,7 @@ def test_a_package_that_is_imported_before_comity_is_told_so(tmp_path: Path) -> 
     assert run(tmp_path, "-c", "import comity.policies, odd_format").returncode == 0
 
 
-# A format that refuses /no and training, and of which one part after the other raises, or gives
-# what is none.
+# A format that refuses /no and training. One part after the other raises or returns a wrong value.
 
 FAILING = """
 from comity.policies.answers.decision import *
@@ -330,7 +328,8 @@ def part(name, value=None):
     raise ZeroDivisionError(name)
 
 REASON = Reason(rule="odd.no", source=Source(url="http://site.example/odd.txt"))
-TRAIN = Statements((Statement("odd:train", Verdict.DENY, "odd.no", Location(url="http://site.example/odd.txt")),))
+PLACE = Location(url="http://site.example/odd.txt")
+TRAIN = Statements((Statement("odd:train", Verdict.DENY, "odd.no", PLACE),))
 
 class Uses:
     named_uses = property(lambda self: part("named_uses", ("index",)))
@@ -349,7 +348,8 @@ class Reading(AgentReading):
     rates = property(lambda self: part("rates"))
     is_same_for_pages = property(lambda self: part("is_same_for_pages", False))
     def access(self, target, sent, facts, now, page=None):
-        return part("access", Decision(verdict=Verdict.DENY, reasons=(REASON,)) if target == "/no" else None)
+        refusal = Decision(verdict=Verdict.DENY, reasons=(REASON,))
+        return part("access", refusal if target == "/no" else None)
     def considered(self, target, facts):
         yield part("considered", REASON)
     def limits(self, target):
@@ -371,17 +371,20 @@ class Reading(AgentReading):
     def element_rules_everywhere(self):
         return part("element_rules_everywhere")
 
+MORE = FileReference("http://site.example/more.txt", "odd.txt:1")
+
 class Site(SiteReading):
     crawler_names = property(lambda self: part("crawler_names", frozenset(["somebot"])))
     findings = property(lambda self: part("findings", ()))
     sitemaps = property(lambda self: part("sitemaps", ()))
-    referred_files = property(lambda self: part("referred_files", (FileReference("http://site.example/more.txt", "odd.txt:1"),)))
+    referred_files = property(lambda self: part("referred_files", (MORE,)))
     def for_agent(self, agent):
         return part("for_agent", Reading())
 
 FORMAT = Format(
     name="odd", version=1, rules={"odd.no": Rule(REFUSES, "Odd", "it says no")}, vocabulary=WORDS,
-    files=(WellKnown("/odd.txt", restricts_access=True, rejection=lambda fetched: part("rejection", "")),),
+    files=(WellKnown("/odd.txt", restricts_access=True,
+                     rejection=lambda fetched: part("rejection", "")),),
     header_fields=(b"odd",),
     read_site=lambda site: part("read_site", Site()),
     read_headers=lambda headers, response: part("read_headers", Statements()),
@@ -408,8 +411,10 @@ def rules(decision):
     return [decision.verdict.value, *(reason.rule for reason in decision.reasons)]
 
 def ask():
-    site = Site.from_files(ORIGIN, {"/robots.txt": b"User-agent: *\\nAllow: /\\nContent-Usage: train-ai=y\\n", "/odd.txt": b""})
-    page = site.page(AGENT, ORIGIN + "/yes", headers=[(b"Odd", b"1"), (b"Content-Type", b"text/html")], body=b"<p>")
+    robots = b"User-agent: *\\nAllow: /\\nContent-Usage: train-ai=y\\n"
+    site = Site.from_files(ORIGIN, {"/robots.txt": robots, "/odd.txt": b""})
+    headers = [(b"Odd", b"1"), (b"Content-Type", b"text/html")]
+    page = site.page(AGENT, ORIGIN + "/yes", headers=headers, body=b"<p>")
     return {
         "no": rules(site.access(AGENT, ORIGIN + "/no")),
         "yes": rules(site.access(AGENT, ORIGIN + "/yes")),
@@ -417,10 +422,13 @@ def ask():
         "tag": page.permissions["uses"]["train"]["verdict"],
         "headers": site.refused_by_headers(AGENT, ORIGIN + "/yes", [(b"odd", b"1")]) is not None,
         "rest": repr([
-            site.considered(AGENT, ORIGIN + "/yes"), site.limits(AGENT, ORIGIN + "/yes"), site.rates(AGENT), site.requests(AGENT),
+            site.considered(AGENT, ORIGIN + "/yes"), site.limits(AGENT, ORIGIN + "/yes"),
+            site.rates(AGENT), site.requests(AGENT),
             list(site.conditions(AGENT)),
-            site.findings, site.sitemaps, site.references(AGENT), site.licenses(AGENT), site.unusable(AGENT), list(page.uses),
-            lifetime(ORIGIN + "/odd.txt", Fetched(status=200)), ODD.replay("odd", "1"), page.required_resources, page.dated,
+            site.findings, site.sitemaps, site.references(AGENT), site.licenses(AGENT),
+            site.unusable(AGENT), list(page.uses),
+            lifetime(ORIGIN + "/odd.txt", Fetched(status=200)), ODD.replay("odd", "1"),
+            page.required_resources, page.dated,
             site.statements_key(AGENT, ORIGIN + "/yes", None),
         ]),
         "file": accepted(ORIGIN + "/odd.txt", Fetched(status=200, body=b"1")).error,
@@ -477,7 +485,7 @@ UNSOUND = {
 
 @pytest.fixture(scope="module")
 def failures(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, Any]]:
-    """Which part fails and how -> what the site says then."""
+    """Return part and way of failing -> the answers of the site."""
     folder = tmp_path_factory.mktemp("failing")
     install(folder, FAILING)
     asked = [("", ""), ("statements", "lazy"), *((part, "") for part in (*ACCESS, *USES, *NEITHER))]
@@ -557,7 +565,7 @@ def test_a_part_that_permits_nothing_and_raises_changes_no_refusal(
 
 
 class SourcesAlone(AgentReading):
-    """It has refusals for pages, and does not say that its pages differ."""
+    """It has refusals for pages, but does not tell that its pages differ."""
 
     def sources(self, targets: Iterable[str], capture: Capture) -> Sequence[PageSource]:
         return [NoUse()]

@@ -1,6 +1,4 @@
-"""What helps those who write ACAP: its words, what is said of a file besides its syntax, and what
-mends that.
-"""
+"""Help for authors of ACAP records: words, checks beyond the syntax, and fixes."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from comity.policies.formats.robots.authoring import AUTHORING as ROBOTS
 from tests.selection import one_in
 
 URL = "https://example.com/robots.txt"
-CHECK = ROBOTS.check_site  # robots.txt is looked at as a whole
+CHECK = ROBOTS.check_site  # robots.txt is checked as a whole
 NAMES = {directive.name for directive in DIRECTIVES}
 DEFINITION = "ACAP-qualified-usage: teaser index time-limit=1-days\n"
 
@@ -66,7 +64,7 @@ def found(text: str) -> list[Finding]:
 
 ANY = "ACAP-crawler: *\n"
 
-# File -> what is said of it
+# File -> its findings.
 SAID: dict[str, list[tuple[int, str]]] = {
     "ACAP-crawler: foo, bar\nACAP-allow-index: /": [(1, "acap.several-crawlers")],
     "ACAP-crawler: Mozilla/5.0 (compatible; foo)\nACAP-allow-index: /": [],
@@ -169,8 +167,8 @@ CLOSED = "User-agent: *\nDisallow: /private/\n"
         (
             f'{IGNORING}{NAMED}ACAP-crawler: "x"\nACAP-disallow-crawl: /\n{CLOSED}',
             [],
-        ),  # one that cannot be read refuses all
-        (f"{IGNORING}{NAMED}{ANY}\n{CLOSED}", [1]),  # one without a field is none
+        ),  # an unreadable record refuses for all
+        (f"{IGNORING}{NAMED}{ANY}\n{CLOSED}", [1]),  # a record without a field does not count
         (f"{IGNORING}{NAMED}User-agent: *\nAllow: /\nDisallow:\n", []),  # nothing was refused
         (f"{IGNORING}{NAMED}", []),
         (f"{NAMED}{CLOSED}", []),

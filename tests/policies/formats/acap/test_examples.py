@@ -1,8 +1,7 @@
 """Every example of ACAP 1.0, section by section, with the outcome that its text states.
 
-Where an example is a single field, a crawler line stands before it; where a field is broken over
-two lines to fit the page, it is one line here, as the NOTEs of section-2.5.5.2.4 and section-2.7
-ask.
+If an example is a single field, a crawler line is put before it. If a field is broken over two
+lines to fit the page, it is one line here, as the NOTEs of section-2.5.5.2.4 and section-2.7 ask.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ ARRANGED = Agent(
 
 
 class Told(NamedTuple):
-    """What the answer to a question is to be. `line` and `rule` are of the first reason."""
+    """The expected answer to a question. `line` and `rule` are of the first reason."""
 
     verdict: Verdict
     rule: str
@@ -57,7 +56,7 @@ UNSTATED_CRAWL = Told(Verdict.ALLOW, "robots.no-group", 0, {})
 
 
 def told(site: Site, path: str, use: str, agent: Agent = COMITY, **given: Any) -> Told:
-    """What the site says of one use of one page, in December 2007."""
+    """Return the answer of the site on one use of one page, in December 2007."""
     url = ORIGIN + path
     page = site.page(agent, url, now=NOW, **given)
     decision = page.uses[use]
@@ -78,13 +77,16 @@ def told(site: Site, path: str, use: str, agent: Agent = COMITY, **given: Any) -
 
 
 def reading(text: str, **files: str) -> Site:
-    """`files`: name of a file beside robots.txt -> its text."""
+    """Return the reading of a site.
+
+    `files` maps the name of a file beside robots.txt to its text.
+    """
     others = {f"/{name}.txt": body.encode() for name, body in files.items()}
     return Site.from_files(ORIGIN, {"/robots.txt": text.encode(), **others})
 
 
-# section-2.1: the introductory file. The two fields that it names as alternatives are left out
-# where the file has them commented out, and put in by the tests below.
+# section-2.1: the introductory file. The two fields that it names as alternatives are commented out
+# in the file. The tests below put them in.
 INTRODUCTION = """\
 ##ACAP version=1.0
 # Legacy robots.txt content...
@@ -140,7 +142,7 @@ CACHE = "ACAP-allow-(cache): the-acap:resource-set:crawlable"
 
 
 def line_of(text: str) -> int:
-    """In the introductory file, commented out or not."""
+    """Return the number of a line in the introductory file, commented out or not."""
     [found] = [
         number
         for number, line in enumerate(INTRODUCTION.splitlines(), 1)
@@ -175,9 +177,7 @@ def test_introduction_has_nothing_to_find_fault_with() -> None:
     ],
 )
 def test_introduction_for_the_named_crawler(path: str, conventional: int) -> None:
-    """`conventional`: the line that permits to crawl it too, of the pattern as it stands in the
-    set.
-    """
+    """`conventional` is the line that permits to crawl it too, with the pattern of the set."""
     site = reading(INTRODUCTION)
     access = site.access(NAMED, ORIGIN + path)
     assert access.verdict is Verdict.ALLOW
@@ -195,7 +195,7 @@ def test_introduction_for_the_named_crawler(path: str, conventional: int) -> Non
         "present": allowed(36),
         "present-snippet": allowed(
             36
-        ),  # "to present a particular resource in any way" is what section-2.5.5 says of it
+        ),  # section-2.5.5: "to present a particular resource in any way"
         "preserve": UNSTATED,  # commented out
         "follow": Told(Verdict.ALLOW, "comity.default", 0, {}),
     }
@@ -204,9 +204,10 @@ def test_introduction_for_the_named_crawler(path: str, conventional: int) -> Non
 @pytest.mark.requirement("ACAP-11", "ACAP-27")
 @pytest.mark.parametrize("path", ["/", "/index.html", "/private/a", "/publi"])
 def test_introduction_for_the_named_crawler_outside_of_the_set(path: str) -> None:
-    """The record for any crawler still speaks there, of crawling. The conventional `Allow:
-    /index.html` is of another pattern than `ACAP-disallow-crawl: /`: both apply, and the refusal
-    refuses.
+    """The record for any crawler still applies there, to crawling.
+
+    The conventional `Allow: /index.html` has another pattern than `ACAP-disallow-crawl: /`. Both
+    apply, and the refusal refuses.
     """
     site = reading(INTRODUCTION)
     assert told(site, path, "crawl", NAMED) == refused(30)
@@ -219,14 +220,14 @@ def test_introduction_for_crawlers_in_general(path: str) -> None:
     site = reading(INTRODUCTION)
     access = site.access(COMITY, ORIGIN + path)
     assert access.verdict is Verdict.DENY
-    # Its conventional record and its ACAP record refuse alike.
+    # Its conventional record and its ACAP record both refuse.
     assert {reason.source.line for reason in access.reasons} <= {5, 30}
     assert told(site, path, "index") == told(site, path, "preserve") == UNSTATED
 
 
 @pytest.mark.requirement("ACAP-41")
 def test_introduction_with_the_three_separate_usages() -> None:
-    """They are said to be equivalent to the composite one."""
+    """The text says that they are equivalent to the composite one."""
     site = reading(uncommented(*SEPARATE).replace(f"{COMPOSITE}\n", f"# {COMPOSITE}\n"))
     for path in ("/public/a", "/promotion/a", "/news/a"):
         assert 39 in [reason.source.line for reason in site.access(NAMED, ORIGIN + path).reasons]
@@ -257,7 +258,7 @@ def test_introduction_with_conventional_records_ignored() -> None:
     assert told(site, "/news/a", "crawl", NAMED) == allowed(36)
     assert told(site, "/index.html", "crawl", NAMED) == refused(30)
     assert told(site, "/news/a", "crawl") == refused(30)
-    # Without what ACAP says of any crawler, its conventional `Disallow: /` does not come back.
+    # Without the ACAP record for any crawler, its conventional `Disallow: /` does not come back.
     site = reading(ignoring.replace("ACAP-disallow-crawl: /\n", "ACAP-disallow-crawl: /private/\n"))
     assert told(site, "/news/a", "crawl").verdict is Verdict.ALLOW
     assert told(site, "/private/a", "crawl") == refused(30)
@@ -339,7 +340,7 @@ def test_2_3_3_purposes_by_a_pattern(purpose: str, matches: bool) -> None:
 
 
 class Example(NamedTuple):
-    """A part of a file, and what it says of uses of paths."""
+    """A part of a file, and its answers on uses of paths."""
 
     section: str
     rows: tuple[str, ...]

@@ -1,5 +1,6 @@
-"""Purposes of the crawl and of one request (section-2.3.3), in access and in uses; rules are
-compiled once for all of them.
+"""Purposes of the crawl and of one request (section-2.3.3), in access and in uses.
+
+Rules are compiled once for all purposes.
 """
 
 from __future__ import annotations
@@ -47,22 +48,21 @@ def why(decision: Decision | UseDecision) -> tuple[str, str, int]:
 @pytest.mark.parametrize(
     ("acap", "verdict"),
     [
-        # the field for the purpose decides for its pattern, and the line of that pattern gives way
-        # to it
+        # the field for the purpose decides for its pattern, and overrides the line of that pattern
         ("disallow-crawl: /a/|usage-purpose: news|allow-crawl: /a/", ALLOW),
         ("disallow-crawl: /a/|usage-purpose: news|allow-crawl: /a/ x=1", DENY),
         ("disallow-crawl: /a/|usage-purpose: n*|allow-crawl: /a/", ALLOW),
-        # not that for another purpose, nor with another pattern
+        # a field for another purpose or with another pattern does not
         ("disallow-crawl: /a/|usage-purpose: ads|allow-crawl: /a/", DENY),
         ("disallow-crawl: /a/|usage-purpose: news|allow-crawl: /a/b", DENY),
         ("disallow-crawl: /a/|usage-purpose: news|allow-crawl: /A/", DENY),
-        # of two for the purpose either one refuses
+        # if two fields are for the purpose, either refuses
         ("usage-purpose: news|allow-crawl: /a/|disallow-crawl: /a/", DENY),
         ("usage-purpose: news|allow-crawl: /a/|usage-purpose: n*|disallow-crawl: /a/", DENY),
     ],
 )
 def test_what_a_permission_for_the_purpose_replaces(acap: str, verdict: Verdict) -> None:
-    """Of those without the purpose the request is refused."""
+    """A request without the purpose is refused."""
     text = "User-agent: *\nDisallow: /a/\nACAP-crawler: *\n" + "\n".join(
         f"ACAP-{field}" for field in acap.split("|")
     )
@@ -220,7 +220,7 @@ def test_a_request_is_judged_as_a_crawl_with_its_purposes(
     asked: list[frozenset[str]],
     path: str,
 ) -> None:
-    """Whatever was asked before."""
+    """Earlier questions do not change an answer."""
     text = written(file)
     one = site(text)
     for purposes in asked:

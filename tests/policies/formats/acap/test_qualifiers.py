@@ -1,5 +1,6 @@
-"""Which permission takes which qualifier, what its values mean, and what is no qualifier (ACAP 1.0
-section-2.5, section-3).
+"""Qualifiers: the permissions that take them, their values, and malformed ones.
+
+See ACAP 1.0 section-2.5 and section-3.
 """
 
 from __future__ import annotations
@@ -39,9 +40,7 @@ NOTHING_ELSE = (
 
 
 def read(usage: str, qualifiers: str) -> tuple[FieldQualifiers, str, list[tuple[str, int, int]]]:
-    """What a permission of the usage states, by which section it grants nothing, and what is said
-    about it.
-    """
+    """Return a permission's qualifiers, the section by which it is unusable, and findings."""
     text = f"ACAP-crawler: *\nACAP-allow-{usage}: / {qualifiers}"
     acap = parse(text.encode())
     (field,) = acap.records[0].fields
@@ -54,9 +53,7 @@ def read(usage: str, qualifiers: str) -> tuple[FieldQualifiers, str, list[tuple[
 
 
 def refuses(usage: str, qualifiers: str, quoted: str) -> None:
-    """The permission grants nothing and keeps its place, and the finding points to what it
-    quotes.
-    """
+    """The permission grants nothing and keeps its place, and the finding has its quotation."""
     stated, unusable, findings = read(usage, qualifiers)
     assert stated == NONE
     assert unusable.startswith("ACAP 1.0 section-")
@@ -109,7 +106,7 @@ def test_unknown_usage_states_nothing(usage: str) -> None:
         ), start
 
 
-# Which usage takes which: section-2.5.3 to section-2.5.5
+# The qualifiers of each usage: section-2.5.3 to section-2.5.5
 
 QUALIFIERS = [
     ("time-limit=3-days", PRESENTING | {"index", "preserve"}, ("ACAP-32",)),
@@ -290,7 +287,7 @@ def test_value(usage: str, qualifiers: str, want: FieldQualifiers) -> None:
 
 
 MALFORMED = [
-    # usage, qualifiers, what is quoted of them ("": all), row
+    # usage, qualifiers, the quoted part of them ("" for all), row
     ("index", "time-limit=until-31-12-2007", "until-31-12-2007", "ACAP-32"),
     ("index", "time-limit=until-2007-02-29", "until-2007-02-29", "ACAP-32"),
     ("index", "time-limit=until-0000-01-01", "until-0000-01-01", "ACAP-32"),
@@ -435,9 +432,7 @@ def test_a_qualified_usage_states_the_same(
     ),
 )
 def test_a_malformed_qualifier_of_a_qualified_usage(usage: str, qualifiers: str) -> None:
-    """One finding where it is defined, and the permission keeps its place in conflict
-    resolution.
-    """
+    """There is one finding at the definition, and the permission keeps its place in conflicts."""
     acap = parse(
         f"ACAP-qualified-usage: mine {usage} {qualifiers}\nACAP-crawler: *\n"
         "ACAP-allow-(mine): /".encode()

@@ -1,5 +1,6 @@
-"""Whom a record addresses, and what a record that names the crawler leaves of those for any
-(section-2.2, section-2.3).
+"""The crawlers that a record addresses, and the precedence of records by name.
+
+See section-2.2 and section-2.3.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ADDRESSED = [
     ("EXAMPLEBOT", "examplebot", "", True),
     ("ExampleBot", "ExampleBot", BROWSER, True),
     ("otherbot", "ExampleBot", BROWSER, False),
-    # some of it, as far as it ends where tokens do
+    # a part of it that ends at the end of a token
     ("Example", "ExampleBot", "", False),
     ("Bot", "ExampleBot", "", False),
     ("Bot", "Example-Bot", "", False),
@@ -50,12 +51,12 @@ ADDRESSED = [
     ("bot", "mybot", BROWSER, True),
     (BROWSER, "mybot", BROWSER, True),
     ("mybot", "mybot", BROWSER, True),
-    # white space, however much of it
+    # white space, any amount
     ("compatible;  ExampleBot", "mybot", BROWSER, True),
     ("Mozilla/5.0\t(compatible; \t ExampleBot*", "mybot", BROWSER, True),
     ("Two Words", "mybot", "Two  Words/1", True),
     ("TwoWords", "mybot", "Two  Words/1", False),
-    # words, wherever they begin
+    # words, at any place
     ("bot", "xbot", "", False),
     ("bot", "other", "bot xbot", True),
     ("bot", "other", "xbot bot xbot", True),
@@ -79,7 +80,7 @@ def test_whom_a_name_addresses(crawler: str, token: str, user_agent: str, want: 
 
 
 def steps(work: Callable[[], object]) -> int:
-    """Calls of functions, those of the interpreter included."""
+    """Return the number of calls of functions, including those of the interpreter."""
     counted = 0
 
     def count(frame: object, event: str, argument: object) -> None:
@@ -109,7 +110,7 @@ HOSTILE_NAMES = {
 @pytest.mark.parametrize("names", HOSTILE_NAMES.values(), ids=HOSTILE_NAMES)
 @pytest.mark.parametrize("between", ["", "ACAP-allow-crawl: /\n"], ids=["one record", "records"])
 def test_names_cost_some_steps_each(names: list[str], between: str) -> None:
-    """Whatever they are, and however many: no pattern is compiled for one."""
+    """The steps depend on neither form nor number of names: no pattern is compiled for one."""
     agent = Agent("mybot", user_agent=BROWSER)
 
     def taken(number: int) -> int:
@@ -258,7 +259,7 @@ NAMED = [
     ("allow-present: /", "disallow-present: /a/b", ALLOW, "named", "ACAP-45"),
     ("allow-present: /", "disallow-other: /a/b", ALLOW, "named", "ACAP-45"),
     ("allow-other: /", "disallow-other: /a/b", ALLOW, "named", "ACAP-45"),
-    # never of a more precise one
+    # but not prohibitions of a more precise usage
     ("allow-present: /a/b", "disallow-present-snippet: /", DENY, "any", "ACAP-45"),
     ("allow-other: /a/b", "disallow-present-snippet: /", DENY, "any", "ACAP-45"),
     ("allow-other: /a/b", "disallow-present: /", DENY, "any", "ACAP-45"),
@@ -266,7 +267,7 @@ NAMED = [
     ("allow-present: /a/b", "disallow-present-thumbnail: /", ALLOW, "named", "ACAP-45"),
     ("allow-present: /", "allow-present-snippet: /", ALLOW, "both", "ACAP-45"),
     ("allow-other: /", "allow-present: /", ALLOW, "both", "ACAP-45"),
-    # for a purpose: over the same purpose and over none
+    # for a purpose: lifts those for the same purpose and for none
     (
         f"{NEWS}allow-present-snippet: /",
         f"{NEWS}disallow-present-snippet: /a/b",
@@ -311,7 +312,7 @@ NAMED = [
         "ACAP-46",
     ),
     (f"{NEWS}disallow-present-snippet: /", "allow-present-snippet: /", DENY, "named", "ACAP-46"),
-    # two purposes: each over its own
+    # two purposes: each lifts those for its own
     (
         f"{NEWS}allow-present-snippet: /\nACAP-{PICTURES}allow-present-snippet: /",
         f"{NEWS}disallow-present-snippet: /",
@@ -319,14 +320,14 @@ NAMED = [
         "named",
         "ACAP-46",
     ),
-    # for none: over none only
+    # for none: lifts those for none only
     ("allow-present-snippet: /", "disallow-present-snippet: /a/b", ALLOW, "named", "ACAP-46"),
     ("allow-present-snippet: /a/b", f"{NEWS}disallow-present-snippet: /", DENY, "any", "ACAP-46"),
     ("allow-present-snippet: /a/b", f"{NEWS}disallow-present: /", DENY, "any", "ACAP-46"),
     ("allow-present-snippet: /a/b", f"{NEWS}disallow-other: /", DENY, "any", "ACAP-46"),
     ("allow-present-snippet: /", f"{NEWS}allow-present-snippet: /", ALLOW, "both", "ACAP-46"),
     ("disallow-present-snippet: /", f"{NEWS}allow-present-snippet: /", DENY, "named", "ACAP-46"),
-    # general fields do not take from what the record says for the purpose
+    # general fields do not weaken the fields for the purpose
     (
         f"allow-present-snippet: /a/\nACAP-{NEWS}allow-present-snippet: /",
         f"{NEWS}disallow-present-snippet: /",
@@ -341,7 +342,7 @@ NAMED = [
         "named",
         "ACAP-46",
     ),
-    # a prohibition that is lost among the named fields lifts nothing
+    # a prohibition that does not decide among the named fields lifts nothing
     (
         f"allow-present-snippet: /a/\nACAP-{NEWS}disallow-present-snippet: /",
         f"{NEWS}disallow-present-snippet: /",
@@ -415,7 +416,7 @@ def test_qualifiers_of_what_is_overridden_are_so_too(
 def test_records_for_the_same_crawler_are_one(
     crawler: str, one: str, other: str, want: Verdict
 ) -> None:
-    """Also where they stand in two files, and where they name it differently."""
+    """They may be in two files, and name the crawler differently."""
     agent = Agent("me", user_agent="me/1.0", purposes=("news",))
     name = {"me": "ME/1.0", "*": "*"}[crawler]
     first, last = (
@@ -441,9 +442,7 @@ def test_records_for_the_same_crawler_are_one(
 
 @pytest.mark.requirement("ACAP-11")
 def test_the_example_of_section_2_1() -> None:
-    """A record that names the crawler lifts what any crawler is refused, where it says so and
-    nowhere else.
-    """
+    """A record by name lifts refusals for any crawler where it permits, and nowhere else."""
     text = (
         "ACAP-crawler: *\nACAP-disallow-crawl: /\n\nACAP-crawler: me\nACAP-allow-crawl: /public/\n"
     )

@@ -1,5 +1,6 @@
-"""Records, sub-records and definitions of ACAP: what belongs to what, and what is said of the rest
-(ACAP 1.0 section-2.2 to section-2.9, section-3).
+"""Records, sub-records and definitions of ACAP, and the findings about malformed lines.
+
+See ACAP 1.0 section-2.2 to section-2.9 and section-3.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ def read(text: str | bytes, **options: Any) -> Acap:
 
 
 def said(acap: Acap) -> list[str]:
-    """The crawlers of each record in brackets, then its lines: number, what it states, for which
-    purposes, and `unusable`.
+    """Return the crawlers of each record in brackets, then its lines.
+
+    A line is its number, its statement, its purposes, and `unusable`.
     """
     shown = []
     for record in acap.records:
@@ -54,7 +56,7 @@ def said(acap: Acap) -> list[str]:
 
 
 def found(acap: Acap) -> list[str]:
-    """Rule and place of each finding."""
+    """Return rule and place of each finding."""
     assert {finding.url for finding in acap.findings} <= {URL}
     return [f"{finding.rule} {finding.line}:{finding.column}" for finding in acap.findings]
 
@@ -476,9 +478,7 @@ def test_case(case: Case) -> None:
     one_in(3, [pytest.param(case, id=case.id) for case in CASES if isinstance(case.text, str)]),
 )
 def test_the_case_of_names_changes_nothing(case: Case) -> None:
-    """Paths keep theirs: they are compared without regard to case when it is decided which field
-    matches.
-    """
+    """Paths keep their case. It is ignored only when patterns are matched."""
     assert isinstance(case.text, str)
     changed = read(case.text.swapcase())
     assert "; ".join(said(changed)).lower() == case.said.lower()
@@ -556,7 +556,7 @@ IGNORE = "ACAP-ignore-conventional-records"
 RECORD = f"{A}ACAP-allow-crawl: /\n"
 
 IGNORING = [
-    # text, line that says so with effect, findings
+    # text, the effective line, findings
     pytest.param(f"{IGNORE}\n{RECORD}", 1, "", id="alone"),
     pytest.param(f"# c\n {IGNORE.upper()} # c\n{RECORD}", 2, "", id="any-case"),
     pytest.param(f"{IGNORE}:\n{RECORD}", 1, "", id="colon"),
@@ -601,7 +601,7 @@ def test_ignore_conventional_records(text: str, line: int, findings: str) -> Non
 
 
 class Beside(NamedTuple):
-    """What conventional records say of /x to "a"."""
+    """The reading of conventional records beside ACAP, for "a" and /x."""
 
     id: str
     rows: str
@@ -739,7 +739,7 @@ def test_referenced_file(case: Case) -> None:
     acap = read(case.text, definitions=REFERRING.definitions)
     assert "; ".join(said(acap)) == case.said
     assert "; ".join(found(acap)) == case.found
-    # The file that refers to it keeps its own.
+    # The referring file keeps its own definitions.
     assert REFERRING.definitions.sets == {"s": ["/x"], "twice": ["/x", "/z"]}
     assert set(REFERRING.definitions.usages) == {"q", "c", "broken"}
     assert set(REFERRING.definitions.broken) == {"set twice"}
@@ -769,7 +769,7 @@ def test_fields_before_any_record_of_a_referenced_file_address_the_crawlers_of_t
 LONG = "x" * MAX_LINE
 
 LIMITS = [
-    # What is too long grants nothing and prohibits all that its start can mean.
+    # A line that is too long grants nothing, and prohibits everything that its start can mean.
     Case("allow", "ACAP-44", f"{A}ACAP-allow-crawl: /{LONG}",
          f"[a]; 2 allow crawl /{LONG[:-1]} unusable", "acap.limit 2:0"),
     Case("disallow", "ACAP-44", f"{A}ACAP-disallow-crawl: /{LONG}",
@@ -790,7 +790,7 @@ LIMITS = [
     Case("composite", "ACAP-44",
          f"ACAP-composite-usage: c crawl {' ' * MAX_LINE}index\n{A}ACAP-allow-(c): /",
          "[a]; 3 allow crawl / unusable", "acap.limit 1:23"),
-    # A comment is no part of the line that is measured.
+    # The comment does not count for the length of a line.
     Case("comment", "ACAP-44", f"{A}ACAP-allow-crawl: / #{LONG}", "[a]; 2 allow crawl /"),
 ]  # fmt: skip
 
@@ -827,7 +827,7 @@ class TestLimits:
         assert found(acap) == ["acap.limit 1:20"]
 
     def test_records_past_the_limit_bind_any_and_grant_nothing(self) -> None:
-        """In one record of their own: those before it address whom they did."""
+        """They are one record of their own: earlier records keep their addressees."""
         records = [
             f"ACAP-crawler: {name}\nACAP-allow-crawl: /{name}\nACAP-disallow-index: /{name}\n"
             for name in "abcd"
@@ -877,8 +877,9 @@ class TestLimits:
         ]
 
     def test_fields_past_the_limit_are_each_there_once(self) -> None:
-        """For each usage, verdict and set of purposes of a record: so many of a composite usage
-        would be there for each line.
+        """There is one for each usage, verdict and set of purposes of a record.
+
+        Otherwise each line would add all usages of a composite usage.
         """
         usages = range(50)
         text = "".join(
@@ -897,7 +898,7 @@ class TestLimits:
             stated = [(field.usage, field.verdict, field.purposes) for field in each.fields]
             assert set(stated[:4]) == general
             assert set(stated[4:8]) == {(usage, verdict, ("p",)) for usage, verdict, _ in general}
-            # for a purpose that cannot be read, to none and to any
+            # an unreadable purpose: one field for none and one for any
             assert set(stated[8:]) == {
                 (usage, Verdict.DENY, purposes)
                 for usage, _, _ in general
@@ -923,7 +924,7 @@ class TestLimits:
 
 @pytest.mark.requirement("ACAP-5")
 def test_findings_stand_in_the_order_of_the_file() -> None:
-    """Definitions are read before records."""
+    """Definitions are read before records, but their findings are in order."""
     acap = read(
         f"{A}ACAP-x: y\n{QUALIFIED}ACAP-y: z\nACAP-qualified-usage: 1\nACAP-allow-index: / x=1 # x"
     )

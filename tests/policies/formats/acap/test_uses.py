@@ -1,6 +1,4 @@
-"""ACAP as a site and its pages tell it: what is permitted for how long, in which form, and what
-else has to be had for it.
-"""
+"""ACAP permissions of a site and its pages: their time, their form, and required resources."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ def arranged(*features: str, host: str = "example.com") -> Agent:
 
 
 def site(text: str, **others: bytes | Fetched) -> Site:
-    """`others`: name of a file beside robots.txt -> what came back for it."""
+    """Return a site. `others` maps the name of a file beside robots.txt to the response for it."""
     return Site.from_files(
         ORIGIN,
         {"/robots.txt": text.encode(), **{f"/{name}.txt": file for name, file in others.items()}},
@@ -61,7 +59,7 @@ def page(text: str, agent: Agent = COMITY, path: str = "/a", **given: Any) -> Pa
 
 
 def why(decision: UseDecision) -> tuple[str, str, int]:
-    """Verdict, rule and line of the first reason."""
+    """Return verdict, rule and line of the first reason."""
     return decision.verdict.value, decision.reasons[0].rule, decision.reasons[0].source.line
 
 
@@ -132,7 +130,7 @@ def test_days_from_the_first_taking(
     decision = found.uses["index"]
     assert decision.until == until
     assert why(decision) == (("allow", "acap.allow", 2) if until else ("deny", "acap.expired", 2))
-    assert found.dated == ("index",)  # however long ago it was: else it would begin anew
+    assert found.dated == ("index",)  # at any time before: else the period would begin again
 
 
 @pytest.mark.requirement("ACAP-29", "ACAP-32")
@@ -165,13 +163,14 @@ def test_the_uses_whose_first_taking_counts() -> None:
     assert not {"crawl", "follow", "preserve", "train", "other"} & set(dated)
 
 
-# What has to be used or included
+# Resources that must be used or included
 
 
-HTML = b"""\
-<html><head><meta name="Abstract" content="In short"><meta name="other" content="No"></head><body>
-<p id="summary">By <b>id</b></p><p class="lead first">By class</p><p class="lead">Second</p><div id="Leads" class="leader">x</div>
-</body></html>"""
+HTML = (
+    b'<html><head><meta name="Abstract" content="In short"><meta name="other" content="No"></head>'
+    b'<body>\n<p id="summary">By <b>id</b></p><p class="lead first">By class</p>'
+    b'<p class="lead">Second</p><div id="Leads" class="leader">x</div>\n</body></html>'
+)
 
 
 @pytest.mark.requirement("ACAP-33")
@@ -654,7 +653,7 @@ def test_an_item_from_a_page_of_acap_and_one_without() -> None:
 
 SET = "the-acap:resource-set:s"
 CITED = [
-    # a field of a record, or definitions and a field, and the section of what is wrong with it
+    # a field of a record, or definitions and a field, and the section of its mistake
     ("ACAP-allow-index: / unknown=1", "section-2.4.1.2"),
     ("ACAP-allow-index: / max-length=3-words", "section-2.4.1.2"),
     ("ACAP-allow-index: / 3-days", "section-3"),
@@ -746,7 +745,7 @@ ACAP-permissions-reference: /somebody.txt
 
 @pytest.mark.requirement("ACAP-12")
 def test_a_referenced_file_is_applied_together_with_the_one_that_refers_to_it() -> None:
-    """Its patterns are paths of the site that refers, wherever it is."""
+    """Its patterns are paths of the referring site, on any host."""
     url = "https://policies.example/all.txt"
     text = (
         f"ACAP-crawler: *\nACAP-permissions-reference: {url}\nACAP-crawler: *\n"
@@ -788,8 +787,9 @@ def test_a_referenced_file_speaks_to_the_crawlers_of_the_record_that_refers_to_i
 
 @pytest.mark.requirement("ACAP-12")
 def test_fields_before_any_record_of_a_referenced_file() -> None:
-    """They are addressed to whom the record that refers to the file is: here to this crawler by
-    name, whose permission then overrides what any crawler is told.
+    """The referring record addresses them: here they are for this crawler by name.
+
+    So their permission overrides fields for any crawler.
     """
     text = (
         "ACAP-crawler: named\nACAP-permissions-reference: /more.txt\nACAP-crawler: *\n"
@@ -817,7 +817,7 @@ def test_fields_before_any_record_of_a_referenced_file() -> None:
 
 @pytest.mark.requirement("ACAP-12", "RFC-2")
 def test_in_each_file_the_groups_that_name_the_crawler_or_those_for_any() -> None:
-    """So no line in one file takes away what another refuses."""
+    """So no line in one file lifts a refusal of another."""
     text = (
         "User-agent: named\nDisallow: /one/\nACAP-crawler: *\n"
         "ACAP-permissions-reference: /more.txt\n"
@@ -839,7 +839,7 @@ def test_in_each_file_the_groups_that_name_the_crawler_or_those_for_any() -> Non
 
 @pytest.mark.requirement("ACAP-12", "ACAP-27")
 def test_a_permission_for_any_leaves_a_group_by_name_in_its_own_file_alone() -> None:
-    """Of another file the group for any gives way, whomever this one names."""
+    """A group for any in another file gives way, even if this file names the crawler."""
     text = (
         "User-agent: named\nDisallow: /a/\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
     )
@@ -910,7 +910,7 @@ def test_a_reference_that_cannot_be_had_refuses_the_crawl(fetched: Fetched | Non
         "acap.allow",
         4,
     )
-    # Whatever else is permitted, in ACAP or by default.
+    # Other permissions, in ACAP or by default, do not matter.
     permitting = replace(
         NAMED, defaults=dict.fromkeys(("index", "preserve", "present", "train"), Verdict.ALLOW)
     )
@@ -1057,7 +1057,7 @@ def test_requests_are_for_arranged_features() -> None:
             "/b.gif",
             ("allow", "acap.allow", 4),
         ),
-        # Not the corresponding field: that one names this crawler, this one does not.
+        # Not the corresponding field: the line names this crawler, the field does not.
         ("comity: Disallow: /a/", "*: allow /a/", "comity", "/a/b", ("deny", "robots.disallow", 2)),
         ("comity: Allow: /a/", "*: disallow /a/", "comity", "/a/b", ("deny", "acap.disallow", 4)),
         # Different patterns: both apply.
@@ -1193,7 +1193,7 @@ def test_no_days(first_seen: dict[str, datetime]) -> None:
     ],
 )  # fmt: skip
 def test_a_decision_has_so_many_reasons_at_most(field: str, usage: str, verdict: Verdict) -> None:
-    """They stand in the tag of each item. The qualifiers of all permissions hold all the same."""
+    """The tag of each item contains them. The qualifiers of all permissions still apply."""
     numbers = range(300, 0, -1)
     text = record(*(f"ACAP-{field.format(number)}" for number in numbers))
     path = f"/-{'-'.join(map(str, numbers))}-"

@@ -1,4 +1,4 @@
-"""What is wrong with an ai.txt besides its syntax, and what mends it."""
+"""Checks of an ai.txt beyond its syntax, and fixes."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_character_outside_the_grammar_is_a_note_and_no_advice_narrows_a_path(
         messages[path] = finding.message
     assert RULES["ait.grammar"].severity is Severity.INFO
     assert messages["/ü"].endswith("Write `%C3%BC`, which is the same path.")
-    # An escape of one of these is another path, which covers less.
+    # The escape of such a character is another path, which covers less.
     assert all("%" not in messages[path] for path in ("/a;b", "/a=b", "/a(b"))
 
 
@@ -218,7 +218,7 @@ def test_findings_of_each_rule_are_bounded() -> None:
         (rule(path="/ü/日;b html"), rule(path="/%C3%BC/%E6%97%A5;b html")),
         (rule(path="/ html # x").replace("\n", "\r\n"), rule().replace("  Path",
          "  # x\n  Path").replace("\n", "\r\n")),
-        # Nothing that is safe.
+        # No safe fix.
         ("Disallow: *\nuser-agent: *\n  Path: /a html\n    Element: p\n      Disallow: Train\n",
          None),
         (rule() + rule(), None),
@@ -234,9 +234,11 @@ def test_what_is_safe_is_mended(text: str, expected: str | None) -> None:
 
 _INDENTED = st.sampled_from(["", " ", "  ", "    ", "      ", "        ", "\t", "\t\t", "\u00a0 "])
 _WRITTEN = """
-User-agent: *|user-agent: a, A b|useragent GPTBot # x|Path: /a html|path /b json # y|Path: /a(b) x|Path: /ü|Element: p|element p
-Element: .a # b|Element a|Element:|Disallow: Train|Disallow: *|Dissallow Train Cite|disallow: /x|Disallow *|Disallow: *.jpg
-Allow: /|Guide: Cite|Guide cite # z|Lang: en_US|Lang de|Lang: english|Guideline: Be # kind|guideline: x|# note|// note|nonsense|
+User-agent: *|user-agent: a, A b|useragent GPTBot # x|Path: /a html|path /b json # y
+Path: /a(b) x|Path: /ü|Element: p|element p|Element: .a # b|Element a|Element:|Disallow: Train
+Disallow: *|Dissallow Train Cite|disallow: /x|Disallow *|Disallow: *.jpg|Allow: /|Guide: Cite
+Guide cite # z|Lang: en_US|Lang de|Lang: english|Guideline: Be # kind|guideline: x|# note|// note
+nonsense|
 """
 _LINES = st.sampled_from(_WRITTEN.strip("\n").replace("\n", "|").split("|"))
 FILES = st.lists(st.tuples(_INDENTED, _LINES).map("".join), max_size=14)
@@ -285,4 +287,4 @@ def test_fixes_change_no_rule_and_mend_what_they_are_for(lines: list[str], end: 
     while (again := mended(AI_TXT, "/ai.txt", states[-1])) != states[-1]:
         assert meaning(again) == meaning(body)
         states.append(again)
-        assert len(states) < 5  # a line that is mended may be found to say what another says
+        assert len(states) < 5  # a mended line may turn out to repeat another

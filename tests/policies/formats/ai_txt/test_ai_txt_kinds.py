@@ -1,5 +1,6 @@
-"""What sites serve as /ai.txt, told apart before it is read; each sample of what real ones have is
-a file of our own.
+"""The kind of a file that a site serves as /ai.txt, from its lines.
+
+Each sample shows a form of real files in a file of our own.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Sample(NamedTuple):
 TARGETS = ("/", "/photo.JPG?size=2", "/photo.jpg/", "/a.h", "/a.html", "/private/x")
 
 SAMPLES = [
-    # What Spawning's generator makes: types by their extensions, and all the rest.
+    # The output of Spawning's generator: types by their extensions, and everything else.
     Sample(
         "spawning-everything",
         "# Spawning AI\n\nUser-Agent: *\nDisallow: *.jpg\nDisallow: *.html\n"
@@ -45,14 +46,14 @@ SAMPLES = [
         refused=("/private/x",),
     ),
     Sample("spawning-no-agent", "Disallow: *.jpg\n", "spawning", refused=("/photo.JPG?size=2",)),
-    # A file like robots.txt that permits, with keys of its own behind that: it refuses nothing.
+    # A file like robots.txt that permits, followed by unknown keys: it refuses nothing.
     Sample(
         "keys",
         "# For crawlers\n\nUser-agent: *\nAllow: /\n\nSite-name: Ours\nTopics: stones\n"
         "Docs: /docs\n- one thing\n- another\n",
         "spawning",
     ),
-    # Flags of somebody's own.
+    # Invented flags.
     Sample(
         "flags",
         "# Discovery\nsoftware-name: Ours\nai-crawling: allowed\n"
@@ -102,7 +103,7 @@ SAMPLES = [
         ("ait.path 2", "ait.orphan 3"),
         rules=1,
     ),
-    # Both in one file: neither is read as the other.
+    # Both in one file: lines of one are not read as the other.
     Sample(
         "both",
         """\

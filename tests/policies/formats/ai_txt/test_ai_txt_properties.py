@@ -1,4 +1,4 @@
-"""What holds for ai.txt whatever octets a file has."""
+"""Properties of ai.txt for any octets."""
 
 from __future__ import annotations
 
@@ -212,8 +212,6 @@ def refused(read: AiTxt, target: str, token: str) -> set[tuple[str, str]]:
 def test_what_follows_lifts_no_prohibition(
     before: bytes, after: bytes, target: str, token: str
 ) -> None:
-    """A file that goes on prohibits no less: what stands before is closed by a block of another
-    agent.
-    """
+    """More text never prohibits less, if a block for another agent closes the earlier text."""
     closed = before + b"\nUser-agent: zzz\n  Path: / html\n    Element: z\n      Disallow: Train\n"
     assert refused(parse(closed), target, token) <= refused(parse(closed + after), target, token)

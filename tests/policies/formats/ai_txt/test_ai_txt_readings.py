@@ -1,4 +1,4 @@
-"""Files that are not written as the paper asks: what they say, and what their authors are told."""
+"""Files that depart from the paper: their reading, and the findings for their authors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BLOCK = f"  Path: /a html\n{ELEMENT}{DISALLOW}"
 
 
 def brief(rule: ElementRule) -> str:
-    """A rule in a line."""
+    """Return a rule as one line."""
     actions = " ".join(sorted(rule.actions))
     told = "".join(f" [{one.lang}: {one.text}]" for one in rule.guidelines)
     verdict = "deny" if rule.verdict is Verdict.DENY else "guide"
@@ -105,7 +105,7 @@ CASES = [
         ["* /a html h1: deny train"],
         ["ait.keyword 3:12"],
     ),
-    # Characters that look like a space, or like nothing, are one.
+    # Characters that look like a space or are invisible count as a space.
     (
         "odd-agents",
         f"User-agent: \u00a0a\u00a0b\ufeff\n{BLOCK}",
@@ -219,7 +219,7 @@ CASES = [
         [],
         ["ait.empty 4:16", "ait.keyword 6:9", "ait.empty 5:0"],
     ),
-    # What a Guide permits is read in its own line alone.
+    # The permissions of a Guide are read in its own line only.
     (
         "actions-below-a-guide",
         f"{HEAD}      Guide:\n        Train\n        Lang: en\n        Guideline: x\n",
@@ -232,7 +232,7 @@ CASES = [
         [USUAL],
         ["ait.keyword 4:15", "ait.empty 4:15", "ait.keyword 5:9"],
     ),
-    # AIT-14: what belongs to nothing, or covers more.
+    # AIT-14: lines that belong to nothing, or cover more.
     (
         "no-element",
         f"User-agent: *\n  Path: /a html\n{DISALLOW}",
@@ -265,7 +265,7 @@ CASES = [
         [USUAL],
         ["ait.orphan 5:0", "ait.orphan 6:0"],
     ),
-    # Blocks that hold nothing share what the next one holds.
+    # Empty blocks share the content of the next one.
     (
         "agents-in-a-row",
         f"User-agent: a\nUser-agent: b a\n{BLOCK}",
@@ -395,7 +395,7 @@ CASES = [
         ["* /a html p: deny cite clip train"],
         [],
     ),
-    # What is no part of a name; what is permitted has to be a name.
+    # Marks that are no part of a name. A permission has to be a name.
     *[
         (
             f"odd-action-{value}",
@@ -514,9 +514,7 @@ def test_a_file_that_is_cut_may_have_prohibited_anything() -> None:
 
 @pytest.mark.requirement("AIT-14", "SEC-1")
 def test_lines_that_share_a_block_cost_little_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The paths of a block were looked through for each of its elements, its agents for each of its
-    lines: ten seconds.
-    """
+    """Once, each element searched the paths of its block, and each line its agents: ten seconds."""
     file_types: list[object] = []
     joined: list[int] = []
 
@@ -540,7 +538,7 @@ def test_lines_that_share_a_block_cost_little_each(monkeypatch: pytest.MonkeyPat
     )
     assert [*map(id, file_types)] == [id(file_types[0])] * 50
     assert file_types[0] == {"html", "json"}
-    # each line has its own names, and one of them others than those before it
+    # Each line has its own names. Only the last line adds new ones.
     assert len(joined) == 101
 
 

@@ -1,6 +1,4 @@
-"""The blocks of ai.txt as the paper's figures 3 to 8 have them, and what a file says that is
-written as they ask.
-"""
+"""The blocks of ai.txt as in figures 3 to 8 of the paper, and the reading of well-formed files."""
 
 from __future__ import annotations
 

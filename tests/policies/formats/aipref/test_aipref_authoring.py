@@ -1,6 +1,4 @@
-"""What helps those who write usage preferences: their words, and what is said of lines besides
-their syntax.
-"""
+"""Help for authors of usage preferences: words, and checks beyond the syntax."""
 
 from __future__ import annotations
 
@@ -54,7 +52,7 @@ def found(text: str) -> list[Finding]:
 
 ANY = "User-agent: *\n"
 
-# File -> what is said of it: line, column and rule
+# File -> its findings: line, column and rule
 SAID: dict[str, list[tuple[int, int, str]]] = {
     f"{ANY}Usage: tdm=n, search=y\nAllow: /": [],
     f"{ANY}Usage: train-ai=n\nAllow: /": [(2, 8, "usage.label")],

@@ -1,4 +1,4 @@
-"""Short usage preference strings, the lines and fields that carry them."""
+"""Short usage preference strings, and the lines and fields that carry them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def of(statements: tuple[Statement, ...]) -> dict[str, str]:
 
 
 def decided(expression: str, use: str, vocabulary: Vocabulary = SHIPPED) -> str:
-    """By the cascade of section-5.2; "" where nothing is said."""
+    """Return the result of the cascade of section-5.2, or "" if nothing is stated."""
     said = usage.read(expression).items()
     stated = [
         Statement(f"usage:{label}", verdict, usage.RULES[verdict], Location())
@@ -91,7 +91,7 @@ EXPRESSIONS: list[
     ("tdm='n'", {}, 1),
     ('tdm="n"', {}, 1),
     ("tdm=n;x=1", {}, 1),
-    ("tdm=\u00a0n", {}, 1),  # no-break space is none of the two
+    ("tdm=\u00a0n", {}, 1),  # a no-break space is neither space nor tab
     ("tdm=ｎ", {}, 1),
     ("tdm=n ai=y", {}, 1),
     ("tdm=n;ai=y", {}, 1),
@@ -157,7 +157,7 @@ def test_the_initial_registry() -> None:
 def test_backward_compatibility_of_a_new_label(
     example: str, tdm: str, updated: str, old: str
 ) -> None:
-    """Table 1 of the draft. Who does not know the label takes the use for mining."""
+    """Table 1 of the draft. A reader that does not know the label takes the use for mining."""
     registered = Vocabulary.from_toml('[vocabulary.usage.terms]\nexample = { narrows = ["tdm"] }')
     assert decided(f"example={example},tdm={tdm}", "example", registered) == updated
     assert decided(f"example={example},tdm={tdm}", "tdm") == old
@@ -172,7 +172,7 @@ members = st.sampled_from(
 @pytest.mark.requirement("USE-2", "USE-7")
 @given(st.data(), st.lists(members, max_size=10))
 def test_neither_order_nor_place_matters(data: st.DataObject, stated: list[str]) -> None:
-    """section-5.4: one string, or several, in any order, are the same as their concatenation."""
+    """section-5.4: one string, or several in any order, equal their concatenation."""
     want = usage.read(",".join(stated))
     shuffled = data.draw(st.permutations(stated))
     assert usage.read(",".join(shuffled)) == want
@@ -244,7 +244,7 @@ def test_nothing_raises(text: str, values: list[bytes], body: bytes) -> None:
 
 @pytest.mark.requirement("USE-6")
 def test_length() -> None:
-    """All of a line that ends counts."""
+    """All of a line that ends within the limit counts."""
     filler = b"x=y," * 2000
     found = lines(b"User-agent: *\nUsage: tdm=y," + filler + b"tdm=n\nAllow: /")
     assert of(found.statements("/")) == {"tdm": "n", "x": "y"}
@@ -254,7 +254,7 @@ def test_length() -> None:
 
 @pytest.mark.requirement("USE-6", "SEC-1")
 def test_a_line_that_is_too_long_permits_nothing() -> None:
-    """What came after its end is unknown, and its last member may be half of one."""
+    """The rest is unknown, and its last member may be cut."""
     line = b"search=y,ai=n,".ljust(MAX_LINE - 5, b" ") + b"tdm=no"
     assert of(lines(b"User-agent: *\nUsage: " + line).statements("/")) == {"ai": "n"}
     assert of(lines(b"User-agent: *\nUsage: " + line[:-1]).statements("/")) == {
@@ -293,19 +293,19 @@ FIELDS: list[tuple[list[bytes], dict[str, str]]] = [
     ([b"tdm=n;x=1, ai=n;x, search=y"], {"search": "y"}),
     ([b'tdm="n", ai=:bg==:, search=(n), genai=0, x=@1, y=%"n"'], {}),
     ([b"tdm=N, ai=no, search=y"], {"search": "y"}),
-    # Any n wins, whatever comes last, in one line or in several.
+    # Any n wins, in any order, in one line or in several.
     ([b"ai=n, ai=y"], {"ai": "n"}),
     ([b"ai=n", b"ai=y"], {"ai": "n"}),
     ([b"ai=y", b"ai=n"], {"ai": "n"}),
     ([b"ai=n, ai"], {"ai": "n"}),
     ([b'ai=n, ai="y"'], {"ai": "n"}),
     ([b"ai=y, ai=y;x=1"], {"ai": "y"}),
-    # Commas in strings part no members.
+    # Commas in strings do not separate members.
     ([b'x="a, ai=n, \\", tdm=n", search=y'], {"search": "y"}),
     ([b'x=%"a, ai=n", search=y, search=y'], {"search": "y"}),
     ([b'x=%"\\", ai=n'], {"ai": "n"}),
     ([b'x=("a, ai=n" b);y="c, tdm=n", search=n'], {"search": "n"}),
-    # What is no dictionary may refuse all the same.
+    # A value that is no dictionary can still refuse.
     ([b"ai=n,"], {"ai": "n"}),
     ([b"ai = n, search = y"], {"ai": "n"}),
     ([b"ai=n, garbage!!!, search=y"], {"ai": "n"}),

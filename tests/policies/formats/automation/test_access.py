@@ -1,4 +1,4 @@
-"""What automation-preferences.txt says of requests and pages, together with robots.txt and ACAP."""
+"""Answers of automation-preferences.txt about requests and pages, with robots.txt and ACAP."""
 
 from __future__ import annotations
 
@@ -178,8 +178,7 @@ CLOSED = b"scope: /x\nallowed-methods:\n\nscope: /y\nallowed-methods: GET, POST\
     [
         (b"text/plain", CLOSED, ["automation.method", "automation.allow", "automation.allow"]),
         (b"text/html", CLOSED, ["automation.method", "automation.allow", "automation.allow"]),
-        # Not served as text: the file refuses as ever, and permits nothing besides plain GET and
-        # HEAD.
+        # Not served as text: the file refuses as before, and permits only plain GET and HEAD.
         (
             b"application/json",
             CLOSED,
@@ -420,7 +419,7 @@ def test_a_site_knows_whom_it_names() -> None:
 
 @pytest.mark.requirement("AUTX-2")
 def test_limits_of_two_sites_are_two() -> None:
-    """Also where their files are the same."""
+    """Even if their files are equal."""
     files = {"/automation-preferences.txt": f"{GET}request-limit: 5/minute\n".encode()}
     keys = set()
     for origin in (ORIGIN, "http://example.com", "https://example.com:8080", "https://example.org"):

@@ -45,9 +45,7 @@ def script(text: str, written_type: str = "application/ld+json") -> str:
 
 
 def annotated(fields: str) -> tuple[dict[str, list[Any]], list[str]]:
-    """What a page with one annotation states: the values of each field that is stated, and the
-    rules of the findings.
-    """
+    """Return each stated field's values of a page with one annotation, and rules of findings."""
     (annotation,), findings = read(script(f'{{"@type": "{TYPE}", {fields}}}'))
     return stated(annotation.directives), [finding.rule for finding in findings]
 
@@ -65,9 +63,7 @@ NOTHING: frozenset[str] = frozenset()
 
 @pytest.mark.requirement("AUTX-11")
 def test_example_of_the_draft() -> None:
-    """Section 3.5, with the braces that its text lacks. It ends with a comma, which JSON does not
-    permit.
-    """
+    """Section 3.5, with the braces that its text lacks. Its final comma is not valid JSON."""
     page = """<!DOCTYPE html>
 <html>
 <script type="application/ld+json">
@@ -337,12 +333,13 @@ def test_where_scripts_are_none(page: str, content_type: str) -> None:
 @pytest.mark.parametrize("letter", ["&#65;", "&#x41;", "&#0065;"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_a_character_reference_hides_no_type(letter: str, encoding: str) -> None:
-    hidden = f"<script type='application/ld+json'>{NODE.replace('Automation', f'{letter}utomation')}</script>"
+    node = NODE.replace("Automation", f"{letter}utomation")
+    hidden = f"<script type='application/ld+json'>{node}</script>"
     page = f"<html xmlns='http://www.w3.org/1999/xhtml'><head><title>x</title>{hidden}</head><body/></html>"
     (annotation,), _ = read(page.encode(encoding), content_type="application/xhtml+xml")
     assert annotation.text == NODE
     assert len(read(f"<!doctype html><svg>{hidden}</svg>".encode(encoding))[0]) == 1
-    # in a script of HTML it is none
+    # in a script of HTML it is not a reference
     assert read(f"<!doctype html>{hidden}".encode(encoding)) == (
         (),
         (),
@@ -401,8 +398,9 @@ def test_the_place_of_each_annotation(eol: str) -> None:
     ],
 )
 def test_codecs_that_are_no_charsets(charset: str) -> None:
-    """Python has them, browsers have not; some raise, some make text that cannot be encoded, one
-    takes a minute.
+    """Python has them, browsers do not.
+
+    Some raise, some make text that cannot be encoded, one takes a minute.
     """
     page = f"<meta charset={charset}>{script(NODE)}\\ud800 +2AA-"
     for content_type in ("text/html", f"text/html; charset={charset}"):
@@ -503,12 +501,12 @@ def test_broken_and_boundless_json_that_names_the_type_refuses_every_use(
         (
             script(f'{{"@type": "{TYPE}", "userAgent": "otherbot"'),
             True,
-        ),  # what is broken may bind anybody
+        ),  # a broken script may bind any agent
         (f"<p>{TYPE} {{</p>" + script("{broken"), False),
         (script(NODE) * (MAX_SCRIPTS + 1), True),
         (script(f"[{', '.join([NODE] * (MAX_ANNOTATIONS + 1))}]"), True),
-        # A type in other letters is none in JSON-LD. It is meant as the type, and what it permits
-        # does not count.
+        # JSON-LD does not know the type in another case. It is probably meant, so its permissions
+        # do not count.
         (script('{"@type": "automationPolicyAnnotation", "allowedPurposes": []}'), True),
         (script('{"@type": ["Thing", "https://schema.org/AUTOMATIONPOLICYANNOTATION"]}'), True),
         (script('{"name": "automationpolicyannotation"}'), False),

@@ -1,4 +1,4 @@
-"""What is wrong with an automation-preferences.txt besides its syntax."""
+"""Checks of an automation-preferences.txt beyond its syntax, and fixes."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_nothing_raises(lines: list[str]) -> None:
         (f"// ours\nscope: /\n//\n{GET}", f"# ours\nscope: /\n#\n{GET}"),
         (f"scope: /\n{GET}{GET}\n{GET}", None),  # the group goes on
         (f"scope: /\n{GET}Allowed-Methods: GET\n{GET}", f"scope: /\n{GET}"),
-        # Nothing that is safe: without its colon it permits nothing.
+        # No safe fix: without its colon it permits nothing.
         ("scope: /\nallowed-methods GET\n", None),
         (f"scope: /\n{GET}\ufeff{GET}", None),
         (f"scope: /\n{GET}allowed-methods: GET, HEAD\n", None),
@@ -123,9 +123,11 @@ def test_what_is_safe_is_mended(text: str, expected: str | None) -> None:
     assert mended(AUTOMATION, PATH, once) == once
 
 
-_WRITTEN = """scope: /a|scope /b|host example.com|user-agent: x|user-agent y|allowed-methods: GET|allowed-methods: GET, HEAD|
-request-limit: 1/hour|request-limit: 1/hour <!-- x -->|<!-- note -->|<!-- a|b -->|allow-xhr open|// note|//|scope: /a <!-- b --> c
-  <!--x--> y|# z"""
+_WRITTEN = (
+    "scope: /a|scope /b|host example.com|user-agent: x|user-agent y|allowed-methods: GET|"
+    "allowed-methods: GET, HEAD|\nrequest-limit: 1/hour|request-limit: 1/hour <!-- x -->|"
+    "<!-- note -->|<!-- a|b -->|allow-xhr open|// note|//|scope: /a <!-- b --> c\n  <!--x--> y|# z"
+)
 
 
 def meaning(body: bytes) -> list[object]:
@@ -157,7 +159,7 @@ def test_fixes_change_no_group_and_mend_what_they_are_for(lines: list[str]) -> N
     while (again := mended(AUTOMATION, PATH, states[-1])) != states[-1]:
         assert meaning(again) == meaning(body)
         states.append(again)
-        assert len(states) < 5  # of two fixes of one line the other is made the next time
+        assert len(states) < 5  # if one line has two fixes, the second run makes the other
 
 
 def test_groups_for_the_same_hosts_are_compared_whatever_their_order() -> None:

@@ -1,5 +1,7 @@
-"""The grammar of automation-preferences.txt: what its groups state, and what their author is told
-(draft-liao-aipref-autoctl-core-01, draft-liao-aipref-autoctl-ext)."""
+"""The grammar of automation-preferences.txt: groups, and findings for their author.
+
+The specifications are draft-liao-aipref-autoctl-core-01 and draft-liao-aipref-autoctl-ext.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,7 @@ def read(text: str | bytes, *, cut: bool = False) -> Automation:
 
 
 def said(group: Group) -> str:
-    """A group in one line: the number of its first one, to what and whom it applies, and each
-    directive with its values.
-    """
+    """Return a group as one line: its line number, selectors, and directives with values."""
     parts = [str(group.line)]
     parts += (f"scope {scope.host}{scope.path}" for scope in group.scopes)
     parts += () if group.hosts is None else (f"host {','.join(group.hosts) or '-'}",)
@@ -366,7 +366,10 @@ LINES = [
 
 
 def values(*cases: tuple[str, str, str, str]) -> list[Case]:
-    """Each: the requirements, the value as written, as read; "!" where its author is told."""
+    """Yield cases: the requirements, the value as written and as read.
+
+    The value as read has a "!" if there is a finding.
+    """
     return [
         Case(
             f"{line}",
@@ -567,8 +570,7 @@ def test_url_pattern(value: bytes, pattern: UrlPattern) -> None:
     assert url_pattern(value) == pattern
 
 
-# What nobody sees, between two files that are now one or from a word processor: it hides nothing
-# that refuses.
+# Invisible characters, from joined files or word processors, hide no refusal.
 UNSEEN = ["\ufeff", "\u00a0", "\u200b", " \u200b\t"]
 
 
@@ -611,8 +613,8 @@ def test_something_that_cannot_be_seen_within_a_path_is_a_part_of_it() -> None:
 
 
 # The sample of draft-liao-aipref-autoctl-core-01, sample-automation-preferences-txt-file, and that
-# of draft-liao-aipref-autoctl-ext section-8: what the files beside this one say is theirs, the
-# comments are shortened.
+# of draft-liao-aipref-autoctl-ext section-8. Other files of the sample are left out, and comments
+# are shortened.
 SAMPLES = Path(__file__).parent
 
 
@@ -849,7 +851,7 @@ def test_limits_are_kept_under_the_same_key_by_all_who_read_the_same_group() -> 
     assert key("scope: /a") == ""
 
 
-# What holds for any octets
+# Properties for any octets
 
 WRITTEN = [
     b"scope: /",

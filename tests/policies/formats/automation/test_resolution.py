@@ -1,6 +1,7 @@
-"""Which group of an automation-preferences.txt speaks, and what it refuses
-(draft-liao-aipref-autoctl-core-01 http-method-restrictions to scope-and-applicability,
-draft-liao-aipref-autoctl-ext section-3).
+"""The group of an automation-preferences.txt that applies, and its refusals.
+
+See draft-liao-aipref-autoctl-core-01 http-method-restrictions to scope-and-applicability, and
+draft-liao-aipref-autoctl-ext section-3.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def rules(text: str, token: str = "examplebot", host: str = "example.com") -> Ru
 
 
 def line(text: str, target: str, token: str = "examplebot", host: str = "example.com") -> int:
-    """The first line of the group that speaks; 0: none does."""
+    """Return the first line of the group that applies, or 0."""
     group = rules(text, token, host).group(target)
     return group.line if group else 0
 
@@ -356,7 +357,8 @@ def refused(
     annotation: Directives | None = None,
     host: str = "example.com",
 ) -> str:
-    """What a group refuses: each rule with the line that does, 0 for none; "@": of the annotation.
+    """Return the refusals of a group: each rule with its line, 0 for none, "@" for the annotation.
+
     Line 1 is the scope.
     """
     found = refusals(group(*directives), facts, purposes, NOW, annotation, host=host)
@@ -773,7 +775,7 @@ def test_limits_of_each_origin_and_group_are_apart() -> None:
     assert isinstance(limits(groups[0], "https://a.com"), Limits)
 
 
-# What the comments of the samples state (see test_grammar.py)
+# The comments of the samples (see test_grammar.py)
 
 CORE_SAMPLE, EXTENDED_SAMPLE = (
     Path(__file__).with_name(f"sample-{name}.txt").read_text() for name in ("core", "extended")
@@ -872,7 +874,7 @@ def test_the_limits_of_the_sample_of_the_extension() -> None:
 
 @pytest.mark.requirement("AUTX-14")
 def test_what_is_stated_by_hand_counts_as_well() -> None:
-    """A caller may put values together by itself, as the reader of annotations does."""
+    """A caller may combine values itself, as the reader of annotations does."""
     own = Group(
         1,
         0,

@@ -1,6 +1,4 @@
-"""What helps those who write Content Signals: their words, and what is said of lines besides their
-syntax.
-"""
+"""Help for authors of Content Signals: words, and checks beyond the syntax."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ def found(text: str) -> list[Finding]:
 
 ANY = "User-agent: *\n"
 
-# File -> what is said of it: line, column and rule
+# File -> its findings: line, column and rule
 SAID: dict[str, list[tuple[int, int, str]]] = {
     f"{ANY}Content-Signal: search=yes,ai-train=no\nAllow: /": [],
     f"{ANY}Content-Signal: search=yes, ai-train=no, use=reference\nAllow: /": [],

@@ -1,4 +1,4 @@
-"""Content Signals: lines of robots.txt and response fields, and whom a line is addressed to."""
+"""Content Signals: lines of robots.txt and response fields, and the addressed agents."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ VALUES: list[tuple[bytes, dict[str, bool], int]] = [  # value, word -> permitted
         {"search": True, "ai-train": False, "ai-input": False},
         0,
     ),
-    # What cannot be read permits nothing; of a known key it refuses, unless it is a way to say yes.
+    # An unreadable value permits nothing. With a known key it refuses, unless it is a form of yes.
     (b"ai-train=n, ai-input=none", {"ai-train": False, "ai-input": False}, 2),
     (b"ai-train=y, search=true", {}, 2),
     (b"search=yes/no, ai-train=yes|no", {"search": False, "ai-train": False}, 2),
@@ -162,7 +162,7 @@ SCOPES: list[tuple[str, bytes, Said]] = [
     ("for all, yes", ANY + YES, {"ai-train": ("allow", 2)}),
     ("own, no", OWN + NO, {"ai-train": ("disallow", 2)}),
     ("own, yes", OWN + YES, {"ai-train": ("allow", 2)}),
-    # A list of agents ends at a signal by one more.
+    # By one more reading, a list of agents ends at a signal.
     ("before own, yes", OTHER + YES + OWN + RULE, {}),
     ("before own, no", OTHER + NO + OWN + RULE, {"ai-train": ("disallow", 2)}),
     (
@@ -177,10 +177,10 @@ SCOPES: list[tuple[str, bytes, Said]] = [
         {"ai-train": ("allow", 1)},
     ),
     ("own of two agents", OTHER + OWN + YES, {"ai-train": ("allow", 3)}),
-    # For `*`, where the agent has a group without such a line: not by the reading as a group.
+    # For `*`, if the agent has a group without such a line: not by the reading as a group.
     ("fallback, no", ANY + NO + RULE + OWN + RULE, {"ai-train": ("fallback", 2)}),
     ("fallback, yes", ANY + YES + RULE + OWN + RULE, {}),
-    # For `*`, where its own group has one: only by the reading as a whole file.
+    # For `*`, if its own group has one: only by the reading of the whole file.
     ("own yes, for all no", ANY + NO + RULE + OWN + YES, {"ai-train": ("whole-file", 2)}),
     ("own no, for all yes", ANY + YES + RULE + OWN + NO, {"ai-train": ("disallow", 5)}),
     ("own yes, for all yes", ANY + YES + RULE + OWN + YES, {"ai-train": ("allow", 5)}),
@@ -189,7 +189,7 @@ SCOPES: list[tuple[str, bytes, Said]] = [
         ANY + NO + RULE + OWN + b"Content-Signal: search=yes\n",
         {"ai-train": ("whole-file", 2), "search": ("allow", 5)},
     ),
-    # In a record of ACAP, which may be another's.
+    # In a record of ACAP, which may be for another agent.
     ("acap, yes", ANY + RULE + b"ACAP-crawler: otherbot\n" + YES, {}),
     ("acap before all, yes", b"ACAP-crawler: otherbot\n" + YES + ANY + RULE, {}),
     (
@@ -203,7 +203,7 @@ SCOPES: list[tuple[str, bytes, Said]] = [
     ("other no, for all yes", OTHER + NO + RULE + ANY + YES, {"ai-train": ("whole-file", 2)}),
     ("other yes, for all no", OTHER + YES + RULE + ANY + NO, {"ai-train": ("disallow", 5)}),
     ("other, no group of ours", OTHER + YES, {}),
-    # Before all groups: everybody's.
+    # Before all groups: for any agent.
     ("before, no", NO + ANY + RULE, {"ai-train": ("disallow", 1)}),
     ("before, yes", YES + ANY + RULE, {"ai-train": ("allow", 1)}),
     ("before, yes, own without", YES + OWN + RULE, {"ai-train": ("allow", 1)}),
@@ -441,7 +441,7 @@ def test_unknown_words_are_bounded() -> None:
 
 @pytest.mark.requirement("SEC-1", "SIG-1")
 def test_unknown_words_of_a_file_are_bounded() -> None:
-    """Of a word that is kept all lines count, and of the known words too."""
+    """All lines of a word within the limit count, and so do all known words."""
     lines = [b"Content-Signal: x%d=yes, y%d=no" % (number, number) for number in range(1_000)]
     body = b"\n".join(
         [b"User-agent: *", *lines, b"Content-Signal: x0=no, search=yes, ai-train=no, use=reference"]

@@ -1,4 +1,4 @@
-"""The lines of robots.txt by which other formats speak in it."""
+"""The lines of robots.txt that belong to other formats."""
 
 from __future__ import annotations
 
@@ -101,8 +101,9 @@ def test_in_an_acap_record_they_stand_in_no_group() -> None:
 
 
 def test_what_is_cut() -> None:
-    """A line that the end of what was fetched cuts is not read; one that is too long is read as far
-    as it goes.
+    """A last line that is cut by the fetcher is not read.
+
+    A line that is too long is read to the limit.
     """
     assert found(b"User-agent: *\nUsage: ai=n\nUsage: tdm=n", oversized=True)[-1].value == b"ai=n"
     (line,) = found(b"User-agent: *\nUsage: " + b"a" * (MAX_LINE + 1))

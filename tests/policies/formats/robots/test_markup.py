@@ -1,5 +1,6 @@
-"""A robots.txt is known by its content: text is read whatever its label, and of markup the refusals
-alone (docs/robots.md).
+"""A robots.txt is recognised by its content.
+
+Text is read with any media type, and only the refusals of markup are read (docs/robots.md).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def site(body: bytes, media_type: bytes = b"text/html", **files: bytes) -> Site:
 
 
 def decided(found: Site, path: str, agent: Agent = AGENT) -> tuple[str, str, int, str]:
-    """Verdict, rule, line and text of the deciding reason."""
+    """Return verdict, rule, line and text of the deciding reason."""
     decision = found.access(agent, ORIGIN + path)
     reason = decision.reasons[0]
     return decision.verdict.value, reason.rule, reason.source.line, reason.source.text
@@ -102,7 +103,7 @@ def test_a_page_is_no_file(body: bytes, media_type: bytes) -> None:
 
 # (3) Markup with records
 
-# The body; the line in which `Disallow: /private` counts as standing.
+# The body; the line that counts as that of `Disallow: /private`.
 MARKED_UP: list[tuple[bytes, int]] = [
     (b"<pre>" + RULES + b"</pre>", 2),
     (
@@ -123,7 +124,7 @@ MARKED_UP: list[tuple[bytes, int]] = [
     ),
     (b"<p><strong>User-agent:</strong>&nbsp;*<br>\nDisallow:&nbsp;/private\n", 2),
     (b"<!-- ours --><html>\nUser-agent: *\nDisallow: /private\n", 3),
-    # no tag at the beginning, and one that breaks the line of a record
+    # no tag at the beginning, and a tag that breaks the line of a record
     (b"User-agent: *<br>\nDisallow: /private<br>\nAllow: /private/open<br>\n", 2),
     (b"User-agent: *<br/>Disallow: /private<br/>Allow: /private/open", 2),
 ]
@@ -317,7 +318,7 @@ def test_markup_permits_nothing_that_the_text_refuses(lines: list[str], end: str
     for path in ("/", "/a", "/b"):
         assert decided(text, path)[0] == "allow" or decided(markup, path)[0] == "deny"
         if decided(markup, path)[0] == "deny":
-            continue  # of a page that is not fetched some formats state nothing
+            continue  # some formats state nothing about a page that is not fetched
         as_text, as_markup = uses(text, path), uses(markup, path)
         assert {use for use in USES if as_text[use][0] == "deny"} <= {
             use for use in USES if as_markup[use][0] == "deny"

@@ -1,6 +1,4 @@
-"""What helps those who write a robots.txt: its words, what is said of it besides its syntax, and
-what mends that.
-"""
+"""Help for authors of a robots.txt: words, checks beyond the syntax, and fixes."""
 
 from __future__ import annotations
 
@@ -64,7 +62,7 @@ def test_rates_that_are_offered_are_read() -> None:
 
 
 def lint(text: str | bytes) -> list[tuple[int, str]]:
-    """Line and rule of what is said of a file besides what reading it finds."""
+    """Return line and rule of each finding about a file, beyond those of reading it."""
     return [(finding.line, finding.rule) for finding in found(text)]
 
 
@@ -79,7 +77,7 @@ def found(text: str | bytes) -> list[Finding]:
 
 ANY = "User-agent: *\n"
 
-# File -> what is said of it
+# File -> its findings
 SAID: dict[str, list[tuple[int, str]]] = {
     # One line by itself
     f'{ANY}Disallow: "/a"': [(2, "robots.quotes")],
@@ -284,7 +282,7 @@ def test_a_message_says_what_to_write_instead(line: str, message: str) -> None:
 
 @pytest.mark.parametrize("name", ADVISED)
 def test_what_is_advised_is_read(name: str) -> None:
-    """The records that messages name are those of comity."""
+    """comity knows the records that messages name."""
     for signal in re.findall(r"`(Content-[A-Z][a-z]*: [^`]*)`", advice(name)):
         site = Site.from_files(
             "https://example.com", {"/robots.txt": f"{ANY}{signal}\nAllow: /\n".encode()}

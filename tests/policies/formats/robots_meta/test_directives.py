@@ -1,4 +1,4 @@
-"""Robots meta elements and X-Robots-Tag fields: what they say to an agent."""
+"""Robots meta elements and X-Robots-Tag fields: their statements to an agent."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_is_for_another_agent_is_kept_as_it_is_written() -> None:
         (
             '"noindex, nofollow"',
             {"noindex", "nofollow"},
-        ),  # as servers send it that are told to quote twice
+        ),  # sent by servers whose configuration quotes twice
         ("'noindex', 'nofollow'", {"noindex", "nofollow"}),
         ("\u201cnoai\u201d", {"noai"}),
         ("[noindex]", {"noindex"}),
@@ -133,7 +133,7 @@ SCOPES = [
     ([b"otherbot: mybot: noai"], {"noai"}),
     ([b"otherbot: noindex, mybot: soon, noai"], {"noai"}),
     ([b"otherbot: noindex, thirdbot: mybot: noai"], {"noai"}),
-    # Our name, and those of everybody, begin one wherever a directive could.
+    # The agent's name, and the names of any agent, begin a scope wherever a directive could.
     ([b"otherbot: noindex mybot: noai"], {"noai"}),
     ([b"otherbot: noindex\tMyBot/1.0 : noai, nofollow"], {"noai", "nofollow"}),
     ([b"otherbot: noindex|mybot: noai"], {"noai"}),
@@ -171,7 +171,7 @@ DIRECTIVES: list[tuple[bytes, Said]] = [
     (b"max-image-preview:standard", {"max-image-preview": None}),
     (b"max-image-preview:standard, max-image-preview:none", {"max-image-preview": DENY}),
     (b"max-image-preview:none, max-image-preview:standard", {"max-image-preview": DENY}),
-    # A value that is the name of a directive too is the value, however it is parted from its colon.
+    # A value that is also the name of a directive stays a value, with any space around the colon.
     (b"max-image-preview: none", {"max-image-preview": DENY}),
     (b"max-image-preview : none", {"max-image-preview": DENY}),
     (b"max-image-preview =none", {"max-image-preview": DENY}),
@@ -189,7 +189,7 @@ DIRECTIVES: list[tuple[bytes, Said]] = [
     (b"notranslate", {"notranslate": None}),
     (b"noindex, indexifembedded", {"noindex": DENY, "indexifembedded": None}),
     (b"indexifembedded, noindex", {"noindex": DENY, "indexifembedded": None}),
-    # LENIENT: what else parts directives, and how else they are written.
+    # LENIENT: other separators of directives, and other spellings.
     (b"noindex;nofollow", {"noindex": DENY, "nofollow": DENY}),
     (b"noindex nofollow", {"noindex": DENY, "nofollow": DENY}),
     (b"no-index, No_Follow", {"noindex": DENY, "nofollow": DENY}),
@@ -289,7 +289,7 @@ DATES = [
     ("2023-01-01T00:00:00+02:00", "2022-12-31T22:00:00Z"),
     ("20230101T000000Z", "2023-01-01T00:00:00Z"),
     ("2023-01-01 00:00:00 GMT", "2023-01-01T00:00:00Z"),
-    # No zone, or none that is known: where it is first.
+    # No zone, or an unknown one: the earliest.
     ("2023-01-01", "2022-12-31T10:00:00Z"),
     ("25 Jun 2010 15:00 CET", "2010-06-25T01:00:00Z"),
     ("25 June 2010", "2010-06-24T10:00:00Z"),
@@ -342,10 +342,10 @@ UNREADABLE: list[tuple[bytes, Said, str]] = [
     (b"max-snippet: all", {"nosnippet": DENY}, "robots-meta.value"),
     (b"max-video-preview : none", {"max-video-preview": DENY}, "robots-meta.value"),
     (b"unavailable_after: none", {"unavailable_after": DENY}, "robots-meta.value"),
-    # Where there is no value there is no limit.
+    # Without a value there is no limit.
     (b"unavailable_after:", {}, "robots-meta.value"),
     (b"max-snippet", {}, "robots-meta.value"),
-    # What refuses by itself is no value.
+    # A directive that refuses by itself is no value.
     (b"max-snippet: noindex", {"noindex": DENY}, "robots-meta.value"),
     (b"max-image-preview none", {"noindex": DENY, "nofollow": DENY}, "robots-meta.value"),
     (b"nostore", {}, "robots-meta.unknown"),
@@ -391,7 +391,7 @@ PAGES: list[tuple[bytes, Said]] = [
     (b"<meta name='robots otherbot' content=noai>", {"noai": DENY}),
     (b'<meta name="mybot/1.0" content="noai">', {"noai": DENY}),
     (b'<meta name="otherbot, my-bot" content="noai">', {}),
-    # An element has its agent in its name: a scope within it is none.
+    # The name of an element is its agent: its content opens no scope.
     (b'<meta name="robots" content="otherbot: noindex">', {"noindex": DENY}),
 ]
 
@@ -443,7 +443,7 @@ def test_other_media_types_have_no_elements() -> None:
 
 @pytest.mark.requirement("META-4")
 def test_elements_for_other_agents() -> None:
-    """As the tags that sites of artists have (ai-txt/optout-meta-tags.html)."""
+    """Tags of sites of artists look like these (ai-txt/optout-meta-tags.html)."""
     body = b"""<!doctype html>
 <meta name="CCBot" content="nofollow">
 <meta name="description" content="all of noindex">
@@ -499,7 +499,7 @@ def test_a_page_without_any_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def snippet_text(body: bytes) -> str:
-    """The main text of what is left for snippets."""
+    """Return the text that is left for snippets."""
     page = Site.from_files("https://example.com", {}).page(
         READER, "https://example.com/", headers=HTML, body=body
     )
@@ -519,8 +519,9 @@ READER = Agent(
     ("body", "left"),
     [
         (
-            b"""<html><head><title>t</title></head><body>One <span data-nosnippet>two <b data-nosnippet>three</b></span>
-            four<!-- x --> five<script>six</script> <div DATA-NOSNIPPET="false">seven<p>eight</div>nine</body>""",
+            b"<html><head><title>t</title></head><body>One <span data-nosnippet>two "
+            b"<b data-nosnippet>three</b></span>\n            four<!-- x --> five"
+            b'<script>six</script> <div DATA-NOSNIPPET="false">seven<p>eight</div>nine</body>',
             "One four five nine",
         ),
         (b"<html data-nosnippet><p>one", ""),
@@ -533,9 +534,10 @@ def test_elements_with_the_attribute_are_in_no_snippet(body: bytes, left: str) -
 
 
 MEMBERS = st.sampled_from(
-    b"""noindex nofollow none NOAI max-snippet:5 max-snippet:0 max-snippet:x max-image-preview:standard max-image-preview:none
-    max-video-preview:3 unavailable_after:2040-01-01 unavailable_after:2041-01-01 unavailable_after:2001-01-01 notranslate
-    indexifembedded all""".split()
+    b"""noindex nofollow none NOAI max-snippet:5 max-snippet:0 max-snippet:x
+    max-image-preview:standard max-image-preview:none max-video-preview:3
+    unavailable_after:2040-01-01 unavailable_after:2041-01-01 unavailable_after:2001-01-01
+    notranslate indexifembedded all""".split()
 )
 UNKNOWN = st.sampled_from(
     [b"x", b"x:3", b"max-fragment: 3", b"", b" ", b"x=y", b"no", b":", b"=", b"\xff"]
@@ -668,7 +670,7 @@ ALL_THAT_DIRECTIVES_REFUSE = set(
 def test_what_is_more_than_is_read_refuses_all_that_directives_can_refuse(
     parts: int, is_field: bool
 ) -> None:
-    """Fields, or elements, together."""
+    """The limit is for all fields together, or all elements together."""
 
     def read(octets: int) -> tuple[Said, list[str]]:
         values = [b"a" * len(range(octets)[number::parts]) for number in range(parts)]
@@ -691,7 +693,7 @@ def test_what_is_more_than_is_read_refuses_all_that_directives_can_refuse(
 
 @pytest.mark.requirement("SEC-1", "META-2")
 def test_all_that_is_not_too_much_is_read() -> None:
-    """To the last octet, and after it everything is refused."""
+    """Everything is read to the last octet of the limit, and everything after it is refused."""
     longest = b"a" * (robots_meta.MAX_CHARS - 9) + b", noindex"
     assert said(header(longest)[0]) == {"noindex": DENY}
     statements, _ = header(longest, b"noarchive")

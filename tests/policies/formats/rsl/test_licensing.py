@@ -1,6 +1,4 @@
-"""Really Simple Licensing 1.0: what a document says of a resource, and where documents are
-found.
-"""
+"""Really Simple Licensing 1.0: statements of a document, and places of documents."""
 
 from __future__ import annotations
 
@@ -32,7 +30,8 @@ OUTCOMES = {"rsl.permits": "A", "rsl.prohibits": "P", "rsl.unlicensed": "U"}
 
 def content(*licenses: str, url: str | None = "/", rest: str = "", attributes: str = "") -> str:
     place = "" if url is None else f' url="{url}"'
-    return f"<content{place}{attributes}>{''.join(f'<license>{one}</license>' for one in licenses)}{rest}</content>"
+    inner = "".join(f"<license>{one}</license>" for one in licenses)
+    return f"<content{place}{attributes}>{inner}{rest}</content>"
 
 
 def permits(words: str, kind: str = "usage") -> str:
@@ -48,8 +47,9 @@ def read(*contents: str, attributes: str = "") -> Rsl:
 
 
 def said(statements: tuple[Statement, ...]) -> str:
-    """For all, ai-all, ai-train, ai-input, ai-index, search: A permitted, P prohibited, U not
-    licensed, - not stated.
+    """Return a letter for each of all, ai-all, ai-train, ai-input, ai-index and search.
+
+    A is permitted, P prohibited, U not licensed, - not stated.
     """
     outcomes = dict.fromkeys(TERMS, "-")
     for one in statements:
@@ -58,9 +58,9 @@ def said(statements: tuple[Statement, ...]) -> str:
     return "".join(outcomes.values())
 
 
-# After the six samples: each has the quirks of one document that a site serves. First as they are,
-# then where all conditions are arranged. What a careful person would give: nothing without what is
-# asked for in return, and never what is prohibited.
+# After the six samples: each has the quirks of one document that a site serves. The first outcome
+# is without an arrangement, the second with all conditions arranged. A careful person would license
+# nothing without the conditions, and never a prohibited use.
 
 
 class Sample(NamedTuple):
@@ -89,8 +89,8 @@ SAMPLES = [
         "UUAAUA",
     ),
     Sample(
-        # An element of its own beside the contents, a version, terms within the payment, and words
-        # of its own.
+        # An invented element beside the contents, a version, terms within the payment, and invented
+        # words.
         "ireneburresi",
         "<meta><publisher>P</publisher></meta>"
         + content(permits("search ai-input ai-index") + prohibits("ai-train") + ATTRIBUTION)
@@ -118,8 +118,8 @@ SAMPLES = [
         "UUAAAA",
     ),
     Sample(
-        # It is free, yet on a condition in an element of its own; a word and a type of legal text
-        # of its own.
+        # It is free, but has a condition in an invented element; an invented word and an invented
+        # type of legal text.
         "ofthepitch",
         content(
             *[
@@ -136,7 +136,7 @@ SAMPLES = [
         "UUAAUA",
     ),
     Sample(
-        # About one repository at a host that is not its own; a type of legal text of its own.
+        # About one repository at another host; an invented type of legal text.
         "maxschoon",
         content(
             permits("all") + ATTRIBUTION + '<legal type="license">https://example.org/A.md</legal>',
@@ -205,7 +205,7 @@ CASES: list[tuple[str, str, str]] = [
         content(permits("ai-train")) + content(prohibits("ai-train")),
         "UUPUUU",
     ),
-    # Lenient in what prohibits
+    # Prohibitions are read leniently
     ("commas", content(prohibits("ai-train,ai-input; search")), "--PP-P"),
     ("repeats", content(prohibits("ai-train") + prohibits("ai-input")), "--PP--"),
     ("upper-case", content(prohibits("AI-Train")), "--P---"),
@@ -221,7 +221,7 @@ CASES: list[tuple[str, str, str]] = [
         content(prohibits("ai-train") + "<wish/>", permits("search")),
         "UUPUUA",
     ),
-    # Strict in what permits
+    # Permissions are read strictly
     ("permits-commas", content(permits("search,ai-input")), "UUUUUU"),
     ("permits-repeats", content(permits("search") + permits("ai-input")), "UUUUUU"),
     ("permits-upper-case", content(permits("Search")), "UUUUUU"),
@@ -255,7 +255,7 @@ CASES: list[tuple[str, str, str]] = [
         "UUUUUA",
     ),
     ("unknown-attribute", content(permits("search"), attributes=' until="2020"'), "UUUUUU"),
-    # What is to be arranged
+    # Conditions that must be arranged
     ("payment", content(permits("search") + '<payment type="crawl"/>'), "UUUUUU"),
     ("payment-attribution", content(permits("search") + '<payment type="attribution"/>'), "UUUUUU"),
     (
@@ -474,7 +474,7 @@ PLACES: list[tuple[str | None, str, bool]] = [
     ("/shop?from=https://example.com/", PAGE, False),
     ("/blog/1.html?from=https://", PAGE + "?from=https://example.org/", True),
     ("*?from=https://", PAGE + "?from=https://example.org/", True),
-    # What is neither URL nor path: a prohibition holds everywhere.
+    # Neither URL nor path: a prohibition applies everywhere.
     (None, PAGE, True),
     ("shop/", PAGE, True),
     ("urn:isbn:1", PAGE, True),
@@ -593,7 +593,7 @@ def test_reasons_are_the_narrowest_and_prohibitions_first() -> None:
         for one in document.statements(PAGE)
     }
     assert lines["ai-index"] == ("rsl.prohibits", 3)
-    # a prohibition says more than that something is not licensed
+    # a prohibition is stronger than a missing license
     assert lines["search"] == (
         "rsl.prohibits",
         2,
@@ -793,7 +793,7 @@ ROBOTS = "https://example.com/robots.txt"
 
 
 def in_robots(text: str, groups: list[int]) -> list[str]:
-    """Lines of the text with the number of their group, as a reader of robots.txt has them."""
+    """Return lines of the text with the number of their group, as a reader of robots.txt does."""
     lines, group, at, naming = [], -1, 0, False
     for number, line in enumerate(text.split("\n"), 1):
         name, _, value = line.partition(":")
@@ -876,7 +876,7 @@ def test_license_lines_of_robots_txt(text: str, groups: list[int], want: list[st
 
 @pytest.mark.requirement("RSL-1")
 def test_many_license_lines_are_set_apart_together() -> None:
-    """All of them by the empty line before the first."""
+    """The empty line before the first sets all of them apart."""
     lines = [f"License: {A}" for _ in range(1000)]
     text = "\n".join(["User-agent: x", "Disallow: /", "", *lines, f"License: {B}"])
     assert in_robots(text, []) == [A, B]
@@ -885,7 +885,7 @@ def test_many_license_lines_are_set_apart_together() -> None:
 
 @pytest.mark.requirement("SEC-1", "RSL-1")
 def test_what_stands_before_license_lines_is_walked_once() -> None:
-    """Twice the lines, about twice the octets that are looked at."""
+    """Twice the lines cost about twice the octets."""
 
     class Text(bytes):
         looked_at = 0
@@ -1030,7 +1030,7 @@ def test_documents_within_a_page_that_are_none() -> None:
     assert len(rsl.inline(page(script % GOOD * 5))) == 5
 
 
-# Whatever comes
+# Any input
 
 WORDS = st.sampled_from([*TERMS, "ai-train,search", "", "quote", "x:y"])
 TERM = st.one_of(
@@ -1163,7 +1163,7 @@ def test_documents_that_cannot_be_read_are_reported(body: bytes, rule: str) -> N
     assert {finding.rule for finding in document.findings} == {rule}
 
 
-# robots.txt, whether all is licensed and ai-train prohibited: "" where nothing is stated
+# robots.txt, whether all is licensed and ai-train prohibited: "" if nothing is stated
 JOINED = [
     ("User-agent: mybot\nLicense: /all.xml\nLicense: /no.xml\nAllow: /\n", "all no"),
     ("User-agent: x\nUser-agent: mybot\nLicense: /all.xml\nAllow: /\n", "all"),
@@ -1173,7 +1173,7 @@ JOINED = [
     ("User-agent: mybot\nLicense: /all.xml\nUser-agent: x\nAllow: /\n", "all"),
     ("User-agent: x\nLicense: /all.xml\nUser-agent: mybot\nLicense: /all.xml\nAllow: /\n", "all"),
     ("License: /all.xml\nUser-agent: x\nLicense: /no.xml\nUser-agent: mybot\nAllow: /\n", "no"),
-    # A record of ACAP may be another's.
+    # A record of ACAP may be for another agent.
     ("User-agent: *\nAllow: /\nACAP-crawler: x\nLicense: /all.xml\n", ""),
     ("User-agent: *\nAllow: /\nACAP-crawler: x\nLicense: /no.xml\n", "no"),
     ("License: /all.xml\nUser-agent: *\nAllow: /\nACAP-crawler: x\nLicense: /no.xml\n", "all no"),

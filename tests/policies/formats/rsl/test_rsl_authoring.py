@@ -1,4 +1,4 @@
-"""What is wrong with RSL besides its syntax."""
+"""Checks of RSL beyond its syntax."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The TDM Reservation Protocol (W3C TDMRep): the file, the response fields, the markup, and the
-metadata of EPUB and PDF.
+"""The TDM Reservation Protocol (W3C TDMRep).
+
+These are the tests of the file, the response fields, the markup, and the metadata of EPUB and PDF.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ("unset-then-reserved", [rule("/a", "x"), rule("/", 1)], "/a", "1"),
     ("unset-then-given-up", [rule("/a", "x"), rule("/", 0)], "/a", "-"),
     ("unset-elsewhere", [rule("/a", "x"), rule("/", 0)], "/b", "0"),
-    # What is not written as the specification has it reserves and gives nothing up.
+    # A rule that departs from the specification can reserve, but not give up.
     ("no-location", [{"tdm-reservation": 1}], "/a", "1"),
     ("no-location-0", [{"tdm-reservation": 0}], "/a", "-"),
     ("empty-location", [rule("", 1)], "/a", "1"),
@@ -554,7 +555,7 @@ def test_octets_that_are_no_utf_8_are_those_of_the_url() -> None:
     ],
 )
 def test_a_value_that_is_not_read_gives_nothing_up(value: str) -> None:
-    """It is JSON, of which no more is read."""
+    """It is JSON, but the rest is not read."""
     rules = (
         '[{"location": "/a", "tdm-reservation": 0},\n'
         '{"location": "/b", "tdm-reservation": 0, "id": %s},\n{"location": "/c"}]'
@@ -815,7 +816,7 @@ def test_the_policy_stands_in_the_reason_and_only_where_the_right_is_reserved() 
 def test_the_place_is_that_of_who_sets_the_reservation(
     reservations: list[Reservation], text: str
 ) -> None:
-    """And what is odd in any of them is reported."""
+    """The oddities of each source are reported."""
     odd = [
         one._replace(findings=(Finding(rule="tdmrep.value", message="odd", url=PAGE, line=number),))
         for number, one in enumerate(reservations)
@@ -848,7 +849,10 @@ def test_the_last_that_is_set_decides(reservations: list[Reservation | None]) ->
 
 # sec-epub2, sec-epub3
 
-CONTAINER = '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>%s</rootfiles></container>'
+CONTAINER = (
+    '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+    "<rootfiles>%s</rootfiles></container>"
+)
 OPF = '<package xmlns="http://www.idpf.org/2007/opf" prefix="%s"><metadata>%s</metadata></package>'
 
 
@@ -1070,7 +1074,7 @@ def test_pdf_with_other_spellings_of_the_same() -> None:
         'xmlns:t="http://www.w3.org/ns/tdmrep/"/>'
     )
     assert said(document(pdf(RDF % attributes))) == "1 https://example.com/p"
-    # As the example of the specification has it, which is no XML
+    # As in the example of the specification, which is not XML
     unquoted = RDF.replace('"', "") % (DESCRIPTION % "<tdm:reservation>1</tdm:reservation>")
     assert said(document(pdf(unquoted))) == "1"
     twice = "".join(
@@ -1114,7 +1118,7 @@ def test_pdf_that_is_hostile() -> None:
     assert found(many.findings) == "limit 0"
 
 
-# Whatever comes
+# Any input
 
 
 @pytest.mark.requirement("TDM-3", "SEC-1")

@@ -1,4 +1,4 @@
-"""What is wrong with TDMRep besides its syntax."""
+"""Checks of TDMRep beyond its syntax."""
 
 from __future__ import annotations
 
