@@ -52,7 +52,7 @@ def test_qualifiers_that_are_offered_are_read(usage: str) -> None:
         assert read_qualifiers(word, usage).restrictions()
 
 
-def found(text: str) -> list[Finding]:
+def findings_of(text: str) -> list[Finding]:
     files = SiteFiles(
         "https://example.com",
         {URL: Fetched(status=200, body=text.encode())},
@@ -98,7 +98,9 @@ SAID: dict[str, list[tuple[int, str]]] = {
 @pytest.mark.parametrize("text", one_in(3, SAID))
 def test_what_is_said(text: str) -> None:
     assert [
-        (finding.line, finding.rule) for finding in found(text) if finding.rule.startswith("acap.")
+        (finding.line, finding.rule)
+        for finding in findings_of(text)
+        if finding.rule.startswith("acap.")
     ] == SAID[text]
 
 
@@ -107,13 +109,13 @@ def test_a_permission_before_a_second_path_grants_nothing_and_a_prohibition_hold
 ):
     [permission] = [
         finding
-        for finding in found(f"{ANY}ACAP-allow-index: /a /b")
+        for finding in findings_of(f"{ANY}ACAP-allow-index: /a /b")
         if finding.rule == "acap.second-path"
     ]
     assert permission.message.startswith("`/b` is a second path: the permission grants nothing")
     [prohibition] = [
         finding
-        for finding in found(f"{ANY}ACAP-disallow-index: /a /b")
+        for finding in findings_of(f"{ANY}ACAP-disallow-index: /a /b")
         if finding.rule == "acap.second-path"
     ]
     assert prohibition.message.startswith("`/b` is a second path: it is not prohibited")
@@ -130,7 +132,7 @@ def test_a_permission_before_a_second_path_grants_nothing_and_a_prohibition_hold
 )
 def test_what_is_mended(before: str, after: str) -> None:
     draft = Draft(URL, before.encode())
-    findings = [*parse(draft.body).findings, *found(before)]
+    findings = [*parse(draft.body).findings, *findings_of(before)]
     fixes = [
         AUTHORING.fixes[finding.rule](draft, finding)
         for finding in findings
@@ -146,7 +148,7 @@ def test_what_is_mended(before: str, after: str) -> None:
     )
 )
 def test_anything_can_be_checked(lines: list[str]) -> None:
-    assert all(0 < finding.line <= 200 for finding in found("\n".join(lines)))
+    assert all(0 < finding.line <= 200 for finding in findings_of("\n".join(lines)))
 
 
 IGNORING = "ACAP-ignore-conventional-records\n"
@@ -178,7 +180,7 @@ CLOSED = "User-agent: *\nDisallow: /private/\n"
 def test_conventional_records_that_count_for_crawlers_that_are_not_named_no_more_are_told(
     text: str, lines: list[int]
 ) -> None:
-    findings = [finding for finding in found(text) if finding.rule == "acap.frees-others"]
+    findings = [finding for finding in findings_of(text) if finding.rule == "acap.frees-others"]
     assert [finding.line for finding in findings] == lines
     for finding in findings:
         assert finding.message.endswith(

@@ -140,7 +140,7 @@ hostile = (
 )
 
 
-def stated(acap: Acap) -> tuple[object, ...]:
+def statements_of(acap: Acap) -> tuple[object, ...]:
     """Return the statements of a file, without their places."""
     return (
         acap.version,
@@ -222,7 +222,7 @@ def test_comments_blank_lines_and_line_ends_change_nothing(
     plain = parse(body)
     gap = b" # x" + eol + eol + b"  # ACAP-allow-crawl: /" + eol + (b" \t" if indented else b"")
     dressed = parse(body.replace(b"\n", gap) + gap)
-    assert stated(dressed) == stated(plain)
+    assert statements_of(dressed) == statements_of(plain)
     assert [one.rule for one in dressed.findings if one.rule != "acap.fused"] == [
         one.rule for one in plain.findings if one.rule != "acap.fused"
     ]
@@ -243,7 +243,7 @@ def test_the_case_of_names_changes_nothing(body: bytes) -> None:
     """All names in the lines are in lower case."""
     lower = body.lower()
     upper = re.sub(rb"(?m)(?<=^ACAP-)[^:\n]+", lambda name: name[0].upper(), body)
-    assert stated(parse(upper)) == stated(parse(body)) == stated(parse(lower))
+    assert statements_of(parse(upper)) == statements_of(parse(body)) == statements_of(parse(lower))
 
 
 @pytest.mark.requirement("ACAP-8")
@@ -265,7 +265,7 @@ def test_conventional_records_before_do_not_notice(acap: bytes) -> None:
 @given(files)
 def test_conventional_rules_say_nothing_in_acap(body: bytes) -> None:
     without = re.sub(rb"(?m)^(Disallow|Allow|Sitemap|prose).*$", b"", body)
-    assert stated(parse(without)) == stated(parse(body))
+    assert statements_of(parse(without)) == statements_of(parse(body))
 
 
 @pytest.mark.requirement("ACAP-9")

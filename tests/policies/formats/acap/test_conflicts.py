@@ -478,7 +478,7 @@ class Said(NamedTuple):
         )
 
 
-def written(site: Sequence[Said]) -> bytes:
+def write_file(site: Sequence[Said]) -> bytes:
     """Write the fields. Fields with equal crawlers and purposes share a record and sub-record."""
     lines: list[str] = []
     crawler, purposes = "", tuple[str, ...]()
@@ -599,7 +599,7 @@ def of_pool(fields: list[Heard], usage: str) -> Outcome | None:
     return outcome
 
 
-def expected(
+def expect(
     site: Sequence[Said], usage: str, target: str, purposes: frozenset[str]
 ) -> tuple[Verdict, int | None] | None:
     heard = [
@@ -685,7 +685,9 @@ def sites(draw: st.DrawFn, *, prohibitions: int = 0) -> list[Said]:
 def answers(
     site: Sequence[Said], target: str, purposes: frozenset[str]
 ) -> dict[str, tuple[Verdict, FieldQualifiers] | None]:
-    return answers_of(Rules(Agent("me", purposes=tuple(purposes)), [parse(written(site))]), target)
+    return answers_of(
+        Rules(Agent("me", purposes=tuple(purposes)), [parse(write_file(site))]), target
+    )
 
 
 def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, FieldQualifiers] | None]:
@@ -705,9 +707,9 @@ def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, FieldQuali
 @given(sites(), st.lists(targets, min_size=1, max_size=3), purposes)
 def test_rules_are_the_rows(site: list[Said], targets: list[str], purposes: frozenset[str]) -> None:
     """Earlier questions do not change an answer."""
-    rules = Rules(Agent("me", purposes=tuple(purposes)), [parse(written(site))])
+    rules = Rules(Agent("me", purposes=tuple(purposes)), [parse(write_file(site))])
     for target in targets:
-        want = {usage: expected(site, usage, target, purposes) for usage in USAGES}
+        want = {usage: expect(site, usage, target, purposes) for usage in USAGES}
         assert answers_of(rules, target) == {
             usage: outcome and (outcome[0], FieldQualifiers(days=outcome[1]))
             for usage, outcome in want.items()
@@ -821,12 +823,12 @@ def test_a_pattern_is_folded_once_for_all_of_its_fields(monkeypatch: pytest.Monk
     """Thousands of fields may share a pattern of 32 KB."""
     folded: list[str] = []
 
-    def counted(normal: str) -> tuple[str, str]:
+    def count_folding(normal: str) -> tuple[str, str]:
         folded.append(normal)
         return foldings(normal)
 
     for module in (resolution, checks):
-        monkeypatch.setattr(module, "foldings", counted)
+        monkeypatch.setattr(module, "foldings", count_folding)
     limits = "".join(
         f"ACAP-qualified-usage: q{days} present-snippet time-limit={days}-days\n"
         for days in range(20)

@@ -159,11 +159,11 @@ def test_where_purposes_matter_requests_are_asked_for_them(text: str, asks: bool
 def test_purposes_that_others_send_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[int] = []
 
-    def counted(patterns: Sequence[str]) -> PatternIndex:
+    def count(patterns: Sequence[str]) -> PatternIndex:
         built.append(1)
         return PatternIndex(patterns)
 
-    monkeypatch.setattr(resolution, "PatternIndex", counted)
+    monkeypatch.setattr(resolution, "PatternIndex", count)
     asked = site()
     asked.access(NOBODY, ORIGIN)
     before = len(built)
@@ -192,7 +192,7 @@ files = st.tuples(
 )
 
 
-def written(
+def write_file(
     file: tuple[list[tuple[bool, str]], list[tuple[str, list[tuple[str, bool, str, str]]]]],
 ) -> str:
     rules, records = file
@@ -221,7 +221,7 @@ def test_a_request_is_judged_as_a_crawl_with_its_purposes(
     path: str,
 ) -> None:
     """Earlier questions do not change an answer."""
-    text = written(file)
+    text = write_file(file)
     one = site(text)
     for purposes in asked:
         agent = Agent("examplebot", purposes=tuple(sorted(purposes)))

@@ -163,11 +163,11 @@ def at(uri: str) -> Resource:
     return Resource(uri=uri)
 
 
-def included(role: str, resource: Resource) -> FieldQualifiers:
+def inclusion(role: str, resource: Resource) -> FieldQualifiers:
     return FieldQualifiers(must_include=(replace(resource, role=role),))
 
 
-def unmodified(*modifications: str) -> FieldQualifiers:
+def without_modifications(*modifications: str) -> FieldQualifiers:
     return FieldQualifiers(prohibited_modifications=frozenset(modifications))
 
 
@@ -209,28 +209,32 @@ VALUES = [
     ("present-snippet", "max-length=250-chars", FieldQualifiers(max_chars=250), "ACAP-34"),
     ("present-oldsnippet", "max-length=30-words", FieldQualifiers(max_words=30), "ACAP-34"),
     ("present-snippet", "max-length=0-chars", FieldQualifiers(max_chars=0), "ACAP-34"),
-    ("present", "prohibited-modification=any", unmodified("any"), "ACAP-35"),
-    ("present", "prohibited-modification=format", unmodified("format"), "ACAP-35"),
-    ("present-original", "prohibited-modification=style", unmodified("style"), "ACAP-35"),
-    ("present-currentcopy", "prohibited-modification=translation", unmodified("translation"),
+    ("present", "prohibited-modification=any", without_modifications("any"), "ACAP-35"),
+    ("present", "prohibited-modification=format", without_modifications("format"), "ACAP-35"),
+    ("present-original", "prohibited-modification=style", without_modifications("style"),
      "ACAP-35"),
-    ("present-oldcopy", "prohibited-modification=annotation", unmodified("annotation"), "ACAP-35"),
+    ("present-currentcopy", "prohibited-modification=translation",
+     without_modifications("translation"),
+     "ACAP-35"),
+    ("present-oldcopy", "prohibited-modification=annotation", without_modifications("annotation"),
+     "ACAP-35"),
     ("present-oldcopy", "prohibited-modification=style prohibited-modification=format",
-     unmodified("format", "style"), "ACAP-35"),
-    ("present", "prohibited-modification=style prohibited-modification=style", unmodified("style"),
+     without_modifications("format", "style"), "ACAP-35"),
+    ("present", "prohibited-modification=style prohibited-modification=style",
+     without_modifications("style"),
      "ACAP-35"),
-    ("present", "must-include-resource=/terms.html", included("", at("/terms.html")), "ACAP-36"),
-    ("present", "must-include-resource=the-acap:credit:/credit.html", included("credit",
+    ("present", "must-include-resource=/terms.html", inclusion("", at("/terms.html")), "ACAP-36"),
+    ("present", "must-include-resource=the-acap:credit:/credit.html", inclusion("credit",
      at("/credit.html")), "ACAP-36"),
-    ("present", "must-include-resource=the-acap:link:http://e.com/a:b", included("link",
+    ("present", "must-include-resource=the-acap:link:http://e.com/a:b", inclusion("link",
      at("http://e.com/a:b")), "ACAP-36"),
-    ("present", "must-include-resource=the-acap:credit:id", included("credit", at("id")),
+    ("present", "must-include-resource=the-acap:credit:id", inclusion("credit", at("id")),
      "ACAP-36"),
-    ("present", "must-include-resource=the-acap:credit:id:c", included("credit", extract("id",
+    ("present", "must-include-resource=the-acap:credit:id:c", inclusion("credit", extract("id",
      "c")), "ACAP-36"),
-    ("present", "must-include-resource=the-acap:link:class:c", included("link", extract("class",
+    ("present", "must-include-resource=the-acap:link:class:c", inclusion("link", extract("class",
      "c")), "ACAP-36"),
-    ("present", "must-include-resource=the-acap:credit:meta:c", included("credit", extract("meta",
+    ("present", "must-include-resource=the-acap:credit:meta:c", inclusion("credit", extract("meta",
      "c")), "ACAP-36"),
     ("present-original", "prohibited-context=within-user-frame", USER_FRAME, "ACAP-37"),
     ("present-oldcopy", "required-context=within-original-frame", ORIGINAL_FRAME, "ACAP-37"),
@@ -238,10 +242,10 @@ VALUES = [
     ("index", "Time-Limit=Until-Recrawled", FieldQualifiers(until_recrawled=True), "ACAP-2"),
     ("index", "TIME-LIMIT=3-DAYS", FieldQualifiers(days=3), "ACAP-2"),
     ("present-snippet", "Max-Length=3-Words", FieldQualifiers(max_words=3), "ACAP-2"),
-    ("present", "PROHIBITED-MODIFICATION=Style", unmodified("style"), "ACAP-2"),
+    ("present", "PROHIBITED-MODIFICATION=Style", without_modifications("style"), "ACAP-2"),
     ("present", "must-use-resource=The-ACAP:Extract:ID:Case",
      FieldQualifiers(must_use=(extract("id", "Case"),)), "ACAP-2"),
-    ("present", "must-include-resource=THE-ACAP:Credit:Meta:Case", included("credit",
+    ("present", "must-include-resource=THE-ACAP:Credit:Meta:Case", inclusion("credit",
      extract("meta", "Case")), "ACAP-2"),
     # Escapes in values, and white space around the equals sign: section-3
     ("index", "time-limit=3%2ddays", FieldQualifiers(days=3), "ACAP-39"),

@@ -113,12 +113,12 @@ def test_names_cost_some_steps_each(names: list[str], between: str) -> None:
     """The steps depend on neither form nor number of names: no pattern is compiled for one."""
     agent = Agent("mybot", user_agent=BROWSER)
 
-    def taken(number: int) -> int:
+    def steps_for(number: int) -> int:
         lines = (f"ACAP-crawler: {names[place % len(names)]}\n{between}" for place in range(number))
         read = parse("".join(lines).encode() + b"ACAP-allow-crawl: /\n")
         return steps(lambda: records_for(agent, [read]))
 
-    one, two = taken(500), taken(1_000)
+    one, two = steps_for(500), steps_for(1_000)
     assert two <= 2.2 * one
     assert two <= 1_000 * 30
 
@@ -127,7 +127,7 @@ def test_names_cost_some_steps_each(names: list[str], between: str) -> None:
 def test_references_cost_some_steps_each() -> None:
     agent = Agent("examplebot")
 
-    def taken(number: int) -> int:
+    def steps_for(number: int) -> int:
         text = "".join(
             f"ACAP-crawler: examplebot\nACAP-permissions-reference: /{place}.txt\n"
             for place in range(number)
@@ -135,7 +135,7 @@ def test_references_cost_some_steps_each() -> None:
         site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
         return steps(lambda: site.references(agent))
 
-    one, two = taken(500), taken(1_000)
+    one, two = steps_for(500), steps_for(1_000)
     assert two <= 2.2 * one
     assert two <= 1_000 * 100
 

@@ -24,7 +24,7 @@ def read(text: str | bytes, **options: Any) -> Acap:
     return parse(text_of(octets)[0], url=URL, **options)
 
 
-def said(acap: Acap) -> list[str]:
+def describe(acap: Acap) -> list[str]:
     """Return the crawlers of each record in brackets, then its lines.
 
     A line is its number, its statement, its purposes, and `unusable`.
@@ -55,7 +55,7 @@ def said(acap: Acap) -> list[str]:
     return shown
 
 
-def found(acap: Acap) -> list[str]:
+def describe_findings(acap: Acap) -> list[str]:
     """Return rule and place of each finding."""
     assert {finding.url for finding in acap.findings} <= {URL}
     return [f"{finding.rule} {finding.line}:{finding.column}" for finding in acap.findings]
@@ -468,8 +468,8 @@ CASES = [
 )
 def test_case(case: Case) -> None:
     acap = read(case.text)
-    assert "; ".join(said(acap)) == case.said
-    assert "; ".join(found(acap)) == case.found
+    assert "; ".join(describe(acap)) == case.said
+    assert "; ".join(describe_findings(acap)) == case.found
 
 
 @pytest.mark.requirement("ACAP-2")
@@ -481,8 +481,8 @@ def test_the_case_of_names_changes_nothing(case: Case) -> None:
     """Paths keep their case. It is ignored only when patterns are matched."""
     assert isinstance(case.text, str)
     changed = read(case.text.swapcase())
-    assert "; ".join(said(changed)).lower() == case.said.lower()
-    assert "; ".join(found(changed)) == case.found
+    assert "; ".join(describe(changed)).lower() == case.said.lower()
+    assert "; ".join(describe_findings(changed)) == case.found
 
 
 @pytest.mark.requirement("ACAP-41")
@@ -542,7 +542,7 @@ VERSIONS = [
 def test_version(comment: str, version: str) -> None:
     acap = read(f"{comment}{A}ACAP-allow-crawl: /")
     assert (acap.version, acap.findings) == (version, ())
-    assert said(acap) == ["[a]", f"{comment.count(chr(10)) + 2} allow crawl /"]
+    assert describe(acap) == ["[a]", f"{comment.count(chr(10)) + 2} allow crawl /"]
 
 
 @pytest.mark.requirement("ACAP-6")
@@ -592,7 +592,7 @@ IGNORING = [
 def test_ignore_conventional_records(text: str, line: int, findings: str) -> None:
     acap = read(text)
     assert acap.ignores_conventional == line
-    assert "; ".join(found(acap)) == findings
+    assert "; ".join(describe_findings(acap)) == findings
     if line:
         assert text[acap.ignores_offset :].lstrip().upper().startswith(IGNORE.upper())
 
@@ -676,7 +676,7 @@ def test_conventional_records_beside(case: Beside) -> None:
         "; ".join(f"{one.rule} {one.line}:{one.column}" for one in conventional.findings)
         == case.found
     )
-    assert "; ".join(said(read(case.text))) == case.said
+    assert "; ".join(describe(read(case.text))) == case.said
 
 
 @pytest.mark.requirement("ACAP-8")
@@ -737,8 +737,8 @@ REFERENCED = [
 )
 def test_referenced_file(case: Case) -> None:
     acap = read(case.text, definitions=REFERRING.definitions)
-    assert "; ".join(said(acap)) == case.said
-    assert "; ".join(found(acap)) == case.found
+    assert "; ".join(describe(acap)) == case.said
+    assert "; ".join(describe_findings(acap)) == case.found
     # The referring file keeps its own definitions.
     assert REFERRING.definitions.sets == {"s": ["/x"], "twice": ["/x", "/z"]}
     assert set(REFERRING.definitions.usages) == {"q", "c", "broken"}
@@ -754,14 +754,17 @@ def test_fields_before_any_record_of_a_referenced_file_address_the_crawlers_of_t
         f"ACAP-permissions-reference: /r\n{A}"
     )
     acap = read(text, definitions=REFERRING.definitions, crawlers=("b", "c"))
-    assert said(acap) == ["[b, c]", "2 allow crawl /y", "2 allow index /y", "[a]"]
-    assert found(acap) == ["acap.reference 4:29"]
+    assert describe(acap) == ["[b, c]", "2 allow crawl /y", "2 allow index /y", "[a]"]
+    assert describe_findings(acap) == ["acap.reference 4:29"]
     with_agents = read(
         f"User-agent: b\nACAP-allow-crawl: /\n{A}",
         definitions=REFERRING.definitions,
         crawlers=("b",),
     )
-    assert (said(with_agents), found(with_agents)) == (["[b]", "[a]"], ["acap.outside-record 2:0"])
+    assert (describe(with_agents), describe_findings(with_agents)) == (
+        ["[b]", "[a]"],
+        ["acap.outside-record 2:0"],
+    )
 
 
 # Limits: section-4
@@ -807,8 +810,8 @@ LIMITS = [
 )
 def test_long_line(case: Case) -> None:
     acap = read(case.text)
-    assert "; ".join(said(acap)) == case.said
-    assert "; ".join(found(acap)) == case.found
+    assert "; ".join(describe(acap)) == case.said
+    assert "; ".join(describe_findings(acap)) == case.found
 
 
 @pytest.mark.requirement("ACAP-44")
@@ -820,11 +823,11 @@ class TestLimits:
         )
         start = "/" + LONG[len("s /x ") :]
         allowed, denied = "3 allow crawl {} unusable", "4 deny index {}"
-        assert said(acap) == [
+        assert describe(acap) == [
             "[a]",
             *(shown.format(part) for shown in (allowed, denied) for part in ("/x", start, "(all)")),
         ]
-        assert found(acap) == ["acap.limit 1:20"]
+        assert describe_findings(acap) == ["acap.limit 1:20"]
 
     def test_records_past_the_limit_bind_any_and_grant_nothing(self) -> None:
         """They are one record of their own: earlier records keep their addressees."""
@@ -833,15 +836,15 @@ class TestLimits:
             for name in "abcd"
         ]
         acap = read("".join(records), max_records=2)
-        assert said(acap) == [
+        assert describe(acap) == [
             *("[a]", "2 allow crawl /a", "3 deny index /a"),
             *("[b]", "5 allow crawl /b", "6 deny index /b"),
             *("[*]", "9 deny index /c", "12 deny index /d"),
         ]
-        assert found(acap) == ["acap.limit 7:0"]
+        assert describe_findings(acap) == ["acap.limit 7:0"]
 
     def test_no_record_is_read(self) -> None:
-        assert said(read(f"{A}ACAP-allow-crawl: /\nACAP-disallow-index: /", max_records=0)) == [
+        assert describe(read(f"{A}ACAP-allow-crawl: /\nACAP-disallow-index: /", max_records=0)) == [
             "[*]",
             "3 deny index /",
         ]
@@ -852,14 +855,14 @@ class TestLimits:
             "ACAP-disallow-index: /y"
         )
         acap = read(text, max_fields=2)
-        assert said(acap) == [
+        assert describe(acap) == [
             "[a]",
             "2 allow crawl /x",
             "3 deny crawl /y",
             "4 allow index (all) unusable",
             "5 deny index (all)",
         ]
-        assert found(acap) == ["acap.limit 4:0", "acap.limit 5:0"]
+        assert describe_findings(acap) == ["acap.limit 4:0", "acap.limit 5:0"]
 
     def test_a_field_counts_for_each_of_its_usages_and_patterns(self) -> None:
         text = (
@@ -867,9 +870,12 @@ class TestLimits:
             f"{A}ACAP-allow-(c): {SET}s\nACAP-disallow-(c): /z"
         )
         assert len(read(text, max_fields=6).records[0].fields) == 6
-        assert said(read(text, max_fields=5))[-2:] == ["5 deny crawl (all)", "5 deny index (all)"]
+        assert describe(read(text, max_fields=5))[-2:] == [
+            "5 deny crawl (all)",
+            "5 deny index (all)",
+        ]
         unread = ["4 allow crawl (all) unusable", "4 allow index (all) unusable"]
-        assert said(read(text, max_fields=3)) == [
+        assert describe(read(text, max_fields=3)) == [
             "[a]",
             *unread,
             "5 deny crawl /z",
@@ -918,7 +924,10 @@ class TestLimits:
 
     def test_findings(self) -> None:
         acap = read(f"{A}" + "ACAP-x: y\n" * 150)
-        assert found(acap)[-2:] == ["acap.unknown-field 101:1", "comity.more-findings 0:0"]
+        assert describe_findings(acap)[-2:] == [
+            "acap.unknown-field 101:1",
+            "comity.more-findings 0:0",
+        ]
         assert len(acap.findings) == 101
 
 
@@ -928,7 +937,7 @@ def test_findings_stand_in_the_order_of_the_file() -> None:
     acap = read(
         f"{A}ACAP-x: y\n{QUALIFIED}ACAP-y: z\nACAP-qualified-usage: 1\nACAP-allow-index: / x=1 # x"
     )
-    assert found(acap) == [
+    assert describe_findings(acap) == [
         "acap.unknown-field 2:1",
         "acap.late 3:23",
         "acap.unknown-field 4:1",

@@ -38,7 +38,7 @@ COMITY = Agent("comity")
 DAY = timedelta(days=1)
 
 
-def arranged(*features: str, host: str = "example.com") -> Agent:
+def agent_with(*features: str, host: str = "example.com") -> Agent:
     return Agent("comity", arrangements=(Arrangement(host, frozenset(features)),))
 
 
@@ -191,7 +191,7 @@ def test_an_element_of_the_page_instead_of_the_page(
     use: str, locator: str, extract: Extract | None, content: str
 ) -> None:
     text = record(f"ACAP-allow-{use}: / must-use-resource=the-acap:extract:{locator}")
-    decision = page(text, arranged("must-use-resource"), body=HTML).uses[use]
+    decision = page(text, agent_with("must-use-resource"), body=HTML).uses[use]
     if extract:
         assert why(decision) == ("allow", "acap.allow", 2)
         assert decision.must_use == (Resource(extract=extract, content=content),)
@@ -206,7 +206,7 @@ def test_an_element_of_the_page_instead_of_the_page(
 def test_what_is_no_html_has_no_elements(media_type: bytes) -> None:
     text = record("ACAP-allow-index: / must-use-resource=the-acap:extract:id:summary")
     given: dict[str, Any] = {"body": HTML, "headers": ((b"Content-Type", media_type),)}
-    assert why(page(text, arranged("must-use-resource"), **given).uses["index"]) == (
+    assert why(page(text, agent_with("must-use-resource"), **given).uses["index"]) == (
         "deny",
         "acap.resource",
         2,
@@ -243,15 +243,15 @@ def test_by_arrangement_with_this_host_only(field: str, use: str, feature: str) 
     }
     for agent in (
         COMITY,
-        arranged(other),
-        arranged(feature, host="example.org"),
-        arranged(feature, host="example.com:8080"),
+        agent_with(other),
+        agent_with(feature, host="example.org"),
+        agent_with(feature, host="example.com:8080"),
     ):
         found = page(record(field), agent, **given)
         assert why(found.uses[use]) == ("deny", "acap.no-arrangement", 2)
         assert found.uses[use].stated
         assert found.required_resources == ()
-    assert why(page(record(field), arranged(feature), **given).uses[use]) == (
+    assert why(page(record(field), agent_with(feature), **given).uses[use]) == (
         "allow",
         "acap.allow",
         2,
@@ -282,7 +282,7 @@ CREDIT = f"{ORIGIN}/credit.txt"
 def test_without_the_resource_there_is_no_permission(
     qualifier: str, fetched: Fetched | None
 ) -> None:
-    agent = arranged("must-use-resource", "must-include-resource")
+    agent = agent_with("must-use-resource", "must-include-resource")
     found = page(
         record(f"ACAP-allow-present: / {qualifier}"),
         agent,
@@ -327,7 +327,7 @@ def test_what_has_to_be_included(value: str, resource: Resource) -> None:
         CREDIT: Fetched(status=200, headers=(text,), body=b"By A."),
         "https://terms.example/all": Fetched(status=200, headers=(text,), body=b"All terms"),
     }
-    agent = arranged("must-include-resource")
+    agent = agent_with("must-include-resource")
     found = page(
         record(f"ACAP-allow-present: / must-include-resource={value}"),
         agent,
@@ -347,7 +347,7 @@ def test_only_what_decides_wants_a_resource() -> None:
         "ACAP-allow-present: /a/ must-include-resource=/three.txt",
         "ACAP-disallow-present: /a/b",
     )
-    agent = arranged("must-use-resource", "must-include-resource")
+    agent = agent_with("must-use-resource", "must-include-resource")
     assert page(text, agent, "/a/b").required_resources == (f"{ORIGIN}/two.txt",)
     assert page(text, agent, "/a/c").required_resources == (
         f"{ORIGIN}/two.txt",
@@ -361,7 +361,7 @@ def test_a_permission_that_grants_nothing_wants_nothing() -> None:
     text = "ACAP-resource-set: all /\nACAP-resource-set: all /\n" + record(
         "ACAP-allow-index: the-acap:resource-set:all must-use-resource=/terms.txt"
     )
-    found = page(text, arranged("must-use-resource"))
+    found = page(text, agent_with("must-use-resource"))
     assert why(found.uses["index"]) == ("deny", "acap.unusable", 4)
     assert (found.required_resources, found.dated) == ((), ())
 
@@ -369,7 +369,7 @@ def test_a_permission_that_grants_nothing_wants_nothing() -> None:
 # Lengths
 
 
-def permitted(**restrictions: Any) -> UseDecision:
+def permission(**restrictions: Any) -> UseDecision:
     reason = Reason(rule="acap.allow", source=Source(url=f"{ORIGIN}/robots.txt", line=2))
     return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=(reason,), **restrictions)
 
@@ -397,7 +397,7 @@ TEXT = "One two, three four."
     ],
 )
 def test_snippet_ends_with_a_word(restrictions: dict[str, int], cut: str) -> None:
-    assert snippet(TEXT, permitted(**restrictions)) == cut
+    assert snippet(TEXT, permission(**restrictions)) == cut
 
 
 @pytest.mark.requirement("ACAP-34")
@@ -420,7 +420,7 @@ def test_no_snippet_where_it_is_refused() -> None:
 def test_no_snippet_is_longer_than_permitted(
     text: str, chars: int | None, words: int | None
 ) -> None:
-    cut = snippet(text, permitted(max_chars=chars, max_words=words))
+    cut = snippet(text, permission(max_chars=chars, max_words=words))
     assert cut.strip() in text
     assert chars is None or len(cut) <= chars
     assert words is None or len(cut.split()) <= words
@@ -526,7 +526,7 @@ QUALIFIED = record(
 )
 
 
-def checked(tag: dict[str, Any]) -> dict[str, Any]:
+def check_tag(tag: dict[str, Any]) -> dict[str, Any]:
     VALIDATOR.validate(tag)
     assert json.loads(json.dumps(tag)) == tag
     for decision in tag["uses"].values():
@@ -545,8 +545,8 @@ def qualifiers(tag: dict[str, Any], use: str) -> dict[str, Any]:
 @pytest.mark.requirement("ACAP-32", "ACAP-33", "ACAP-34", "ACAP-35", "ACAP-36", "ACAP-37")
 def test_the_tag_has_the_restrictions() -> None:
     credit = Fetched(status=200, headers=((b"content-type", b"text/plain"),), body=b"By A.")
-    agent = arranged("must-use-resource", "must-include-resource")
-    tag = checked(page(QUALIFIED, agent, body=HTML, resources={CREDIT: credit}).permissions)
+    agent = agent_with("must-use-resource", "must-include-resource")
+    tag = check_tag(page(QUALIFIED, agent, body=HTML, resources={CREDIT: credit}).permissions)
     assert {use: qualifiers(tag, use) for use in tag["uses"]} == {
         "crawl": {},
         "follow": {},
@@ -581,22 +581,22 @@ def test_the_tag_has_the_restrictions() -> None:
 
 @pytest.mark.requirement("ACAP-33", "ACAP-36")
 def test_the_tag_of_a_refusal_has_no_restrictions() -> None:
-    tag = checked(page(QUALIFIED, body=HTML).permissions)
+    tag = check_tag(page(QUALIFIED, body=HTML).permissions)
     for use in ("index", "present"):
         assert tag["uses"][use]["verdict"] == "deny"
         assert qualifiers(tag, use) == {}
 
 
-def tagged(text: str, origin: str, **given: Any) -> dict[str, Any]:
+def tag_of(text: str, origin: str, **given: Any) -> dict[str, Any]:
     found = Site.from_files(origin, {"/robots.txt": text.encode()})
-    return checked(
-        found.page(arranged("must-use-resource"), f"{origin}/a", now=NOW, **given).permissions
+    return check_tag(
+        found.page(agent_with("must-use-resource"), f"{origin}/a", now=NOW, **given).permissions
     )
 
 
 @pytest.mark.requirement("MEET-3")
 def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
-    one = tagged(
+    one = tag_of(
         record(
             "ACAP-allow-present-snippet: / max-length=250-chars time-limit=until-2026-11-30",
             "ACAP-allow-present-original: / prohibited-modification=style "
@@ -606,7 +606,7 @@ def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
         ),
         "https://one.example",
     )
-    other = tagged(
+    other = tag_of(
         record(
             "ACAP-allow-present-snippet: / max-length=100-chars time-limit=5-days",
             "ACAP-allow-present-original: / prohibited-modification=format "
@@ -617,7 +617,7 @@ def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
         "https://two.example",
     )
     for first, second in ((one, other), (other, one)):
-        both = checked(join_tags(COMITY, first, second))
+        both = check_tag(join_tags(COMITY, first, second))
         assert qualifiers(both, "present-snippet") == {
             "max_chars": 100,
             "until": "2026-11-26T12:00:00Z",
@@ -638,15 +638,15 @@ def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
 
 @pytest.mark.requirement("MEET-3")
 def test_an_item_from_a_page_of_acap_and_one_without() -> None:
-    one = tagged(record("ACAP-allow-index: / time-limit=3-days"), "https://one.example")
+    one = tag_of(record("ACAP-allow-index: / time-limit=3-days"), "https://one.example")
     agent = Agent("comity", defaults={"index": Verdict.ALLOW})
-    other = checked(
+    other = check_tag(
         Site.from_files("https://two.example", {})
         .page(agent, "https://two.example/a", now=NOW)
         .permissions
     )
     for first, second in ((one, other), (other, one)):
-        both = checked(join_tags(agent, first, second))
+        both = check_tag(join_tags(agent, first, second))
         assert both["uses"]["index"]["verdict"] == "allow"
         assert qualifiers(both, "index") == {"until": "2026-11-24T12:00:00Z"}
 
@@ -1015,7 +1015,7 @@ ACAP-request-take-down: /four.html
 def test_requests_are_for_arranged_features() -> None:
     text = record("ACAP-request-take-down: /one.html", "ACAP-request-re-crawl: /two.html")
     for features in ((), ("take-down",), ("re-crawl",), ("take-down", "re-crawl")):
-        requests = site(text).requests(arranged(*features))
+        requests = site(text).requests(agent_with(*features))
         assert {request.action: request.arranged for request in requests} == {
             action: action in features for action in ("take-down", "re-crawl")
         }
@@ -1027,7 +1027,7 @@ def test_requests_are_for_arranged_features() -> None:
         }
     assert [
         request.arranged
-        for request in site(text).requests(arranged("take-down", host="example.org"))
+        for request in site(text).requests(agent_with("take-down", host="example.org"))
     ] == [False, False]
 
 
@@ -1158,7 +1158,7 @@ def test_conventional_records_of_another_file_still_count() -> None:
     ids=["empty", "conventional", "version-only", "outside-a-record", "for-somebody"],
 )
 def test_without_acap_nothing_is_stated(text: str) -> None:
-    found = page(text, arranged("must-use-resource", "must-include-resource"))
+    found = page(text, agent_with("must-use-resource", "must-include-resource"))
     for use in ("index", "preserve", "present", "present-snippet", "follow", "other", "train"):
         decision = found.uses[use]
         assert not decision.stated

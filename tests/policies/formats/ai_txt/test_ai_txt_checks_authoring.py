@@ -16,7 +16,7 @@ from comity.policies.formats.ai_txt.file import AiFile
 from comity.policies.formats.authoring import apply
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.lines import MAX_FINDINGS
-from tests.policies.formats.mending import findings_of, fixes_of, mended, site_of
+from tests.policies.formats.mending import apply_fixes, findings_of, fixes_of, site_of
 from tests.selection import one_in
 
 ORIGIN = "https://example.com"
@@ -227,8 +227,8 @@ def test_findings_of_each_rule_are_bounded() -> None:
 )  # fmt: skip
 def test_what_is_safe_is_mended(text: str, expected: str | None) -> None:
     body = text.encode()
-    once = mended(AI_TXT, "/ai.txt", body)
-    twice = mended(AI_TXT, "/ai.txt", once)
+    once = apply_fixes(AI_TXT, "/ai.txt", body)
+    twice = apply_fixes(AI_TXT, "/ai.txt", once)
     assert twice.decode() == (text if expected is None else expected)
 
 
@@ -284,7 +284,7 @@ def test_fixes_change_no_rule_and_mend_what_they_are_for(lines: list[str], end: 
         )
         assert after.count(finding.rule) < before.count(finding.rule)
     states = [body]
-    while (again := mended(AI_TXT, "/ai.txt", states[-1])) != states[-1]:
+    while (again := apply_fixes(AI_TXT, "/ai.txt", states[-1])) != states[-1]:
         assert meaning(again) == meaning(body)
         states.append(again)
         assert len(states) < 5  # a mended line may turn out to repeat another

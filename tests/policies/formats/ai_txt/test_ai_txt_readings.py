@@ -37,7 +37,7 @@ def brief(rule: ElementRule) -> str:
     )
 
 
-def said(text: str) -> tuple[list[str], list[str]]:
+def read_text(text: str) -> tuple[list[str], list[str]]:
     return of(parse(text.encode("utf-8", "surrogateescape")))
 
 
@@ -477,16 +477,16 @@ CASES = [
     ids=[case[0] for case in CASES],
 )
 def test_reading(text: str, rules: list[str], findings: list[str]) -> None:
-    assert said(text) == (rules, findings)
+    assert read_text(text) == (rules, findings)
 
 
 @pytest.mark.requirement("AIT-14", "SEC-1")
 def test_past_the_limit_of_rules_what_is_disallowed_is_disallowed_everywhere() -> None:
     many = "".join(f"    Element: e{number}\n{DISALLOW}" for number in range(MAX_RULES))
     more = "      Disallow: Cite\n      Guide: Clip\n        Lang: en\n        Guideline: x\n"
-    rules, findings = said("User-agent: a\n  Path: /a html\n" + many)
+    rules, findings = read_text("User-agent: a\n  Path: /a html\n" + many)
     assert (len(rules), findings) == (MAX_RULES, [])
-    rules, findings = said("User-agent: a\n  Path: /a html\n" + many + more + DISALLOW)
+    rules, findings = read_text("User-agent: a\n  Path: /a html\n" + many + more + DISALLOW)
     assert rules[MAX_RULES:] == ["* / - *: deny cite train"]
     assert findings == [f"ait.limit {3 + 2 * MAX_RULES}:0"]
 
@@ -495,13 +495,13 @@ def test_past_the_limit_of_rules_what_is_disallowed_is_disallowed_everywhere() -
 def test_blocks_that_share_a_line_are_bounded() -> None:
     paths = "".join(f"  Path: /{number} html\n" for number in range(300))
     elements = "".join(f"    Element: e{number}\n" for number in range(300))
-    rules, findings = said(f"User-agent: a\n{paths}{elements}{DISALLOW}")
+    rules, findings = read_text(f"User-agent: a\n{paths}{elements}{DISALLOW}")
     assert rules[0] == "a /0 html e0: deny train"
     assert rules[-1] == "* / - *: deny train"
     assert len(rules) <= MAX_RULES + 1
     assert findings[-1] in ("comity.more-findings 0:0", "ait.limit 602:0")
     guides = f"      Guide: Cite\n        Lang: en\n        Guideline: {'x' * 30_000}\n"
-    rules, _ = said(f"User-agent: a\n{paths}{ELEMENT}{guides}{DISALLOW}")
+    rules, _ = read_text(f"User-agent: a\n{paths}{ELEMENT}{guides}{DISALLOW}")
     assert 30_000 * len(rules) <= MAX_SIZE + 30_000
     assert rules[-1] == "* / - *: deny train"
 
@@ -530,7 +530,7 @@ def test_lines_that_share_a_block_cost_little_each(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(grammar, "Values", Counted)
     agents = "User-agent: a\n" * 50 + "User-agent: b a\n" * 50
     paths = "".join(f"  Path: /{number} html\n" for number in range(50)) + "  Path: /x json\n"
-    rules, _ = said(f"{agents}{paths}" + f"{ELEMENT}{DISALLOW}" * 50)
+    rules, _ = read_text(f"{agents}{paths}" + f"{ELEMENT}{DISALLOW}" * 50)
     assert (len(rules), rules[0], rules[-1]) == (
         51 * 50,
         "a,b /0 html p: deny train",
@@ -585,7 +585,7 @@ LIMITS = [
     ("text", "rules", "findings"), [case[1:] for case in LIMITS], ids=[case[0] for case in LIMITS]
 )
 def test_what_is_too_long_covers_more(text: str, rules: list[str], findings: list[str]) -> None:
-    assert said(text) == (rules, findings)
+    assert read_text(text) == (rules, findings)
 
 
 @pytest.mark.requirement("SEC-1")
@@ -595,12 +595,12 @@ def test_beyond_the_limit_too_many_actions_are_all() -> None:
         f"      Disallow: {' '.join(f'{half}{number}' for number in range(MAX_NAMES))}\n"
         for half in "ab"
     ]
-    assert said(many + "".join(halves))[0][MAX_RULES:] == ["* / - *: deny *"]
+    assert read_text(many + "".join(halves))[0][MAX_RULES:] == ["* / - *: deny *"]
 
 
 @pytest.mark.requirement("SEC-1")
 def test_too_many_actions_are_all() -> None:
-    rules, findings = said(f"{HEAD}      Disallow: {NAMES}\n")
+    rules, findings = read_text(f"{HEAD}      Disallow: {NAMES}\n")
     assert (rules, findings[-1]) == (["* /a html p: deny *"], "comity.more-findings 0:0")
 
 

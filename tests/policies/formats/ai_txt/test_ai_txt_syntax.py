@@ -20,7 +20,7 @@ from tests.selection import one_in
 DENY = Verdict.DENY
 
 
-def found(read: AiTxt) -> list[tuple[str, int, int]]:
+def findings_of(read: AiTxt) -> list[tuple[str, int, int]]:
     return [(finding.rule, finding.line, finding.column) for finding in read.findings]
 
 
@@ -183,7 +183,7 @@ def test_what_is_written_as_the_figures_ask_is_read_without_a_finding(case: Case
         read = parse(text.encode())
         assert read.rules == case.rules, text
         assert tuple(one.line for one in read.rules) == case.lines, text
-        assert found(read) == [], text
+        assert findings_of(read) == [], text
 
 
 @pytest.mark.requirement("AIT-6", "AIT-7")
@@ -197,7 +197,7 @@ def test_every_action_can_be_disallowed(action: str) -> None:
             (action,),
             Verdict.DENY,
         )
-        assert found(read) == []
+        assert findings_of(read) == []
         assert [other for other in ACTIONS if one.speaks_of(other)] == [action]
 
 

@@ -40,7 +40,7 @@ def test_every_label_is_offered_both_ways(kind: str, vocabulary: str, read: obje
         assert list(read(word)) == [word.partition("=")[0]]  # type: ignore[operator]
 
 
-def found(text: str) -> list[Finding]:
+def findings_of(text: str) -> list[Finding]:
     files = SiteFiles(
         "https://example.com",
         {URL: Fetched(status=200, body=text.encode())},
@@ -79,4 +79,6 @@ SAID: dict[str, list[tuple[int, int, str]]] = {
 
 @pytest.mark.parametrize("text", one_in(2, SAID))
 def test_what_is_said(text: str) -> None:
-    assert [(finding.line, finding.column, finding.rule) for finding in found(text)] == SAID[text]
+    assert [(finding.line, finding.column, finding.rule) for finding in findings_of(text)] == SAID[
+        text
+    ]

@@ -19,7 +19,7 @@ def site(text: str) -> Site:
     return Site.from_files("https://example.com", {"/robots.txt": text.encode()})
 
 
-def stated(text: str, path: str = "/a", token: str = "examplebot") -> dict[str, str]:
+def verdicts_of(text: str, path: str = "/a", token: str = "examplebot") -> dict[str, str]:
     """Return the uses that have a statement."""
     uses = site(text).page(Agent(token), f"https://example.com{path}", body=b"").uses
     return {use: "y" if uses[use].verdict is ALLOW else "n" for use in USES if uses[use].stated}
@@ -64,7 +64,7 @@ def test_a_permission_counts_by_both_readings(
 ) -> None:
     text = "\ufeff" + text.replace("\n", end)
     told = [
-        stated(text, path, token).get("train-ai", "")
+        verdicts_of(text, path, token).get("train-ai", "")
         for token in ("anybot", "examplebot", "otherbot")
     ]
     assert told == [anybody, examplebot, otherbot]
@@ -73,12 +73,15 @@ def test_a_permission_counts_by_both_readings(
 @pytest.mark.requirement("USE-10", "RFC-12")
 def test_a_refusal_is_not_narrowed_to_the_paths_of_another_agent() -> None:
     text = ANY + "Usage: ai=n, search=y\n" + OTHER + "Allow: /open/\n"
-    assert stated(text, "/a")["ai"] == stated(text, "/open/a")["ai"] == "n"
-    assert ("search" in stated(text, "/a"), stated(text, "/open/a")["search"]) == (False, "y")
-    assert stated(text, "/a", "otherbot") == {}
+    assert verdicts_of(text, "/a")["ai"] == verdicts_of(text, "/open/a")["ai"] == "n"
+    assert ("search" in verdicts_of(text, "/a"), verdicts_of(text, "/open/a")["search"]) == (
+        False,
+        "y",
+    )
+    assert verdicts_of(text, "/a", "otherbot") == {}
     # RFC-12: it shares the rules, and so the line
-    assert stated(text, "/open/a", "otherbot")["ai"] == "n"
-    assert "search" not in stated(text, "/open/a", "otherbot")
+    assert verdicts_of(text, "/open/a", "otherbot")["ai"] == "n"
+    assert "search" not in verdicts_of(text, "/open/a", "otherbot")
 
 
 @pytest.mark.requirement("PREF-5", "RFC-12")
@@ -121,11 +124,11 @@ def test_a_file_is_read_twice_only_where_the_readings_differ(
     readings = []
     read = robots._FileReader.read
 
-    def counted(reader: robots._FileReader) -> robots.Robots:
+    def count(reader: robots._FileReader) -> robots.Robots:
         readings.append(reader)
         return read(reader)
 
-    monkeypatch.setattr(robots._FileReader, "read", counted)
+    monkeypatch.setattr(robots._FileReader, "read", count)
     of_all = site(ANY + NO_TRAIN + "Allow: /\n" + OTHER + OWN + TRAIN)
     for token in ("examplebot", "otherbot"):
         of_all.page(Agent(token), "https://example.com/a", body=b"")
@@ -159,7 +162,7 @@ def test_what_is_permitted_is_so_where_each_list_ends_at_a_preference(lines: lis
     text = "".join(lines)
     ended = "".join(f"{line}Allow:\n" if "sage:" in line else line for line in lines)
     for path in ("/a", "/b"):
-        before, after = stated(text, path), stated(ended, path)
+        before, after = verdicts_of(text, path), verdicts_of(ended, path)
         assert {use for use in after if after[use] == "n"} <= {
             use for use in before if before[use] == "n"
         }

@@ -37,7 +37,7 @@ def of(statements: tuple[Statement, ...]) -> dict[str, str]:
     }
 
 
-def decided(expression: str, use: str, vocabulary: Vocabulary = SHIPPED) -> str:
+def decide(expression: str, use: str, vocabulary: Vocabulary = SHIPPED) -> str:
     """Return the result of the cascade of section-5.2, or "" if nothing is stated."""
     said = usage.read(expression).items()
     stated = [
@@ -130,7 +130,7 @@ DETERMINATIONS = [  # expression, then tdm, ai, genai, search
     ("expression", "want"), one_in(2, [(row[0], row[1:]) for row in DETERMINATIONS])
 )
 def test_determinations(expression: str, want: tuple[str, ...]) -> None:
-    assert tuple(decided(expression, label) for label in LABELS) == want
+    assert tuple(decide(expression, label) for label in LABELS) == want
 
 
 @pytest.mark.requirement("USE-3")
@@ -159,8 +159,8 @@ def test_backward_compatibility_of_a_new_label(
 ) -> None:
     """Table 1 of the draft. A reader that does not know the label takes the use for mining."""
     registered = Vocabulary.from_toml('[vocabulary.usage.terms]\nexample = { narrows = ["tdm"] }')
-    assert decided(f"example={example},tdm={tdm}", "example", registered) == updated
-    assert decided(f"example={example},tdm={tdm}", "tdm") == old
+    assert decide(f"example={example},tdm={tdm}", "example", registered) == updated
+    assert decide(f"example={example},tdm={tdm}", "tdm") == old
 
 
 members = st.sampled_from(
@@ -214,9 +214,7 @@ def test_a_label_that_nobody_knows_decides_nothing(
     if label not in LABELS:
         expression = ",".join(stated)
         more = f"{expression},{label}={value}"
-        assert [decided(more, use) for use in LABELS] == [
-            decided(expression, use) for use in LABELS
-        ]
+        assert [decide(more, use) for use in LABELS] == [decide(expression, use) for use in LABELS]
 
 
 @pytest.mark.requirement("USE-1")
@@ -512,15 +510,15 @@ def test_what_is_refused_everywhere_is_refused_of_each_resource(body: list[str])
 
 
 def test_what_is_common_to_all_that_can_be_said() -> None:
-    def said(**values: str) -> tuple[Statement, ...]:
+    def statements_with(**values: str) -> tuple[Statement, ...]:
         return tuple(
             Statement(f"usage:{label}", verdict, usage.RULES[verdict], Location())
             for label, value in values.items()
             for verdict in [usage.VERDICTS[value]]
         )
 
-    assert of(common([said(tdm="n", ai="n"), said(tdm="n", search="y")])) == {
+    assert of(common([statements_with(tdm="n", ai="n"), statements_with(tdm="n", search="y")])) == {
         "tdm": "n",
         "search": "y",
     }
-    assert common([said(tdm="n"), ()]) == common([]) == ()
+    assert common([statements_with(tdm="n"), ()]) == common([]) == ()

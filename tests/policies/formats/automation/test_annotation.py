@@ -44,13 +44,13 @@ def script(text: str, written_type: str = "application/ld+json") -> str:
     return f'<!DOCTYPE html><title>x</title><script type="{written_type}">{text}</script><p>y'
 
 
-def annotated(fields: str) -> tuple[dict[str, list[Any]], list[str]]:
+def read_annotation(fields: str) -> tuple[dict[str, list[Any]], list[str]]:
     """Return each stated field's values of a page with one annotation, and rules of findings."""
     (annotation,), findings = read(script(f'{{"@type": "{TYPE}", {fields}}}'))
-    return stated(annotation.directives), [finding.rule for finding in findings]
+    return stated_values(annotation.directives), [finding.rule for finding in findings]
 
 
-def stated(directives: Directives) -> dict[str, list[Any]]:
+def stated_values(directives: Directives) -> dict[str, list[Any]]:
     return {
         field: [one.value for one in values]
         for field, values in directives._asdict().items()
@@ -77,7 +77,7 @@ def test_example_of_the_draft() -> None:
 </script>
 """
     (annotation,), findings = read(page)
-    assert stated(annotation.directives) == {
+    assert stated_values(annotation.directives) == {
         "allowed_purposes": [NOTHING],
         "allowed_automations": [NOTHING],
     }
@@ -149,7 +149,7 @@ VALUES: list[tuple[str, dict[str, list[Any]]]] = [
     ("fields", "want"), one_in(3, VALUES), ids=[fields for fields, _ in VALUES]
 )
 def test_fields(fields: str, want: dict[str, list[Any]]) -> None:
-    assert annotated(fields) == (want, [])
+    assert read_annotation(fields) == (want, [])
 
 
 UNREADABLE: list[tuple[str, dict[str, list[Any]]]] = [
@@ -185,7 +185,7 @@ UNREADABLE: list[tuple[str, dict[str, list[Any]]]] = [
 def test_what_cannot_be_read_has_its_most_restrictive_value(
     fields: str, want: dict[str, list[Any]]
 ) -> None:
-    assert annotated(fields) == (want, ["automation.value"])
+    assert read_annotation(fields) == (want, ["automation.value"])
 
 
 @pytest.mark.requirement("AUTX-11")
@@ -194,7 +194,7 @@ def test_what_cannot_be_read_has_its_most_restrictive_value(
     ["allowedMethods", "requestLimit", "concurrentLimit", "scope", "host", "concurrent-limit"],
 )
 def test_what_has_no_place_in_an_annotation(field: str) -> None:
-    assert annotated(f'"{field}": "0", "allowXhr": "open"') == (
+    assert read_annotation(f'"{field}": "0", "allowXhr": "open"') == (
         {"allow_xhr": ["open"]},
         ["automation.annotation"],
     )
@@ -203,12 +203,15 @@ def test_what_has_no_place_in_an_annotation(field: str) -> None:
 @pytest.mark.requirement("AUTX-11")
 def test_names_that_stand_twice_hold_both() -> None:
     want = {"allow_xhr": ["open", "none"]}
-    assert annotated('"allowXhr": "open", "schema:allowXhr": "none"') == (
+    assert read_annotation('"allowXhr": "open", "schema:allowXhr": "none"') == (
         want,
         ["automation.repeated"],
     )
-    assert annotated('"allowXhr": "open", "allowXhr": "none"') == (want, ["automation.repeated"])
-    values, _ = annotated(", ".join(['"allowXhr": "open"'] * (MAX_REPEATED + 2)))
+    assert read_annotation('"allowXhr": "open", "allowXhr": "none"') == (
+        want,
+        ["automation.repeated"],
+    )
+    values, _ = read_annotation(", ".join(['"allowXhr": "open"'] * (MAX_REPEATED + 2)))
     assert values == {"allow_xhr": ["open"] * MAX_REPEATED + ["none"]}
 
 
@@ -236,7 +239,7 @@ def test_an_annotation_for_others_does_not_bind(user_agent: str, binds: bool) ->
 
 @pytest.mark.requirement("AUTX-11")
 def test_a_user_agent_that_cannot_be_read_is_everybody() -> None:
-    assert annotated('"userAgent": 5, "allowXhr": "none"') == (
+    assert read_annotation('"userAgent": 5, "allowXhr": "none"') == (
         {"allow_xhr": ["none"]},
         ["automation.agent"],
     )
@@ -270,7 +273,7 @@ NODES = [
 @pytest.mark.parametrize("text", one_in(2, NODES))
 def test_where_annotations_are_found(text: str) -> None:
     (annotation,), findings = read(script(text))
-    assert stated(annotation.directives) == {"allow_xhr": ["none"]}
+    assert stated_values(annotation.directives) == {"allow_xhr": ["none"]}
     assert not findings
 
 
@@ -431,7 +434,7 @@ def test_the_text_is_fit_to_show() -> None:
         assert len(shown) < 400
 
 
-def nested(depth: int) -> str:
+def nest(depth: int) -> str:
     return "[" * (depth - 1) + NODE + "]" * (depth - 1)
 
 
@@ -442,7 +445,7 @@ TOO_MUCH = [
     f'{{"@type": "{TYPE}"]',
     f'}}]{{"@type": "{TYPE}", "a": [',
     f'"{TYPE}',
-    nested(MAX_DEPTH + 1),
+    nest(MAX_DEPTH + 1),
     "[" * 10000 + TYPE,
     f"[{NODE}, {'[],' * MAX_NODES} 1]",
     f'[{NODE}, "{"x" * MAX_SCRIPT}"]',
@@ -548,7 +551,7 @@ def test_broken_scripts_of_other_pages(content_type: str) -> None:
 
 @pytest.mark.requirement("AUTX-12", "SEC-1")
 def test_up_to_the_limits_all_is_read() -> None:
-    assert len(read(script(nested(MAX_DEPTH)))[0]) == 1
+    assert len(read(script(nest(MAX_DEPTH)))[0]) == 1
     assert len(read(script(f'[{NODE}, "{"x" * (MAX_SCRIPT - len(NODE) - 6)}"]'))[0]) == 1
     assert len(read(script(f"[{', '.join([NODE] * MAX_ANNOTATIONS)}]"))[0]) == MAX_ANNOTATIONS
     assert len(read(script(NODE) * MAX_SCRIPTS)[0]) == MAX_SCRIPTS
@@ -586,7 +589,9 @@ def test_all_annotations_hold_in_any_order() -> None:
     together = []
     for ordered in permutations(nodes):
         found, _ = read(script(f"[{', '.join(ordered)}]"))
-        together.append({field: set(values) for field, values in stated(merge(found)).items()})
+        together.append(
+            {field: set(values) for field, values in stated_values(merge(found)).items()}
+        )
     assert together[0] == {
         "allowed_purposes": {frozenset("ab"), frozenset("bc")},
         "allow_xhr": {"open", "none"},
@@ -693,4 +698,4 @@ json_values = st.recursive(
 )
 def test_a_known_field_always_states_something(field: str, value: Any) -> None:
     found, _ = read(script(json.dumps({"@type": TYPE, field: value})))
-    assert len(stated(found[0].directives)) == 1
+    assert len(stated_values(found[0].directives)) == 1

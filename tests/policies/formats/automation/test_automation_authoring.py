@@ -13,7 +13,7 @@ from comity.policies.formats.automation.checks import check_site
 from comity.policies.formats.automation.directives import PATH
 from comity.policies.formats.automation.file import AutomationFile
 from comity.policies.formats.file import SiteFiles
-from tests.policies.formats.mending import findings_of, fixes_of, mended
+from tests.policies.formats.mending import apply_fixes, findings_of, fixes_of
 
 ORIGIN = "https://example.com"
 GET = "allowed-methods: GET\n"
@@ -118,9 +118,9 @@ def test_nothing_raises(lines: list[str]) -> None:
     ],
 )
 def test_what_is_safe_is_mended(text: str, expected: str | None) -> None:
-    once = mended(AUTOMATION, PATH, text.encode())
+    once = apply_fixes(AUTOMATION, PATH, text.encode())
     assert once.decode() == (text if expected is None else expected)
-    assert mended(AUTOMATION, PATH, once) == once
+    assert apply_fixes(AUTOMATION, PATH, once) == once
 
 
 _WRITTEN = (
@@ -156,7 +156,7 @@ def test_fixes_change_no_group_and_mend_what_they_are_for(lines: list[str]) -> N
         )
         assert after.count(finding.rule) < before.count(finding.rule)
     states = [body]
-    while (again := mended(AUTOMATION, PATH, states[-1])) != states[-1]:
+    while (again := apply_fixes(AUTOMATION, PATH, states[-1])) != states[-1]:
         assert meaning(again) == meaning(body)
         states.append(again)
         assert len(states) < 5  # if one line has two fixes, the second run makes the other

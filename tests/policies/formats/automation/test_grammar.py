@@ -36,7 +36,7 @@ def read(text: str | bytes, *, cut: bool = False) -> Automation:
     return parse(text_of(text if isinstance(text, bytes) else text.encode())[0], url=URL, cut=cut)
 
 
-def said(group: Group) -> str:
+def describe(group: Group) -> str:
     """Return a group as one line: its line number, selectors, and directives with values."""
     parts = [str(group.line)]
     parts += (f"scope {scope.host}{scope.path}" for scope in group.scopes)
@@ -61,7 +61,7 @@ def _value(value: Any) -> str:
             return str(value)
 
 
-def found(automation: Automation) -> str:
+def describe_findings(automation: Automation) -> str:
     assert {finding.url for finding in automation.findings} <= {URL}
     return "; ".join(
         f"{finding.rule.removeprefix('automation.')} {finding.line}"
@@ -462,10 +462,10 @@ VALUES = values(
 @pytest.mark.parametrize("case", one_in(3, params(LINES + VALUES)))
 def test_text(case: Case) -> None:
     automation = read(case.text)
-    assert [said(group) for group in automation.groups] == (
+    assert [describe(group) for group in automation.groups] == (
         [case.said] if isinstance(case.said, str) else case.said
     )
-    assert found(automation) == case.found
+    assert describe_findings(automation) == case.found
     assert automation.complete
 
 
@@ -621,13 +621,13 @@ SAMPLES = Path(__file__).parent
 @pytest.mark.requirement("AUTO-2", "AUTO-5", "AUTO-6")
 def test_the_sample_of_the_core() -> None:
     automation = read((SAMPLES / "sample-core.txt").read_bytes())
-    assert [said(group) for group in automation.groups] == [
+    assert [describe(group) for group in automation.groups] == [
         "5; scope /; host example.com; agent *; allowed-methods GET,HEAD;"
         " allowed-purposes placeholder_purpose1,placeholder_purpose2",
         "12; scope /admin/; host example.com; agent examplebot; allowed-methods GET; "
         "allowed-purposes placeholder_purpose1",
     ]
-    assert found(automation) == "markup 1"
+    assert describe_findings(automation) == "markup 1"
 
 
 @pytest.mark.requirement(
@@ -644,7 +644,7 @@ def test_the_sample_of_the_core() -> None:
 )
 def test_the_sample_of_the_extension() -> None:
     automation = read((SAMPLES / "sample-extended.txt").read_bytes())
-    assert [said(group) for group in automation.groups] == [
+    assert [describe(group) for group in automation.groups] == [
         "6; scope /; host example.com; agent *; allowed-methods GET,HEAD;"
         " allowed-purposes placeholder_purpose1,placeholder_purpose2; "
         "allowed-automations -; api-automation with-key-only;"
@@ -656,7 +656,7 @@ def test_the_sample_of_the_extension() -> None:
         " request-limit 10/60s; concurrent-limit 2",
         "39; scope /admin/; host example.com; agent *; allowed-methods GET",
     ]
-    assert found(automation) == "markup 1; continued 13; continued 31"
+    assert describe_findings(automation) == "markup 1; continued 13; continued 31"
 
 
 TEXT = b"text/plain; charset=utf-8"
@@ -735,7 +735,7 @@ def scopes(number: int) -> str:
     return "".join(f"scope: /{scope}\n" for scope in range(number))
 
 
-def listed(number: int, start: int = 0) -> str:
+def list_of(number: int, start: int = 0) -> str:
     return ",".join(f"a{item}" for item in range(start, start + number))
 
 
@@ -758,14 +758,17 @@ LIMITS = [
     ),
     Most(
         "values",
-        f"scope: /\nallowed-purposes: {listed(200)}",
-        f"scope: /\nallowed-purposes: {listed(201)}",
+        f"scope: /\nallowed-purposes: {list_of(200)}",
+        f"scope: /\nallowed-purposes: {list_of(201)}",
         2,
     ),
     Most(
-        "agents", f"scope: /\nuser-agent: {listed(200)}", f"scope: /\nuser-agent: {listed(201)}", 2
+        "agents",
+        f"scope: /\nuser-agent: {list_of(200)}",
+        f"scope: /\nuser-agent: {list_of(201)}",
+        2,
     ),
-    Most("hosts", f"scope: /\nhost: {listed(200)}", f"scope: /\nhost: {listed(201)}", 2),
+    Most("hosts", f"scope: /\nhost: {list_of(200)}", f"scope: /\nhost: {list_of(201)}", 2),
     Most("all-hosts", "host: a.com\n" * 5000, "host: a.com\n" * 5001, 5001),
     Most("all-urls", "scope: http://a/\n" * 5000, "scope: http://a/\n" * 5001, 5001),
     Most(
@@ -776,8 +779,8 @@ LIMITS = [
     ),
     Most(
         "items",
-        "".join(f"user-agent: {listed(200, 200 * line)}\n" for line in range(100)),
-        "".join(f"user-agent: {listed(200, 200 * line)}\n" for line in range(100))
+        "".join(f"user-agent: {list_of(200, 200 * line)}\n" for line in range(100)),
+        "".join(f"user-agent: {list_of(200, 200 * line)}\n" for line in range(100))
         + "user-agent: a\n",
         101,
     ),
@@ -801,9 +804,9 @@ def test_limits(most: Most) -> None:
 @pytest.mark.requirement("AUTO-18")
 def test_what_stands_before_the_limit_in_its_group_counts() -> None:
     automation = read(
-        f"scope: /a\nallowed-methods: GET\nallowed-purposes: {listed(201)}\nallow-xhr: open"
+        f"scope: /a\nallowed-methods: GET\nallowed-purposes: {list_of(201)}\nallow-xhr: open"
     )
-    assert [said(group) for group in automation.groups] == ["1; scope /a; allowed-methods GET"]
+    assert [describe(group) for group in automation.groups] == ["1; scope /a; allowed-methods GET"]
 
 
 @pytest.mark.requirement("AUTO-18", "AUTO-3")
@@ -811,7 +814,7 @@ def test_long_lines_that_say_nothing_do_no_harm() -> None:
     long = "a" * (2 * MAX_LINE)
     automation = read(f"#{long}\n{long}: {long}\nscope: /  # {long}\n<!-- {long} -->")
     assert automation.complete
-    assert [said(group) for group in automation.groups] == ["3; scope /"]
+    assert [describe(group) for group in automation.groups] == ["3; scope /"]
 
 
 @pytest.mark.requirement("AUTO-18", "AUTX-14")
@@ -820,7 +823,7 @@ def test_a_directive_that_stands_too_often_is_not_understood() -> None:
     [group] = automation.groups
     assert [len(stated.value) for stated in group.directives.allowed_methods] == [1] * 16 + [0]
     assert automation.complete
-    assert found(automation) == "repeated 3; limit 18"
+    assert describe_findings(automation) == "repeated 3; limit 18"
 
 
 @pytest.mark.requirement("AUTO-18")
@@ -828,8 +831,8 @@ def test_a_cut_file_is_incomplete() -> None:
     text, cut = text_of(b"scope: /\n" + b"# " + b"a" * MAX_BYTES + b"\nscope: /b")
     automation = parse(text, url=URL, cut=cut)
     assert not automation.complete
-    assert [said(group) for group in automation.groups] == ["1; scope /"]
-    assert found(automation) == "limit 0"
+    assert [describe(group) for group in automation.groups] == ["1; scope /"]
+    assert describe_findings(automation) == "limit 0"
 
 
 @pytest.mark.requirement("AUTO-18", "AUTX-3")
@@ -914,7 +917,9 @@ def test_an_unknown_directive_changes_nothing(
     place = data.draw(st.integers(0, len(lines)))
     without = parse(b"\n".join([*lines[:place], b"#", *lines[place:]]), url=URL)
     with_it = parse(b"\n".join([*lines[:place], line, *lines[place:]]), url=URL)
-    assert [said(group) for group in without.groups] == [said(group) for group in with_it.groups]
+    assert [describe(group) for group in without.groups] == [
+        describe(group) for group in with_it.groups
+    ]
     assert without.findings == with_it.findings
 
 

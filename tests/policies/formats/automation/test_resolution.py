@@ -350,7 +350,7 @@ def group(*directives: str) -> Group:
     return found
 
 
-def refused(
+def refusals_of(
     directives: Iterable[str],
     facts: Facts = PLAIN,
     purposes: tuple[str, ...] = (),
@@ -604,7 +604,7 @@ CASES = [
     ),
 )
 def test_refusals(case: Case) -> None:
-    assert refused(case.directives, case.facts, case.purposes) == case.want
+    assert refusals_of(case.directives, case.facts, case.purposes) == case.want
 
 
 @pytest.mark.requirement("AUTX-7")
@@ -642,28 +642,28 @@ def test_refusals(case: Case) -> None:
 def test_fetch_from(pages: str, referer: str | None, is_refused: bool) -> None:
     want = "fetch-from 4" if is_refused else ""
     assert (
-        refused((GET, "allow-xhr: open", f"disallow-fetch-from: {pages}"), xhr(referer=referer))
+        refusals_of((GET, "allow-xhr: open", f"disallow-fetch-from: {pages}"), xhr(referer=referer))
         == want
     )
-    assert refused((GET, f"disallow-fetch-from: {pages}"), Facts(referer=referer)) == ""
+    assert refusals_of((GET, f"disallow-fetch-from: {pages}"), Facts(referer=referer)) == ""
 
 
 @pytest.mark.requirement("AUTX-7")
 def test_fetch_from_absent_or_unknown_host() -> None:
-    assert refused((GET, "allow-xhr: open"), xhr()) == ""
+    assert refusals_of((GET, "allow-xhr: open"), xhr()) == ""
     pages = (GET, "allow-xhr: open", "disallow-fetch-from: /a")
-    assert refused(pages, xhr(referer="https://example.org/a"), host="") == "fetch-from 4"
+    assert refusals_of(pages, xhr(referer="https://example.org/a"), host="") == "fetch-from 4"
     assert (
-        refused(pages, xhr(referer="http://example.com:8080/a"), host="example.com:8080")
+        refusals_of(pages, xhr(referer="http://example.com:8080/a"), host="example.com:8080")
         == "fetch-from 4"
     )
-    assert refused(pages, xhr(referer="http://example.com/a"), host="example.com:8080") == ""
+    assert refusals_of(pages, xhr(referer="http://example.com/a"), host="example.com:8080") == ""
 
 
 # Annotations: extension section-3.5
 
 
-def annotated(*directives: str) -> Directives:
+def annotation_of(*directives: str) -> Directives:
     return group(*directives).directives
 
 
@@ -720,15 +720,15 @@ def test_annotations(
     purposes: tuple[str, ...],
     want: str,
 ) -> None:
-    assert refused(directives, facts, purposes, annotated(*annotation)) == want
+    assert refusals_of(directives, facts, purposes, annotation_of(*annotation)) == want
 
 
 @pytest.mark.requirement("AUTX-11", "AUTO-12")
 def test_an_annotation_where_no_group_speaks() -> None:
     asked = Facts(method="POST", kinds=("api", "xhr"), automations=("cdp",), session=Session())
     assert refusals(None, asked, (), NOW) == []
-    assert refusals(None, asked, (), NOW, annotated("api-automation: open")) == []
-    annotation = annotated("allowed-purposes: train", "api-automation: none")
+    assert refusals(None, asked, (), NOW, annotation_of("api-automation: open")) == []
+    annotation = annotation_of("allowed-purposes: train", "api-automation: none")
     assert refusals(None, asked, (), NOW, annotation) == [
         Refusal("automation.purpose", annotation.allowed_purposes[0], from_annotation=True),
         Refusal("automation.api", annotation.api_automation[0], from_annotation=True),
@@ -783,7 +783,7 @@ CORE_SAMPLE, EXTENDED_SAMPLE = (
 ONE, TWO = ("PLACEHOLDER_PURPOSE1",), ("PLACEHOLDER_PURPOSE2",)
 
 
-def sampled(
+def answer_of_sample(
     text: str, token: str, target: str, facts: Facts, purposes: tuple[str, ...]
 ) -> list[str]:
     speaking = rules(text, token).group(target)
@@ -812,7 +812,7 @@ def sampled(
 def test_the_sample_of_the_core(
     token: str, target: str, method: str, purposes: tuple[str, ...], want: list[str]
 ) -> None:
-    assert sampled(CORE_SAMPLE, token, target, Facts(method=method), purposes) == want
+    assert answer_of_sample(CORE_SAMPLE, token, target, Facts(method=method), purposes) == want
 
 
 COOKIES = Session(
@@ -857,19 +857,19 @@ TOKEN = Session(
 def test_the_sample_of_the_extension(
     token: str, target: str, facts: Facts, want: list[str]
 ) -> None:
-    assert sampled(EXTENDED_SAMPLE, token, target, facts, ONE) == want
+    assert answer_of_sample(EXTENDED_SAMPLE, token, target, facts, ONE) == want
 
 
 @pytest.mark.requirement("AUTX-2", "AUTX-3", "AUTX-15")
 def test_the_limits_of_the_sample_of_the_extension() -> None:
-    def stated(token: str, target: str) -> tuple[tuple[Window, ...], int | None] | None:
+    def limits_of(token: str, target: str) -> tuple[tuple[Window, ...], int | None] | None:
         speaking = rules(EXTENDED_SAMPLE, token).group(target)
         found = limits(speaking, "https://example.com") if speaking else None
         return found and (found.windows, found.concurrent)
 
-    assert stated("other", "/") == ((Window(60, 60),), 5)
-    assert stated("ExampleBot", "/admin/") == ((Window(10, 60),), 2)
-    assert stated("other", "/admin/") is None
+    assert limits_of("other", "/") == ((Window(60, 60),), 5)
+    assert limits_of("ExampleBot", "/admin/") == ((Window(10, 60),), 2)
+    assert limits_of("other", "/admin/") is None
 
 
 @pytest.mark.requirement("AUTX-14")

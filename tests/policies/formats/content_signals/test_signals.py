@@ -28,7 +28,7 @@ def signals(body: bytes, token: str = "examplebot") -> Signals:
     )
 
 
-def said(body: bytes, token: str = "examplebot") -> Said:
+def verdicts_of(body: bytes, token: str = "examplebot") -> Said:
     statements = signals(body, token).statements()
     assert all(
         one.verdict is (ALLOW if one.rule == "content-signal.allow" else DENY) for one in statements
@@ -222,7 +222,7 @@ SCOPES: list[tuple[str, bytes, Said]] = [
     ("body", "want"), one_in(3, [row[1:] for row in SCOPES]), ids=[row[0] for row in SCOPES]
 )
 def test_scopes(body: bytes, want: Said) -> None:
-    assert said(body) == want
+    assert verdicts_of(body) == want
     assert signals(body).everywhere() == signals(body).statements()
 
 
@@ -246,9 +246,9 @@ def test_lines_of_other_vocabularies_say_nothing_here() -> None:
         + YES
         + RULE
     )
-    assert said(body) == {"ai-train": ("allow", 5)}
+    assert verdicts_of(body) == {"ai-train": ("allow", 5)}
     assert signals(body).findings == ()
-    assert said(ANY + b"Usage: ai=n\n") == {}
+    assert verdicts_of(ANY + b"Usage: ai=n\n") == {}
     assert signals(ANY + b"Usage: ai=n\n").findings == ()
 
 
@@ -358,7 +358,7 @@ SAMPLES: list[tuple[bytes, str, Said, list[tuple[str, int]]]] = [
 @pytest.mark.requirement("SIG-1", "SIG-2", "SIG-3", "SIG-4")
 @pytest.mark.parametrize(("body", "token", "want", "findings"), SAMPLES)
 def test_samples(body: bytes, token: str, want: Said, findings: list[tuple[str, int]]) -> None:
-    assert said(body, token) == want
+    assert verdicts_of(body, token) == want
     assert [(one.rule, one.line) for one in signals(body, token).findings] == findings
 
 

@@ -14,7 +14,7 @@ from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE
 from tests.selection import one_in
 
 
-def found(body: bytes, *, oversized: bool = False) -> list[ExtensionLine]:
+def lines_in(body: bytes, *, oversized: bool = False) -> list[ExtensionLine]:
     return list(extension_lines(robots.parse(body, oversized=oversized), ROBOTS_LINES))
 
 
@@ -46,7 +46,7 @@ LINES: list[tuple[bytes, tuple[str, bytes] | None]] = [
 @pytest.mark.parametrize(("line", "want"), one_in(3, LINES))
 def test_lines(line: bytes, want: tuple[str, bytes] | None) -> None:
     for end in (b"", b"\n", b"\r", b"\r\n"):
-        lines = found(b"User-agent: *" + (end or b"\n") + line + end)
+        lines = lines_in(b"User-agent: *" + (end or b"\n") + line + end)
         assert [(one.name, one.value) for one in lines] == ([want] if want else []), end
         assert all(one.line == 2 and one.group == 0 for one in lines), end
 
@@ -92,7 +92,7 @@ def test_in_an_acap_record_they_stand_in_no_group() -> None:
         b"ACAP-crawler: x\nACAP-crawler: y\nUsage: b=n\n",
     )
     body = ours + theirs + b"User-agent: z\nUsage: c=n\nACAP-crawler: x\nUsage: d=n"
-    assert [(one.value, one.group) for one in found(body)] == [
+    assert [(one.value, one.group) for one in lines_in(body)] == [
         (b"a=n", 0),
         (b"b=n", IN_ACAP),
         (b"c=n", 1),
@@ -105,13 +105,15 @@ def test_what_is_cut() -> None:
 
     A line that is too long is read to the limit.
     """
-    assert found(b"User-agent: *\nUsage: ai=n\nUsage: tdm=n", oversized=True)[-1].value == b"ai=n"
-    (line,) = found(b"User-agent: *\nUsage: " + b"a" * (MAX_LINE + 1))
+    assert (
+        lines_in(b"User-agent: *\nUsage: ai=n\nUsage: tdm=n", oversized=True)[-1].value == b"ai=n"
+    )
+    (line,) = lines_in(b"User-agent: *\nUsage: " + b"a" * (MAX_LINE + 1))
     assert line.overlong
     assert line.value == b"a" * MAX_LINE
-    (line,) = found(b"User-agent: *\nUsage: " + b"a" * MAX_LINE)
+    (line,) = lines_in(b"User-agent: *\nUsage: " + b"a" * MAX_LINE)
     assert not line.overlong
-    assert found(b"#" * MAX_BYTES + b"\nUsage: tdm=n") == []
+    assert lines_in(b"#" * MAX_BYTES + b"\nUsage: tdm=n") == []
 
 
 @pytest.mark.requirement("SEC-1")
@@ -124,7 +126,7 @@ def test_what_is_cut() -> None:
 )
 def test_each_line_is_found_where_it_stands(pieces: list[bytes]) -> None:
     body = b"".join(pieces)
-    for line in found(body):
+    for line in lines_in(body):
         written = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")[line.line - 1]
         assert written.strip(b" \t\xef\xbb\xbf").lower().startswith(line.name.encode())
         assert line.value in written

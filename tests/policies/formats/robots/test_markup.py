@@ -35,7 +35,7 @@ def site(body: bytes, media_type: bytes = b"text/html", **files: bytes) -> Site:
     )
 
 
-def decided(found: Site, path: str, agent: Agent = AGENT) -> tuple[str, str, int, str]:
+def decide(found: Site, path: str, agent: Agent = AGENT) -> tuple[str, str, int, str]:
     """Return verdict, rule, line and text of the deciding reason."""
     decision = found.access(agent, ORIGIN + path)
     reason = decision.reasons[0]
@@ -56,8 +56,8 @@ SILENT = dict.fromkeys(USES, ("allow", False))
 @pytest.mark.parametrize("media_type", TYPES)
 def test_text_is_read_whatever_its_label(media_type: bytes) -> None:
     found = site(RULES, media_type)
-    assert decided(found, "/private/1") == ("deny", "robots.disallow", 2, "Disallow: /private")
-    assert decided(found, "/private/open") == ("allow", "robots.allow", 3, "Allow: /private/open")
+    assert decide(found, "/private/1") == ("deny", "robots.disallow", 2, "Disallow: /private")
+    assert decide(found, "/private/open") == ("allow", "robots.allow", 3, "Allow: /private/open")
     assert found.sitemaps == ("https://example.com/map.xml",)
     assert [(finding.rule, finding.line) for finding in found.findings] == [
         ("robots.media-type", 0)
@@ -73,7 +73,7 @@ def test_a_label_that_is_right_or_missing_is_no_finding(media_type: bytes) -> No
 @pytest.mark.requirement("RFC-10")
 def test_a_comment_at_the_beginning_is_no_markup() -> None:
     found = site(b"<!-- ours -->\n" + RULES)
-    assert decided(found, "/private/open")[:2] == ("allow", "robots.allow")
+    assert decide(found, "/private/open")[:2] == ("allow", "robots.allow")
 
 
 # (2) Pages
@@ -96,7 +96,7 @@ PAGES = [
 @pytest.mark.parametrize("media_type", [b"text/html", b"text/plain"])
 def test_a_page_is_no_file(body: bytes, media_type: bytes) -> None:
     found = site(body, media_type)
-    assert decided(found, "/private/1") == ("allow", "robots.unavailable", 0, "an HTML page")
+    assert decide(found, "/private/1") == ("allow", "robots.unavailable", 0, "an HTML page")
     assert availability(found.files[f"{ORIGIN}/robots.txt"]) is Availability.ABSENT
     assert found.findings == ()
 
@@ -137,11 +137,11 @@ def test_of_markup_with_records_the_refusals_count(
     body: bytes, line: int, media_type: bytes
 ) -> None:
     found = site(body, media_type)
-    verdict, rule, decided_line, text = decided(found, "/private/1")
+    verdict, rule, decided_line, text = decide(found, "/private/1")
     assert (verdict, rule, decided_line) == ("deny", "robots.disallow", line)
     assert text.replace("\xa0", " ") == "Disallow: /private"
-    assert decided(found, "/private/open")[:2] == ("deny", "robots.disallow")
-    assert decided(found, "/other")[:2] == ("allow", "robots.no-match")
+    assert decide(found, "/private/open")[:2] == ("deny", "robots.disallow")
+    assert decide(found, "/other")[:2] == ("allow", "robots.no-match")
     assert found.sitemaps == ()
     assert availability(found.files[f"{ORIGIN}/robots.txt"]) is Availability.PRESENT
     assert "robots.markup" in [finding.rule for finding in found.findings]
@@ -161,9 +161,9 @@ def test_an_escaped_character_is_read_as_the_character() -> None:
             "Disallow: /&lt;z",
         )
     )
-    assert decided(found, "/a?b=1&c=2")[:3] == ("deny", "robots.disallow", 3)
-    assert decided(found, "/x&#10;Allow: /x/y")[0] == "deny"
-    assert decided(found, "/%3Cz")[0] == "deny"
+    assert decide(found, "/a?b=1&c=2")[:3] == ("deny", "robots.disallow", 3)
+    assert decide(found, "/x&#10;Allow: /x/y")[0] == "deny"
+    assert decide(found, "/%3Cz")[0] == "deny"
 
 
 @pytest.mark.requirement("RFC-10", "RFC-2")
@@ -178,13 +178,13 @@ def test_a_crawler_obeys_the_group_that_names_it() -> None:
             "Crawl-delay: 1",
         )
     )
-    assert decided(found, "/mine")[:3] == ("deny", "robots.disallow", 6)
-    assert decided(found, "/other")[0] == "allow"
+    assert decide(found, "/mine")[:3] == ("deny", "robots.disallow", 6)
+    assert decide(found, "/other")[0] == "allow"
     rates = found.rates(AGENT)
     assert rates is not None
     assert rates.crawl_delay == 1
     other = site(marked_up("User-agent: *", "Disallow: /a", "User-agent: otherbot", "Disallow: /"))
-    assert decided(other, "/b")[0] == "allow"
+    assert decide(other, "/b")[0] == "allow"
 
 
 @pytest.mark.requirement("RFC-10")
@@ -192,7 +192,7 @@ def test_an_allow_line_ends_a_list_of_agents() -> None:
     found = site(
         marked_up("User-agent: examplebot", "Allow: /", "User-agent: otherbot", "Disallow: /")
     )
-    assert decided(found, "/b")[0] == "allow"
+    assert decide(found, "/b")[0] == "allow"
 
 
 @pytest.mark.requirement("RFC-10")
@@ -213,14 +213,14 @@ def test_no_line_of_another_format_permits(permission: str, refusal: str, use: s
     content = b'<content url="/"><license><permits type="usage">all</permits></license></content>'
     licence = b'<rsl xmlns="https://rslstandard.org/rsl">%s</rsl>' % content
 
-    def found(line: str, *, is_markup: bool) -> dict[str, tuple[str, bool]]:
+    def uses_with(line: str, *, is_markup: bool) -> dict[str, tuple[str, bool]]:
         lines = ("User-agent: *", "Allow: /", *line.split("\n"))
         body = marked_up(*lines) if is_markup else "\n".join(lines).encode()
         return uses(Site.from_files(ORIGIN, {"/robots.txt": body, "/rsl.xml": licence}))
 
-    assert found(permission, is_markup=False)[use] == ("allow", True)
-    assert found(permission, is_markup=True) == SILENT
-    assert found(refusal, is_markup=True)[use] == ("deny", True)
+    assert uses_with(permission, is_markup=False)[use] == ("allow", True)
+    assert uses_with(permission, is_markup=True) == SILENT
+    assert uses_with(refusal, is_markup=True)[use] == ("deny", True)
 
 
 @pytest.mark.requirement("RFC-10")
@@ -240,9 +240,9 @@ def test_no_record_of_acap_permits() -> None:
         "ACAP-allow-crawl: /",
         "ACAP-disallow-crawl: /private",
     )
-    assert decided(site(marked_up(*lines)), "/x")[:2] == ("deny", "robots.disallow")
+    assert decide(site(marked_up(*lines)), "/x")[:2] == ("deny", "robots.disallow")
     ignoring = ("ACAP-ignore-conventional-records", *lines)
-    assert decided(site(marked_up(*ignoring)), "/x")[:2] == ("deny", "robots.disallow")
+    assert decide(site(marked_up(*ignoring)), "/x")[:2] == ("deny", "robots.disallow")
     referring = (
         "User-agent: *",
         "Disallow: /",
@@ -251,7 +251,7 @@ def test_no_record_of_acap_permits() -> None:
     )
     permitting = b"ACAP-allow-crawl: /\nACAP-disallow-crawl: /private\n"
     found = site(marked_up(*referring), more=permitting)
-    assert decided(found, "/x")[:2] == ("deny", "robots.disallow")
+    assert decide(found, "/x")[:2] == ("deny", "robots.disallow")
 
 
 # Referenced files
@@ -271,7 +271,7 @@ REFERRING = b"User-agent: *\nAllow: /\nACAP-crawler: *\nACAP-permissions-referen
 def test_a_referenced_file_is_known_by_its_content(body: bytes, verdict: str) -> None:
     more = Fetched(status=200, body=body, headers=((b"Content-Type", b"text/html"),))
     found = Site.from_files(ORIGIN, {"/robots.txt": REFERRING, "/more.txt": more})
-    assert decided(found, "/private/1")[0] == verdict
+    assert decide(found, "/private/1")[0] == verdict
 
 
 # Limits
@@ -281,7 +281,7 @@ def test_a_referenced_file_is_known_by_its_content(body: bytes, verdict: str) ->
 def test_what_is_cut_off_is_read_up_to_its_last_line() -> None:
     body = b"<pre>\nUser-agent: *\nDisallow: /a\nDisallow: /b"
     found = Site.from_files(ORIGIN, {"/robots.txt": Fetched(status=200, body=body, oversized=True)})
-    assert [decided(found, path)[0] for path in ("/a", "/b")] == ["deny", "allow"]
+    assert [decide(found, path)[0] for path in ("/a", "/b")] == ["deny", "allow"]
 
 
 LINES = st.sampled_from(
@@ -316,8 +316,8 @@ def test_markup_permits_nothing_that_the_text_refuses(lines: list[str], end: str
     lines = ["User-agent: otherbot", "Disallow:", *lines]
     text, markup = site("\n".join(lines).encode()), site(("<p>" + end.join(lines)).encode())
     for path in ("/", "/a", "/b"):
-        assert decided(text, path)[0] == "allow" or decided(markup, path)[0] == "deny"
-        if decided(markup, path)[0] == "deny":
+        assert decide(text, path)[0] == "allow" or decide(markup, path)[0] == "deny"
+        if decide(markup, path)[0] == "deny":
             continue  # some formats state nothing about a page that is not fetched
         as_text, as_markup = uses(text, path), uses(markup, path)
         assert {use for use in USES if as_text[use][0] == "deny"} <= {

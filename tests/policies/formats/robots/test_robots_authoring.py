@@ -63,10 +63,10 @@ def test_rates_that_are_offered_are_read() -> None:
 
 def lint(text: str | bytes) -> list[tuple[int, str]]:
     """Return line and rule of each finding about a file, beyond those of reading it."""
-    return [(finding.line, finding.rule) for finding in found(text)]
+    return [(finding.line, finding.rule) for finding in findings_of(text)]
 
 
-def found(text: str | bytes) -> list[Finding]:
+def findings_of(text: str | bytes) -> list[Finding]:
     body = text if isinstance(text, bytes) else text.encode()
     files = SiteFiles(
         "https://example.com", {URL: Fetched(status=200, body=body)}, robots_lines=ROBOTS_LINES
@@ -232,7 +232,7 @@ def test_every_rule_is_said_of_a_file() -> None:
     ],
 )
 def test_where_it_stands(line: str, rule: str, place: str) -> None:
-    [finding] = [finding for finding in found(f"{ANY}{line}\n") if finding.rule == rule]
+    [finding] = [finding for finding in findings_of(f"{ANY}{line}\n") if finding.rule == rule]
     assert finding.line == 2
     assert line[finding.column - 1 : finding.column - 1 + finding.length] == place
     assert finding.column - 1 == line.rfind(place) or rule == "robots.unknown"
@@ -277,7 +277,7 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
     ],
 )
 def test_a_message_says_what_to_write_instead(line: str, message: str) -> None:
-    assert [finding.message for finding in found(f"{ANY}{line}\nAllow: /\n")] == [message]
+    assert [finding.message for finding in findings_of(f"{ANY}{line}\nAllow: /\n")] == [message]
 
 
 @pytest.mark.parametrize("name", ADVISED)
@@ -300,7 +300,7 @@ def test_what_is_advised_is_read(name: str) -> None:
 
 
 def test_what_overrules_is_named() -> None:
-    [finding] = found(f"{ANY}Disallow: /a\n\nAllow: /a\n")
+    [finding] = findings_of(f"{ANY}Disallow: /a\n\nAllow: /a\n")
     assert finding.message == "it has no effect: line 4 allows the same path, and Allow wins"
 
 
@@ -332,7 +332,7 @@ def test_of_each_rule_so_many_findings_are_listed() -> None:
 )
 def test_what_is_mended(before: str, after: str) -> None:
     draft = Draft(URL, before.encode())
-    findings = [*parse(draft.body).findings, *found(before)]
+    findings = [*parse(draft.body).findings, *findings_of(before)]
     fixes = [
         AUTHORING.fixes[finding.rule](draft, finding)
         for finding in findings
@@ -352,5 +352,6 @@ def test_anything_can_be_checked(text: str, octets: bytes) -> None:
     for body in (text.encode(), octets, ANY.encode() + b"Disallow: " + octets):
         lines = body.count(b"\n") + body.count(b"\r") + 1
         assert all(
-            0 <= finding.line <= lines and finding.rule in ALL_RULES for finding in found(body)
+            0 <= finding.line <= lines and finding.rule in ALL_RULES
+            for finding in findings_of(body)
         )

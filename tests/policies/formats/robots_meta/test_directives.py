@@ -27,7 +27,7 @@ def header(*values: bytes) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
     return robots_meta.header(values, "MyBot", now=NOW)
 
 
-def said(statements: tuple[Statement, ...]) -> Said:
+def verdicts_of(statements: tuple[Statement, ...]) -> Said:
     return {
         statement.term.removeprefix("robots-meta:"): statement.verdict for statement in statements
     }
@@ -54,7 +54,7 @@ TRAPS: list[tuple[bytes, Said, list[str]]] = [
 @pytest.mark.parametrize(("value", "want", "rules"), TRAPS)
 def test_known_traps(value: bytes, want: Said, rules: list[str]) -> None:
     statements, findings = header(value)
-    assert said(statements) == want
+    assert verdicts_of(statements) == want
     assert [finding.rule for finding in findings] == rules
 
 
@@ -98,9 +98,9 @@ def test_what_is_for_another_agent_is_kept_as_it_is_written() -> None:
     ],
 )
 def test_marks_around_and_between_directives_hide_none(value: str, want: set[str]) -> None:
-    assert set(said(header(value.encode())[0])) == want
+    assert set(verdicts_of(header(value.encode())[0])) == want
     if '"' not in value:
-        assert set(said(meta(f'<meta name="robots" content="{value}">'.encode())[0])) == want
+        assert set(verdicts_of(meta(f'<meta name="robots" content="{value}">'.encode())[0])) == want
 
 
 def test_marks_are_told_to_their_author() -> None:
@@ -152,7 +152,7 @@ SCOPES = [
 @pytest.mark.parametrize(("values", "want"), one_in(2, SCOPES))
 def test_scopes(values: list[bytes], want: set[str]) -> None:
     statements, _ = header(*values)
-    assert said(statements).keys() == want
+    assert verdicts_of(statements).keys() == want
 
 
 DIRECTIVES: list[tuple[bytes, Said]] = [
@@ -206,7 +206,7 @@ DIRECTIVES: list[tuple[bytes, Said]] = [
 @pytest.mark.parametrize(("value", "want"), one_in(2, DIRECTIVES))
 def test_directives(value: bytes, want: Said) -> None:
     statements, findings = header(value)
-    assert said(statements) == want
+    assert verdicts_of(statements) == want
     assert not findings
     body = b'<meta name="robots" content="' + value + b'">'
     in_markup = [
@@ -219,7 +219,7 @@ def test_directives(value: bytes, want: Said) -> None:
 @pytest.mark.requirement("META-2")
 def test_indexifembedded_alone_says_nothing() -> None:
     statements, (finding,) = header(b"indexifembedded, nofollow, indexifembedded")
-    assert said(statements) == {"nofollow": DENY}
+    assert verdicts_of(statements) == {"nofollow": DENY}
     assert finding.rule == "robots-meta.value"
     (finding,) = meta(b'<p>\n<meta name="robots" content="indexifembedded">')[1]
     assert (finding.rule, finding.line) == ("robots-meta.value", 2)
@@ -315,7 +315,9 @@ def test_dates(text: str, want: str | None) -> None:
 @pytest.mark.parametrize("after", [b"", b", noai", b"; noai", b",noai", b" , mybot: noai"])
 def test_the_comma_of_a_date_parts_nothing(after: bytes) -> None:
     statements, findings = header(b"unavailable_after: Sunday, 01 Jan 2040 00:00:00 GMT" + after)
-    assert said(statements) == {"unavailable_after": None} | ({"noai": DENY} if after else {})
+    assert verdicts_of(statements) == {"unavailable_after": None} | (
+        {"noai": DENY} if after else {}
+    )
     assert not findings
 
 
@@ -358,7 +360,7 @@ UNREADABLE: list[tuple[bytes, Said, str]] = [
 @pytest.mark.parametrize(("value", "want", "rule"), one_in(2, UNREADABLE))
 def test_what_cannot_be_read(value: bytes, want: Said, rule: str) -> None:
     statements, findings = header(value)
-    assert said(statements) == want
+    assert verdicts_of(statements) == want
     assert {finding.rule for finding in findings} == {rule}
     in_markup = robots_meta.markup(
         Content(HTML, b'<p>\n<meta name="robots" content="' + value + b'">'),
@@ -399,7 +401,7 @@ PAGES: list[tuple[bytes, Said]] = [
 @pytest.mark.requirement("META-1")
 @pytest.mark.parametrize(("body", "want"), one_in(2, PAGES))
 def test_elements(body: bytes, want: Said) -> None:
-    assert said(meta(body)[0]) == want
+    assert verdicts_of(meta(body)[0]) == want
 
 
 @pytest.mark.requirement("META-1")
@@ -414,7 +416,7 @@ def test_elements_in_other_encodings(encoding: str) -> None:
         else b"utf-16"
     )
     content = Content([(b"content-type", b"text/html; charset=" + charset)], body)
-    assert said(robots_meta.markup(content, "mybot")[0]) == {"noindex": DENY}
+    assert verdicts_of(robots_meta.markup(content, "mybot")[0]) == {"noindex": DENY}
 
 
 @pytest.mark.requirement("META-1")
@@ -424,9 +426,9 @@ def test_a_page_that_begins_with_an_xml_declaration_has_elements(media_type: byt
         b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><meta '
         b'name="robots" content="noindex"/></html>'
     )
-    assert said(robots_meta.markup(Content([(b"Content-Type", media_type)], page), "mybot")[0]) == {
-        "noindex": DENY
-    }
+    assert verdicts_of(
+        robots_meta.markup(Content([(b"Content-Type", media_type)], page), "mybot")[0]
+    ) == {"noindex": DENY}
 
 
 @pytest.mark.requirement("META-1")
@@ -452,7 +454,7 @@ def test_elements_for_other_agents() -> None:
 <meta name="GPTBot" content="max-snippet:5">
 <meta name="robots" content="noai, noimageai">"""
     statements, findings = meta(body)
-    assert said(statements) == {"noai": DENY, "noimageai": DENY}
+    assert verdicts_of(statements) == {"noai": DENY, "noimageai": DENY}
     assert [(finding.rule, finding.line) for finding in findings] == [
         ("robots-meta.agent", 2),
         ("robots-meta.agent", 6),
@@ -562,14 +564,14 @@ def test_order_changes_nothing(lists: tuple[list[bytes], list[bytes]]) -> None:
 @pytest.mark.requirement("META-2")
 @given(st.lists(MEMBERS, max_size=5), st.lists(MEMBERS | UNKNOWN, max_size=8))
 def test_more_directives_never_lift_a_refusal(first: list[bytes], more: list[bytes]) -> None:
-    def refused(members: list[bytes]) -> set[str]:
+    def refusals_of(members: list[bytes]) -> set[str]:
         return {
             term
-            for term, verdict in said(header(b", ".join(members))[0]).items()
+            for term, verdict in verdicts_of(header(b", ".join(members))[0]).items()
             if verdict is DENY
         }
 
-    assert refused(first) <= refused(first + more)
+    assert refusals_of(first) <= refusals_of(first + more)
 
 
 @pytest.mark.requirement("META-2")
@@ -656,7 +658,9 @@ def test_long_fields_say_little(unit: bytes) -> None:
 
 
 ALL_THAT_DIRECTIVES_REFUSE = set(
-    said(header(b"none, noarchive, nocache, nosnippet, noimageindex, noai, noimageai, noml")[0])
+    verdicts_of(
+        header(b"none, noarchive, nocache, nosnippet, noimageindex, noai, noimageai, noml")[0]
+    )
 ) | {
     "max-image-preview",
     "max-video-preview",
@@ -676,7 +680,7 @@ def test_what_is_more_than_is_read_refuses_all_that_directives_can_refuse(
         values = [b"a" * len(range(octets)[number::parts]) for number in range(parts)]
         elements = b"".join(b'<meta name=robots content="%s">' % value for value in values)
         statements, findings = header(*values) if is_field else meta(elements)
-        return said(statements), [
+        return verdicts_of(statements), [
             finding.rule for finding in findings if finding.rule != "robots-meta.unknown"
         ]
 
@@ -695,9 +699,9 @@ def test_what_is_more_than_is_read_refuses_all_that_directives_can_refuse(
 def test_all_that_is_not_too_much_is_read() -> None:
     """Everything is read to the last octet of the limit, and everything after it is refused."""
     longest = b"a" * (robots_meta.MAX_CHARS - 9) + b", noindex"
-    assert said(header(longest)[0]) == {"noindex": DENY}
+    assert verdicts_of(header(longest)[0]) == {"noindex": DENY}
     statements, _ = header(longest, b"noarchive")
-    assert said(statements) == dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY)
+    assert verdicts_of(statements) == dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY)
     assert {one.rule for one in statements} == {"robots-meta.disallow", "robots-meta.unread"}
 
 
@@ -706,7 +710,7 @@ def test_what_is_more_than_is_read_of_elements_for_others_is_no_matter() -> None
     body = b'<meta name=robots content=noarchive><meta name=description content="%s">' % (
         b"noindex " * robots_meta.MAX_CHARS
     )
-    assert said(meta(body)[0]) == {"noarchive": DENY}
+    assert verdicts_of(meta(body)[0]) == {"noarchive": DENY}
 
 
 @pytest.mark.requirement("META-3", "MEET-5")

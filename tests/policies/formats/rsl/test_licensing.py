@@ -46,7 +46,7 @@ def read(*contents: str, attributes: str = "") -> Rsl:
     return rsl.read((ROOT % (attributes, "\n".join(contents))).encode(), URL)
 
 
-def said(statements: tuple[Statement, ...]) -> str:
+def outcomes_of(statements: tuple[Statement, ...]) -> str:
     """Return a letter for each of all, ai-all, ai-train, ai-input, ai-index and search.
 
     A is permitted, P prohibited, U not licensed, - not stated.
@@ -179,8 +179,8 @@ def test_documents_as_sites_have_them(sample: Sample) -> None:
     document = read(
         sample.text, attributes=' version="1.0"' if sample.name == "ireneburresi" else ""
     )
-    assert said(document.statements(sample.url)) == sample.alone
-    assert said(document.statements(sample.url, arranged=True)) == sample.arranged
+    assert outcomes_of(document.statements(sample.url)) == sample.alone
+    assert outcomes_of(document.statements(sample.url, arranged=True)) == sample.arranged
 
 
 # Words, lists and levels: name, document, outcome
@@ -392,7 +392,7 @@ CASES: list[tuple[str, str, str]] = [
     ("text", "want"), one_in(3, [case[1:] for case in CASES]), ids=[case[0] for case in CASES]
 )
 def test_what_is_licensed(text: str, want: str) -> None:
-    assert said(read(text).statements(PAGE)) == want
+    assert outcomes_of(read(text).statements(PAGE)) == want
 
 
 WHO: list[tuple[str, tuple[str, ...], str]] = [
@@ -417,7 +417,10 @@ WHO: list[tuple[str, tuple[str, ...], str]] = [
 @pytest.mark.requirement("RSL-2")
 @pytest.mark.parametrize(("terms", "who", "want"), one_in(2, WHO))
 def test_users_and_places(terms: str, who: tuple[str, ...], want: str) -> None:
-    assert said(read(content(permits("search") + terms)).statements(PAGE, users=who))[-1] == want
+    assert (
+        outcomes_of(read(content(permits("search") + terms)).statements(PAGE, users=who))[-1]
+        == want
+    )
 
 
 @pytest.mark.requirement("RSL-2")
@@ -430,8 +433,8 @@ def test_an_arrangement_lifts_conditions_and_no_prohibition() -> None:
             + '<payment type="crawl"/>'
         )
     )
-    assert said(document.statements(PAGE, arranged=True)) == "PPPPPP"
-    assert said(document.statements(PAGE, arranged=True, users=("DE",))) == "AAPAAA"
+    assert outcomes_of(document.statements(PAGE, arranged=True)) == "PPPPPP"
+    assert outcomes_of(document.statements(PAGE, arranged=True, users=("DE",))) == "AAPAAA"
 
 
 # section-3.3: which resources
@@ -486,7 +489,7 @@ PLACES: list[tuple[str | None, str, bool]] = [
 @pytest.mark.requirement("RSL-2")
 @pytest.mark.parametrize(("place", "url", "want"), one_in(3, PLACES))
 def test_resources_of_a_prohibition(place: str | None, url: str, want: bool) -> None:
-    assert said(read(content(prohibits("search"), url=place)).statements(url)) == (
+    assert outcomes_of(read(content(prohibits("search"), url=place)).statements(url)) == (
         "-----P" if want else "------"
     )
 
@@ -496,8 +499,8 @@ def test_resources_of_a_prohibition(place: str | None, url: str, want: bool) -> 
 def test_a_permission_for_nobody_knows_what_is_none(place: str | None) -> None:
     document = read(content(permits("all"), url=place))
     assert (
-        said(document.statements(PAGE))
-        == said(document.statements(PAGE, arranged=True))
+        outcomes_of(document.statements(PAGE))
+        == outcomes_of(document.statements(PAGE, arranged=True))
         == "UUUUUU"
     )
     assert [finding.rule for finding in document.findings] == ["rsl.value"]
@@ -513,8 +516,8 @@ def test_a_path_with_a_url_in_it_is_a_path() -> None:
         )
     )
     for target in ("/web/2026/https://example.org/a", "/md?https://example.org/"):
-        assert said(document.statements(f"https://example.com{target}")) == "AAAAAA"
-    assert said(document.statements(PAGE)) == "------"
+        assert outcomes_of(document.statements(f"https://example.com{target}")) == "AAAAAA"
+    assert outcomes_of(document.statements(PAGE)) == "------"
     assert document.findings == ()
 
 
@@ -528,7 +531,7 @@ def test_alternates_have_the_terms_of_their_content() -> None:
         )
     )
     assert [
-        said(document.statements(f"https://example.com{path}"))[-1]
+        outcomes_of(document.statements(f"https://example.com{path}"))[-1]
         for path in ("/a*.md", "/ab.md", "/a*.md5")
     ] == [
         "P",
@@ -668,8 +671,8 @@ def test_no_valid_document_licenses_nothing(body: bytes, rule: str) -> None:
     document = rsl.read(body, URL)
     assert not document.is_valid
     assert (
-        said(document.statements(PAGE))
-        == said(document.statements(PAGE, arranged=True))
+        outcomes_of(document.statements(PAGE))
+        == outcomes_of(document.statements(PAGE, arranged=True))
         == "UUUUUU"
     )
     assert document.findings[-1].rule == f"rsl.{rule}"
@@ -678,7 +681,7 @@ def test_no_valid_document_licenses_nothing(body: bytes, rule: str) -> None:
 
 @pytest.mark.requirement("RSL-3", "SEC-1")
 def test_a_document_that_was_not_received_whole_licenses_nothing() -> None:
-    assert said(rsl.read(GOOD.encode(), URL, cut=True).statements(PAGE)) == "UUUUUU"
+    assert outcomes_of(rsl.read(GOOD.encode(), URL, cut=True).statements(PAGE)) == "UUUUUU"
 
 
 @pytest.mark.requirement("RSL-2")
@@ -687,7 +690,7 @@ def test_where_the_document_cannot_be_had() -> None:
         "body", 3, "License: https://example.com/rsl.xml", "https://example.com/robots.txt"
     )
     statements = rsl.refuse_all(place)
-    assert said(statements) == "UUUUUU"
+    assert outcomes_of(statements) == "UUUUUU"
     assert {one.location for one in statements} == {place}
 
 
@@ -698,7 +701,7 @@ def test_where_the_document_cannot_be_had() -> None:
 )
 def test_another_namespace_prohibits_and_permits_nothing(namespace: str) -> None:
     text = f"<rsl{namespace}>{content(permits('all') + prohibits('ai-train'))}</rsl>"
-    assert said(rsl.read(text.encode(), URL).statements(PAGE)) == "UUPUUU"
+    assert outcomes_of(rsl.read(text.encode(), URL).statements(PAGE)) == "UUPUUU"
 
 
 @pytest.mark.requirement("RSL-2")
@@ -710,7 +713,7 @@ def test_prefixes_and_encodings_of_xml_make_no_difference() -> None:
         b"\xef\xbb\xbf" + text.encode(),
         b"\n \n<?xml version='1.0'?>" + text.encode(),
     ):
-        assert said(rsl.read(body, URL).statements(PAGE)) == "AAAAAA"
+        assert outcomes_of(rsl.read(body, URL).statements(PAGE)) == "AAAAAA"
 
 
 AGES = [
@@ -1014,7 +1017,7 @@ def test_a_document_within_a_page_is_about_that_page() -> None:
         page(f'<head>\n<script type="application/rsl+xml">\n{inner}</script></head>')
     )
     statements = document.statements(PAGE)
-    assert said(statements) == "AAPAAA"
+    assert outcomes_of(statements) == "AAPAAA"
     (training,) = (one for one in statements if one.term == "rsl:ai-train")
     assert training.location._replace(text="") == Location("script application/rsl+xml", 5)
     assert "ai-train" in training.location.text
@@ -1024,9 +1027,9 @@ def test_a_document_within_a_page_is_about_that_page() -> None:
 def test_documents_within_a_page_that_are_none() -> None:
     script = '<script type="application/rsl+xml">%s</script>'
     (broken,) = rsl.inline(page(script % "<rsl>"))
-    assert said(broken.statements(PAGE)) == "UUUUUU"
+    assert outcomes_of(broken.statements(PAGE)) == "UUUUUU"
     (many,) = rsl.inline(page(script % GOOD * 6))
-    assert said(many.statements(PAGE)) == "UUUUUU"
+    assert outcomes_of(many.statements(PAGE)) == "UUUUUU"
     assert len(rsl.inline(page(script % GOOD * 5))) == 5
 
 
@@ -1068,8 +1071,10 @@ def test_a_prohibition_more_never_permits_more(
     contents: list[str], term: str, url: str, arranged: bool
 ) -> None:
     if term.startswith("<prohibits") and "purpose" not in term:
-        before = said(read(*contents).statements(PAGE, arranged=arranged))
-        after = said(read(*contents, content(term, url=url)).statements(PAGE, arranged=arranged))
+        before = outcomes_of(read(*contents).statements(PAGE, arranged=arranged))
+        after = outcomes_of(
+            read(*contents, content(term, url=url)).statements(PAGE, arranged=arranged)
+        )
         if contents:
             assert all(new != "A" or old == "A" for old, new in zip(before, after, strict=True))
 
@@ -1082,16 +1087,18 @@ def test_an_answer_does_not_depend_on_those_before() -> None:
     )
     for _ in range(2):
         for number in range(200):
-            assert said(document.statements(PAGE, users=(f"user-{number}",))) == "UUUUUU"
-        assert said(document.statements(PAGE, users=("education",))) == "UUUUUA"
-        assert said(document.statements(PAGE, arranged=True)) == "UUUUUA"
-        assert said(document.statements("https://example.com/shop/", arranged=True)) == "UUUUUP"
+            assert outcomes_of(document.statements(PAGE, users=(f"user-{number}",))) == "UUUUUU"
+        assert outcomes_of(document.statements(PAGE, users=("education",))) == "UUUUUA"
+        assert outcomes_of(document.statements(PAGE, arranged=True)) == "UUUUUA"
+        assert (
+            outcomes_of(document.statements("https://example.com/shop/", arranged=True)) == "UUUUUP"
+        )
 
 
 @pytest.mark.requirement("RSL-2")
 @given(st.lists(CONTENT, min_size=1, max_size=4))
 def test_order_makes_no_difference(contents: list[str]) -> None:
-    assert said(read(*contents).statements(PAGE)) == said(
+    assert outcomes_of(read(*contents).statements(PAGE)) == outcomes_of(
         read(*reversed(contents)).statements(PAGE)
     )
 
@@ -1101,7 +1108,7 @@ def test_order_makes_no_difference(contents: list[str]) -> None:
 def test_what_is_refused_everywhere_is_refused_on_every_page(contents: list[str]) -> None:
     document = read(*contents)
     for url in (PAGE, "https://example.com/", "https://example.com/shop?x"):
-        outcomes = dict(zip(TERMS, said(document.statements(url)), strict=True))
+        outcomes = dict(zip(TERMS, outcomes_of(document.statements(url)), strict=True))
         assert all(outcomes[term] in "PU" for term in document.everywhere())
 
 

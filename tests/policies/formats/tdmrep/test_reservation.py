@@ -45,7 +45,7 @@ def rule(location: object, reserved: object, policy: str = "") -> dict[str, obje
     )
 
 
-def said(reservation: Reservation | None) -> str:
+def describe(reservation: Reservation | None) -> str:
     if reservation is None:
         return "-"
     return {True: "1", False: "0", None: "?"}[reservation.reserved] + (
@@ -53,7 +53,7 @@ def said(reservation: Reservation | None) -> str:
     )
 
 
-def found(findings: tuple[Finding, ...]) -> str:
+def describe_findings(findings: tuple[Finding, ...]) -> str:
     return "; ".join(
         f"{finding.rule.removeprefix('tdmrep.')} {finding.line}" for finding in findings
     )
@@ -174,7 +174,7 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ids=[case[0] for case in CASES],
 )
 def test_first_rule_that_matches(rules: list[Any], target: str, want: str) -> None:
-    assert said(read(rules).reservation(target)) == want
+    assert describe(read(rules).reservation(target)) == want
 
 
 @pytest.mark.requirement("TDM-1", "TDM-2")
@@ -422,8 +422,8 @@ MALFORMED: list[tuple[str, str, str, str]] = [
 )
 def test_malformed_file(text: str, want: str, findings: str) -> None:
     file = read(text)
-    assert said(file.reservation("/page")) == want
-    assert found(file.findings) == findings
+    assert describe(file.reservation("/page")) == want
+    assert describe_findings(file.findings) == findings
 
 
 @pytest.mark.requirement("TDM-3")
@@ -484,7 +484,7 @@ def test_the_reason_behind_a_syntax_error_is_the_line_that_reserves() -> None:
         '[{"location": "/a", "tdm-reservation": 0},\noops\n{"location": "/b",\n'
         '  "tdm-reservation": 1}]'
     )
-    assert [said(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
+    assert [describe(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
     reservation = file.reservation("/c")
     assert reservation is not None
     assert reservation.source == Location("body", 4, '"tdm-reservation": 1', URL)
@@ -506,18 +506,19 @@ def test_reasons_of_what_is_no_array_and_of_what_is_not_read() -> None:
     past = read("[", cut=True)
     reservation = past.reservation("/a")
     assert reservation is not None
-    assert (said(reservation), reservation.source.url) == ("1", URL)
+    assert (describe(reservation), reservation.source.url) == ("1", URL)
     assert "longer than what is read" in reservation.source.text
-    assert found(past.findings) == "limit 0; syntax 1"
+    assert describe_findings(past.findings) == "limit 0; syntax 1"
     assert (
-        found(read('[{"location": "/", "tdm-reservation": 1},\n', cut=True).findings) == "limit 0"
+        describe_findings(read('[{"location": "/", "tdm-reservation": 1},\n', cut=True).findings)
+        == "limit 0"
     )
 
 
 @pytest.mark.requirement("TDM-3")
 def test_utf_16_file_is_read() -> None:
     assert (
-        said(
+        describe(
             tdmrep.read('[{"location": "/", "tdm-reservation": 1}]'.encode("utf-16")).reservation(
                 "/"
             )
@@ -530,7 +531,7 @@ def test_utf_16_file_is_read() -> None:
 def test_octets_that_are_no_utf_8_are_those_of_the_url() -> None:
     rules = tdmrep.read(b'[{"location": "/caf\xe9/", "tdm-reservation": 1}]', URL)
     assert [
-        said(rules.reservation(target)) for target in ("/caf%E9/", "/caf%e9/a", "/caf%C3%A9/")
+        describe(rules.reservation(target)) for target in ("/caf%E9/", "/caf%e9/a", "/caf%C3%A9/")
     ] == ["1", "1", "-"]
 
 
@@ -561,17 +562,17 @@ def test_a_value_that_is_not_read_gives_nothing_up(value: str) -> None:
         '{"location": "/b", "tdm-reservation": 0, "id": %s},\n{"location": "/c"}]'
     )
     file = read(rules % value)
-    assert [said(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
-    assert found(file.findings) == "limit 2"
+    assert [describe(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
+    assert describe_findings(file.findings) == "limit 2"
 
 
 @pytest.mark.requirement("TDM-3", "SEC-1")
 def test_what_lies_past_a_limit_gives_nothing_up() -> None:
     many = read([rule(f"/{number}/", 0) for number in range(tdmrep.MAX_RULES + 1)])
     assert [
-        said(many.reservation(path)) for path in ("/0/", f"/{tdmrep.MAX_RULES}/", "/other")
+        describe(many.reservation(path)) for path in ("/0/", f"/{tdmrep.MAX_RULES}/", "/other")
     ] == ["0", "1", "1"]
-    assert found(many.findings) == "limit 1"
+    assert describe_findings(many.findings) == "limit 1"
     most = read(
         "[\n"
         + ",\n".join(json.dumps(rule(f"/{number}/", 0)) for number in range(tdmrep.MAX_RULES))
@@ -585,25 +586,28 @@ def test_what_lies_past_a_limit_gives_nothing_up() -> None:
     lines = read(
         "[\n" + ",\n".join(json.dumps(rule("/", 0)) for _ in range(tdmrep.MAX_RULES + 1)) + "]"
     )
-    assert found(lines.findings) == f"limit {tdmrep.MAX_RULES + 2}"
+    assert describe_findings(lines.findings) == f"limit {tdmrep.MAX_RULES + 2}"
     none = read([rule("/a", 0), *[0] * tdmrep.MAX_RULES, rule("/", 1)])
-    assert [said(none.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+    assert [describe(none.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     long = read(
         '[{"location": "/a", "tdm-reservation": 0},\n'
         + " " * MAX_BYTES
         + '{"location": "/", "tdm-reservation": 1}]'
     )
-    assert [said(long.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+    assert [describe(long.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     cut = read('[{"location": "/a", "tdm-reservation": 0},\n{"location": "/", "tdm-re', cut=True)
-    assert [said(cut.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+    assert [describe(cut.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     one_line = read(
         '[{"location": "/a", "tdm-reservation": 0}, {"location": "'
         + "x" * MAX_BYTES
         + '", "tdm-reservation": 1}]'
     )
-    assert [said(one_line.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+    assert [describe(one_line.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     not_array = read('{"tdm-reservation": 0, "id": %s}' % ("1" * 5000))
-    assert (said(not_array.reservation("/")), found(not_array.findings)) == ("1", "limit 1")
+    assert (describe(not_array.reservation("/")), describe_findings(not_array.findings)) == (
+        "1",
+        "limit 1",
+    )
     assert not read("not an array", cut=False).everywhere()
     assert read("[", cut=True).everywhere()
 
@@ -669,7 +673,7 @@ FIELDS: list[tuple[list[tuple[str, str]], str]] = [
 @pytest.mark.requirement("TDM-1")
 @pytest.mark.parametrize(("lines", "want"), one_in(2, FIELDS))
 def test_response_fields(lines: list[tuple[str, str]], want: str) -> None:
-    assert said(fields(*lines)) == want
+    assert describe(fields(*lines)) == want
 
 
 def markup(
@@ -705,7 +709,7 @@ MARKUP = [
 @pytest.mark.requirement("TDM-1")
 @pytest.mark.parametrize(("text", "want"), one_in(2, MARKUP))
 def test_markup(text: str, want: str) -> None:
-    assert said(markup(f"<!doctype html><head>{text}</head>")) == want
+    assert describe(markup(f"<!doctype html><head>{text}</head>")) == want
 
 
 @pytest.mark.requirement("TDM-1")
@@ -716,13 +720,13 @@ def test_a_reason_has_a_policy_as_the_url_of_the_page_tells_it() -> None:
     )
     assert told
     assert told.source.text == f"tdm-reservation: 1; tdm-policy: {POLICY}"
-    assert said(fields(*replay("tdm-reservation", told.source.text))) == said(told)
+    assert describe(fields(*replay("tdm-reservation", told.source.text))) == describe(told)
 
 
 @pytest.mark.requirement("TDM-1")
 def test_markup_in_utf_16_and_no_markup() -> None:
     text = '<meta name="tdm-reservation" content="1">'
-    assert said(markup(text, encoding="utf-16")) == "1"
+    assert describe(markup(text, encoding="utf-16")) == "1"
     assert markup(text, b"text/plain") is None
 
 
@@ -737,7 +741,7 @@ def test_a_page_without_the_words_is_not_parsed() -> None:
 def test_what_came_before_is_told_of_values_that_are_odd() -> None:
     one = fields(("tdm-reservation", "maybe\x1b"), ("tdm-policy", "http://"))
     assert one is not None
-    assert found(one.findings) == "value 0; value 0"
+    assert describe_findings(one.findings) == "value 0; value 0"
     assert [finding.url for finding in one.findings] == [PAGE, PAGE]
     assert "\x1b" not in str(one)
     assert one.source == Location(
@@ -786,7 +790,7 @@ def test_later_sources_supersede_and_absence_resets_nothing(
     reservations: list[Reservation | None], want: str
 ) -> None:
     holds = tdmrep.effective(reservations)
-    assert said(holds) == want
+    assert describe(holds) == want
     verdicts = [(one.verdict, one.rule) for one in tdmrep.statements(reservations)]
     reserved, given_up = (Verdict.DENY, "tdmrep.reserved"), (Verdict.ALLOW, "tdmrep.not-reserved")
     assert verdicts == {"-": [], "?": [], "1": [reserved], "0": [given_up]}[want[0]]
@@ -836,7 +840,7 @@ def test_those_before_can_be_put_together_first(
 ) -> None:
     together = [tdmrep.effective(reservations[:first]), *reservations[first:]]
     assert tdmrep.statements(together) == tdmrep.statements(reservations)
-    assert said(tdmrep.effective(together)) == said(tdmrep.effective(reservations))
+    assert describe(tdmrep.effective(together)) == describe(tdmrep.effective(reservations))
 
 
 @pytest.mark.requirement("TDM-1")
@@ -911,14 +915,15 @@ EPUB = [
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_epub(metadata: str, prefix: str, want: str, method: int) -> None:
     assert (
-        said(document(epub(metadata, prefix=prefix, method=method), "application/epub+zip")) == want
+        describe(document(epub(metadata, prefix=prefix, method=method), "application/epub+zip"))
+        == want
     )
 
 
 @pytest.mark.requirement("TDM-4")
 def test_epub_is_known_by_its_content_and_supersedes() -> None:
     told = document(epub('<meta name="tdm:reservation" content="0"/>'))
-    assert said(tdmrep.effective([R, None, told])) == "0 https://example.com/1"
+    assert describe(tdmrep.effective([R, None, told])) == "0 https://example.com/1"
     assert document(b"PK\x03\x04 some other archive", "application/zip") is None
 
 
@@ -937,7 +942,9 @@ def test_epub_is_known_by_its_content_and_supersedes() -> None:
 def test_epub_with_a_document_type_that_declares_nothing(doctype: str, want: str) -> None:
     package = doctype + OPF % ("", '<meta name="tdm:reservation" content="1"/>')
     container = CONTAINER % '<rootfile full-path="b.opf"/>'
-    assert said(document(epub("", container=container, extra={"b.opf": package.encode()}))) == want
+    assert (
+        describe(document(epub("", container=container, extra={"b.opf": package.encode()}))) == want
+    )
 
 
 @pytest.mark.requirement("TDM-4")
@@ -947,7 +954,7 @@ def test_epub_with_several_package_documents() -> None:
         name: (OPF % ("", f'<meta name="tdm:reservation" content="{value}"/>')).encode()
         for name, value in (("a.opf", 0), ("b.opf", 1))
     }
-    assert said(document(epub("", container=CONTAINER % roots, extra=extra))) == "1"
+    assert describe(document(epub("", container=CONTAINER % roots, extra=extra))) == "1"
 
 
 @pytest.mark.requirement("TDM-4", "SEC-1")
@@ -964,7 +971,7 @@ def test_a_reservation_counts_after_however_many_others() -> None:
         told = document(
             start + b"<a:reservation>0</a:reservation>" * 1000 + last, "application/pdf"
         )
-        assert said(told) == want
+        assert describe(told) == want
 
 
 BOMB = '<meta name="tdm:reservation" content="1"/>' + " " * (20 * 1024 * 1024)
@@ -1004,10 +1011,10 @@ UNREADABLE_EPUB: list[tuple[str, Callable[[], bytes], str]] = [
 )
 def test_epub_that_cannot_be_read_changes_nothing(made: Callable[[], bytes], findings: str) -> None:
     told = document(made(), "application/epub+zip")
-    assert said(told) == "?"
+    assert describe(told) == "?"
     assert told is not None
-    assert found(told.findings) == findings
-    assert said(tdmrep.effective([R, told])) == "1 https://example.com/1"
+    assert describe_findings(told.findings) == findings
+    assert describe(tdmrep.effective([R, told])) == "1 https://example.com/1"
 
 
 @pytest.mark.requirement("TDM-4", "SEC-1")
@@ -1062,7 +1069,9 @@ XMP = [
 @pytest.mark.parametrize("compress", [False, True])
 def test_pdf(properties: str, want: str, compress: bool) -> None:
     assert (
-        said(document(pdf(RDF % (DESCRIPTION % properties), compress=compress), "application/pdf"))
+        describe(
+            document(pdf(RDF % (DESCRIPTION % properties), compress=compress), "application/pdf")
+        )
         == want
     )
 
@@ -1073,15 +1082,15 @@ def test_pdf_with_other_spellings_of_the_same() -> None:
         '<rdf:Description t:reservation = "1" t:policy="/p" '
         'xmlns:t="http://www.w3.org/ns/tdmrep/"/>'
     )
-    assert said(document(pdf(RDF % attributes))) == "1 https://example.com/p"
+    assert describe(document(pdf(RDF % attributes))) == "1 https://example.com/p"
     # As in the example of the specification, which is not XML
     unquoted = RDF.replace('"', "") % (DESCRIPTION % "<tdm:reservation>1</tdm:reservation>")
-    assert said(document(pdf(unquoted))) == "1"
+    assert describe(document(pdf(unquoted))) == "1"
     twice = "".join(
         pdf(RDF % (DESCRIPTION % f"<tdm:reservation>{value}</tdm:reservation>")).decode("latin-1")
         for value in (1, 0)
     )
-    assert said(document(twice.encode("latin-1"))) == "1"
+    assert describe(document(twice.encode("latin-1"))) == "1"
     assert document(b"<rdf:RDF/> but no PDF") is None
 
 
@@ -1089,7 +1098,7 @@ def test_pdf_with_other_spellings_of_the_same() -> None:
 def test_pdf_with_metadata_of_many_images() -> None:
     images = b"".join(pdf(RDF % f"<x>{number}</x>", compress=True) for number in range(100))
     assert (
-        said(
+        describe(
             document(
                 images
                 + pdf(RDF % (DESCRIPTION % "<tdm:reservation>1</tdm:reservation>"), compress=True)
@@ -1106,16 +1115,16 @@ def test_pdf_that_is_hostile() -> None:
     broken = b"%PDF-1.7 /Type /Metadata /Filter /FlateDecode >> stream\nnothing"
     told = document(broken)
     assert told is not None
-    assert found(told.findings) == "syntax 0"
+    assert describe_findings(told.findings) == "syntax 0"
     many = document(
         b"%PDF-1.7 "
         + b"/Type /Metadata " * 100_000
         + (b"xmlns:a='http://www.w3.org/ns/tdmrep/'" + b"<" * 100) * 1000
     )
-    assert said(many) == "?"
+    assert describe(many) == "?"
     many = document(b"%PDF-1.7 " + (b"http://www.w3.org/ns/tdmrep/</rdf:RDF") * 1000)
     assert many is not None
-    assert found(many.findings) == "limit 0"
+    assert describe_findings(many.findings) == "limit 0"
 
 
 # Any input

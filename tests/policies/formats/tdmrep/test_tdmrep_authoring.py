@@ -15,7 +15,7 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.tdmrep import FORMAT as TDMREP
 from comity.policies.formats.tdmrep.checks import check_document, check_site, members
 from comity.policies.formats.tdmrep.reservation import WELL_KNOWN, read
-from tests.policies.formats.mending import findings_of, mended
+from tests.policies.formats.mending import apply_fixes, findings_of
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/.well-known/tdmrep.json"
@@ -170,7 +170,7 @@ LENIENT = [
 @pytest.mark.requirement("TDM-3")
 @pytest.mark.parametrize(("written", "strict"), LENIENT)
 def test_strict_json_is_written(written: str, strict: str) -> None:
-    assert mended(TDMREP, WELL_KNOWN, written.encode()).decode() == strict
+    assert apply_fixes(TDMREP, WELL_KNOWN, written.encode()).decode() == strict
     json.loads(strict.removeprefix("\ufeff"))
     assert "tdmrep.strict" not in [
         finding.rule for finding in findings_of(TDMREP, WELL_KNOWN, strict.encode())
@@ -187,7 +187,7 @@ def test_strict_json_is_written(written: str, strict: str) -> None:
     ],
 )
 def test_what_is_no_json_is_not_mended(text: str) -> None:
-    assert mended(TDMREP, WELL_KNOWN, text.encode()) == text.encode()
+    assert apply_fixes(TDMREP, WELL_KNOWN, text.encode()) == text.encode()
 
 
 PIECES = st.sampled_from(
@@ -211,14 +211,14 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=10))
 def test_strict_json_means_the_same(pieces: list[str]) -> None:
     body = f"[{''.join(pieces)}]".encode()
-    once = mended(TDMREP, WELL_KNOWN, body)
+    once = apply_fixes(TDMREP, WELL_KNOWN, body)
     before, after = (
         [rule._replace(text="", line=0) for rule in read(of, URL).rules] for of in (body, once)
     )
     assert before == after
     if once != body:
         json.loads(once)
-    assert mended(TDMREP, WELL_KNOWN, once) == once
+    assert apply_fixes(TDMREP, WELL_KNOWN, once) == once
 
 
 WRITTEN = st.sampled_from(['"1"', '"0"', "1", "0", '" 1"', "true", '"2"', "null"])
@@ -236,11 +236,11 @@ def test_a_number_is_written_for_a_text_and_no_truth_value(
         for location, written in each
     )
     body = f"[{f',{between}'.join(objects)}]".encode()
-    once = mended(TDMREP, WELL_KNOWN, body)
+    once = apply_fixes(TDMREP, WELL_KNOWN, body)
     before, after = (read(of, URL).rules for of in (body, once))
     assert [rule._replace(text="") for rule in before] == [rule._replace(text="") for rule in after]
     assert not any(
         finding.rule == "tdmrep.text" for finding in findings_of(TDMREP, WELL_KNOWN, once)
     )
     assert b"true" in once or b"true" not in body
-    assert mended(TDMREP, WELL_KNOWN, once) == once
+    assert apply_fixes(TDMREP, WELL_KNOWN, once) == once
