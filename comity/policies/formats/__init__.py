@@ -56,8 +56,8 @@ for _format in FORMATS:
     for _term in (term for file in _format.files for term in file.refuses or ()):
         if _term != ALL and not Vocabulary.shipped().has(_term):
             raise PolicyError(
-                f"the format `{_format.name}` may refuse `{_term}`, which is no word of "
-                "a vocabulary: write vocabulary:word"
+                f"the format `{_format.name}` may refuse `{_term}`, which is not a word "
+                "of a vocabulary: write vocabulary:word"
             )
 
 # The files that are fetched from every origin. Those that may refuse requests come first.

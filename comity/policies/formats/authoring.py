@@ -156,9 +156,9 @@ class Draft:
         """Return the fix that removes a line but keeps its comment."""
         comment = self.line(number).find(b"#")
         if comment < 0:
-            return Fix("Take the line out", (self.without_line(number),))
+            return Fix("Delete the line", (self.without_line(number),))
         return Fix(
-            "Take out what stands before the comment",
+            "Delete the text before the comment",
             (self.replace_octets(number, 1, comment, b""),),
         )
 
@@ -272,7 +272,7 @@ class Remarks:
         more = [
             Finding(
                 rule="comity.more-findings",
-                message=f"only the first {MAX_FINDINGS} by {rule} are listed",
+                message=f"Only the first {MAX_FINDINGS} findings of {rule} are listed.",
                 url=self._url,
             )
             for rule, count in self._counts.items()

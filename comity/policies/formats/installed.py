@@ -59,8 +59,8 @@ def _load(point: EntryPoint) -> Format:
         ) from error
     if not isinstance(loaded, Format):
         raise PolicyError(
-            f"{package} is no comity.policies.formats.format.Format but {loaded!r}: mend "
-            "or uninstall it"
+            f"{package} is not a comity.policies.formats.format.Format but {loaded!r}: "
+            "mend or uninstall it"
         )
     if loaded.version != VERSION:
         version = (
@@ -69,16 +69,15 @@ def _load(point: EntryPoint) -> Format:
             else "does not say its version"
         )
         raise PolicyError(
-            f"{package} {version}, and this is version {VERSION}: install one that fits"
+            f"{package} {version}, and this is version {VERSION}: install a release for "
+            "this version"
         )
     try:
         mistake = next(mistakes(loaded), "")
     except Exception as error:
         mistake = f"{type(error).__name__}: {error}"
     if mistake:
-        raise PolicyError(
-            f"{package} is not what a format has to be ({mistake}): mend or uninstall it"
-        )
+        raise PolicyError(f"{package} has a mistake ({mistake}): mend or uninstall it")
     return loaded
 
 
@@ -88,20 +87,22 @@ def mistakes(format_: Format) -> Iterator[str]:
         yield f"its name is `{format_.name}`: write lower case, digits and hyphens"
     for rule, entry in format_.rules.items():
         if not _RULE.fullmatch(rule) or not isinstance(entry, Rule):
-            yield f"`{rule}` is no rule: write prefix.name in lower case and hyphens, and a Rule"
+            yield f"`{rule}` is not a rule: write prefix.name in lower case and hyphens, and a Rule"
     for file in format_.files:
         if not re.fullmatch(r"/[!-~]+", file.path) or re.search(r"[?#]|//", file.path):
-            yield f"the path `{file.path}` is none: write e.g. /courtesy.txt"
+            yield f"the path `{file.path}` is invalid: write e.g. /courtesy.txt"
         if not (file.refuses is None or isinstance(file.refuses, tuple)):
             words = f"write ('{format_.name}:word',)"
-            yield f"`{file.refuses}` is no tuple of terms that {file.path} may refuse: {words}"
+            yield (
+                f"`{file.refuses}` is not a tuple of the terms that {file.path} may refuse: {words}"
+            )
     names = [*format_.robots_lines, *(name.decode("latin-1") for name in format_.header_fields)]
     for name in (
         name for name in names if not re.fullmatch(r"[!-9;-~]+", name) or name != name.lower()
     ):
-        yield f"`{name}` is not in lower case, or no name of a line or a field"
+        yield f"`{name}` is not the name of a line or field in lower case"
     if format_.header_fields and not format_.read_headers:
-        yield "it has header fields, and no read_headers"
+        yield "it has header fields, but no read_headers"
 
 
 def checked(formats: Iterable[Format]) -> tuple[Format, ...]:

@@ -159,7 +159,7 @@ CANNOT_BE_USED = {
     ),
     "attribute": ("", "cannot be loaded (AttributeError: "),
     "raises": ("1 / 0", "cannot be loaded (ZeroDivisionError: division by zero)"),
-    "type": ("FORMAT = 'odd'", "is no comity.policies.formats.format.Format but 'odd'"),
+    "type": ("FORMAT = 'odd'", "is not a comity.policies.formats.format.Format but 'odd'"),
     "no version": (
         ODD.replace("version=1, ", "") + ")",
         f"does not say its version, and this is version {VERSION}",
@@ -169,22 +169,25 @@ CANNOT_BE_USED = {
         f"is written for version 99 of formats, and this is version {VERSION}",
     ),
     "name": (ODD.replace('"odd"', '"Odd One"') + ")", "its name is `Odd One`"),
-    "rule": (ODD.replace("odd.no", "odd2.No") + ")", "`odd2.No` is no rule"),
+    "rule": (ODD.replace("odd.no", "odd2.No") + ")", "`odd2.No` is not a rule"),
     "rule's type": (
         ODD.replace('Rule(REFUSES, "Odd", "it says no")', "None") + ")",
-        "`odd.no` is no rule",
+        "`odd.no` is not a rule",
     ),
     "rules": (
         ODD.replace("rules={", "rules=None and {") + ")",
-        "is not what a format has to be (AttributeError: ",
+        "has a mistake (AttributeError: ",
     ),
-    "path": (ODD + ', files=(WellKnown("odd.txt"),))', "the path `odd.txt` is none"),
+    "path": (ODD + ', files=(WellKnown("odd.txt"),))', "the path `odd.txt` is invalid"),
     "field": (
         ODD + ', header_fields=(b"X-Odd",), read_headers=print)',
-        "`X-Odd` is not in lower case",
+        "`X-Odd` is not the name of a line or field in lower case",
     ),
-    "line": (ODD + ', robots_lines=("Odd",))', "`Odd` is not in lower case"),
-    "reader": (ODD + ', header_fields=(b"x-odd",))', "it has header fields, and no read_headers"),
+    "line": (
+        ODD + ', robots_lines=("Odd",))',
+        "`Odd` is not the name of a line or field in lower case",
+    ),
+    "reader": (ODD + ', header_fields=(b"x-odd",))', "it has header fields, but no read_headers"),
 }
 
 

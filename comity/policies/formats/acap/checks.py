@@ -63,7 +63,7 @@ def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
             column = line.octets.lower().find(word, line.value_at) + 1
             remarks.report(
                 "acap.unused",
-                "`{}` is used by no field",
+                "No field uses `{}`. Delete the definition.",
                 word,
                 line=line.number,
                 column=column,
@@ -100,7 +100,10 @@ def _set_name(value: bytes) -> str:
 def _check_crawler(line: FieldLine, name: bytes, remarks: Remarks) -> None:
     column = line.octets.find(name) + 1 if name else 0
     if several_names(name):
-        message = "`{}` is one name to ACAP, and means nobody: write an ACAP-crawler line for each"
+        message = (
+            "ACAP reads `{}` as one name, which means no crawler. Write an ACAP-crawler "
+            "line for each name."
+        )
         remarks.report(
             "acap.several-crawlers",
             message,
@@ -110,7 +113,7 @@ def _check_crawler(line: FieldLine, name: bytes, remarks: Remarks) -> None:
             length=len(name),
         )
     elif unquoted(name) != name:
-        message = "with quotes around it the name cannot be read: write `{}`"
+        message = "Quotes make the name unreadable. Write `{}`."
         remarks.report(
             "acap.quotes",
             message,
@@ -120,7 +123,7 @@ def _check_crawler(line: FieldLine, name: bytes, remarks: Remarks) -> None:
             length=len(name),
         )
     elif match := INVISIBLE.search(name):
-        message = "with a character that cannot be seen the name cannot be read: write `{}`"
+        message = "An invisible character makes the name unreadable. Write `{}`."
         column += match.start()
         remarks.report(
             "acap.invisible",
@@ -142,8 +145,8 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
         and b"=" in words[0]
     ):
         message = (
-            "`{}` stands where the resource does, and is taken for its path: write `/ {}` "
-            "for the whole site"
+            "`{}` is in place of the resource, so it is read as a path. Write `/ {}` for "
+            "the whole site."
         )
         length = len(words[0])
         remarks.report(
@@ -214,9 +217,11 @@ def _check_overruled(acap: Acap, remarks: Remarks) -> None:
             over = prohibited.get(subject(field))
             if field.verdict is Verdict.ALLOW and over:
                 reported.add(field.line)
-                message = f"it permits nothing: line {over.line} prohibits the same"
+                message = (
+                    f"This permission has no effect: line {over.line} prohibits the same usage."
+                )
                 remarks.report("acap.overruled", message, line=field.line)
             elif field.line not in new:
                 reported.add(field.line)
-                message = f"line {firsts[sentence(field)].line} says the same"
+                message = f"This field repeats line {firsts[sentence(field)].line}. Delete it."
                 remarks.report("acap.repeated", message, line=field.line)

@@ -391,12 +391,12 @@ class _Reader:
                 if has_record or has_definition:
                     self._report(
                         "acap.ignored",
-                        "the field has an effect before all definitions and records only",
+                        "The field has no effect here. Put it before all definitions and records.",
                     )
                 elif self._line.value:
                     self._report(
                         "acap.ignored",
-                        "the field has no value: with `{}` it has no effect",
+                        "The field takes no value, so `{}` makes it ineffective. Delete the value.",
                         self._line.value,
                     )
                 elif not ignores:
@@ -421,7 +421,7 @@ class _Reader:
         has_record = any(record.has_content for record in own_records if not record.is_unreadable)
         if ignores and not has_record:
             self._findings.report(
-                "acap.ignored", "without an ACAP record the field has no effect", line=ignores
+                "acap.ignored", "Without an ACAP record the field has no effect.", line=ignores
             )
         self._findings.sort(key=lambda finding: (finding.line or maxsize, finding.column))
         return Acap(
@@ -452,7 +452,7 @@ class _Reader:
     def _define(self, field_name: str, *, is_late: bool) -> None:
         name, words = _words(self._line.value)
         if not _NAME.fullmatch(name):
-            self._report("acap.syntax", "`{}` is no name: the definition is not read", name)
+            self._report("acap.syntax", "`{}` is not a name, so the definition is not read.", name)
             return
         kind = "set" if field_name == "resource-set" else "usage"
         # The file's own set replaces that of the referring file.
@@ -467,21 +467,24 @@ class _Reader:
         if is_defined:
             broken = _SETS if kind == "set" else _SYNTAX
             self._report(
-                "acap.duplicate", "`{}` is defined twice: permissions by it grant nothing", name
+                "acap.duplicate",
+                "`{}` is defined twice, so permissions by it grant nothing. Delete one definition.",
+                name,
             )
         elif is_late:
             broken = _DEFINITIONS_FIRST
             self._report(
                 "acap.late",
-                "`{}` is defined after the first record: permissions by it grant nothing",
+                "`{}` is defined after the first record, so permissions by it grant "
+                "nothing. Put it before the records.",
                 name,
             )
         elif self._line.is_overlong:
             broken = _LIMIT
             self._report(
                 "acap.limit",
-                f"the definition of `{{}}` has over {MAX_LINE} octets: permissions by it "
-                "grant nothing",
+                f"The definition of `{{}}` has more than {MAX_LINE} octets, so "
+                "permissions by it grant nothing.",
                 name,
             )
         elif self._line.is_odd:
@@ -505,15 +508,18 @@ class _Reader:
             patterns.append(_intended_path(word) if _NO_PATH.match(word) else path_pattern(word))
             if _NO_PATH.match(word):
                 self._report(
-                    "acap.syntax", "`{}` is no path: permissions by its set grant nothing", word
+                    "acap.syntax",
+                    "`{}` is not a path, so permissions by its set grant nothing.",
+                    word,
                 )
                 self._definitions.broken.setdefault(f"set {name.lower()}", _SETS)
         if not words:
-            self._report("acap.syntax", "set `{}` has no pattern", name)
+            self._report("acap.syntax", "The set `{}` has no pattern.", name)
         if len(words.split()) != len([word for word in _SPACE.split(words) if word]):
             self._report(
                 "acap.syntax",
-                "set `{}` has white space that is no space or tab: permissions by it grant nothing",
+                "The set `{}` has white space other than spaces and tabs, so permissions "
+                "by it grant nothing.",
                 name,
             )
             self._definitions.broken.setdefault(f"set {name.lower()}", _SETS)
@@ -526,7 +532,7 @@ class _Reader:
         if usage.lower() in USAGES and not qualifiers:
             self._report(
                 "acap.qualifier",
-                "`{}` has no qualifier: permissions by this definition grant nothing",
+                "`{}` has no qualifier, so permissions by this definition grant nothing.",
                 usage,
             )
             return (Usage(usage.lower(), unusable=_QUALIFIED),)
@@ -534,7 +540,7 @@ class _Reader:
             return (self._usage(usage.lower(), qualifiers),)
         self._report(
             "acap.unknown-usage",
-            "`{}` is no usage: permissions by this definition grant nothing",
+            "`{}` is not a usage, so permissions by this definition grant nothing.",
             usage,
         )
         return ()
@@ -544,7 +550,7 @@ class _Reader:
         problem = ""
         if not words:
             problem = "it lists no usage"
-            self._report("acap.syntax", f"`{{}}` cannot be read, {problem}", name)
+            self._report("acap.syntax", f"`{{}}` cannot be read, because {problem}.", name)
         for word in dict.fromkeys(words.lower().split()):
             local = _LOCAL.fullmatch(word)
             if local and local[1] in self._qualified:
@@ -556,12 +562,13 @@ class _Reader:
                 if local:
                     self._below.setdefault(name, []).append(local[1])
                 problem = (
-                    "it lists what is neither a usage nor a qualified usage that is defined "
+                    "because it is neither a usage nor a qualified usage that is defined "
                     "above it in this file"
                 )
                 self._report(
                     "acap.undefined",
-                    f"`{{}}` cannot be listed, {problem}: permissions by it grant nothing",
+                    f"`{{}}` cannot be listed, {problem}. Permissions by this definition "
+                    "grant nothing.",
                     word,
                 )
         if problem:
@@ -618,14 +625,14 @@ class _Reader:
         elif line.name:
             if line.is_odd:
                 message = (
-                    "something that cannot be seen, or a second colon, stands beside the "
-                    "field's name: it permits nothing"
+                    "An invisible character or a second colon is beside the field's name, "
+                    "so the field permits nothing."
                 )
                 self._report("acap.syntax", message)
             elif not line.has_colon and line.name != _IGNORE:
                 self._report(
                     "acap.syntax",
-                    "`{}` is written without its colon",
+                    "`{}` has no colon. Write one after it.",
                     f"acap-{line.name}",
                     in_name=True,
                 )
@@ -646,7 +653,7 @@ class _Reader:
             case _ if name not in (_IGNORE, *DEFINITIONS):
                 self._report(
                     "acap.unknown-field",
-                    "`{}` is no field of ACAP 1.0",
+                    "ACAP 1.0 has no field `{}`.",
                     f"acap-{name}",
                     in_name=True,
                 )
@@ -659,12 +666,12 @@ class _Reader:
             if "*" in (name, record.crawlers[-1]):
                 self._report(
                     "acap.crawlers",
-                    "`*` stands alone in its record: this one is addressed to any crawler",
+                    "`*` must be alone in its record. This record is for any crawler.",
                 )
             elif self._line.number > self._crawler_line + 1:
                 message = (
-                    "no field stands between this line and the ACAP-crawler before it: both "
-                    "begin one record"
+                    "No field is between this line and the ACAP-crawler line before it, so "
+                    "both begin one record."
                 )
                 self._report("acap.fused", message)
             record.crawlers.append(name or "*")
@@ -672,8 +679,8 @@ class _Reader:
         if self._line.is_overlong or not _is_readable(name, _CRAWLER):
             self._report(
                 "acap.syntax",
-                "the crawler has no name that can be read: the record refuses any and "
-                "permits nothing",
+                "The name of the crawler cannot be read, so the record refuses for any "
+                "crawler and permits nothing.",
             )
             record.is_unreadable = True
 
@@ -683,8 +690,8 @@ class _Reader:
         elif self._records_left == 0:
             self._report(
                 "acap.limit",
-                "there are more records than are read: from here on they refuse any and "
-                "permit nothing",
+                "There are too many records. From here on they refuse for any crawler "
+                "and permit nothing.",
             )
             self._records.append(Record(self._url, ["*"], is_unreadable=True))
         self._record = self._records[-1]  # past the limit, one for all
@@ -697,7 +704,9 @@ class _Reader:
         """Return the open record, and note that it has a field."""
         if self._record is None:
             self._report(
-                "acap.outside-record", "the field stands in no ACAP record: it has no effect"
+                "acap.outside-record",
+                "The field is outside of all ACAP records, so it has no effect. Put it "
+                "below an ACAP-crawler line.",
             )
         elif (
             self._has_fields
@@ -705,7 +714,8 @@ class _Reader:
             and not self._is_referenced
         ):
             self._report(
-                "acap.reference", "a reference stands alone in its record: all of its fields apply"
+                "acap.reference",
+                "A reference must be alone in its record. All fields of this record apply.",
             )
         self._has_fields = True
         return self._record
@@ -717,25 +727,27 @@ class _Reader:
         if self._is_referenced:
             self._report(
                 "acap.reference",
-                "`{}` is not read: a referenced file cannot refer to another",
+                "`{}` is not read, because a referenced file cannot refer to another one.",
                 locator,
             )
         elif not locator:
-            self._report("acap.syntax", "the reference names no resource")
+            self._report("acap.syntax", "The reference names no file. Write a URL or a path.")
         else:
             # section-2.3: the grammar has no reference in a sub-record. The fields of the file
             # would apply to any purpose.
             if self._open_purposes:
                 self._report(
                     "acap.reference",
-                    "a sub-record cannot refer to a file: it counts as one that cannot be had",
+                    "A sub-record cannot refer to a file, so the file counts as one that "
+                    "cannot be fetched.",
                 )
             octets = self._line.octets[self._line.value_at :].partition(b"#")[0].strip(b" \t\r\n")
             is_uri = _URI.fullmatch(octets.decode("utf-8", "replace"))
             if not is_uri:
                 self._report(
                     "acap.syntax",
-                    "`{}` is no URL and no path: it counts as a file that cannot be had",
+                    "`{}` is neither a URL nor a path, so it counts as a file that "
+                    "cannot be fetched.",
                     locator,
                 )
             is_unreadable = (
@@ -756,8 +768,8 @@ class _Reader:
         if self._line.is_doubtful or not _is_readable(pattern, _PURPOSE):
             self._report(
                 "acap.syntax",
-                "the purpose cannot be read: its prohibitions hold for any, its "
-                "permissions for none",
+                "The purpose cannot be read. Its prohibitions apply to any purpose, its "
+                "permissions to none.",
             )
             self._is_purpose_unreadable = True
         self._open_purposes.append(pattern.lower())
@@ -773,15 +785,19 @@ class _Reader:
         if action not in ACTIONS:
             self._report(
                 "acap.unknown-field",
-                "`{}` is no field of ACAP 1.0",
+                "ACAP 1.0 has no field `{}`.",
                 f"acap-{self._line.name}",
                 in_name=True,
             )
         elif self._open_purposes:
-            self._report("acap.action", "a sub-record cannot request an action: it has no effect")
+            self._report(
+                "acap.action", "A sub-record cannot request an action, so the field has no effect."
+            )
         elif not _RESOURCE.fullmatch(path) or self._line.is_doubtful:
             self._report(
-                "acap.action", "`{}` is no path of one resource: the request has no effect", path
+                "acap.action",
+                "`{}` is not the path of one resource, so the request has no effect.",
+                path,
             )
         else:
             record.requests.append(Request(action, path, self._line.number, self._line.offset))
@@ -801,7 +817,8 @@ class _Reader:
             spec, unusable = words[0], _SYNTAX
             self._report(
                 "acap.syntax",
-                "white space that is no space or tab follows `{}`: the permission grants nothing",
+                "White space other than a space or tab follows `{}`, so the permission "
+                "grants nothing.",
                 spec,
             )
         if local := _LOCAL.fullmatch(name):
@@ -810,8 +827,8 @@ class _Reader:
             if qualifiers and not unusable:
                 unusable = _LOCAL_USAGES
                 message = (
-                    "`{}`: a usage of the file's own takes no qualifiers, the permission "
-                    "grants nothing"
+                    "`{}`: a usage of the file's own takes no qualifiers, so the permission "
+                    "grants nothing."
                 )
                 self._report("acap.qualifier", message, qualifiers)
         elif name in USAGES:
@@ -819,7 +836,7 @@ class _Reader:
         else:
             self._report(
                 "acap.unknown-usage",
-                "`{}` is no usage: the permission grants nothing",
+                "`{}` is not a usage, so the permission grants nothing.",
                 name,
                 in_name=True,
             )
@@ -828,7 +845,7 @@ class _Reader:
             unusable = _LIMIT
             self._report(
                 "acap.limit",
-                f"only its first {MAX_LINE} octets are read: the permission grants nothing",
+                f"Only its first {MAX_LINE} octets are read, so the permission grants nothing.",
             )
         if record.is_unreadable or self._is_purpose_unreadable:
             return  # the permission may be meant for other crawlers or purposes
@@ -852,7 +869,7 @@ class _Reader:
             broken = _LOCAL_USAGES
             self._report(
                 "acap.undefined",
-                "`{}` is not defined: the permission grants nothing",
+                "`{}` is not defined, so the permission grants nothing.",
                 f"({name})",
                 in_name=True,
             )
@@ -870,21 +887,22 @@ class _Reader:
         if qualifiers:
             self._report(
                 "acap.prohibition",
-                "`{}`: a prohibition takes no qualifiers, it prohibits without them",
+                "`{}`: a prohibition takes no qualifiers. It is read without them.",
                 qualifiers[0],
             )
         if local := _LOCAL.fullmatch(name):
             usages = self._constituents_of(local[1])
             if usages:
                 message = (
-                    "`{}` is no usage of ACAP: what is meant by it is prohibited, without "
-                    "qualifiers"
+                    "`{}` is not a usage of ACAP. The usages that it stands for are "
+                    "prohibited, without qualifiers."
                 )
                 self._report("acap.prohibition", message, name, in_name=True)
         if not usages:
             self._report(
                 "acap.unknown-usage",
-                "`{}` is no usage: what is prohibited cannot be read",
+                "`{}` is not a usage, so the prohibition has no effect. Write one such "
+                "as `present`.",
                 name,
                 in_name=True,
             )
@@ -907,7 +925,10 @@ class _Reader:
         The second result is the section by which permissions by it grant nothing, or "".
         """
         if not spec:
-            self._report("acap.empty", "the field names no resource: it states nothing")
+            self._report(
+                "acap.empty",
+                "The field names no resource, so it has no effect. Write a path, such as `/`.",
+            )
             return (), ""
         scheme = next((scheme for scheme in SCHEMES if spec.lower().startswith(scheme)), "")
         if not scheme and not _NO_PATH.match(spec):
@@ -917,9 +938,9 @@ class _Reader:
             effect = (
                 consequence
                 if path == WHOLE_SITE
-                else "it prohibits its path whichever host it names, and permits nothing"
+                else "it prohibits its path on any host, and permits nothing"
             )
-            self._report("acap.syntax", f"`{{}}` is no path: {effect}", spec)
+            self._report("acap.syntax", f"`{{}}` is not a path: {effect}", spec)
             return (None, "") if path == WHOLE_SITE else ((path,), _SYNTAX)
         is_set, name = (
             spec[len(scheme) :].lower().startswith(_SET),
@@ -927,13 +948,12 @@ class _Reader:
         )
         patterns = self._definitions.sets.get(name) if is_set else None
         if not patterns:
-            self._report(
-                "acap.unknown-set", f"no resources of `{{}}` are defined: {consequence}", spec
-            )
+            self._report("acap.unknown-set", f"`{{}}` is not defined: {consequence}", spec)
         elif scheme != SCHEMES[0]:
             self._report(
                 "acap.syntax",
-                "`{}` is written as before version 1.0: it can prohibit, and permits nothing",
+                "`{}` is the form of versions before 1.0. It can prohibit, and permits "
+                "nothing. Write `the-acap:`.",
                 spec,
             )
             return patterns, _SET_REFERENCES
@@ -957,8 +977,8 @@ class _Reader:
             return
         if len(patterns) * len(usages) > self._fields_left:
             message = (
-                "there are more fields than are read: from here on permissions and "
-                "prohibitions refuse their usages everywhere"
+                "There are too many fields. From here on, permissions and prohibitions "
+                "refuse their usages everywhere."
             )
             self._report("acap.limit", message)
             patterns, unusable = (WHOLE_SITE,), _LIMIT if verdict is Verdict.ALLOW else ""

@@ -244,16 +244,16 @@ def read_qualifiers(text: str, usage: str) -> FieldQualifiers:
         match = _QUALIFIER.match(text, position)
         if match is None:
             raise QualifierError(
-                "`{}` is no qualifier, which is written name=value", text[position:].strip(), "3"
+                "`{}` is not a qualifier of the form name=value", text[position:].strip(), "3"
             )
         position = match.end()
         name, value = match[1].lower(), match[2]
         kind = _TYPES.get(name)
         if kind is None:
-            raise QualifierError("qualifier `{}` is not known", name, "2.4.1.2")
+            raise QualifierError("the qualifier `{}` is unknown", name, "2.4.1.2")
         if usage not in kind.usages:
             raise QualifierError(
-                f"qualifier `{{}}` cannot limit `{usage}`",
+                f"the qualifier `{{}}` cannot limit `{usage}`",
                 name,
                 _UNRESTRICTED.get(usage, "2.4.1.2"),
             )
@@ -261,11 +261,11 @@ def read_qualifiers(text: str, usage: str) -> FieldQualifiers:
             qualifier = kind.parse(unquote(value, errors="strict"))
         except ValueError:
             section = kind.sections[usage.partition("-")[0]]
-            raise QualifierError(f"`{{}}` is no value for `{name}`", value, section) from None
+            raise QualifierError(f"`{{}}` is not a value of `{name}`", value, section) from None
         modifications = qualifiers.prohibited_modifications | qualifier.prohibited_modifications
         if name in seen and (not kind.can_repeat or "any" in modifications):
             section = kind.sections["present"] if kind.can_repeat else "2.5.5.2"
-            raise QualifierError("qualifier `{}` cannot be repeated here", name, section)
+            raise QualifierError("the qualifier `{}` cannot be repeated here", name, section)
         seen.add(name)
         qualifiers = qualifiers.conjoined(qualifier)
     return qualifiers

@@ -89,9 +89,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
         _check(remarks, file.elements, keyword_lines(file.text))
         _check_mixture(remarks, file)
     elif file.elements.findings and not (file.spawning and file.spawning.patterns):
-        remarks.report(
-            "ait.unread", "no line of it is a rule: it says nothing to any reader of ai.txt"
-        )
+        remarks.report("ait.unread", "The file has no rule, so it has no effect.")
     return remarks.findings
 
 
@@ -102,7 +100,9 @@ def check_xml(body: bytes, url: str) -> tuple[Finding, ...]:
     if ai_txt.rules:
         _check(remarks, ai_txt, _attributes(body))
     else:
-        remarks.report("ait.unread", "no rule can be read in it: it says nothing")
+        remarks.report(
+            "ait.unread", "The document has no rule that can be read, so it has no effect."
+        )
     return (*ai_txt.findings, *remarks.findings)
 
 
@@ -154,7 +154,7 @@ def _check(remarks: Remarks, ai_txt: AiTxt, entries: Iterable[Entry]) -> None:
     _check_rules(remarks, ai_txt.rules)
 
 
-_UNUSED_LANGUAGE = "no Guideline stands below this Lang: it says nothing"
+_UNUSED_LANGUAGE = "This Lang has no Guideline below it, so it has no effect."
 
 
 def _report(
@@ -181,7 +181,7 @@ def _check_agents(remarks: Remarks, entry: Entry) -> None:
     names: set[bytes] = set()
     for word in NAME.finditer(entry.value):
         if word[0].lower() in names:
-            message = "`{}` is named twice in this line"
+            message = "This line names `{}` twice. Delete one."
             _report(
                 remarks,
                 "ait.repeated-agent",
@@ -194,9 +194,8 @@ def _check_agents(remarks: Remarks, entry: Entry) -> None:
         names.add(word[0].lower())
     if other := _OUTSIDE_NAMES.search(entry.value):
         message = (
-            "`{}` in a name is outside the grammar of ai.txt: a strict reader may pass "
-            "over the line. "
-            "Keep it if it is a part of the crawler's name."
+            "`{}` in a name is outside the grammar of ai.txt: a strict reader may ignore "
+            "the line. Keep it if it is a part of the crawler's name."
         )
         _report(remarks, "ait.grammar", message, entry, other[0], offset=other.start(), length=1)
 
@@ -232,7 +231,7 @@ def _check_grammar(remarks: Remarks, entry: Entry) -> None:
     For a reserved character there is no fix: its escape is another path (RFC 3986 section-2.2).
     """
     message = (
-        "`{}` in a path is outside the grammar of ai.txt: a strict reader may pass over the line. "
+        "`{}` in a path is outside the grammar of ai.txt: a strict reader may ignore the line. "
     )
     if other := NOT_ASCII.search(entry.value):
         advice = "Write `{}`, which is the same path."
@@ -297,9 +296,12 @@ def _check_extension(remarks: Remarks, entry: Entry) -> None:
         advice = (
             f"write `{types[0]}`"
             if types
-            else "rules for elements are known of html, json and xml alone"
+            else "rules for elements exist only for html, json and xml"
         )
-        message = f"the rule is for {entry.file_type}, and the path ends as what is not: {advice}"
+        message = (
+            f"The rule is for {entry.file_type}, but the extension of the path is of "
+            f"another type: {advice}."
+        )
         _report(remarks, "ait.extension", message, entry)
 
 
@@ -337,14 +339,14 @@ def _check_language(remarks: Remarks, entry: Entry) -> None:
         or ("" if others else _COUNTRY_AS_LANGUAGE.get(primary.lower()))
     )
     if tag:
-        message = f"`{{}}` is no tag of a language: write `{tag}`"
+        message = f"`{{}}` is not a language tag. Write `{tag}`."
     elif len(primary) > 3 and primary.isascii() and primary.isalpha():
-        message = "`{}` is no tag of a language: write one such as `en` or `en-US`"
+        message = "`{}` is not a language tag. Write one such as `en` or `en-US`."
     elif others and others[-1].upper() in _COUNTRIES:
         right = f"{printable(primary)}-{_COUNTRIES[others[-1].upper()]}"
-        message = f"no country has the code `{others[-1]}`: write `{literal(right)}`"
+        message = f"No country has the code `{others[-1]}`. Write `{literal(right)}`."
     elif "_" in text:
-        message = "`{}`: the parts of a tag are parted by hyphens"
+        message = "`{}` has underscores. Write hyphens."
     else:
         return
     _report(
@@ -364,8 +366,8 @@ def _check_element(remarks: Remarks, entry: Entry, types: Iterable[str]) -> None
     quoted = entry.value[:MAX_QUOTED]
     if any(file_type in ("json", "xml") for file_type in types) and not all(element.split(".")):
         message = (
-            "`{}` is no dotted name, as a part of it is empty: the whole document is meant. "
-            "Write one such as `a.b`"
+            "`{}` is not a dotted name, because a part of it is empty. The whole document "
+            "is meant. Write one such as `a.b`."
         )
         _report(remarks, "ait.no-element", message, entry, quoted)
     elif any(file_type in ("html", EVERY_TYPE) for file_type in types):
@@ -373,8 +375,8 @@ def _check_element(remarks: Remarks, entry: Entry, types: Iterable[str]) -> None
             unread = compiled(element).unread
         except SelectorError as error:
             message = (
-                "`{}` cannot be applied, as {}: the whole document is meant. Write a CSS "
-                "selector such as `article p`"
+                "`{}` cannot be applied ({}), so the whole document is meant. Write a CSS "
+                "selector such as `article p`."
             )
             _report(
                 remarks,
@@ -387,8 +389,8 @@ def _check_element(remarks: Remarks, entry: Entry, types: Iterable[str]) -> None
         else:
             if unread:
                 message = (
-                    "`{}` is read without {}, which can be told of no page that is not "
-                    "rendered: more is meant"
+                    "`{}` is read without {}, which only a rendered page could answer. So "
+                    "more is meant."
                 )
                 _report(
                     remarks,
@@ -496,15 +498,15 @@ def _find_overruling(
         guide = agents, rule.path, rule.file_type, rule.element, rule.actions, rule.guidelines
         first = guides.setdefault(guide, rule.line)
         if first != rule.line:
-            return "ait.duplicate", f"line {first} says the same"
+            return "ait.duplicate", f"This line repeats line {first}. Delete it."
         prohibited = _prohibited_actions(rule, binding, same)
         if prohibited:
             action, line = min(prohibited.items(), key=lambda item: (item[1], item[0]))
             (name,) = display_names((action,))
             return (
                 "ait.contradiction",
-                f"line {line} disallows {_action_in_words(name)} of the same element: "
-                "Disallow counts, whatever is said here",
+                f"This Guide has no effect for {_action_in_words(name)}: line {line} "
+                "disallows it for the same element.",
             )
     else:
         lines = {
@@ -512,7 +514,7 @@ def _find_overruling(
             for action in rule.actions
         }
         if max(lines) < rule.line and 0 not in lines:
-            return "ait.duplicate", f"line {min(lines)} says the same"
+            return "ait.duplicate", f"This line repeats line {min(lines)}. Delete it."
     for key in (
         (bound, file_type)
         for bound in binding
@@ -532,12 +534,11 @@ def _report_wider(rule: ElementRule, line: int) -> tuple[str, str]:
     if rule.verdict is None:
         return (
             "ait.contradiction",
-            f"line {line} disallows it of the whole document: Disallow counts, whatever "
-            "is said here",
+            f"This Guide has no effect: line {line} disallows it for the whole document.",
         )
     return (
         "ait.overruled",
-        f"line {line} disallows it of the whole document already: nothing is added here",
+        f"This line has no effect: line {line} already disallows it for the whole document.",
     )
 
 
@@ -564,12 +565,12 @@ def _check_mixture(remarks: Remarks, file: AiFile) -> None:
     """Report lines in Spawning's form among lines of the element-level language."""
     for pattern in file.spawning.patterns if file.spawning else ():
         verb = (
-            "refuses the training of AI, and nothing else,"
+            "refuses only the training of AI,"
             if pattern.verdict is Verdict.DENY
             else "makes an exception for training"
         )
         message = (
-            f"Spawning's form: it {verb} by the address alone. Rules for elements stand "
-            "below a Path and an Element"
+            f"This line is in Spawning's form: it {verb} by the address only. Put rules for "
+            "elements below a Path and an Element."
         )
         remarks.report("ait.mixture", message, line=pattern.source.line)

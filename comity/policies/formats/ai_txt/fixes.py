@@ -142,7 +142,7 @@ def leave_out_agent(draft: Draft, finding: Finding) -> Fix | None:
     for word in NAME.finditer(entry.value):
         if entry.column + word.start() == finding.column and end:
             edit = draft.replace_octets(finding.line, entry.column + end, word.end() - end, b"")
-            return Fix(f"Leave out `{printable(word[0])}`", (edit,))
+            return Fix(f"Delete `{printable(word[0])}`", (edit,))
         end = word.end()
     return None
 
@@ -205,7 +205,7 @@ def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
         or after in (Keyword.LANG, Keyword.GUIDELINE)
     ):
         return None
-    return Fix("Leave out the line", (draft.without_line(finding.line),))
+    return Fix("Delete the line", (draft.without_line(finding.line),))
 
 
 FIXES = {

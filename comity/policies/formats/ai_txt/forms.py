@@ -112,7 +112,10 @@ def from_xml(body: bytes, *, url: str = "") -> AiTxt:
     root = tree.root
     if (name := local_name(root)) != ROOT:
         findings.report(
-            "ait.format", f"the root is `{{}}`, not `{ROOT}`", name.encode(), line=tree.lines[root]
+            "ait.format",
+            f"The root is `{{}}`. Write `{ROOT}`.",
+            name.encode(),
+            line=tree.lines[root],
         )
         return AiTxt(rules=(), findings=tuple(findings))
     rules = RuleList(findings)
@@ -179,7 +182,10 @@ class _XmlReader:
                 yield child
             else:
                 self._findings.report(
-                    "ait.keyword", "`{}` is no element here", name.encode(), line=self._lines[child]
+                    "ait.keyword",
+                    "There is no element `{}` here.",
+                    name.encode(),
+                    line=self._lines[child],
                 )
 
 

@@ -80,11 +80,11 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
     if kind != "elements":
         if kind or not _is_blank(text):
             description = (
-                "Spawning's opt-out by file type"
+                "in Spawning's format, the opt-out by file type"
                 if kind
-                else "neither of the formats that ai.txt files have"
+                else "in neither of the formats of ai.txt"
             )
-            findings.report("ait.format", f"this is {description}")
+            findings.report("ait.format", f"This file is {description}.")
         return AiTxt(rules=(), findings=tuple(findings))
     reader = _Reader(findings)
     lines = Lines(text)
@@ -104,9 +104,9 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
                 len(line) - len(line.lstrip(b" \t")) + 1,
             )
             message = (
-                "`{}` is no keyword. Begin a comment with `#`."
+                "`{}` is not a keyword. Begin a comment with `#`."
                 if name.startswith(b"//")
-                else "`{}` is no keyword"
+                else "`{}` is not a keyword."
             )
             findings.report(
                 "ait.keyword", message, name[:100].rstrip(), line=lines.number, column=column
@@ -169,7 +169,7 @@ class _Reader:
         if keyword not in (Keyword.ELEMENT, Keyword.GUIDELINE) and b"#" in value:
             column = position.column + value.find(b"#")
             self._findings.report(
-                "ait.comment", "a comment is a line of its own", line=line, column=column
+                "ait.comment", "Put the comment on a line of its own.", line=line, column=column
             )
             value = value.partition(b"#")[0]
         value = value.rstrip(b" \t")
@@ -196,7 +196,7 @@ class _Reader:
         if not self._is_below_disallow or not are_known_actions(value):
             return False
         position = Position(number, line.find(value) + 1)
-        message = "`{}` is read as more of the Disallow above: write the actions behind its colon"
+        message = "`{}` is read as part of the Disallow above. Write the actions after its colon."
         self._findings.report(
             "ait.keyword", message, value, line=number, column=position.column, length=len(value)
         )
@@ -223,7 +223,11 @@ class _Reader:
             )
         if not colon:
             self._findings.report(
-                "ait.keyword", "`{}` without its colon", name, line=line, column=column + len(name)
+                "ait.keyword",
+                "`{}` has no colon. Write one after it.",
+                name,
+                line=line,
+                column=column + len(name),
             )
         if (
             not self._unit
@@ -233,8 +237,8 @@ class _Reader:
             self._unit = indentation[: len(indentation) // keyword.level]
         if indentation != self._unit * keyword.level or (keyword.level and not indentation):
             message = (
-                f"`{{}}` belongs to level {keyword.level}: indent it by 2 spaces, 4 spaces "
-                "or a tab for each"
+                f"`{{}}` belongs to level {keyword.level}. Indent it by 2 spaces, 4 spaces "
+                "or a tab for each level."
             )
             self._findings.report("ait.indentation", message, name, line=line, column=column)
 
@@ -243,12 +247,14 @@ class _Reader:
         opened, self._opened = self._opened, (level, line)
         if opened and opened[0] == level:
             self._findings.report(
-                "ait.empty", "it holds nothing: it shares what the next one holds", line=opened[1]
+                "ait.empty",
+                "The block is empty, so it shares the content of the next one.",
+                line=opened[1],
             )
             return True
         if opened and opened[0] > level:
             self._findings.report(
-                "ait.empty", "it holds nothing: it states nothing", line=opened[1]
+                "ait.empty", "The block is empty, so it has no effect.", line=opened[1]
             )
         return False
 
@@ -272,7 +278,10 @@ class _Reader:
         path = self._values.path_and_type(value, position)
         if not self._agents:
             self._findings.report(
-                "ait.orphan", "a path with no agent above it: it states nothing", line=position.line
+                "ait.orphan",
+                "The path has no agent above it, so it has no effect. Add `User-agent: "
+                "*` above it.",
+                line=position.line,
             )
         elif path:
             self._paths.append(path)
@@ -285,7 +294,7 @@ class _Reader:
         if not self._paths:
             self._findings.report(
                 "ait.orphan",
-                "an element with no path above it: it states nothing",
+                "The element has no path above it, so it has no effect. Add a Path above it.",
                 line=position.line,
             )
 
@@ -296,11 +305,17 @@ class _Reader:
         actions = self._values.actions(value, position, are_prohibited=keyword is Keyword.DISALLOW)
         if not self._paths:
             self._findings.report(
-                "ait.orphan", "no path above it: it states nothing", line=position.line
+                "ait.orphan",
+                "The line has no path above it, so it has no effect. Add a Path and an "
+                "Element above it.",
+                line=position.line,
             )
         elif not self._elements:
             self._findings.report(
-                "ait.orphan", "no element above it: the whole document is meant", line=position.line
+                "ait.orphan",
+                "The line has no element above it, so the whole document is meant. Add "
+                "an Element above it.",
+                line=position.line,
             )
         rule = everywhere(actions, position.line, offset)
         if keyword is Keyword.GUIDE:
@@ -311,14 +326,18 @@ class _Reader:
     def _read_guideline(self, keyword: Keyword, value: bytes, position: Position) -> None:
         if self._guide is None:
             self._findings.report(
-                "ait.orphan", "no Guide above it: it states nothing", line=position.line
+                "ait.orphan",
+                "The line has no Guide above it, so it has no effect. Add a Guide above it.",
+                line=position.line,
             )
         elif keyword is Keyword.LANG:
             self._lang = self._values.lang(value, position)
         elif text := self._values.guideline(value, position):
             if self._lang == UNDETERMINED:
                 self._findings.report(
-                    "ait.language", "a guideline without a language", line=position.line
+                    "ait.language",
+                    "The guideline has no language. Add a Lang above it.",
+                    line=position.line,
                 )
             self._guidelines.append(Guideline(self._lang, text, position.line))
 
@@ -327,7 +346,11 @@ class _Reader:
         guidelines, self._guidelines, self._lang = tuple(self._guidelines), [], UNDETERMINED
         if guide and guide.actions:
             if not guidelines:
-                self._findings.report("ait.empty", "a Guide without a guideline", line=guide.line)
+                self._findings.report(
+                    "ait.empty",
+                    "The Guide has no guideline. Add a Guideline below it.",
+                    line=guide.line,
+                )
             self._add(replace(guide, guidelines=guidelines))
 
     def _add(self, rule: ElementRule) -> None:

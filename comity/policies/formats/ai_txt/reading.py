@@ -68,8 +68,8 @@ KNOWN_ACTIONS = frozenset(action.lower() for action in ACTIONS)
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE_ENDS = re.compile(r"[\r\n]+")
 
-_ODD_SPACES = "`{}` has spaces that are none of ASCII: they are read as such"
-_NO_TYPE = "`{}` is no file type: every type is meant"
+_ODD_SPACES = "`{}` has spaces that are not ASCII. They are read as spaces."
+_NO_TYPE = "`{}` is not a file type, so every type is meant. Write html, json or xml."
 
 
 def _text(octets: bytes) -> str:
@@ -148,7 +148,11 @@ class Values:
             match = _AGENT.match(name)
             token = ALL if ALL in name else match[0] if match else ""
             if token != name:
-                message = "`{}` is read as `{}`" if token else "`{}` names nobody"
+                message = (
+                    "`{}` is read as `{}`"
+                    if token
+                    else "`{}` names no crawler. Write `*` for all crawlers, or one crawler's name."
+                )
                 self._report(
                     "ait.agent",
                     message,
@@ -160,7 +164,9 @@ class Values:
             if token:
                 names[token] = None
         if not names:
-            self._report("ait.agent", "no agent is named", position=position)
+            self._report(
+                "ait.agent", "The line names no agent. Write a name or `*`.", position=position
+            )
         return self.join_names(names, position)
 
     def join_names(self, names: Iterable[str], position: Position) -> tuple[str, ...]:
@@ -169,12 +175,17 @@ class Values:
         if len(names) > MAX_NAMES or len(" ".join(names)) > MAX_LINE:
             self._report(
                 "ait.limit",
-                f"more than {MAX_NAMES} names or {MAX_LINE} octets: any agent is meant",
+                f"There are more than {MAX_NAMES} names or {MAX_LINE} octets, so any "
+                "agent is meant.",
                 position=position,
             )
             return (ALL,)
         if ALL in names and len(names) > 1:
-            self._report("ait.agent", "`*` beside names: any agent is meant", position=position)
+            self._report(
+                "ait.agent",
+                "`*` is beside names, so any agent is meant. Delete the names or the `*`.",
+                position=position,
+            )
             return (ALL,)
         return names
 
@@ -196,11 +207,15 @@ class Values:
                 words.pop()
             else:
                 self._report(
-                    "ait.file-type", "no file type: every type is meant", position=position
+                    "ait.file-type",
+                    "The file type is missing, so every type is meant. Write html, json or xml.",
+                    position=position,
                 )
         if len(types) > 1:
             self._report(
-                "ait.file-type", "more than one file type: every type is meant", position=position
+                "ait.file-type",
+                "There is more than one file type, so every type is meant. Write one.",
+                position=position,
             )
         pattern = self.path(value[: words[-1].end()] if words else b"", position)
         return Path(pattern, types.pop() if len(types) == 1 else EVERY_TYPE) if pattern else None
@@ -228,7 +243,7 @@ class Values:
         if len(pattern) > MAX_PATH:
             self._report(
                 "ait.limit",
-                f"a path of more than {MAX_PATH} characters: it is cut, and covers more",
+                f"The path has more than {MAX_PATH} characters, so it is cut and covers more.",
                 position=position,
             )
             pattern = pattern[: pattern.rfind("/", 0, MAX_PATH) + 1] or "/"
@@ -240,7 +255,9 @@ class Values:
         if word not in FILE_TYPES:
             self._report(
                 "ait.file-type",
-                _NO_TYPE if word else "no file type: every type is meant",
+                _NO_TYPE
+                if word
+                else "The file type is missing, so every type is meant. Write html, json or xml.",
                 value,
                 position=position,
             )
@@ -261,18 +278,20 @@ class Values:
         element = _text(plain)
         if not element:
             self._report(
-                "ait.empty", "no element is named: the whole document is meant", position=position
+                "ait.empty",
+                "No element is named, so the whole document is meant. Write a selector, or `*`.",
+                position=position,
             )
         elif len(value) > MAX_LINE:
             self._report(
                 "ait.limit",
-                f"an element of more than {MAX_LINE} octets: the whole document is meant",
+                f"The element has more than {MAX_LINE} octets, so the whole document is meant.",
                 position=position,
             )
         elif "\ufffd" in element:
             self._report(
                 SELECTOR,
-                "`{}` has odd characters: the whole document is meant",
+                "`{}` has invalid characters, so the whole document is meant.",
                 value,
                 position=position,
             )
@@ -285,12 +304,15 @@ class Values:
     def _check_name(self, name: str, value: bytes, position: Position) -> None:
         if not is_dotted_name(name):
             message = (
-                "`{}` is no dotted name, such as `author.email`: what has nothing of that "
-                "name is covered as a whole"
+                "`{}` is not a dotted name such as `author.email`. Documents without this "
+                "name are covered as a whole."
             )
             self._report(SELECTOR, message, value, position=position)
         elif any(part.isdecimal() for part in name.split(".")):
-            message = "`{}`: numbers are places in arrays; a name without them means every member"
+            message = (
+                "`{}` has numbers, which are places in arrays. A name without numbers means "
+                "every member."
+            )
             self._report(SELECTOR, message, value, position=position)
 
     def actions(self, value: bytes, position: Position, *, are_prohibited: bool) -> frozenset[str]:
@@ -310,7 +332,7 @@ class Values:
             name = _prohibited_name(word[0]) if are_prohibited else spelling
             action = ACTION_SPELLINGS.get(name, name)
             if action != spelling:
-                message = "`{}` is read as `{}`" if action else "`{}` names no action"
+                message = "`{}` is read as `{}`" if action else "`{}` names no action."
                 self._report(
                     "ait.action",
                     message,
@@ -322,7 +344,7 @@ class Values:
             elif action != ALL and action not in KNOWN_ACTIONS:
                 self._report(
                     "ait.action",
-                    "nobody knows the action `{}`",
+                    "The action `{}` is unknown.",
                     word[0],
                     position=position,
                     offset=word.start(),
@@ -331,12 +353,13 @@ class Values:
         actions.discard("")
         if not actions:
             self._report(
-                "ait.empty", "no action is named here: write one, such as Train", position=position
+                "ait.empty", "No action is named here. Write one, such as Train.", position=position
             )
         if len(actions) > MAX_NAMES or len(" ".join(actions).encode()) > MAX_LINE:
             self._report(
                 "ait.limit",
-                f"more than {MAX_NAMES} actions or {MAX_LINE} octets: every action is meant",
+                f"There are more than {MAX_NAMES} actions or {MAX_LINE} octets, so every "
+                "action is meant.",
                 position=position,
             )
             return frozenset((ALL,))
@@ -346,7 +369,12 @@ class Values:
         """Return a language tag, or "und" if the value is not a language tag."""
         lang = _text(value[:MAX_LANG]).replace("_", "-")
         if not _LANG.fullmatch(lang):
-            self._report("ait.language", "`{}` is no language tag", value, position=position)
+            self._report(
+                "ait.language",
+                "`{}` is not a language tag. Write one such as `en`.",
+                value,
+                position=position,
+            )
             return UNDETERMINED
         return lang
 
@@ -354,10 +382,10 @@ class Values:
         """Return the text of a guideline, or "" if it is empty."""
         octets = _text(value).encode()
         if not octets:
-            self._report("ait.empty", "an empty guideline", position=position)
+            self._report("ait.empty", "The guideline is empty.", position=position)
         if len(octets) > MAX_LINE:
             self._report(
-                "ait.limit", f"only the first {MAX_LINE} octets are read", position=position
+                "ait.limit", f"Only the first {MAX_LINE} octets are read.", position=position
             )
         return octets[:MAX_LINE].decode("utf-8", "ignore").rstrip(" \t")
 
@@ -387,8 +415,8 @@ class RuleList:
             if self._is_full is None and (self._size_left < 0 or len(self._rules) == MAX_RULES):
                 self._is_full = rule.line, rule.offset
                 message = (
-                    f"there is more than {MAX_RULES} rules or {MAX_SIZE} characters: what "
-                    "is left is prohibited everywhere"
+                    f"There are more than {MAX_RULES} rules or {MAX_SIZE} characters. "
+                    "Actions that later rules prohibit are prohibited everywhere."
                 )
                 self._findings.report("ait.limit", message, line=rule.line)
             if self._is_full:
@@ -403,7 +431,7 @@ class RuleList:
         """Record that the text is cut here: the rest may prohibit anything."""
         self._findings.report(
             "ait.limit",
-            "there is more than is read: every action is prohibited everywhere",
+            "The file is longer than the limit, so every action is prohibited everywhere.",
             line=line,
         )
         self._is_full, self._beyond = (line, offset), {ALL}

@@ -162,7 +162,7 @@ def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
             source = Location(line=lines.number, text=printable(line), url=url)
             patterns += _patterns(record, group, source, findings)
             if len(patterns) > MAX_PATTERNS:
-                message = f"more than {MAX_PATTERNS} patterns: everything is refused"
+                message = f"There are more than {MAX_PATTERNS} patterns, so everything is refused."
                 findings.report("spawning.pattern", message, line=lines.number)
                 break
     if cut or len(patterns) > MAX_PATTERNS:
@@ -208,7 +208,7 @@ def _patterns(
         )
         findings.report(
             "spawning.pattern",
-            f"`{{}}` is no single path or file type: {means}",
+            f"`{{}}` is not a single path or file type: {means}",
             record.value,
             line=source.line,
         )

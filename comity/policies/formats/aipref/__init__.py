@@ -77,8 +77,8 @@ class PreferenceLines(LineReading):
                 if group >= 0 and ended.lines_of(group).stop < robots.lines_of(line.group).stop:
                     first.setdefault(group, line.line)
             message = (
-                "the agents named after this line may share it: write a rule before them, "
-                "if only `Disallow:`"
+                "Some readers apply this line to the agents below it too. Write a rule "
+                "above these agents, such as `Disallow:`."
             )
             for number in first.values():
                 if number not in reported:

@@ -106,8 +106,8 @@ def _check_labels(
             if word := suggestions.get(member.label):
                 column, length = column_and_length(line, member.label.encode(), robots)
                 message = (
-                    f"nobody knows `{{}}` here, and nothing is said by it: write "
-                    f"`{word}={member.value}`"
+                    f"The label `{{}}` is unknown here and has no effect. Write "
+                    f"`{word}={member.value}`."
                 )
                 remarks.report(
                     rule,
@@ -138,7 +138,9 @@ def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Rem
                 reported.add((line, label))
                 column, length = column_and_length(line, label.encode(), robots)
                 position = "in this line" if refusing is line else f"by line {refusing.line}"
-                message = f"`{{}}` is refused {position} too, for the same agents: it is refused"
+                message = (
+                    f"`{{}}` is also refused {position}, for the same agents. The refusal counts."
+                )
                 remarks.report(
                     rule, message, label.encode(), line=line.line, column=column, length=length
                 )
@@ -149,7 +151,7 @@ def _check_repeated(members: list[_Member], robots: Robots, remarks: Remarks) ->
     for line, label, value, _ in members:
         if values.setdefault(label, value) != value:
             column, length = column_and_length(line, label.encode(), robots)
-            message = "`{}` stands twice in this line: the last one counts"
+            message = "`{}` is repeated in this line. The last one counts."
             remarks.report(
                 "content-usage.repeated",
                 message,

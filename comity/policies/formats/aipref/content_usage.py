@@ -75,7 +75,7 @@ def read(value: bytes | str, findings: Findings | None = None, line: int = 0) ->
         if findings is not None:
             findings.report(
                 "content-usage.syntax",
-                "it is no dictionary and states nothing: {}",
+                "The value is not a dictionary, so it has no effect: {}",
                 str(error).encode(),
                 line=line,
             )
@@ -87,14 +87,14 @@ def read(value: bytes | str, findings: Findings | None = None, line: int = 0) ->
             if label in _OTHERS:
                 findings.report(
                     "content-usage.label",
-                    "`{}` is a word of Content Signals",
+                    "`{}` is a word of Content Signals.",
                     label.encode(),
                     line=line,
                 )
             elif label not in preferences:
                 findings.report(
                     "content-usage.value",
-                    "`{}` has no value that counts: write y or n",
+                    "The value of `{}` has no effect. Write y or n.",
                     label.encode(),
                     line=line,
                 )
@@ -123,7 +123,8 @@ def _read_field(
     findings = Findings("")
     if overlong:
         findings.report(
-            "content-usage.length", f"it has more than {usage.MAX_FIELD} octets: it permits nothing"
+            "content-usage.length",
+            f"The field has more than {usage.MAX_FIELD} octets, so it permits nothing.",
         )
     readings: dict[str, Preferences] = {}
     dictionary = read(value, findings)  # always read, for the findings
@@ -298,7 +299,9 @@ class _Reader:
         if line.overlong:  # its last member may be cut, and the rest is unknown
             value = value.rpartition(b",")[0]
             self.findings.report(
-                "content-usage.length", "it is too long: it permits nothing", line=line.line
+                "content-usage.length",
+                "The line is too long, so it permits nothing.",
+                line=line.line,
             )
         preferences = self._preferences(path, value, line.line)
         if line.overlong:
@@ -309,7 +312,8 @@ class _Reader:
         if line.group < 0:
             self.findings.report(
                 "content-usage.outside",
-                "outside of any group it can refuse, and permits nothing",
+                "The line is outside of all groups. It can refuse, and permits nothing. "
+                "Put it below a User-agent line.",
                 line=line.line,
             )
         if line.group < 0 or (line.overlong and line.group in self._groups):
@@ -320,14 +324,14 @@ class _Reader:
     def _preferences(self, path: bytes, value: bytes, line: int) -> Preferences | None:
         if path and not value:
             self.findings.report(
-                "content-usage.path", "`{}` is a path, and nothing is said of it", path, line=line
+                "content-usage.path", "The path `{}` has no preference after it.", path, line=line
             )
         if value in self._cache:
             return self._cache[value]
         before = len(self.findings)
         preferences = read(value, self.findings, line)
         if preferences is None and value.startswith(b"*"):
-            self.findings.report("content-usage.path", "a path begins with `/`", line=line)
+            self.findings.report("content-usage.path", "Begin the path with `/`.", line=line)
         if len(self.findings) == before:
             self._cache[value] = preferences
         return preferences

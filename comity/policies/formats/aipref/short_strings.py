@@ -54,11 +54,13 @@ def read(expression: str, findings: Findings | None = None, line: int = 0) -> Pr
         if label and value in VERDICTS:
             _note(preferences, label, VERDICTS[value])
         elif findings is not None and (label or equals):
-            message = "`{}` is no preference: write label=y or label=n"
+            message = "`{}` is not a preference. Write label=y or label=n."
             findings.report("usage.ignored", message, member.encode("utf-8", "replace"), line=line)
     if findings is not None and len(preferences) > MAX_LABELS:
         findings.report(
-            "usage.length", f"it has more than {MAX_LABELS} labels: it permits nothing", line=line
+            "usage.length",
+            f"There are more than {MAX_LABELS} labels, so it permits nothing.",
+            line=line,
         )
     return limit_labels(preferences)
 
@@ -100,7 +102,8 @@ def string_field(
         preferences = read(value.decode("utf-8", "replace"), findings)
         if overlong:
             findings.report(
-                "usage.length", f"it has more than {MAX_FIELD} octets: it permits nothing"
+                "usage.length",
+                f"The field has more than {MAX_FIELD} octets, so it permits nothing.",
             )
         expressions.append((refusals(preferences) if overlong else preferences, value))
     statements = [
@@ -235,7 +238,10 @@ class Lines:
             expression = expression.rpartition(",")[0]
         preferences = read(expression, self._findings, line.line)
         if line.group < 0:
-            message = "outside of any group it can refuse, and permits nothing"
+            message = (
+                "The line is outside of all groups. It can refuse, and permits nothing. Put "
+                "it below a User-agent line."
+            )
             self._findings.report("usage.outside", message, line=line.line)
         return refusals(preferences) if line.overlong or line.group < 0 else preferences
 
@@ -255,7 +261,7 @@ class Lines:
             if 0 < first < line.line:
                 self._findings.report(
                     "usage.late",
-                    "it belongs above the rules of its group, and counts here too",
+                    "This line counts, but put it above the rules of its group.",
                     line=line.line,
                 )
             if not (only_some and first):

@@ -145,7 +145,7 @@ def _read(page: tuple[list[tuple[str, int]], str]) -> AnnotationReading:
                         Annotation(directives, node_line, _one_line(script[node.start : node.end]))
                     )
         except ValueError as error:
-            message = "an annotation cannot be read, so every use of the page is refused: {}"
+            message = "An annotation cannot be read, so every use of the page is refused: {}"
             findings.report("automation.json-ld", message, _octets(str(error)), line=line)
             unread.append(Unread(line, _one_line(script)))
     return AnnotationReading(tuple(addressed), tuple(findings), tuple(unread))
@@ -260,7 +260,7 @@ def _values(value: Any) -> Iterator[Any]:
     if isinstance(value, _Object):
         wrapped = [item for key, item in value.pairs if key in _WRAPPERS]
         if len(wrapped) != 1:
-            raise ValueError("an object that is no value")
+            raise ValueError("an object is not a value")
         yield from _values(wrapped[0])
     elif isinstance(value, list):
         for item in value:
@@ -309,7 +309,8 @@ def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> b
     except (TypeError, ValueError):
         findings.report(
             "automation.agent",
-            "a userAgent that cannot be read: the annotation binds every agent",
+            "The userAgent cannot be read, so the annotation binds every agent. Write a "
+            "name or `*`.",
             line=line,
         )
         return True
@@ -329,7 +330,7 @@ def _directives(node: _Object, source: DirectiveValue[None], findings: Findings)
         if name in WITHOUT_EFFECT:
             findings.report(
                 "automation.annotation",
-                "`{}` has no effect in an annotation",
+                "`{}` has no effect in an annotation. Write it into automation-preferences.txt.",
                 quoted,
                 line=source.line,
             )
@@ -339,7 +340,7 @@ def _directives(node: _Object, source: DirectiveValue[None], findings: Findings)
             if values:
                 findings.report(
                     "automation.repeated",
-                    "`{}` stands more than once: all hold together",
+                    "`{}` is repeated. All values apply.",
                     quoted,
                     line=source.line,
                 )
@@ -356,7 +357,7 @@ def _directives(node: _Object, source: DirectiveValue[None], findings: Findings)
                 message = (
                     f"`{{}}` in `{{}}` {directive.otherwise}"
                     if odd
-                    else f"a value of `{{}}` {directive.otherwise}"
+                    else f"A value of `{{}}` {directive.otherwise}"
                 )
                 findings.report(
                     "automation.value", message, *filter(None, (odd, quoted)), line=source.line

@@ -75,7 +75,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     lines = Lines(file.text)
     while line := lines.read():
         if match := SLASHES.match(line):
-            message = "`//` begins no comment. Write `#`."
+            message = "`//` does not begin a comment. Write `#`."
             remarks.report(
                 "automation.unknown", message, line=lines.number, column=match.end() - 1, length=2
             )
@@ -92,9 +92,9 @@ def _check_record(remarks: Remarks, record: Record) -> None:
         name = record.name.encode()
         near = nearest(record.name, NAMES)
         message = (
-            f"`{{}}` is no directive: write `{near}`"
+            f"`{{}}` is not a directive. Write `{near}`."
             if near
-            else "`{}` is no directive: it says nothing"
+            else "`{}` is not a directive, so the line has no effect."
         )
         remarks.report(
             "automation.unknown",
@@ -122,7 +122,7 @@ def _check_record(remarks: Remarks, record: Record) -> None:
             word = match[0].decode("utf-8", "replace").lower()
             if word not in MECHANISMS and (near := nearest(word, MECHANISMS)):
                 column = record.column + match.start()
-                message = f"`{{}}` is a word of nobody's: write `{near}`"
+                message = f"The mechanism `{{}}` does not exist. Write `{near}`."
                 remarks.report(
                     "automation.word",
                     message,
@@ -153,8 +153,8 @@ def _check_shadowed(remarks: Remarks, groups: tuple[Group, ...]) -> None:
         if all(other is not group for other in others):
             line = min(other.line for other in others)
             message = (
-                f"the group never speaks: that of line {line} is for the same, and the "
-                "later one counts"
+                f"The group never applies: the group in line {line} has the same selectors, "
+                "and the later group counts. Delete one."
             )
             remarks.report("automation.shadowed", message, line=group.line)
         elif not group.scopes:
@@ -162,8 +162,8 @@ def _check_shadowed(remarks: Remarks, groups: tuple[Group, ...]) -> None:
             whole = (last.get((hosts, _agents(group), *scope)) for scope in _EVERYWHERE)
             if other := next((other for other in whole if other), None):
                 message = (
-                    "the group never speaks: it has no scope, and that of line "
-                    f"{other.line} is for every URL"
+                    "The group never applies: it has no scope, and the group in line "
+                    f"{other.line} is for every URL. Add a scope."
                 )
                 remarks.report("automation.shadowed", message, line=group.line)
 
@@ -197,8 +197,8 @@ def _check_hosts(remarks: Remarks, groups: tuple[Group, ...], origin: str) -> No
     for group, is_here in zip(groups, matching, strict=True):
         if any(matching) and group.hosts and not is_here:
             message = (
-                f"the group is for another host than {host}: it says nothing here, as each "
-                "host has a file of its own"
+                f"The group is for another host than {host}, so it has no effect here. Put "
+                "it into that host's own file."
             )
             remarks.report("automation.other-host", message, line=group.line)
 
@@ -207,8 +207,8 @@ def _check_group(remarks: Remarks, group: Group) -> None:
     directives = group.directives
     if not directives.allowed_methods:
         message = (
-            "the group has no allowed-methods: every request is refused. Write "
-            "`allowed-methods: GET, HEAD`"
+            "The group has no allowed-methods, so every request is refused. Write "
+            "`allowed-methods: GET, HEAD`."
         )
         remarks.report("automation.no-methods", message, line=group.line)
     for line, message in _without_effect(directives):
@@ -224,8 +224,8 @@ def _without_effect(directives: Directives) -> Iterator[tuple[int, str]]:
             if name != "allowed_methods" and (values := getattr(directives, name)):
                 yield (
                     values[0].line,
-                    f"line {methods[0].line} permits no method: every request is "
-                    "refused, whatever is said here",
+                    f"This line has no effect: line {methods[0].line} permits no method, "
+                    "so every request is refused.",
                 )
         return
     if directives.disallow_fetch_from and all(
@@ -238,7 +238,7 @@ def _without_effect(directives: Directives) -> Iterator[tuple[int, str]]:
         )
         yield (
             directives.disallow_fetch_from[0].line,
-            f"{cause} all requests of scripts: from which pages makes no difference",
+            f"This line has no effect: {cause} all requests of scripts, from any page.",
         )
 
 
@@ -251,9 +251,7 @@ def _check_limits(remarks: Remarks, directives: Directives) -> None:
             if limit.value and other.value and _is_beyond(limit.value, other.value)
         )
         if other := next(others, None):
-            message = (
-                f"who keeps to the limit of line {other.line} keeps to this one: it limits nothing"
-            )
+            message = f"This limit has no effect: the limit in line {other.line} is stricter."
             remarks.report("automation.slack-limit", message, line=limit.line)
     lines = [
         limit.line for limit in directives.request_limit if limit.value and not limit.value.requests
@@ -261,8 +259,8 @@ def _check_limits(remarks: Remarks, directives: Directives) -> None:
     lines += [limit.line for limit in directives.concurrent_limit if not limit.value]
     for line in lines:
         message = (
-            "a limit of zero refuses every request: leave it out, or write "
-            "`allowed-methods:` with no method to refuse them"
+            "A limit of zero refuses every request. Delete it, or write `allowed-methods:` "
+            "without a method to refuse them."
         )
         remarks.report("automation.zero", message, line=line)
 

@@ -160,7 +160,7 @@ def _ttl(ttl: Any) -> str:
 
 def _rate(window: Any) -> str:
     if window is None:
-        return "requests only as slowly as can be, as the limit cannot be read"
+        return "requests only at the slowest pace, because the limit cannot be read"
     return (
         f"at most {_count(window.requests)} in {window.seconds:g} s" if window.requests else NOTHING
     )

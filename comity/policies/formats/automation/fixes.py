@@ -78,7 +78,7 @@ def leave_out_repetition(draft: Draft, finding: Finding) -> Fix | None:
             same.append(line)
     if same[0] == finding.line or len(same) > MAX_REPEATED:
         return None
-    return Fix("Leave out what is said twice", tuple(draft.without_line(line) for line in same[1:]))
+    return Fix("Delete the repetitions", tuple(draft.without_line(line) for line in same[1:]))
 
 
 def _value(record: re.Match[bytes]) -> bytes:

@@ -109,7 +109,9 @@ def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
         media_type.strip().lower() == b"text/plain" and _CHARSET.fullmatch(parameters)
     ):
         return ()
-    message = f"the media type is {printable(content_type)}, not text/plain; charset=utf-8"
+    message = (
+        f"The media type is {printable(content_type)}. Serve the file as text/plain; charset=utf-8."
+    )
     return (Finding(rule="automation.media-type", message=message, url=url),)
 
 
@@ -124,7 +126,7 @@ RECORD = re.compile(
     rb"%s*+((?i:%s))(?:%s*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % (_WHITE, _NAMES, _WHITE)
 )
 _NO_COLON = ("automation.colon", "without its colon")
-_UNSEEN_BESIDE = ("automation.invisible", "beside something that cannot be seen")
+_UNSEEN_BESIDE = ("automation.invisible", "beside an invisible character")
 _WORDS = re.compile(rb"[^ \t,]++(?:[ \t]*+,[ \t]*+[^ \t,]++)*+[ \t]*+")
 _MARKUP = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*+<!--")
 _BLANK = rb"[ \t]*+%s" % EOL
@@ -225,7 +227,8 @@ class _Reader:
         if cut:
             self._findings.report(
                 "automation.limit",
-                f"only the whole lines in the first {len(self._lines.text)} octets are read",
+                f"Only the whole lines in the first {len(self._lines.text)} octets are "
+                "read. Shorten the file.",
             )
         self._markup()
         try:
@@ -241,7 +244,10 @@ class _Reader:
                 self._end_block()  # the part that was read counts
         for group in self._groups:
             if not group.scopes:
-                message = "the group has no scope: it applies where no other one does"
+                message = (
+                    "The group has no scope, so it applies only to URLs that no other group "
+                    "matches. Add `scope: /`."
+                )
                 self._findings.report("automation.scope", message, line=group.line)
         self._findings.sort(key=lambda finding: finding.line or maxsize)
         return Automation(
@@ -253,8 +259,8 @@ class _Reader:
         first = _MARKUP.search(text)
         if first:
             message = (
-                f"lines of markup, {len(_MARKUP.findall(text))} in all, are ignored: a "
-                "comment begins with #"
+                f"{len(_MARKUP.findall(text))} lines of markup are ignored. Begin comments "
+                "with `#`."
             )
             self._findings.report(
                 "automation.markup", message, line=1 + len(_END.findall(text, 0, first.start()))
@@ -279,12 +285,12 @@ class _Reader:
         if b"<!--" in value:
             value = value.partition(b"<!--")[0]
             self._report(
-                "automation.markup", "markup after a value is ignored: a comment begins with #"
+                "automation.markup", "Markup after a value is ignored. Begin comments with `#`."
             )
         if not is_plain(match):
             rule, problem = _UNSEEN_BESIDE if colon else _NO_COLON
             ends = (
-                "it counts all the same"
+                "the line counts anyway"
                 if name in SELECTORS
                 else "it has its most restrictive value"
             )
@@ -328,9 +334,9 @@ class _Reader:
         patterns = url_patterns(value)
         if patterns != [value]:
             message = (
-                "this is a list of scopes: each stands on a line of its own"
+                "The line is a list of scopes. Write each scope on a line of its own."
                 if patterns
-                else "the scope is empty: it counts as not written"
+                else "The scope is empty, so the line is ignored. Write a path, such as `/`."
             )
             self._report("automation.scope", message)
         for pattern_text in patterns:
@@ -342,14 +348,15 @@ class _Reader:
             block.scopes += pattern, *of_host
             if pattern.host == NOWHERE:
                 self._report(
-                    "automation.scope", "`{}` names no host: it matches nothing", pattern_text
+                    "automation.scope", "`{}` names no host, so it matches nothing.", pattern_text
                 )
             elif not pattern.host and not pattern_text.startswith((b"/", b"*")):
-                self._report("automation.scope", "`{}` is read as with a leading /", pattern_text)
+                self._report("automation.scope", "`{}` is read with a leading `/`.", pattern_text)
             if SPACE.search(pattern_text):
                 self._report(
                     "automation.scope",
-                    "`{}` has white space, which is read as part of the URL",
+                    "`{}` has white space, which is read as part of the URL. Write %20, "
+                    "or delete it.",
                     pattern_text,
                 )
 
@@ -357,9 +364,9 @@ class _Reader:
         hosts = self._names(value)
         if len(hosts) != 1:
             message = (
-                "these are several hosts: any of them is meant"
+                "The line has several hosts. The group is for all of them."
                 if hosts
-                else "the host is empty: it counts as not written"
+                else "The host is empty, so the line is ignored."
             )
             self._report("automation.host", message)
         self._count_hosts(len(hosts))
@@ -376,14 +383,19 @@ class _Reader:
             elif host:
                 block.hosts.append(host)
             else:
-                self._report("automation.host", "`{}` is no host: it matches nothing", host_text)
+                self._report(
+                    "automation.host", "`{}` is not a host, so it matches nothing.", host_text
+                )
             if b"/" in host_text and host:
                 self._report("automation.host", f"`{{}}` is read as {host}", host_text)
 
     def _agents(self, block: _Open, value: bytes) -> None:
         names = self._names(value)
         if not names:
-            self._report("automation.agent", "the user-agent is empty: it names nobody")
+            self._report(
+                "automation.agent",
+                "The user-agent is empty, so it names no crawler. Write a name or `*`.",
+            )
         block.agents = block.agents or set()
         for name in names:
             text = name.decode("utf-8", "replace")
@@ -392,7 +404,11 @@ class _Reader:
             if token:
                 block.agents.add(token)
             if not token:
-                self._report("automation.agent", "`{}` names nobody", name)
+                self._report(
+                    "automation.agent",
+                    "`{}` names no crawler. Write `*` for all crawlers, or one crawler's name.",
+                    name,
+                )
             elif len(token) < len(text):
                 self._report("automation.agent", f"`{{}}` is read as {token}", name)
 
@@ -404,7 +420,9 @@ class _Reader:
         name = trimmed(value)
         if name != value:
             self._report(
-                "automation.invisible", "what cannot be seen around `{}` is left out", name
+                "automation.invisible",
+                "Invisible characters around `{}` are ignored. Delete them.",
+                name,
             )
         return name
 
@@ -433,19 +451,19 @@ class _Reader:
         otherwise, advice = DIRECTIVES[name].otherwise, DIRECTIVES[name].advice(odd)
         message = f"{otherwise}. {advice[0].upper()}{advice[1:]}" if advice else otherwise
         self._report(
-            "automation.value", f"`{{}}` {message}" if odd else f"an empty value {message}", odd
+            "automation.value", f"`{{}}` {message}" if odd else f"An empty value {message}", odd
         )
         return parsed, advice
 
     def _state(self, block: _Open, name: bytes, value: DirectiveValue[Any]) -> None:
         values = block.values_by_name.setdefault(name, [])
         if len(values) == 1:
-            message = f"{name.decode()} stands more than once in its group: all hold together"
+            message = f"`{name.decode()}` is repeated in its group. All values apply."
             self._findings.report("automation.repeated", message, line=value.line)
         if len(values) == MAX_REPEATED:
             message = (
-                f"{name.decode()} stands more than {MAX_REPEATED} times in its group: it "
-                "has its most restrictive value"
+                f"`{name.decode()}` is written more than {MAX_REPEATED} times in its group. "
+                "Its most restrictive value applies."
             )
             self._findings.report("automation.limit", message, line=value.line)
             advice = f"write it at most {MAX_REPEATED} times in a group"
@@ -459,7 +477,7 @@ class _Reader:
             return
         if block.is_continuing and self._groups:
             message = (
-                "the block names no scope, host or user-agent: it continues the group before it"
+                "The block names no scope, host or user-agent, so it continues the group before it."
             )
             self._findings.report("automation.continued", message, line=block.line)
             for name, values in block.values_by_name.items():

@@ -261,9 +261,11 @@ class Directive(NamedTuple):
 DIRECTIVES = {
     directive.name.encode(): directive
     for directive in (
-        Directive("allowed-methods", _methods, frozenset(), "is no method: it permits none"),
-        Directive("allowed-purposes", _tokens, frozenset(), "is no purpose: it permits none"),
-        Directive("allowed-automations", _tokens, frozenset(), "is no mechanism: it permits none"),
+        Directive("allowed-methods", _methods, frozenset(), "is not a method, so it permits none"),
+        Directive("allowed-purposes", _tokens, frozenset(), "is not a purpose, so it permits none"),
+        Directive(
+            "allowed-automations", _tokens, frozenset(), "is not a mechanism, so it permits none"
+        ),
         Directive(
             "api-automation",
             _choice(API_AUTOMATION, "none"),
@@ -274,13 +276,16 @@ DIRECTIVES = {
             "allow-xhr", _choice(ALLOW_XHR, "none"), "none", f"is none of {', '.join(ALLOW_XHR)}"
         ),
         Directive(
-            "disallow-fetch-from", _pages, _EVERY_PAGE, "is no URL pattern: every page is meant"
+            "disallow-fetch-from",
+            _pages,
+            _EVERY_PAGE,
+            "is not a URL pattern, so it means every page",
         ),
         Directive(
             "require-human-initiated-session",
             _boolean,
             True,
-            "is neither true nor false: it counts as true",
+            "is neither true nor false. It counts as true",
         ),
         Directive(
             "session-validation",
@@ -292,20 +297,20 @@ DIRECTIVES = {
             "session-ttl",
             _session_ttl,
             None,
-            "is no duration within 86400s, 1440m, 168h or 365d: no session will do",
+            "is not a duration up to 86400s, 1440m, 168h or 365d. No session is permitted",
         ),
         Directive(
             "request-limit",
             _request_limit,
             None,
-            "is no number for a second, minute, hour or day: the pace is the slowest",
+            "is not a limit. The slowest pace applies",
             _request_limit_advice,
         ),
         Directive(
             "concurrent-limit",
             _concurrent_limit,
             1,
-            "is no number: it counts as 1",
+            "is not a number. It counts as 1",
             _concurrent_limit_advice,
         ),
     )

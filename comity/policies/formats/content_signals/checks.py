@@ -52,7 +52,7 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
                 suggestions[key] = _SYNONYMS.get(key) or nearest(key, LABELS)
             if word := suggestions.get(key):
                 column, length = _key_position(line, key, robots)
-                message = f"`{{}}` is no signal: write `{word}=no` or `{word}=yes`"
+                message = f"`{{}}` is not a signal. Write `{word}=no` or `{word}=yes`."
                 remarks.report(
                     "content-signal.label",
                     message,
@@ -62,12 +62,14 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
                     length=length,
                 )
         if line.group < 0:
-            speaks = "permits nothing" if line.group == IN_ACAP else "speaks to everybody"
-            message = f"it stands in no group, and {speaks}: write it below `User-agent: *`"
+            speaks = "permits nothing" if line.group == IN_ACAP else "is for any agent"
+            message = (
+                f"The line is outside of all groups, and {speaks}. Write it below `User-agent: *`."
+            )
             remarks.report("content-signal.outside", message, line=line.line)
         usual = usual_form(line.value)
         if usual and (line.name != NAMES[0] or _squeeze(usual) != _squeeze(line.value)):
-            message = "not every reader understands it so: write `Content-Signal: {}`"
+            message = "Not every reader understands this spelling. Write `Content-Signal: {}`."
             remarks.report("content-signal.spelling", message, usual, line=line.line)
 
 
@@ -129,11 +131,11 @@ def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks
                         continue
                     column, length = _key_position(line, word, robots)
                     message = (
-                        f"`{{}}` is refused by line {refusing.line}, for the same "
-                        "agents: it is refused"
+                        f"`{{}}` is permitted here, but line {refusing.line} refuses it "
+                        "for the same agents. The refusal counts."
                         if rule == "content-signal.contradiction"
-                        else f"`{{}}` is refused to others by line {refusing.line}, and some "
-                        "readers take that for everybody's"
+                        else f"Line {refusing.line} refuses `{{}}` for other agents. Some "
+                        "readers apply that to all agents."
                     )
                     remarks.report(
                         rule, message, word.encode(), line=line.line, column=column, length=length

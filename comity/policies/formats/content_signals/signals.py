@@ -165,8 +165,8 @@ class Signals:
             refusal = refused.get(f"content-signal:{word}")
             if refusal and verdict is Verdict.ALLOW:
                 message = (
-                    f"`{word}` is permitted here and refused by line "
-                    f"{refusal.location.line}: it is refused"
+                    f"`{word}` is permitted here but refused in line "
+                    f"{refusal.location.line}. The refusal counts."
                 )
                 self._findings.report("content-signal.contradiction", message, line=source.line)
         permits = [
@@ -175,8 +175,8 @@ class Signals:
         rule = self._robots.for_agent(self._token).decide("/") if permits else None
         if rule and rule.verdict is Verdict.DENY and rule.path_pattern in _WHOLE_SITE:
             message = (
-                f"the site permits a use here and refuses by line {rule.line} to be "
-                "fetched: it is not fetched"
+                f"The site permits a use here, but line {rule.line} disallows fetching it. "
+                "The site is not fetched."
             )
             self._findings.report(
                 "content-signal.contradiction", message, line=permits[0].location.line
@@ -244,13 +244,13 @@ def _read(value: bytes, source: Location, findings: Findings) -> Iterator[_Signa
     for member in _members(value):
         key, value_text = _parts(member)
         if not value_text or not _KEY.fullmatch(key):
-            _report(findings, "`{}` is no signal: write key=yes or key=no", member, source)
+            _report(findings, "`{}` is not a signal. Write key=yes or key=no.", member, source)
         elif key == "use":
             level = LEVELS.index(value_text) if value_text in LEVELS else -1
             if level < 0:
                 _report(
                     findings,
-                    "`{}` is none of immediate, reference and full: none is permitted",
+                    "`{}` permits no use. Write immediate, reference or full.",
                     member,
                     source,
                 )
@@ -260,15 +260,20 @@ def _read(value: bytes, source: Location, findings: Findings) -> Iterator[_Signa
                 )
         elif key not in LABELS:
             unknown += 1
-            _report(findings, "`{}` is no signal that is known", member, source)
+            _report(findings, "The signal `{}` is unknown.", member, source)
             if value_text in _VERDICTS and unknown <= MAX_WORDS and key not in _WORDS:
                 yield _Signal(key, _VERDICTS[value_text], source)
         elif value_text in _VERDICTS:
             yield _Signal(key, _VERDICTS[value_text], source)
         elif value_text in _PERHAPS:
-            _report(findings, "`{}` is not yes: it permits nothing", member, source)
+            _report(findings, "`{}` permits nothing. Write yes to permit the use.", member, source)
         else:
-            _report(findings, "`{}` is neither yes nor no: it refuses", member, source)
+            _report(
+                findings,
+                "`{}` is neither yes nor no. Until you write one of them, it refuses.",
+                member,
+                source,
+            )
             yield _Signal(key, Verdict.DENY, source)
 
 

@@ -123,8 +123,8 @@ class _LineCheck:
             return
         if record.unseen:
             message = (
-                "a character that cannot be seen stands beside `{}`, and others don't read "
-                "the line so: take it out"
+                "An invisible character is beside `{}`, and other readers do not read this "
+                "line. Delete the character."
             )
             column = line.lower().find(record.name) + 1
             self._remarks.report(
@@ -138,8 +138,8 @@ class _LineCheck:
         if record.kind is Kind.SITEMAP:
             if record.value and not _ABSOLUTE.match(record.value):
                 message = (
-                    "`{}` is no absolute URL, and few read others: write it with https:// "
-                    "and the host"
+                    "`{}` is not an absolute URL, and few crawlers read others. Write it "
+                    "with https:// and the host."
                 )
                 self._report("robots.sitemap-url", message, record.value, record, line, number)
         elif record.kind is Kind.AGENT:
@@ -166,14 +166,14 @@ class _LineCheck:
             column = match.start(2) + 1
             if INVISIBLE.search(before) or INVISIBLE.search(after):
                 message = (
-                    "the line is not read, for a character that cannot be seen stands "
-                    "beside `{}`: take it out"
+                    "This line is not read, because an invisible character is beside `{}`. "
+                    "Delete the character."
                 )
                 self._remarks.report(
                     "robots.invisible", message, name, line=number, column=column, length=len(name)
                 )
             elif colon != b":":
-                message = "the line is not read: write `{}:`"
+                message = "This line is not read. Write `{}:`."
                 self._remarks.report(
                     "robots.colon", message, name, line=number, column=column, length=len(name)
                 )
@@ -182,7 +182,7 @@ class _LineCheck:
         elif match := _TAG.match(line):
             self._check_markup(match[1].rstrip(b" \t"), number, match.start(1) + 1)
         elif match := _SLASHES.match(line):
-            message, column = "`//` begins no comment. Write `#`.", match.start(1) + 1
+            message, column = "`//` does not begin a comment. Write `#`.", match.start(1) + 1
             self._remarks.report("robots.misplaced", message, line=number, column=column, length=2)
 
     def _check_unknown(self, octets: bytes, number: int, column: int) -> None:
@@ -198,7 +198,7 @@ class _LineCheck:
         if spelling := self._spelling(name):
             rule, message, quoted = (
                 "robots.unknown",
-                "`{}` is no record that is known: write `{}`",
+                "The record `{}` is unknown. Write `{}`.",
                 spelling.encode(),
             )
         elif remedy := advice(name):
@@ -219,7 +219,7 @@ class _LineCheck:
         """
         is_meta = _META.match(tag) is not None
         if is_meta or not self._has_markup:
-            advice_ = "Write `{}` into the pages" if is_meta else "Take `{}` and the other tags out"
+            advice_ = "Write `{}` into the pages" if is_meta else "Delete `{}` and the other tags"
             message = f"No crawler reads HTML in robots.txt. {advice_}."
             self._remarks.report(
                 "robots.misplaced",
@@ -242,7 +242,7 @@ class _LineCheck:
         if several := several_names(value):
             start, name = several
             message, column = (
-                "`{}` is not named here: a User-agent line has one name",
+                "`{}` is ignored. Write a User-agent line for each name.",
                 record.column(line) + start,
             )
             self._remarks.report(
@@ -251,7 +251,7 @@ class _LineCheck:
         elif unquoted(value) != value:
             self._report(
                 "robots.quotes",
-                "quotes are no part of a name: write `{}`",
+                "Quotes are not part of a name. Write `{}`.",
                 unquoted(value),
                 record,
                 line,
@@ -259,8 +259,8 @@ class _LineCheck:
             )
         elif INVISIBLE.match(value):
             message = (
-                "a character that cannot be seen stands before the name, and nobody is "
-                "named: write `{}`"
+                "An invisible character is before the name, so the line names no crawler. "
+                "Write `{}`."
             )
             self._report(
                 "robots.invisible", message, INVISIBLE.sub(b"", value), record, line, number
@@ -282,8 +282,8 @@ class _LineCheck:
         end = column - 1 + len(record.value)
         if line[end : end + 1] == b"#" and line[end + 1 : end + 2].strip():
             message = (
-                "what follows `{}` is a comment: a fragment is never sent to a server, and "
-                "a `#` in a path is written %23"
+                "The text after `{}` is a comment. Fragments are never sent to a server. "
+                "For a `#` in the path write %23."
             )
             fragment = line[end:].rstrip()
             self._remarks.report(
@@ -381,15 +381,18 @@ class _GroupCheck:
             if (group, is_for_any) == (previous[0], not previous[2]) and _BLANK_LINES.fullmatch(
                 text, previous[1], start
             ):
-                message = "a blank line ends no list of agents: those above share the rules below"
+                message = (
+                    "A blank line does not end a list of agents: the agents above it share "
+                    "the rules below."
+                )
                 self._remarks.report("robots.blank", message, line=number)
             previous = group, match.end(), is_for_any
             if token := TOKEN.match(record.value):
                 groups = self._groups.setdefault(token[0].decode().lower(), {})
                 if groups and group not in groups:
                     message = (
-                        f"`{{}}` is named in line {next(iter(groups.values()))} too: the "
-                        "rules of both groups hold together"
+                        f"Line {next(iter(groups.values()))} names `{{}}` too. The rules of "
+                        "both groups apply."
                     )
                     column = record.column(match[1])
                     self._remarks.report(
@@ -419,7 +422,8 @@ class _GroupCheck:
             compiled[group].patterns or compiled[group].rate_lines or self._has_rule(group)
         ):
             message = (
-                "no rule follows: who is named here may fetch everything, whatever is said to `*`"
+                "No rule follows, so these agents may fetch everything: the rules for `*` "
+                "do not apply to them."
             )
             self._remarks.report("robots.no-rules", message, line=agent_lines[0])
 
@@ -467,13 +471,13 @@ class _GroupCheck:
             if before != rule:
                 self._report(
                     "robots.duplicate",
-                    f"line {rules.lines[before]} says the same",
+                    f"This rule repeats line {rules.lines[before]}. Delete it.",
                     line=rules.lines[rule],
                 )
             elif first != rule and group in exclusive:
                 self._report(
                     "robots.repeated",
-                    f"line {rules.lines[first]} says the same",
+                    f"This rule repeats line {rules.lines[first]}. Delete it.",
                     line=rules.lines[rule],
                 )
             elif (
@@ -482,8 +486,8 @@ class _GroupCheck:
                 and (rules.groups[allowed] == group or group in exclusive)
             ):
                 message = (
-                    f"it has no effect: line {rules.lines[allowed]} allows the same path, "
-                    "and Allow wins"
+                    f"This rule has no effect: line {rules.lines[allowed]} allows the same "
+                    "path, and Allow wins."
                 )
                 self._report("robots.overruled", message, line=rules.lines[rule])
 
@@ -514,8 +518,8 @@ class _GroupCheck:
                     if rules.groups[rule] in exclusive and (rule in rules.allows) is allows:
                         line = rules.lines[rules.first[shorter]]
                         message = (
-                            f"it has no effect: line {line} says the same of all that "
-                            f"begins with `{{}}`"
+                            f"This rule has no effect: line {line} decides the same for all "
+                            f"paths that begin with `{{}}`."
                         )
                         self._report(
                             "robots.covered", message, shorter.encode(), line=rules.lines[rule]
@@ -551,7 +555,10 @@ class _GroupCheck:
                 and rules.groups[rule] in exclusive
                 and others.isdisjoint(range(len(shorter), len(pattern) + 1))
             ):
-                message = "`*` at the end changes nothing: `{}` matches all that begins with it"
+                message = (
+                    "The `*` at the end changes nothing: `{}` matches all paths that begin "
+                    "with it. Delete the `*`."
+                )
                 self._report("robots.star", message, shorter.encode(), line=rules.lines[rule])
 
     def _check_rates(self, lines: Iterable[tuple[Kind, int, str, bytes]]) -> None:
@@ -575,7 +582,7 @@ class _GroupCheck:
                 form = _FORMS[kind]
                 self._report(
                     "robots.rate-value",
-                    f"`{{}}` cannot be read, and asks for nothing: write {form}",
+                    f"`{{}}` cannot be read, so the line has no effect. Write {form}.",
                     value,
                     line=line,
                 )
@@ -587,13 +594,13 @@ class _GroupCheck:
             if slower and rates[slower] > delay:
                 self._report(
                     "robots.delay",
-                    f"it has no effect: line {slower} asks for fewer requests",
+                    f"This Crawl-delay has no effect: line {slower} asks for fewer requests.",
                     line=line,
                 )
             elif delay < delays[longest]:
                 self._report(
                     "robots.delay",
-                    f"it has no effect: line {longest} asks for a longer delay",
+                    f"This Crawl-delay has no effect: line {longest} asks for a longer delay.",
                     line=line,
                 )
 

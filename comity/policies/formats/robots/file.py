@@ -94,13 +94,11 @@ class RobotsFile(File):
         of_file = []
         media_type = self.fetched.header(b"Content-Type").partition(b";")[0].strip()
         if media_type and media_type.lower() != b"text/plain":
-            message = f"It is served as {printable(media_type)}, and some crawlers pass it over."
+            message = f"The file is served as {printable(media_type)}, and some crawlers ignore it."
             message += " Serve it as text/plain."
             of_file.append(Finding(rule="robots.media-type", message=message, url=self.url))
         if self.is_marked_up:
-            message = (
-                "The records stand in markup: crawlers may pass them over, and comity reads only"
-            )
+            message = "The records are in markup: crawlers may ignore them, and comity reads only"
             message += " refusals. Save the file as plain text, without tags."
             return (*of_file, Finding(rule="robots.markup", message=message, url=self.url))
         conventional = self.robots.findings if self.robots else ()
@@ -112,8 +110,8 @@ class RobotsFile(File):
             reference for record in parsed.records for reference in record.references
         ):
             messages = {
-                "": "it leads to no http or https URL: everything is refused",
-                self.url: "the file refers to itself",
+                "": "The reference leads to no http or https URL, so everything is refused.",
+                self.url: "The file refers to itself. Delete the reference.",
             }
             if message := messages.get(self.resolve_reference(reference)):
                 yield Finding(

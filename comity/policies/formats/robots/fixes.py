@@ -86,7 +86,7 @@ def _remove_stars(draft: Draft, finding: Finding) -> Fix | None:
     bare = record.value.rstrip(b"*")
     stars = len(record.value) - len(bare)
     edit = draft.replace_octets(finding.line, record.column(line) + len(bare), stars, b"")
-    return Fix("Take the `*` out", (edit,)) if stars else None
+    return Fix("Delete the `*`", (edit,)) if stars else None
 
 
 FIXES: Mapping[str, Callable[[Draft, Finding], Fix | None]] = {

@@ -228,7 +228,8 @@ def parse(
     if cut:
         findings.report(
             "robots.oversized",
-            f"only the whole lines in the first {min(len(body), MAX_BYTES)} octets are read",
+            f"Only the whole lines in the first {min(len(body), MAX_BYTES)} octets are "
+            "read. Shorten the file.",
         )
     reader = _FileReader(text, findings)
     reader.refuses_only = refuses_only
@@ -286,10 +287,7 @@ class _FileReader:
                 elif self._is_naming and b":" in line.partition(b"#")[0]:
                     self._interrupt_list()
             elif self._in_acap and (record.kind in RULE_KINDS or record.kind in RATE_KINDS):
-                message = (
-                    "`{}` has no effect within an ACAP record: a User-agent line begins a "
-                    "conventional one"
-                )
+                message = "`{}` has no effect in an ACAP record. Put a User-agent line above it."
                 column = line.lower().find(record.name) + 1
                 self._report(
                     "acap.conventional",
@@ -348,12 +346,12 @@ class _FileReader:
         if not record.colon:
             self._report(
                 "robots.missing-colon",
-                "`{}` without a colon",
+                "`{}` has no colon. Write one after it.",
                 record.name,
                 column=column + len(record.name),
             )
         if record.overlong:
-            self._report("robots.long-line", f"only the first {MAX_LINE} octets are read")
+            self._report("robots.long-line", f"Only the first {MAX_LINE} octets are read.")
 
     def _read_record(self, record: Record, line: bytes) -> None:
         kind = record.kind
@@ -391,7 +389,9 @@ class _FileReader:
         token = match[0] if match else b""
         if token != value or not token:
             message, column = (
-                "`{}` is read as `{}`" if token else "`{}` names nobody",
+                "`{}` is read as `{}`"
+                if token
+                else "`{}` names no crawler. Write `*` for all crawlers, or one crawler's name.",
                 record.column(line),
             )
             self._report("robots.agent", message, value, token, column=column, length=len(value))
@@ -401,14 +401,16 @@ class _FileReader:
     def _read_rule(self, record: Record, line: bytes) -> None:
         self._is_naming = False
         if not self._groups:
-            self._report("robots.no-agent", "a rule before any User-agent line binds nobody")
+            self._report(
+                "robots.no-agent", "This rule applies to no crawler. Put `User-agent: *` above it."
+            )
         if self._joined_at and record.kind is Kind.ALLOW and record.value:
-            message = "the agents named before this record share the rules after it"
+            message = "The agents that are named above this record share the rules below it."
             self._findings.report("robots.joined", message, line=self._joined_at)
             self._joined_at = 0
         if record.value and record.value[:1] not in (b"/", b"*"):
             message, column = (
-                "`{}` begins with neither / nor *: it matches nothing",
+                "`{}` matches nothing. Begin it with `/` or `*`.",
                 record.column(line),
             )
             self._report(
@@ -417,14 +419,14 @@ class _FileReader:
 
     def _read_sitemap(self, value: bytes) -> None:
         if len(self._sitemaps) == MAX_SITEMAPS:
-            self._report("robots.sitemaps", f"only the first {MAX_SITEMAPS} sitemaps are read")
+            self._report("robots.sitemaps", f"Only the first {MAX_SITEMAPS} sitemaps are read.")
         if len(self._sitemaps) <= MAX_SITEMAPS:
             self._sitemaps.append(value)
 
     def _count_rate(self) -> None:
         self._rates += 1
         if self._rates == MAX_RATES + 1:
-            self._report("robots.rates", f"only the first {MAX_RATES} of an agent are read")
+            self._report("robots.rates", f"Only the first {MAX_RATES} lines of an agent are read.")
 
 
 _NO_RATES = Rates()

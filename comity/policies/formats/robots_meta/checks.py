@@ -81,12 +81,12 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
         _check_name(remarks, agent, directives)
         _check(remarks, directives)
     for name, _, line in others:
-        message = 'few crawlers read `property`: write `name="{}"`'
+        message = 'Few crawlers read `property`. Write `name="{}"`.'
         remarks.report("robots-meta.attribute", message, name.encode("utf-8", "replace"), line=line)
     for _, line in equivalents:
         message = (
-            "few crawlers read `http-equiv` here: send the header field X-Robots-Tag, or "
-            'write `name="robots"`'
+            "Few crawlers read `http-equiv` here. Send the header field X-Robots-Tag, or "
+            'write `name="robots"`.'
         )
         remarks.report("robots-meta.attribute", message, line=line)
     return remarks.findings
@@ -140,19 +140,19 @@ def _check(remarks: Remarks, directives: list[_Directive]) -> None:
                 _report(
                     remarks,
                     "robots-meta.duplicate",
-                    "`{}` stands there already: leave it out",
+                    "`{}` is repeated. Delete it.",
                     directive,
                 )
             else:
-                message = "`{}` has another value before: the smallest counts"
+                message = "`{}` has two values. The smallest counts."
                 _report(remarks, "robots-meta.contradiction", message, directive)
     for name, opposites in _OPPOSITES.items():
         if name in first and (
             opposite := next((other for other in opposites if other in first), "")
         ):
             message = (
-                f"`{{}}` is the opposite of `{SPELLINGS[opposite]}`: what refuses counts. "
-                "Leave one of them out"
+                f"`{{}}` contradicts `{SPELLINGS[opposite]}`, and the refusal counts. "
+                "Delete one of them."
             )
             _report(remarks, "robots-meta.contradiction", message, first[name])
     snippet = first.get("maxsnippet")
@@ -160,7 +160,7 @@ def _check(remarks: Remarks, directives: list[_Directive]) -> None:
         _report(
             remarks,
             "robots-meta.contradiction",
-            "`{}` says nothing beside `nosnippet`: leave one of them out",
+            "`{}` has no effect together with `nosnippet`. Delete one of them.",
             snippet,
         )
 
@@ -182,11 +182,14 @@ def _check_name(remarks: Remarks, name: str, directives: list[_Directive]) -> No
 
 def _check_word(remarks: Remarks, directive: _Directive) -> None:
     if directive.name in _INFORMAL:
-        message = "few crawlers read `{}`: say it in robots.txt or tdmrep.json too"
+        message = "Few crawlers know `{}`. Add `Content-Signal: ai-train=no` to robots.txt."
         _report(remarks, "robots-meta.informal", message, directive)
     elif directive.name in _OBSOLETE:
         _report(
-            remarks, "robots-meta.obsolete", "nobody reads `{}` any more: leave it out", directive
+            remarks,
+            "robots-meta.obsolete",
+            "No search engine reads `{}` any more. Delete it.",
+            directive,
         )
     elif _EQUALS.match(directive.text) and directive.value:
         right = f"{SPELLINGS.get(directive.name, directive.name)}:{directive.value}"
@@ -195,7 +198,7 @@ def _check_word(remarks: Remarks, directive: _Directive) -> None:
     elif not directive.name:
         for word in directive.text.split():
             if near := nearest(word.partition(":")[0], SPELLINGS.values()):
-                message = f"`{{}}` is no directive: write `{near}`"
+                message = f"`{{}}` is not a directive. Write `{near}`."
                 _report(remarks, "robots-meta.misspelled", message, directive._replace(text=word))
 
 

@@ -235,7 +235,7 @@ class _Reader:
             ):
                 self._limit("indexifembedded", source)
             else:
-                message = "`indexifembedded` means something beside `noindex` only"
+                message = "`indexifembedded` has an effect only together with `noindex`."
                 self._findings.report("robots-meta.value", message, line=source.line)
         return tuple(self._statements.values()), tuple(self._findings)
 
@@ -267,7 +267,7 @@ class _Reader:
     def _report_others(self, members: list[str]) -> None:
         if members:
             self._findings.report(
-                "robots-meta.agent", "`{}` is for another agent", _octets(", ".join(members))
+                "robots-meta.agent", "`{}` is for another agent.", _octets(", ".join(members))
             )
 
     def meta(self, name: str, text: str, line: int) -> None:
@@ -280,7 +280,7 @@ class _Reader:
         else:
             self._findings.report(
                 "robots-meta.agent",
-                "`{}: {}` is for another agent",
+                "`{}: {}` is for another agent.",
                 _octets(name),
                 _octets(text),
                 line=line,
@@ -296,7 +296,8 @@ class _Reader:
         if self._chars_left < 0 <= before:
             self._report(
                 "robots-meta.unread",
-                f"there are more than {MAX_CHARS} characters: `{{}}` refuses everything",
+                f"There are more than {MAX_CHARS} characters, so from `{{}}` on "
+                "everything is refused.",
                 text,
                 source,
             )
@@ -316,7 +317,7 @@ class _Reader:
         if text.translate(_MARKS) != text and any(directive.name for directive in directives):
             self._report(
                 "robots-meta.value",
-                "`{}` is read without its marks, which others don't do",
+                "`{}` is read without its marks. Other readers keep them, so delete them.",
                 member,
                 source,
             )
@@ -326,7 +327,7 @@ class _Reader:
                     self._refuse(word, source, member)
                 if directive.value:
                     self._report(
-                        "robots-meta.unknown", "`{}` is no directive", directive.value, source
+                        "robots-meta.unknown", "`{}` is not a directive.", directive.value, source
                     )
             elif directive.name == "notranslate":
                 self._limit("notranslate", _passage(source, member), _TRANSLATION)
@@ -338,12 +339,14 @@ class _Reader:
                 else:
                     self._report(
                         "robots-meta.value",
-                        "`{}` has no value: it says nothing",
+                        "`{}` has no value, so it has no effect.",
                         directive.text,
                         source,
                     )
             else:
-                self._report("robots-meta.unknown", "`{}` is no directive", directive.text, source)
+                self._report(
+                    "robots-meta.unknown", "`{}` is not a directive.", directive.text, source
+                )
 
     def _report(self, rule: str, message: str, quoted: str, source: Location) -> None:
         self._findings.report(rule, message, _octets(quoted), line=source.line)
@@ -405,7 +408,7 @@ class _Reader:
         if until is None:
             self._report(
                 "robots-meta.value",
-                "`{}` is no date: it is read as one that is past",
+                "`{}` is not a date. It is read as a past date. Write one such as 2030-01-31.",
                 directive.value,
                 source,
             )

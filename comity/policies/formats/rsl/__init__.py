@@ -55,7 +55,7 @@ class Licenses(LineReading):
             if fetched is not None and _is_present(fetched):
                 self._rsl.append((document_of(url, fetched), url in licensing))
             else:
-                missing.append(Location(url=url, text="it cannot be had"))
+                missing.append(Location(url=url, text="it cannot be fetched"))
         unread = dict.fromkeys(reference for referred in readings for reference in referred.unread)
         self._unlicensed = _refuse_all((*unread, *missing))
         self.is_silent = not (self.documents or unread)
@@ -160,7 +160,7 @@ def read_documents(urls: Iterable[str], fetched: Mapping[str, Fetched], url: str
             findings += document.findings
         else:
             statements += refuse_all(
-                Location(url=address, text=f"{printable(address)} cannot be had")
+                Location(url=address, text=f"{printable(address)} cannot be fetched")
             )
     return Statements(tuple(statements), tuple(findings))
 

@@ -51,10 +51,16 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
         if line.name == "license":
             address = line.value.decode("utf-8", "replace")
             if is_address(address) and len(address.split()) > 1:
-                message = "more than the address of a document: nothing is licensed by it"
+                message = (
+                    "There is text after the address, so the line licenses nothing. Write "
+                    "the address only."
+                )
                 remarks.report("rsl.reference", message, line=line.line)
             elif is_address(address) and "://" not in address:
-                message = "the address is not absolute: other readers may pass over it"
+                message = (
+                    "The address is not absolute, so other readers may ignore it. Write it "
+                    "with https:// and the host."
+                )
                 remarks.report("rsl.reference", message, line=line.line)
     findings = [*remarks.findings]
     for url, fetched in files.fetched.items():
@@ -78,8 +84,8 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
                 and "license" not in relations
             ):
                 message = (
-                    "a link to an RSL document without its relation: nobody reads it. Write "
-                    '`rel="license"`'
+                    "This link to an RSL document has no relation, so no reader follows it. "
+                    'Write `rel="license"`.'
                 )
                 remarks.report("rsl.reference", message, line=tag.line)
     return remarks.findings
@@ -120,8 +126,8 @@ class _Checker:
                     and self._is_within(element)
                 ):
                     message = (
-                        f"`{{}}` is in another namespace and is left out: it belongs to "
-                        f"`{NAMESPACE}`"
+                        f"`{{}}` is in another namespace, so it is ignored. Put it into "
+                        f"`{NAMESPACE}`."
                     )
                     self._report("rsl.namespace", message, element, local_name(element))
         contents = list(self._children(self._root, "content"))
@@ -133,8 +139,8 @@ class _Checker:
             if first is not content:
                 line = self._lines[first] + self._before
                 message = (
-                    f"the content of line {line} has the same url: both hold, and what "
-                    "either refuses is refused"
+                    f"The content in line {line} has the same url. Both apply, and a "
+                    "refusal by either refuses."
                 )
                 self._report("rsl.repeated", message, content)
         self._check_hosts(contents)
@@ -157,8 +163,8 @@ class _Checker:
         for content, host in zip(contents, hosts, strict=True):
             if host and host != first:
                 message = (
-                    "the url is at another host than {}: the document says nothing of this "
-                    "one's own content"
+                    "The url is at another host than {}, so this content does not apply to "
+                    "that host."
                 )
                 self._report("rsl.other-host", message, content, first)
 
@@ -167,14 +173,14 @@ class _Checker:
         if odd := oddity(address.encode("utf-8", "replace")):
             self._report(
                 "rsl.pattern",
-                f"the url `{{}}` probably matches nothing: {literal(odd)}",
+                f"The url `{{}}` probably matches nothing: {literal(odd)}",
                 content,
                 address,
             )
         if content.get("server", "").strip():
             message = (
-                "the license has to be asked for at the server: to who does not ask, "
-                "nothing is licensed"
+                "The license must be requested from the server. Crawlers that do not "
+                "request it have no license."
             )
             self._report("rsl.server", message, content)
         for license_ in self._children(content, "license"):
@@ -188,8 +194,8 @@ class _Checker:
                 self._check_words(permits, words)
         if not permitted:
             message = (
-                "the license permits no usage: write which, such as `<permits "
-                'type="usage">search</permits>`'
+                "The license permits no usage. Name usages, such as `<permits "
+                'type="usage">search</permits>`.'
             )
             prohibits = next(self._children(license_, "prohibits", "prohibit"), None)
             if prohibits is None:
@@ -199,7 +205,8 @@ class _Checker:
             for word in words if prohibits.get("type", "usage").strip().lower() == "usage" else ():
                 if word in permitted and word in GENERAL:
                     message = (
-                        "`{}` is permitted and prohibited by the same license: it is not licensed"
+                        "The license both permits and prohibits `{}`, so it is not "
+                        "licensed. Delete one of the two."
                     )
                     self._report("rsl.contradiction", message, prohibits, word)
 
@@ -208,4 +215,4 @@ class _Checker:
             if word not in GENERAL and (
                 near := PROHIBITED.get(word.lower()) or nearest(word, GENERAL)
             ):
-                self._report("rsl.usage", f"`{{}}` permits nothing: write `{near}`", permits, word)
+                self._report("rsl.usage", f"`{{}}` permits nothing. Write `{near}`.", permits, word)

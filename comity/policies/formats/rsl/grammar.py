@@ -231,7 +231,7 @@ class _Reader:
             self._findings.clear()  # other findings no longer matter
             self._report(
                 "rsl.limit" if error.is_limit else "rsl.syntax",
-                "{}: nothing is licensed",
+                "{}: the document licenses nothing",
                 str(error),
                 line=problem,
             )
@@ -251,7 +251,7 @@ class _Reader:
             return min(timedelta(days=int(max_age)), MAX_AGE)
         self._report(
             "rsl.value",
-            "max-age `{}` is no number of days: it is one day",
+            "max-age `{}` is not a number of days. It counts as one day.",
             max_age,
             line=self._lines[root],
         )
@@ -260,7 +260,10 @@ class _Reader:
     def _scopes(self, root: Any) -> Iterator[Scope]:
         odd = self._find_unknown(root, root)  # line, or 0
         if namespace(root) != NAMESPACE:
-            message = "the namespace is `{}`: nothing is permitted without arrangement"
+            message = (
+                "The namespace is `{}`, so nothing is permitted without an arrangement. "
+                "Write `https://rslstandard.org/rsl`."
+            )
             self._report("rsl.value", message, namespace(root), line=self._lines[root])
             odd = odd or self._lines[root]
         scopes_left, licenses_left = MAX_SCOPES, MAX_LICENSES
@@ -294,7 +297,7 @@ class _Reader:
         if not licenses:
             self._report(
                 "rsl.value",
-                "the content has no license: nothing is licensed",
+                "The content has no license, so it licenses nothing. Add a `<license>`.",
                 line=self._lines[content],
             )
             licenses = [License(self._lines[content], (), (), odd, (), ())]
@@ -305,8 +308,8 @@ class _Reader:
         pattern = _pattern(url)
         if pattern is None:
             message = (
-                "url `{}` is no URL and no path: what is prohibited holds everywhere, what "
-                "is permitted nowhere"
+                "url `{}` is neither a URL nor a path. Its prohibitions apply everywhere, "
+                "its permissions nowhere."
             )
             self._report("rsl.value", message, url or "", line=self._lines[content])
             pattern, licenses = (
@@ -333,12 +336,18 @@ class _Reader:
         for child in _children(element, root):
             if (name := local_name(child)) not in children:
                 self._report(
-                    "rsl.value", "`{}` is no element of RSL here", name, line=self._lines[child]
+                    "rsl.value",
+                    "RSL has no element `{}` here. It counts as an unknown condition.",
+                    name,
+                    line=self._lines[child],
                 )
                 odd = odd or self._lines[child]
         for name in sorted(plain_attributes(element).keys() - attributes):
             self._report(
-                "rsl.value", "`{}` is no attribute of RSL here", name, line=self._lines[element]
+                "rsl.value",
+                "RSL has no attribute `{}` here. It counts as an unknown condition.",
+                name,
+                line=self._lines[element],
             )
             odd = odd or self._lines[element]
         return odd
@@ -382,7 +391,7 @@ class _Reader:
         if kind in terms.kinds:
             self._report(
                 "rsl.value",
-                "permits of type `{}` stands twice in its license",
+                "The license has two `permits` of type `{}`. Write one.",
                 kind,
                 line=self._lines[permits],
             )
@@ -391,7 +400,7 @@ class _Reader:
             text = own_text(permits).strip()
             self._report(
                 "rsl.value",
-                "`{}` is no list of words, which spaces separate",
+                "`{}` is not a list of words. Separate the words by spaces.",
                 text,
                 line=self._lines[permits],
             )
@@ -409,7 +418,7 @@ class _Reader:
         elif words != ["all"]:
             self._report(
                 "rsl.value",
-                "permits of type `{}` is not understood",
+                "The type `{}` of `permits` is unknown. Write usage, user or geo.",
                 kind,
                 line=self._lines[permits],
             )
@@ -437,7 +446,7 @@ class _Reader:
         elif words:
             self._report(
                 "rsl.value",
-                "prohibits of type `{}` is not understood",
+                "The type `{}` of `prohibits` is unknown. Write usage, user or geo.",
                 kind,
                 line=self._lines[prohibits],
             )
@@ -447,7 +456,7 @@ class _Reader:
         if word not in GENERAL:
             self._report(
                 "rsl.value",
-                "`{}` is no usage of RSL: it permits nothing",
+                "`{}` is not a usage of RSL. It permits nothing.",
                 word,
                 line=self._lines[permits],
             )
@@ -458,7 +467,7 @@ class _Reader:
         if usage != word:
             self._report(
                 "rsl.value",
-                f"`{{}}` is no usage of RSL: it prohibits {usage}",
+                f"`{{}}` is not a usage of RSL. It is read as a prohibition of {usage}.",
                 word,
                 line=self._lines[prohibits],
             )

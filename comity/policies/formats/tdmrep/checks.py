@@ -134,14 +134,12 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     for attribute in ("property", "http-equiv") if has_elements else ():
         for name, _, line in content.metas_by_line(attribute):
             if name in (RESERVATION, POLICY):
-                message = f'few crawlers read `{attribute}` here: write `name="{name}"`'
+                message = f'Few crawlers read `{attribute}` here. Write `name="{name}"`.'
                 remarks.report("tdmrep.attribute", message, line=line)
     for carrier in (fields, metas):
         names = dict(reversed(carrier))
         if POLICY in names and RESERVATION not in names:
-            message = (
-                "a policy by itself reserves nothing: write `tdm-reservation` with 1 beside it"
-            )
+            message = "A policy alone reserves nothing. Add `tdm-reservation` with the value 1."
             remarks.report("tdmrep.policy-alone", message, line=names[POLICY])
     return remarks.findings
 
@@ -156,7 +154,7 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
             or nearest(name, MEMBERS)
         )
         if near and near not in rule:
-            message = f"`{{}}` is no member of a rule: write `{near}`"
+            message = f"Rules have no member `{{}}`. Write `{near}`."
             octets = name.encode("utf-8", "replace")
             remarks.report(
                 "tdmrep.member",
@@ -185,13 +183,13 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
             )
     reservation, policy = rule.get(RESERVATION), rule.get(POLICY)
     if reservation and re.fullmatch(r'"[ ]*[01][ ]*"', reservation.value):
-        message = "the reservation is a text: other readers may pass over it. Write the number"
+        message = "The reservation is a text, so other readers may ignore it. Write a number."
         _report(remarks, "tdmrep.text", message, reservation)
     if policy and reservation and reservation.value.strip('" ') == "0":
         _report(
             remarks,
             "tdmrep.unused-policy",
-            "the right is not reserved: nobody reads its policy",
+            "The right is not reserved, so the policy has no effect. Delete it.",
             policy,
         )
     elif (
@@ -202,7 +200,8 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
         _report(
             remarks,
             "tdmrep.policy",
-            "the address of the policy is not absolute: other readers may pass over it",
+            "The address of the policy is not absolute, so other readers may ignore it. "
+            "Write it with https:// and the host.",
             policy,
         )
     location = rule.get(LOCATION)
@@ -214,7 +213,7 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
         _report(
             remarks,
             "tdmrep.pattern",
-            f"the location probably matches nothing: {literal(odd)}",
+            f"The location probably matches nothing: {literal(odd)}",
             location,
         )
 
@@ -242,12 +241,13 @@ def _check_rules(remarks: Remarks, rules: tuple[TdmRule, ...]) -> None:
         if (earlier.reserved, earlier.policy) == (rule.reserved, rule.policy):
             remarks.report(
                 "tdmrep.duplicate",
-                f"the rule of line {earlier.line} says the same of all that this one matches",
+                f"This rule has no effect: the rule in line {earlier.line} matches the "
+                "same resources with the same values.",
                 line=rule.line,
             )
         else:
             message = (
-                f"the rule never decides: that of line {earlier.line} stands before it and "
-                "matches all that it does. Put it first"
+                f"This rule never decides: the earlier rule in line {earlier.line} matches "
+                "all of its resources. Put this rule first."
             )
             remarks.report("tdmrep.overruled", message, line=rule.line)

@@ -82,7 +82,7 @@ def _epub(body: bytes, report: Findings) -> Metadata:
     except _LimitError:
         report.report(
             "tdmrep.limit",
-            f"the EPUB file is not read: its metadata takes more than {MAX_PACKAGE} octets",
+            f"The EPUB file is not read: its metadata is longer than {MAX_PACKAGE} octets.",
         )
     except xml_tree.XmlError as error:
         report.report(
@@ -200,7 +200,7 @@ def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
         end = end if end >= 0 else position + MAX_PACKET
         count += 1
         if count > MAX_PACKETS:
-            report.report("tdmrep.limit", f"only {MAX_PACKETS} packets of the PDF file are read")
+            report.report("tdmrep.limit", f"Only {MAX_PACKETS} packets of the PDF file are read.")
             break
         yield body[start:end]
         position = body.find(_PROTOCOL, end)

@@ -96,7 +96,7 @@ def _read_reservation(values: Iterable[Any], report: Findings, line: int = 0) ->
     """
     digits = [digit.strip() for value in values for digit in _digits(value)]
     for odd in dict.fromkeys(digit for digit in digits if digit not in ("0", "1")):
-        message = "`{}` is neither 0 nor 1: the reservation is not set"
+        message = "`{}` is neither 0 nor 1, so the reservation is not set."
         report.report("tdmrep.value", message, odd[:1000].encode(errors="replace"), line=line)
     # LENIENT: quotes and invisible characters around a 1. Around a 0 they are an error, so that the
     # right is not given up by mistake.
@@ -133,9 +133,14 @@ def _policy(values: Iterable[Any], url: str, report: Findings, line: int = 0) ->
             quoted = (
                 value[:1000].encode(errors="replace")
                 if isinstance(value, str)
-                else b"what is no text"
+                else b"a value that is not text"
             )
-            report.report("tdmrep.value", "`{}` is no address of a policy", quoted, line=line)
+            report.report(
+                "tdmrep.value",
+                "`{}` is not the address of a policy. Write a URL.",
+                quoted,
+                line=line,
+            )
     return ""
 
 
@@ -238,7 +243,7 @@ class TdmRep:
             unset = True
         if not self._complete and not unset:
             return Reservation(
-                True, "", Location(text="the file is longer than what is read of it", url=self._url)
+                True, "", Location(text="the file is longer than the limit", url=self._url)
             )
         return None
 
@@ -305,7 +310,8 @@ class _Reader:
             self._complete = False
             self._report(
                 "tdmrep.limit",
-                f"only the whole lines in the first {len(self._text)} characters are read",
+                f"Only the whole lines in the first {len(self._text)} characters are "
+                "read. Shorten the file.",
             )
         position = self._skip_space(0)
         if self._text.startswith("[", position):
@@ -342,8 +348,8 @@ class _Reader:
         except (ValueError, RecursionError):  # limits of the decoder
             self._complete = False
             message = (
-                "a number is too long, or values are too deep within each other: the rest "
-                "is not read"
+                "A number is too long, or values are nested too deeply. The rest of the "
+                "file is not read."
             )
             self._report("tdmrep.limit", message, line=self._line_of(position))
         return None
@@ -355,7 +361,7 @@ class _Reader:
         """
         self._is_json = False
         line = self._line_of(position)
-        message = f"{problem}. What stands behind it is not read."
+        message = f"{problem}. The rest of the file is not read."
         if one := self._reserve_by(behind, len(self._text)):
             message += f" As `tdm-reservation` is 1 in line {one}, everything is reserved that no"
             message += " rule before it matches."
@@ -399,11 +405,18 @@ class _Reader:
     def _read_rule(self, rule: Any, line: int, source: str) -> bool:
         """Read a value of the array. Return False if it is no rule."""
         if not isinstance(rule, dict) or (RESERVATION not in rule and LOCATION not in rule):
-            self._report("tdmrep.syntax", "`{}` is no rule", source, line=line)
+            self._report(
+                "tdmrep.syntax",
+                "`{}` is not a rule. Write an object with `location` and `tdm-reservation`.",
+                source,
+                line=line,
+            )
             return False
         if RESERVATION not in rule:
             self._report(
-                "tdmrep.syntax", "the rule has no tdm-reservation: it is not set", line=line
+                "tdmrep.syntax",
+                "The rule has no `tdm-reservation`, so the reservation is not set. Write 0 or 1.",
+                line=line,
             )
         reserved = _read_reservation(
             [rule[RESERVATION]] if RESERVATION in rule else [], self._findings, line
@@ -413,7 +426,7 @@ class _Reader:
         if means:
             written_location = rule.get(LOCATION)
             quoted = written_location if isinstance(written_location, str) else ""
-            self._report("tdmrep.syntax", f"location `{{}}` {means}", quoted, line=line)
+            self._report("tdmrep.syntax", f"The location `{{}}` {means}", quoted, line=line)
             # A rule that departs from the specification cannot give the right up.
             reserved = reserved or None
         self._rules.append(TdmRule(location, reserved, policy, line, _excerpt(source)))
@@ -429,7 +442,11 @@ class _Reader:
             return
         value, end = decoded
         line = self._line_of(position)
-        self._report("tdmrep.syntax", "the file is no array of rules", line=line)
+        self._report(
+            "tdmrep.syntax",
+            "The file is not an array of rules. Put the rules into `[` and `]`.",
+            line=line,
+        )
         self._is_json = not self._text[end:].strip()
         if (
             isinstance(value, dict)
@@ -464,7 +481,7 @@ def _location(value: Any, url: str) -> tuple[str, str]:
     The message is "" if there is none.
     """
     if not isinstance(value, str) or not value.strip():
-        return "/", "is no pattern: the rule can only reserve, and everything"
+        return "/", "is not a pattern. The rule can only reserve, and it does so for everything."
     location = trimmed(value.strip().encode("utf-8", "replace")).decode()
     means = ""
     if absolute := without_scheme(location):
@@ -475,16 +492,16 @@ def _location(value: Any, url: str) -> tuple[str, str]:
             is_own_host = False
         location, means = (
             target_of(f"https://{rest}"),
-            "" if is_own_host else "is on another host: the rule can only reserve",
+            "" if is_own_host else "is on another host. The rule can only reserve.",
         )
     elif not location.startswith(("/", "*")):
         location, means = (
             "/" + _RELATIVE.sub("", location),
-            "is read with a / before it: the rule can only reserve",
+            "is read with a leading `/`. The rule can only reserve.",
         )
     path, mark, _ = location.partition("#")
     if mark:
-        location, means = path, means or "is read without its fragment: the rule can only reserve"
+        location, means = path, means or "is read without its fragment. The rule can only reserve."
     return normal_pattern(location.encode()), means
 
 

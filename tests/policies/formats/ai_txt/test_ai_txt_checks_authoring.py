@@ -162,14 +162,14 @@ def test_an_action_is_told_as_it_can_be_shown() -> None:
         for finding in check_site(site_of("/ai.txt", text.encode()))
         if finding.rule == "ait.contradiction"
     ]
-    assert finding.message.startswith("line 4 disallows \ufffdx{}y of the same element")
+    assert finding.message.startswith("This Guide has no effect for \ufffdx{}y: line 4 ")
 
 
 def test_a_comment_behind_slashes_is_told_with_its_sign() -> None:
     [finding] = parse(f"// ours: all\n{rule()}".encode()).findings
     assert (finding.rule, finding.message) == (
         "ait.keyword",
-        "`// ours` is no keyword. Begin a comment with `#`.",
+        "`// ours` is not a keyword. Begin a comment with `#`.",
     )
 
 

@@ -162,6 +162,6 @@ def test_the_kind_is_told_in_other_encodings(encoding: str) -> None:
 @pytest.mark.requirement("AIT-15")
 def test_findings_say_which_format_it_is() -> None:
     (finding,) = parse(b"User-agent: *\nDisallow: /\n").findings
-    assert finding.message == "this is Spawning's opt-out by file type"
+    assert finding.message == "This file is in Spawning's format, the opt-out by file type."
     (finding,) = parse(b"prose").findings
-    assert finding.message == "this is neither of the formats that ai.txt files have"
+    assert finding.message == "This file is in neither of the formats of ai.txt."

@@ -611,5 +611,5 @@ def test_findings_show_the_place_and_nothing_that_hides() -> None:
     ).findings
     assert (
         str(finding)
-        == "https://example.com/ai.txt:5:7: ait.keyword: `Di\ufffdsallow` is no keyword"
+        == "https://example.com/ai.txt:5:7: ait.keyword: `Di\ufffdsallow` is not a keyword."
     )

@@ -361,7 +361,7 @@ def test_confusing_characters_are_shown_as_replaced() -> None:
         == "Usage: tdm=n, \ufffdia=y, \ufffdx"
     )
     assert [one.message for one in found.findings] == [
-        "`\ufffdx` is no preference: write label=y or label=n"
+        "`\ufffdx` is not a preference. Write label=y or label=n."
     ]
     (statement,) = usage.string_field(["tdm=n, \u2066".encode()])[0]
     assert statement.location.text == "tdm=n, \ufffd"

@@ -539,8 +539,8 @@ def test_findings_quote_and_point() -> None:
         "scope: /\nallowed-methods: GET, {BREW}\u202e # {}\n<!-- a -->\n<!-- b -->"
     ).findings
     assert (finding.line, finding.column) == (2, 23)
-    assert finding.message == "`{BREW}\ufffd` is no method: it permits none"
-    assert "2 in all" in markup.message
+    assert finding.message == "`{BREW}\ufffd` is not a method, so it permits none"
+    assert markup.message.startswith("2 lines of markup")
 
 
 @pytest.mark.requirement("AUTO-10")

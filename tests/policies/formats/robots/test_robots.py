@@ -68,8 +68,8 @@ def test_findings_say_where(body: bytes, want: list[tuple[str, int, int]]) -> No
     ("value", "message"),
     [
         (b"bot/1.0", "`bot/1.0` is read as `bot`"),
-        (b"", "`` names nobody"),
-        (b"(x)", "`(x)` names nobody"),
+        (b"", "`` names no crawler. Write `*` for all crawlers, or one crawler's name."),
+        (b"(x)", "`(x)` names no crawler. Write `*` for all crawlers, or one crawler's name."),
     ],
 )
 def test_what_is_read_of_a_token(value: bytes, message: str) -> None:

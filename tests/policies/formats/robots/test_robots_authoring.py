@@ -263,9 +263,9 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
             "<meta name=robots {0}>",
             "No crawler reads HTML in robots.txt. Write `<meta name=robots {0}>` into the pages.",
         ),
-        ("<p>", "No crawler reads HTML in robots.txt. Take `<p>` and the other tags out."),
-        ("// a", "`//` begins no comment. Write `#`."),
-        ("User_agent: a", "`User_agent` is no record that is known: write `User-agent`"),
+        ("<p>", "No crawler reads HTML in robots.txt. Delete `<p>` and the other tags."),
+        ("// a", "`//` does not begin a comment. Write `#`."),
+        ("User_agent: a", "The record `User_agent` is unknown. Write `User-agent`."),
         (
             "Whatever: a",
             "No known crawler reads `Whatever`. Delete the line, or put `#` before it.",
@@ -301,7 +301,9 @@ def test_what_is_advised_is_read(name: str) -> None:
 
 def test_what_overrules_is_named() -> None:
     [finding] = findings_of(f"{ANY}Disallow: /a\n\nAllow: /a\n")
-    assert finding.message == "it has no effect: line 4 allows the same path, and Allow wins"
+    assert (
+        finding.message == "This rule has no effect: line 4 allows the same path, and Allow wins."
+    )
 
 
 def test_of_each_rule_so_many_findings_are_listed() -> None:

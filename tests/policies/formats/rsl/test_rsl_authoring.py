@@ -96,11 +96,11 @@ def test_every_element_that_is_not_of_rsl_is_found() -> None:
     assert [
         finding.message
         for finding in read(body, "u").findings
-        if finding.message.endswith("of RSL here")
+        if finding.message.startswith("RSL has no ")
     ] == [
-        "`whatever` is no element of RSL here",
-        "`foo` is no attribute of RSL here",
-        "`deny` is no element of RSL here",
+        "RSL has no element `whatever` here. It counts as an unknown condition.",
+        "RSL has no attribute `foo` here. It counts as an unknown condition.",
+        "RSL has no element `deny` here. It counts as an unknown condition.",
     ]
 
 

@@ -432,35 +432,36 @@ def test_malformed_file(text: str, want: str, findings: str) -> None:
     [
         (
             '[{"location": "/", "tdm-reservation": true}]',
-            "`true` is neither 0 nor 1: the reservation is not set",
+            "`true` is neither 0 nor 1, so the reservation is not set.",
         ),
         (
             '[{"location": "/", "tdm-reservation": null}]',
-            "`null` is neither 0 nor 1: the reservation is not set",
+            "`null` is neither 0 nor 1, so the reservation is not set.",
         ),
         (
             '[{"location": "/", "tdm-reservation": 2}]',
-            "`2` is neither 0 nor 1: the reservation is not set",
+            "`2` is neither 0 nor 1, so the reservation is not set.",
         ),
         (
             '[{"location": "/", "tdm-reservation": 1, "tdm-policy": "http://"}]',
-            "`http://` is no address of a policy",
+            "`http://` is not the address of a policy. Write a URL.",
         ),
         (
             '[{"location": "/", "tdm-reservation": 1, "tdm-policy": 7}]',
-            "`what is no text` is no address of a policy",
+            "`a value that is not text` is not the address of a policy. Write a URL.",
         ),
         (
             '[{"location": "a/", "tdm-reservation": 1}]',
-            "location `a/` is read with a / before it: the rule can only reserve",
+            "The location `a/` is read with a leading `/`. The rule can only reserve.",
         ),
         (
             '[{"location": 7, "tdm-reservation": 1}]',
-            "location `` is no pattern: the rule can only reserve, and everything",
+            "The location `` is not a pattern. The rule can only reserve, and it does so "
+            "for everything.",
         ),
         (
             '[{"location": "/" 1}]',
-            "This is not JSON: Expecting ',' delimiter. What stands behind it is not read.",
+            "This is not JSON: Expecting ',' delimiter. The rest of the file is not read.",
         ),
         (
             '[{"location": "/", "tdm-reservation": 1},]',
@@ -490,7 +491,7 @@ def test_the_reason_behind_a_syntax_error_is_the_line_that_reserves() -> None:
     assert reservation.source == Location("body", 4, '"tdm-reservation": 1', URL)
     (finding,) = file.findings
     assert finding.message == (
-        "This is not JSON: Expecting value. What stands behind it is not read. As "
+        "This is not JSON: Expecting value. The rest of the file is not read. As "
         "`tdm-reservation` is 1 in line 4, everything"
         " is reserved that no rule before it matches."
     )
@@ -507,7 +508,7 @@ def test_reasons_of_what_is_no_array_and_of_what_is_not_read() -> None:
     reservation = past.reservation("/a")
     assert reservation is not None
     assert (describe(reservation), reservation.source.url) == ("1", URL)
-    assert "longer than what is read" in reservation.source.text
+    assert "longer than the limit" in reservation.source.text
     assert describe_findings(past.findings) == "limit 0; syntax 1"
     assert (
         describe_findings(read('[{"location": "/", "tdm-reservation": 1},\n', cut=True).findings)

@@ -107,7 +107,7 @@ def test_another_attribute_than_name_is_told(attribute: str) -> None:
     (finding,) = check_document(Content([(b"Content-Type", b"text/html")], page.encode()), ORIGIN)
     assert (finding.rule, finding.line) == ("tdmrep.attribute", 2)
     assert (
-        finding.message == f'few crawlers read `{attribute}` here: write `name="tdm-reservation"`'
+        finding.message == f'Few crawlers read `{attribute}` here. Write `name="tdm-reservation"`.'
     )
 
 
