@@ -358,6 +358,13 @@ def quoted_whole(name: str, text: str) -> list[tuple[str, str]]:
 class Format(NamedTuple):
     """Everything that comity needs to know about a format.
 
+        FORMAT = Format(
+            name="courtesy",
+            rules=RULES,
+            files=(WellKnown("/courtesy.txt", restricts_access=True),),
+            read_site=CourtesySite,
+        )
+
     Only the name and the rules are required.
 
     Attributes:

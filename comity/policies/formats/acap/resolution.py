@@ -148,7 +148,7 @@ MAX_VIEWS = 16  # sets of purposes with cached answers
 # Sets of patterns with cached answers. Most URLs of a site match the same patterns as others.
 MAX_MATCHED = 256
 MAX_PATTERNS = 64  # of such a set
-# Pairs of patterns. If there are more, they are not compared, and none counts as narrower.
+# Pairs of patterns. If there are more, they are not compared, and the refusal decides.
 MAX_COMPARED = 4096
 
 _ALL = ("/", "/*", WHOLE_SITE)  # patterns that every resource matches

@@ -22,18 +22,23 @@ from comity.policies.syntax.xml_tree import root_name
 
 _PAPER = "ai.txt paper section-3.2"
 _TEXT = (
-    Directive("User-agent", _PAPER, "Whom the block is for: names, or `*` for anybody", "agent"),
+    Directive(
+        "User-agent",
+        _PAPER,
+        "The agents that the block is for: names, or `*` for any agent",
+        "agent",
+    ),
     Directive(
         "Path",
         _PAPER,
-        "Which resources are meant: a path and all beneath it, of a file type",
+        "The resources: a path and everything beneath it, of a file type",
         "path file-type",
         ("User-agent",),
     ),
     Directive(
         "Element",
         _PAPER,
-        "Which part of them: a CSS selector, a dotted name in JSON and XML, or `*` for all",
+        "The part of them: a CSS selector, a dotted name in JSON and XML, or `*` for all",
         "selector",
         ("Path",),
     ),
@@ -41,7 +46,7 @@ _TEXT = (
     Directive(
         "Guide",
         _PAPER,
-        "AI may do this with the element, as the guidelines below say",
+        "AI may do this with the element, by the guidelines below",
         "action",
         ("Element",),
     ),
@@ -55,7 +60,7 @@ _TEXT = (
     Directive(
         "Guideline",
         _PAPER,
-        "How AI is to do what the Guide permits, as a sentence or several",
+        "Instructions for the permitted action, in one or more sentences",
         "text",
         ("Lang",),
     ),
@@ -85,7 +90,7 @@ _XML = tuple(
         ("user-agent", "A block for some agents", "", ("ai-txt",), "element"),
         (
             "names",
-            "Whom the block is for: names, or `*` for anybody",
+            "The agents that the block is for: names, or `*` for any agent",
             "agent",
             ("user-agent",),
             "attribute",
@@ -93,16 +98,16 @@ _XML = tuple(
         ("path", "A block about some resources", "", ("user-agent",), "element"),
         (
             "value",
-            "Which resources are meant: a path and all beneath it",
+            "The resources: a path and everything beneath it",
             "path",
             ("path",),
             "attribute",
         ),
-        ("file-type", "Of which type they are", "file-type", ("path",), "attribute"),
+        ("file-type", "Their file type", "file-type", ("path",), "attribute"),
         ("element", "A block about a part of them", "", ("path",), "element"),
         (
             "name",
-            "Which part: a CSS selector, a dotted name in JSON and XML, or `*` for all",
+            "The part: a CSS selector, a dotted name in JSON and XML, or `*` for all",
             "selector",
             ("element",),
             "attribute",
@@ -110,19 +115,19 @@ _XML = tuple(
         ("disallow", "AI must not do this with the element", "", ("element",), "element"),
         (
             "guide",
-            "AI may do this with the element, as the guidelines in it say",
+            "AI may do this with the element, by the guidelines in it",
             "",
             ("element",),
             "element",
         ),
         (
             "actions",
-            "Which actions are meant, or `*` for every one",
+            "The actions, or `*` for every action",
             "action",
             ("disallow", "guide"),
             "attribute",
         ),
-        ("guideline", "How AI is to do what the guide permits", "text", ("guide",), "element"),
+        ("guideline", "Instructions for the permitted action", "text", ("guide",), "element"),
         (
             "lang",
             "The language of the guideline, as a tag such as `en-US`",

@@ -25,7 +25,7 @@ AUTHORING = Authoring(
         Directive(
             "Content-Signal",
             f"{_DRAFT} section-4",
-            "What the content of the whole site may be used for",
+            "The permitted uses of the content of the whole site",
             "signal",
             ("User-agent",),
         ),

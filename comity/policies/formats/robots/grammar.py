@@ -5,7 +5,7 @@
     AgentRules.decide(target)          the line that decides
 
 1. Lines that cannot be read are ignored (section-2.3.1.1). A list of User-agent lines begins a
-   group. The list continues until a rule comes, whatever else stands between (section-2.2.4). Rules
+   group. The list continues until a rule comes, whatever lines are between (section-2.2.4). Rules
    before the first group apply to no agent.
 2. All groups that name the agent are one, without regard to case; where none does, all groups for
    `*` are (section-2.2.1).

@@ -395,7 +395,8 @@ def test_the_finding_names_file_and_place_and_shows_nothing_hidden() -> None:
     text = "ACAP-crawler: *\r\n\r\n  ACAP-allow-index: /max-words max-words=\u202e1".encode()
     (finding,) = parse(text, url="https://example.com/robots.txt").findings
     assert str(finding).startswith(
-        "https://example.com/robots.txt:3:32: acap.qualifier: `max-words=\ufffd1` is not a qualifier"
+        "https://example.com/robots.txt:3:32: acap.qualifier: `max-words=\ufffd1` is not "
+        "a qualifier"
     )
 
 
