@@ -24,11 +24,11 @@ from comity.policies.formats import (
     tdmrep,
 )
 from comity.policies.formats.format import Format
-from comity.policies.formats.installed import checked, installed
+from comity.policies.formats.installed import check_claims, load_installed
 from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
 
-INSTALLED = installed()  # formats of other packages
-FORMATS: tuple[Format, ...] = checked(
+INSTALLED = load_installed()  # formats of other packages
+FORMATS: tuple[Format, ...] = check_claims(
     (
         robots.FORMAT,
         acap.FORMAT,

@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _RULE = re.compile(r"[a-z-]+\.[a-z-]+")  # as permissions.schema.json has it
 
 
-def installed() -> tuple[Format, ...]:
+def load_installed() -> tuple[Format, ...]:
     """Return the formats of other packages, sorted by name.
 
     PolicyError: one cannot be loaded, or is written for another version.
@@ -105,7 +105,7 @@ def mistakes(format_: Format) -> Iterator[str]:
         yield "it has header fields, but no read_headers"
 
 
-def checked(formats: Iterable[Format]) -> tuple[Format, ...]:
+def check_claims(formats: Iterable[Format]) -> tuple[Format, ...]:
     """Return the formats.
 
     PolicyError: two of them claim the same name, prefix of rules, file, line or field.

@@ -29,7 +29,7 @@ from comity.policies.formats.format import (
     SiteReading,
     WellKnown,
 )
-from comity.policies.formats.installed import checked, installed, mistakes
+from comity.policies.formats.installed import check_claims, load_installed, mistakes
 from comity.policies.page import Refusal
 from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
 from tests.fuzz import targets
@@ -91,7 +91,7 @@ def test_every_rule_is_of_one_format_or_of_comity() -> None:
 
 
 def test_formats_that_claim_nothing_twice_are_all_right() -> None:
-    assert checked(FORMATS) == FORMATS
+    assert check_claims(FORMATS) == FORMATS
 
 
 SOUND = Format(name="sound", rules={"sound.no": Rule(REFUSES, "Sound", "it says no")})
@@ -130,7 +130,7 @@ SOUND = Format(name="sound", rules={"sound.no": Rule(REFUSES, "Sound", "it says 
 )
 def test_what_is_claimed_twice_is_an_error(claiming: Format, claimed: str) -> None:
     with pytest.raises(PolicyError) as raised:
-        checked((*FORMATS, claiming))
+        check_claims((*FORMATS, claiming))
     assert claimed in str(raised.value)
 
 
@@ -201,7 +201,7 @@ def test_a_format_that_cannot_be_used_is_an_error_with_its_name(
     install(tmp_path, text, module)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(PolicyError) as raised:
-        installed()
+        load_installed()
     assert str(raised.value).startswith("the format `odd` of odd-format ")
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)

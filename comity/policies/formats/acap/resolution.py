@@ -492,7 +492,7 @@ class _Speaking:
         patterns = self._fields.get(usage)
         return chain.from_iterable(patterns.values()) if patterns else ()
 
-    def granted(self, usage: str) -> frozenset[str] | None:
+    def granted_purposes(self, usage: str) -> frozenset[str] | None:
         """Return the purposes for which fields permit the usage itself, or None if none permits
         it.
         """
@@ -597,7 +597,7 @@ class Matching:
         general: dict[str, _Patterns] = {}
         lifted: frozenset[str] | None = None
         for level in levels(usage):
-            granted = self._by_name.granted(level)
+            granted = self._by_name.granted_purposes(level)
             if granted is not None:
                 lifted = granted | (lifted or frozenset())
             for bound in self._anybody.fields(level):
